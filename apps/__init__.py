@@ -1,0 +1,1 @@
+"""What people run: the `deepphase` program, its reports and the dashboard."""

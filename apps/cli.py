@@ -1,0 +1,89 @@
+"""The `deepphase` program: finds the command, reads its options, runs it, says what went wrong."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+from deepphase.errors import DeepPhaseError
+
+DONE, BUG, MISTAKE, INTERRUPTED = 0, 1, 2, 130
+
+# Words of a command -> (module, what it does). Modules are imported when their command is called.
+COMMANDS = {
+    "inspect": ("inspect_files", "what is in these files: skeletons, rates, lengths, problems"),
+    "prepare": ("prepare_store", "read, check and resample a folder of clips into one store"),
+    "train phase": ("train_phase", "learn phases from clips, and say whether it worked"),
+    "encode": ("encode_clips", "the phases of every frame of clips, as .npz and .csv"),
+    "demo": ("demo", "the whole chain on made motion, offline, with pictures to look at"),
+    "doctor": ("doctor", "versions, devices, what is missing, what stands in the way"),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program; returns its exit status: 0 done, 2 the user's mistake, 1 a bug."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        return _run(words)
+    except DeepPhaseError as error:
+        print(f"deepphase: error: {error}", file=sys.stderr)
+        return MISTAKE
+    except KeyboardInterrupt:
+        print("deepphase: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output went away (`| head`): nothing is wrong, and nothing can be said.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+
+
+def _run(words: list[str]) -> int:
+    if not words or words[0] in ("-h", "--help", "help"):
+        print(_overview())
+        return DONE
+    if words[0] in ("-V", "--version"):
+        from importlib.metadata import version
+
+        print(f"deepphase {version('deepphase')}")
+        return DONE
+    for count in (2, 1):
+        name = " ".join(words[:count])
+        if name in COMMANDS:
+            # Only now: building the options takes longer than an answer to --help may.
+            from apps.options import parsed
+
+            module = importlib.import_module(f"apps.commands.{COMMANDS[name][0]}")
+            options = parsed(f"deepphase {name}", module.command, words[count:])
+            module.command(**options)
+            return DONE
+    kin = [name for name in COMMANDS if name.split()[0] == words[0]]
+    print(
+        f"deepphase: error: no command {words[0]!r}"
+        if not kin
+        else f"deepphase: error: {words[0]!r} needs another word: {', '.join(kin)}",
+        "  deepphase --help lists the commands",
+        sep="\n",
+        file=sys.stderr,
+    )
+    return MISTAKE
+
+
+def _overview() -> str:
+    lines = [f"  {name:<12} {what}" for name, (_, what) in COMMANDS.items()]
+    return "\n".join(
+        [
+            "deepphase: phase manifolds from unlabelled motion capture",
+            "",
+            "usage: deepphase COMMAND ...",
+            "",
+            *lines,
+            "",
+            "deepphase COMMAND --help tells a command's options.",
+        ]
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

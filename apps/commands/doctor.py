@@ -1,0 +1,98 @@
+"""`deepphase doctor`."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import shutil
+import sys
+from importlib import metadata
+from pathlib import Path
+
+from apps.terminal import note, table
+
+_NEEDED = (
+    "torch",
+    "pytorch-lightning",
+    "numpy",
+    "scipy",
+    "librosa",
+    "faiss-cpu",
+    "streamlit",
+    "plotly",
+    "kaleido",
+    "jsonargparse",
+    "rich",
+    "safetensors",
+)
+_OWN = ("deepphase", "controllers", "matching", "apps")
+# These releases were withdrawn by their makers.
+_WITHDRAWN = {"pytorch-lightning": ("2.6.2", "2.6.3")}
+
+
+def command() -> None:
+    """Versions, devices, what is missing, and whether another package hides one of ours."""
+    problems: list[str] = []
+    rows = [("deepphase", _version("deepphase")), ("python", platform.python_version())]
+    for name in _NEEDED:
+        version = _version(name)
+        rows.append((name, version))
+        if version == "missing":
+            problems.append(f"{name} is missing: pip install {name}")
+        if version in _WITHDRAWN.get(name, ()):
+            problems.append(f"{name} {version} was withdrawn: pip install -U {name}")
+    table(("package", "version"), rows)
+    note("")
+    table(("device", "what"), _devices())
+    note("")
+    browser = chromium()
+    note(f"pictures: {browser or 'no Chromium or Chrome found: pages are written, PNG files not'}")
+    problems += _shadowed()
+    for problem in problems:
+        note(f"problem: {problem}")
+    note("nothing is missing" if not problems else f"{len(problems)} problems")
+
+
+def chromium() -> str | None:
+    """The browser that draws PNG files, None where there is none."""
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+    return os.environ.get("BROWSER_PATH") or next(filter(None, map(shutil.which, names)), None)
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "missing"
+
+
+def _devices() -> list[tuple[str, str]]:
+    import torch
+
+    rows = [("cpu", f"{os.cpu_count()} cores, {torch.get_num_threads()} threads in torch")]
+    for index in range(torch.cuda.device_count()):
+        memory = torch.cuda.get_device_properties(index).total_memory / 2**30
+        rows.append((f"cuda:{index}", f"{torch.cuda.get_device_name(index)}, {memory:.0f} GiB"))
+    if torch.backends.mps.is_available():
+        rows.append(("mps", "Apple GPU"))
+    if len(rows) == 1:
+        rows.append(("gpu", "none: training runs on the processor"))
+    return rows
+
+
+def _shadowed() -> list[str]:
+    """Import names of ours that Python would find elsewhere."""
+    home = Path(importlib.util.find_spec("deepphase").origin).parent.parent
+    found = []
+    for name in _OWN:
+        spec = importlib.util.find_spec(name)
+        place = None if spec is None else spec.origin or next(iter(spec.submodule_search_locations))
+        if place is None:
+            found.append(f"{name} cannot be imported: install deepphase again")
+        elif home not in Path(place).parents:
+            found.append(
+                f"import {name} finds {place}, not ours in {home / name}: move or uninstall it "
+                f"(sys.path begins with {sys.path[0] or '.'})"
+            )
+    return found

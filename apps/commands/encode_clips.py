@@ -1,0 +1,85 @@
+"""`deepphase encode`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from apps.terminal import note, progress, warn
+from deepphase.errors import DeepPhaseError, FormatError
+
+
+def command(
+    model: Path,
+    files: list[Path],
+    output: Path,
+    csv: bool = False,
+    skeleton: str | None = None,
+    unit: str | None = None,
+    up: str | None = None,
+    allow_truncated: bool = False,
+) -> None:
+    """Write the phases of every frame of clips: <clip>.phases.npz each.
+
+    Parameters
+    ----------
+    model
+        A phase model, as `deepphase train phase` wrote it.
+    files
+        Motion files, folders of them, or stores.
+    output
+        Folder for the phases.
+    csv
+        Also write <clip>.phases.csv.
+    skeleton
+        Which skeleton group of a store.
+    unit
+        Unit of the files (m, cm, mm, inch, foot or metres as a number); inferred if not given.
+    up
+        Up axis of the files (x, y, z, -x, -y, -z); inferred if not given.
+    allow_truncated
+        Take the readable frames of files that end too early.
+    """
+    from deepphase.corpus.clips import clips_in
+    from deepphase.phase.model import PhaseModel
+    from deepphase.phase.phase_file import save_csv, save_phases
+
+    trained = PhaseModel.load(model)
+    options = {"unit": unit, "up": up, "allow_truncated": allow_truncated}
+    refused: list[DeepPhaseError] = []
+    written: set[str] = set()
+    frames = 0
+    window_s, digest = trained.window / trained.fps, trained.sha256
+    with progress() as report:
+        entries = clips_in(files, skeleton=skeleton, **options)
+        for index, entry in enumerate(entries):
+            try:
+                clip = entry.load()
+                phases = trained.encode(clip)
+            except DeepPhaseError as error:
+                refused.append(error)
+                continue
+            finally:
+                report("encoding", index + 1, len(entries), "")
+            stem = _unused(clip.name, written)
+            save_phases(
+                phases, output / f"{stem}.phases.npz", window_s=window_s, model_sha256=digest
+            )
+            if csv:
+                save_csv(phases, output / f"{stem}.phases.csv")
+            frames += len(phases)
+    for error in refused:
+        warn(f"left out: {error}")
+    if not written:
+        raise FormatError("no clip could be encoded", hint="the reasons stand above")
+    note(f"{len(written)} clips, {frames:,} frames at {trained.fps:g} fps -> {output}")
+
+
+def _unused(name: str, written: set[str]) -> str:
+    """A file stem of its own for each clip, also where two folders hold the same name."""
+    safe = "".join(c if c.isalnum() or c in "-_.() " else "_" for c in name).strip() or "clip"
+    stem, count = safe, 1
+    while stem.lower() in written:
+        count += 1
+        stem = f"{safe}-{count}"
+    written.add(stem.lower())
+    return stem

@@ -1,0 +1,99 @@
+"""`deepphase train phase`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from apps.terminal import note, progress, warn
+from deepphase.errors import ParameterError
+from deepphase.phase.configuration import NetworkConfig, PhaseConfig, TrainingConfig
+
+
+def command(
+    store: Path,
+    output: Path,
+    config: str = "default",
+    network: NetworkConfig = NetworkConfig(),  # noqa: B008 (frozen; the recipe replaces it)
+    training: TrainingConfig = TrainingConfig(),  # noqa: B008
+    skeleton: str | None = None,
+    resume: bool = False,
+    restart: bool = False,
+    accelerator: str = "auto",
+    devices: str = "auto",
+    precision: str = "32-true",
+    strategy: str = "auto",
+    report: Path | None = None,
+    unit: str | None = None,
+    up: str | None = None,
+) -> None:
+    """Learn phases from clips without labels, and say at the end whether it worked.
+
+    Parameters
+    ----------
+    store
+        A store, or a folder of motion files, or one such file.
+    output
+        The model file to write; a report page is written beside it.
+    config
+        A recipe: a YAML file, or the name of a shipped one.
+    skeleton
+        Which skeleton group, where there are several.
+    resume
+        Go on with an unfinished training of this model.
+    restart
+        Discard an unfinished training of this model.
+    accelerator, devices, precision, strategy
+        Lightning's options of these names, as in --accelerator gpu --devices 2 --precision
+        bf16-mixed.
+    report
+        Folder of the report; <model>.report beside the model if not given.
+    unit, up
+        Unit and up axis of the files, inferred if not given (a store has them already).
+    """
+    from apps.reports.training_page import training_report
+    from deepphase.corpus.prepare import corpus_of
+    from deepphase.phase.resume import discard
+    from deepphase.phase.training import train_phase
+
+    if resume and restart:
+        raise ParameterError("--resume and --restart contradict each other")
+    if output.is_dir():
+        raise ParameterError(
+            f"{output} is a folder", hint=f"name the model file: -o {output / 'model'}"
+        )
+    work = output.with_name(f"{output.name}.unfinished")
+    if restart:
+        discard(work)
+    with progress() as shown:
+        corpus = corpus_of(store, skeleton=skeleton, unit=unit, up=up, progress=shown)
+        try:
+            model = train_phase(
+                corpus,
+                PhaseConfig(network, training),
+                folder=work,
+                resume=resume,
+                progress=shown,
+                accelerator=accelerator,
+                devices=int(devices) if devices.lstrip("-").isdigit() else devices,
+                precision=precision,
+                strategy=strategy,
+            )
+        except KeyboardInterrupt:
+            warn("the same command with --resume goes on where this training stopped")
+            raise
+    if model is None:  # a helper process of a training on several devices
+        return
+    model.save(output)
+    discard(work)
+    _say(model, output)
+    folder = output.with_name(f"{output.name}.report") if report is None else report
+    with progress() as shown:
+        page = training_report(model, corpus, folder, progress=shown)
+    note(f"report: {page}")
+
+
+def _say(model: Any, output: Path) -> None:
+    for line in model.health.words():
+        note(line)
+    note(f"model: {output}")

@@ -1,0 +1,63 @@
+"""One window of a clip, with all that a phase model makes of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from deepphase.errors import ParameterError
+from deepphase.figures.window_fit import WindowExample
+from deepphase.phase.model import PhaseModel
+from deepphase.phase.parameters import PhaseParameters, wrapped
+from deepphase.phase.windows import gather, padded
+
+Array = np.ndarray
+
+
+@torch.inference_mode()
+def example_window(
+    model: PhaseModel, signals: Array, frame: int, *, clip: str = ""
+) -> WindowExample:
+    """What the model makes of the window around one frame.
+
+    Parameters
+    ----------
+    model
+        The model.
+    signals
+        (frames, signals) as `model.signals.read` makes them.
+    frame
+        The middle frame. Past the clip's ends, edge poses are repeated.
+    clip
+        Name of the clip.
+
+    Raises
+    ------
+    ParameterError
+        Where there is no such frame.
+    """
+    if not 0 <= frame < len(signals):
+        raise ParameterError(f"frame {frame} of a clip of {len(signals)} frames")
+    network = model.network
+    values = torch.as_tensor(padded(signals, model.window), device=network.times.device)
+    centre = torch.tensor([frame + model.window // 2], device=values.device)
+    window = gather(values, centre, model.window)
+    encoding = network.encode(window)
+    fitted = network.sinusoids(encoding)
+    phase, frequency, amplitude, offset = (_numpy(item) for item in encoding[:4])
+    return WindowExample(
+        times=_numpy(network.times[None]),
+        names=tuple(model.signals.names),
+        signals=_numpy(window),
+        reconstruction=_numpy(network.decode(fitted)),
+        latent=_numpy(encoding.latent),
+        fitted=_numpy(fitted),
+        parameters=PhaseParameters(wrapped(phase), frequency, amplitude, offset),
+        clip=clip,
+        at=frame / model.fps,
+    )
+
+
+def _numpy(batch: torch.Tensor) -> Array:
+    """The only item of a batch."""
+    return batch[0].float().cpu().numpy()

@@ -1,0 +1,186 @@
+"""One HTML file with texts, tables and figures that opens anywhere, offline."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import plotly.graph_objects as go
+from plotly.offline import get_plotlyjs
+
+from deepphase.figures.theme import DARK, LIGHT
+from deepphase.formats.replacing import replacing
+
+_FOLDER = Path(__file__).parent
+
+# Nothing may be fetched from anywhere, whatever a name or a figure holds. (plotly's WebGL compiles
+# its drawing functions: hence 'unsafe-eval'.)
+_POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; "
+    "img-src data: blob:; worker-src blob:"
+)
+
+
+class Page:
+    """A report that is written piece by piece, from top to bottom.
+
+    Every text, name and number is shown literally, never read as HTML.
+
+    Parameters
+    ----------
+    title
+        Of the page.
+    lead
+        One or two sentences below it.
+    """
+
+    def __init__(self, title: str, lead: str = "") -> None:
+        self.title = title
+        self._body = [f"<h1>{_escaped(title)}</h1>"]
+        self._figures: list[str] = []
+        if lead:
+            self._body.append(f'<p class="lead">{_escaped(lead)}</p>')
+
+    def add_text(self, *paragraphs: str, heading: str = "") -> Page:
+        """Paragraphs, under a heading if one is given."""
+        self._add_heading(heading)
+        self._body += [f"<p>{_escaped(text)}</p>" for text in paragraphs]
+        return self
+
+    def add_list(self, items: Sequence[str], heading: str = "") -> Page:
+        """A bulleted list."""
+        self._add_heading(heading)
+        lines = "".join(f"<li>{_escaped(item)}</li>" for item in items)
+        self._body.append(f"<ul>{lines}</ul>")
+        return self
+
+    def add_table(
+        self,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[object]],
+        *,
+        heading: str = "",
+        colours: Sequence[str] = (),
+    ) -> Page:
+        """A table; numbers stand on the right.
+
+        Parameters
+        ----------
+        columns
+            Their headings.
+        rows
+            As many cells each.
+        heading
+            Above the table.
+        colours
+            (rows,) a CSS colour shown before the first cell of each row, as in the figures.
+        """
+        self._add_heading(heading)
+        head = "".join(f"<th>{_escaped(column)}</th>" for column in columns)
+        lines = []
+        for index, row in enumerate(rows):
+            cells = [_cell(value) for value in row]
+            if colours and cells:
+                dot = f'<span class="dot" style="background:{_escaped(colours[index])}"></span>'
+                cells[0] = cells[0].replace(">", f">{dot}", 1)
+            lines.append(f"<tr>{''.join(cells)}</tr>")
+        self._body.append(
+            f'<div class="wide"><table><thead><tr>{head}</tr></thead>'
+            f"<tbody>{''.join(lines)}</tbody></table></div>"
+        )
+        return self
+
+    def add_figure(self, chart: go.Figure, heading: str, explanation: str) -> Page:
+        """A figure with its heading, and a sentence or two on what to look for.
+
+        It follows the reader's colour scheme; its own template is put aside.
+        """
+        self._add_heading(heading)
+        number = len(self._figures) + 1
+        drawing = json.loads(chart.to_json())
+        layout = drawing["layout"]
+        layout.pop("template", None)
+        # The title would repeat the heading; a picture in a file of its own keeps it.
+        layout.pop("title", None)
+        layout["margin"]["t"] = max(layout["margin"]["t"] - 35, 10)
+        self._figures.append(_json(drawing))
+        height = int(chart.layout.height or 560)
+        self._body.append(
+            f"<p>{_escaped(explanation)}</p>"
+            f'<figure class="plot" id="figure-{number}" style="height:{height}px" role="img" '
+            f'aria-label="{_escaped(heading)}"></figure>'
+        )
+        return self
+
+    def write(self, path: str | Path) -> Path:
+        """Write the file, whole or not at all, and return its path.
+
+        Raises
+        ------
+        CheckpointError
+            Where the disk or the folder refuses.
+        """
+        path = Path(path)
+        with replacing(path) as file:
+            file.write(self.html().encode("utf-8", "replace"))
+        return path
+
+    def html(self) -> str:
+        """The whole file."""
+        parts = [
+            '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            '<meta name="color-scheme" content="light dark">',
+            '<link rel="icon" href="data:,">',
+            f"<title>{_escaped(self.title)}</title>",
+            f"<style>\n{_asset('page.css')}</style>\n</head>\n<body>\n<main>",
+            *self._body,
+        ]
+        if self._figures:
+            parts.append("<noscript><p>The figures need JavaScript.</p></noscript>")
+        parts.append("</main>")
+        if self._figures:
+            looks = {"light": LIGHT.to_plotly_json(), "dark": DARK.to_plotly_json()}
+            parts += [
+                _data("templates", _json(looks)),
+                *(_data(f"figure-{n}-data", f) for n, f in enumerate(self._figures, start=1)),
+                f"<script>{get_plotlyjs()}</script>",
+                f"<script>\n{_asset('page.js')}</script>",
+            ]
+        return "\n".join([*parts, "</body>\n</html>\n"])
+
+    def _add_heading(self, heading: str) -> None:
+        if heading:
+            self._body.append(f"<h2>{_escaped(heading)}</h2>")
+
+
+def _asset(name: str) -> str:
+    return (_FOLDER / name).read_text(encoding="utf-8")
+
+
+def _escaped(text: object) -> str:
+    return html.escape(str(text), quote=True)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, bool):
+        value = "yes" if value else "no"
+    if isinstance(value, int):
+        return f'<td class="number">{value:,}</td>'
+    if isinstance(value, float):
+        return f'<td class="number">{value:.3f}</td>'
+    return f"<td>{_escaped(value)}</td>"
+
+
+def _data(name: str, content: str) -> str:
+    return f'<script type="application/json" id="{name}">{content}</script>'
+
+
+def _json(content: Any) -> str:
+    """JSON that cannot end the script element that it stands in."""
+    text = json.dumps(content, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -1,0 +1,304 @@
+"""The page at the end of a training: did it work, and what has been learnt."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from apps.reports.page import Page
+from deepphase.figures.explained_by_joint import explained_by_joint
+from deepphase.figures.image import write_images
+from deepphase.figures.manifold import Colouring, manifold_2d, manifold_3d
+from deepphase.figures.parameters_over_time import parameters_over_time
+from deepphase.figures.theme import channel_colour
+from deepphase.figures.window_fit import WindowExample, window_fit
+from deepphase.motion.clip import Clip
+from deepphase.phase.health import Health
+from deepphase.phase.manifold import ManifoldProjection
+from deepphase.phase.model import ClipPhases, PhaseModel
+from deepphase.phase.parameters import PhaseParameters
+
+Array = np.ndarray
+
+# Points of each picture of the manifold; four of them stay below some 20,000 in the page.
+_POINTS = 5_000
+# Seconds of the clip that is shown over time.
+_SHOWN_S = 10.0
+
+
+def training_page(
+    model: PhaseModel,
+    clips: Sequence[tuple[Clip, ClipPhases]],
+    example: WindowExample | None,
+    path: str | Path,
+) -> Path:
+    """Write the page, and beside it its pictures as PNG where Chromium is found.
+
+    The pictures are manifold_2d.png, manifold_3d.png, parameters.png and window.png. Where they
+    cannot be made, the page says why.
+
+    Parameters
+    ----------
+    model
+        The trained model.
+    clips
+        Some clips, training or held out, with the phases that the model reads off them.
+    example
+        One window, as `example_window` makes it.
+    path
+        The HTML file.
+
+    Raises
+    ------
+    CheckpointError
+        Where the disk or the folder refuses.
+    """
+    path = Path(path)
+    page = Page(
+        "What the phase model has learnt",
+        f"{model.config.network.channels} phase channels, learnt from the joint velocities of "
+        f"{len(model.signals.joints)} joints at {model.fps:g} frames a second, each window "
+        f"{model.config.network.window_s:g} s long.",
+    )
+    _add_health(page, model.health)
+    pictures = _add_manifold(page, model, [phases for _, phases in clips])
+    pictures |= _add_parameters(page, [phases for _, phases in clips])
+    if example is not None:
+        chart = window_fit(example)
+        pictures["window.png"] = chart
+        page.add_figure(
+            chart,
+            f"One window, step by step: {example.clip}".rstrip(": "),
+            f"At {example.at:.2f} s: {_percent(example.explained)} of this window is explained. "
+            "The network squeezes the joint velocities of one window into a latent curve for each "
+            "channel, and keeps only the sinusoid that fits it: frequency F, amplitude A, phase "
+            "and offset B. Look whether the sinusoids follow the grey latent, and whether what "
+            "they give back follows the grey input.",
+        )
+    images = write_images({path.parent / name: chart for name, chart in pictures.items()})
+    _add_origin(page, model, images.problem)
+    return page.write(path)
+
+
+def _add_health(page: Page, health: Health | None) -> None:
+    if health is None:
+        page.add_text(
+            "This model was not measured on held-out clips.", heading="Did the training work?"
+        )
+        return
+    if health.findings:
+        page.add_text("Out of the ordinary:", heading="Did the training work?")
+        page.add_list([f"{finding[:1].upper()}{finding[1:]}." for finding in health.findings])
+    else:
+        page.add_text(
+            "Yes, by all measures below: they were taken on clips that the training did not see.",
+            heading="Did the training work?",
+        )
+    page.add_table(
+        ("Measure", "Value", "What it says"),
+        (
+            (
+                "Explained variance",
+                _percent(health.explained_variance),
+                "Share of the motion that comes back out of a few sinusoids; more is better.",
+            ),
+            (
+                "Phase goes forward, strongest channel",
+                _percent(health.forward_strongest),
+                "Share of the frames; a phase that grows with time is near 100 %.",
+            ),
+            (
+                "Phase goes forward, all channels",
+                _percent(health.forward_share),
+                "The same over all channels, weighted by amplitude.",
+            ),
+            (
+                "Speed error",
+                _percent(health.speed_error),
+                "How far the phase's speed is from its own frequency (median); less is better.",
+            ),
+            (
+                "Frequency roughness",
+                f"{health.frequency_roughness:.2f} /s",
+                "Relative change of the frequency in a second (median); less is smoother.",
+            ),
+            ("Held-out frames", f"{health.frames:,}", "How many frames were measured."),
+        ),
+    )
+    page.add_table(
+        (
+            "Channel",
+            "Frequency (Hz)",
+            "from 5 % to 95 %",
+            "Amplitude",
+            "from 5 % to 95 %",
+            "In use",
+        ),
+        [
+            (
+                str(index),
+                f"{channel.frequency[1]:.2f}",
+                _band(channel.frequency),
+                f"{channel.amplitude[1]:.3f}",
+                _band(channel.amplitude),
+                channel.in_use,
+            )
+            for index, channel in enumerate(health.channels)
+        ],
+        heading="The channels",
+        colours=[channel_colour(index) for index in range(len(health.channels))],
+    )
+    page.add_figure(
+        explained_by_joint(health.explained_by_joint),
+        "Which joints are explained",
+        "How much of each joint's velocity the sinusoids give back. Limbs that swing come out on "
+        "top; joints that hardly move, or move without a rhythm, come out low and grey.",
+    )
+
+
+def _add_manifold(
+    page: Page, model: PhaseModel, clips: Sequence[ClipPhases]
+) -> dict[str, go.Figure]:
+    clips = [clip for clip in clips if len(clip)]
+    interior = [clip.interior for clip in clips]
+    if not clips:
+        page.add_text("No clip was given to draw.", heading="The phase manifold")
+        return {}
+    if not any(inside.any() for inside in interior):
+        interior = [np.ones(len(clip), bool) for clip in clips]
+        page.add_text(
+            "No clip is as long as a window: every frame below was encoded with repeated poses.",
+            heading="A word of care",
+        )
+    step = math.ceil(sum(int(inside.sum()) for inside in interior) / _POINTS)
+    frames = [np.flatnonzero(inside)[::step] for inside in interior]
+    phases = PhaseParameters(
+        *(
+            np.concatenate(
+                [getattr(c.parameters, name)[f] for c, f in zip(clips, frames, strict=True)]
+            )
+            for name in ("phase", "frequency", "amplitude", "offset")
+        )
+    )
+    manifold = phases.manifold()
+    projection = model.projection or ManifoldProjection.fit(manifold)
+    names = _unique([clip.name for clip in clips])
+    of_clip = np.repeat(np.array(names), [len(f) for f in frames])
+    # Amplitudes tell how much a channel has to say about a frame.
+    weight = np.maximum(phases.amplitude, 1e-9)
+    frequency = (weight * phases.frequency).sum(-1) / weight.sum(-1)
+    told: dict[str, Any] = {
+        "points": projection(manifold),
+        "explained": projection.explained,
+        "clips": of_clip,
+        "time": np.concatenate([c.time[f] for c, f in zip(clips, frames, strict=True)]),
+    }
+    by_clip = Colouring("clip", of_clip)
+    by_frequency = Colouring("mean frequency", frequency, unit="Hz")
+    flat = manifold_2d(colour=by_clip, title="Phase manifold by clip", **told)
+    solid = manifold_3d(colour=by_frequency, title="Phase manifold by frequency", **told)
+    page.add_figure(
+        flat,
+        "The phase manifold",
+        "Each point is one frame: all channels' phases and amplitudes, seen along the directions "
+        "in which they vary most. Motion that repeats draws rings, once around a cycle, larger "
+        "where the motion is larger; similar motions lie together. Click a name to hide a clip.",
+    )
+    page.add_figure(
+        manifold_2d(colour=by_frequency, **told),
+        "The same, coloured by frequency",
+        "Frequency is the mean over channels, weighted by amplitude. Slow and fast motions should "
+        "lie apart, and the colour should change smoothly from one to the other.",
+    )
+    page.add_figure(
+        manifold_3d(colour=by_clip, **told),
+        "The manifold in space, by clip",
+        "Drag to turn it, scroll to come closer. A third direction often pulls apart rings that "
+        "lie on each other in the plane.",
+    )
+    page.add_figure(
+        solid,
+        "The manifold in space, by frequency",
+        "The same cloud; look for a funnel or a tube along which the frequency changes.",
+    )
+    return {"manifold_2d.png": flat, "manifold_3d.png": solid}
+
+
+def _add_parameters(page: Page, clips: Sequence[ClipPhases]) -> dict[str, go.Figure]:
+    clips = [clip for clip in clips if len(clip)]
+    if not clips:
+        return {}
+    # A clip that fits whole shows its beginning and its end; of a long one, the first seconds.
+    clip = max(clips, key=lambda c: min(int(c.interior.sum()), round(_SHOWN_S * c.fps)))
+    shown = slice(0, round(_SHOWN_S * clip.fps))
+    chart = parameters_over_time(
+        clip.parameters[shown],
+        clip.fps,
+        interior=clip.interior[shown],
+        title="Phase parameters over time",
+    )
+    page.add_figure(
+        chart,
+        f"One clip over time: {clip.name}",
+        "In a steady motion each phase climbs in straight lines, as steep as its frequency is "
+        "high, while frequency and amplitude stay level. Strong channels are bold, weak ones "
+        "faint. Click a channel to hide it in all four rows.",
+    )
+    return {"parameters.png": chart}
+
+
+def _add_origin(page: Page, model: PhaseModel, problem: str) -> None:
+    told = {
+        **{str(key).replace("_", " "): value for key, value in model.provenance.items()},
+        **asdict(model.config),
+        "joints": ", ".join(model.signals.joints),
+        "model (SHA-256)": model.sha256,
+    }
+    page.add_table(
+        ("What", "Value"),
+        [(name, _plain(value)) for name, value in _flat(told)],
+        heading="How it was made",
+    )
+    if problem:
+        page.add_text(f"The pictures were not written as files: {problem}.")
+
+
+def _flat(content: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """Nested mappings as dotted names with their values."""
+    for key, value in content.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{above}{key}.")
+        else:
+            yield f"{above}{key}", value
+
+
+def _plain(value: object) -> str:
+    if value is None:
+        return "not set"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _band(values: tuple[float, float, float]) -> str:
+    return f"{values[0]:.3g} to {values[2]:.3g}"
+
+
+def _unique(names: Sequence[str]) -> list[str]:
+    """The names with a number after those that came before: two files may share a name."""
+    seen: dict[str, int] = {}
+    told = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        told.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return told

@@ -1,0 +1,95 @@
+"""What the program prints: progress of long work, notes, tables."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from deepphase.progress import Progress as Report
+
+console = Console(highlight=False, soft_wrap=True)
+if not console.is_terminal:
+    # Nobody's window: rows of tables stay whole.
+    console.width = 240
+
+# Without a terminal, one line after each such share of a piece of work, and not more often.
+_LINE_SHARE = 0.1
+_LINE_S = 3.0
+
+
+@contextmanager
+def progress() -> Iterator[Report]:
+    """A function (what, done, total, words) that shows how far long work is.
+
+    In a terminal: a bar each with what, how far, how fast and the time left. Elsewhere: a line
+    now and then.
+    """
+    if not console.is_terminal:
+        yield _Lines()
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[speed]}"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[words]}"),
+    )
+    with Progress(*columns, console=console) as bars:
+        tasks: dict[str, int] = {}
+
+        def report(what: str, done: int, total: int, words: str) -> None:
+            if what not in tasks:
+                tasks[what] = bars.add_task(what, total=total, words="", speed="")
+            task = bars.tasks[tasks[what]]
+            speed = f"{task.speed:,.0f}/s" if task.speed else ""
+            bars.update(tasks[what], completed=done, total=total, words=words, speed=speed)
+
+        yield report
+
+
+class _Lines:
+    """Progress as lines of text, for logs."""
+
+    def __init__(self) -> None:
+        self._began: dict[str, float] = {}
+        self._next: dict[str, tuple[float, float]] = {}
+
+    def __call__(self, what: str, done: int, total: int, words: str) -> None:
+        now = time.monotonic()
+        began = self._began.setdefault(what, now)
+        share, moment = self._next.setdefault(what, (_LINE_SHARE, began + _LINE_S))
+        if (done < share * total or now < moment) and done < total:
+            return
+        self._next[what] = (done / max(total, 1) + _LINE_SHARE, now + _LINE_S)
+        spent = now - began
+        line = f"{what}: {done:,} of {total:,}"
+        if spent > 0 and 0 < done < total:
+            line += f", {done / spent:,.0f}/s, {spent * (total - done) / done:.0f} s left"
+        print(f"{line}{', ' if words else ''}{words}", flush=True)
+
+
+def note(text: str) -> None:
+    """One line of plain text."""
+    console.print(text, markup=False)
+
+
+def warn(text: str) -> None:
+    """One line for what deserves attention, on the error stream."""
+    print(f"deepphase: note: {text}", file=sys.stderr)
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
+    """A table of texts."""
+    drawn = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
+    for column in columns:
+        drawn.add_column(column, overflow="fold")
+    for row in rows:
+        drawn.add_row(*[cell.replace("[", "\\[") for cell in row])
+    console.print(drawn)

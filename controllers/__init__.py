@@ -1,0 +1,1 @@
+"""Controllers: networks that turn phases and a desired trajectory into motion."""

@@ -1,0 +1,1 @@
+"""Phase manifolds from unlabelled motion capture, and motion from phase manifolds."""

@@ -1,0 +1,1 @@
+"""Many clips as one: labels, preparation, the store."""

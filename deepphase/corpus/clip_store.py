@@ -1,0 +1,293 @@
+"""Many motions of one skeleton as a few long arrays, in memory or mapped from a file."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from deepphase.corpus.skeleton_group import (
+    check_rates,
+    default_group_name,
+    shared_skeletons,
+    spread_translations,
+    translated_by_any,
+    unique_names,
+)
+from deepphase.errors import ParameterError, SkeletonError
+from deepphase.motion.clip import Clip, Source
+from deepphase.motion.skeleton import Array, Skeleton
+
+
+@dataclass(frozen=True, eq=False)
+class ClipStore:
+    """Clips of one skeleton group: the same joints under the same parents, at one rate.
+
+    Rest offsets may differ between clips, as the bodies of several subjects do. Take frames by
+    `range_starts` and `range_stops` only: a selection leaves the long arrays as they are.
+
+    Parameters
+    ----------
+    group
+        The group's name, as in "Hips-22": root and number of joints.
+    fps
+        Frames a second of every clip.
+    skeletons
+        One a clip, joints in the order of the first; equal ones are one object.
+    rotations
+        (frames, joints, 4) float32 local rotations (x, y, z, w), one clip behind the other.
+    translations
+        (frames, translated joints, 3) float32, metres: local positions.
+    translated_joints
+        (translated joints,) indices, rising: those that any clip of the group translates.
+    range_starts, range_stops
+        (clips,) clip i is frames range_starts[i] to range_stops[i] - 1.
+    names
+        (clips,) no two alike.
+    labels
+        One mapping a clip, label -> value.
+    sources
+        One a clip; paths are relative to the folder that was prepared.
+    provenance
+        One mapping a clip: sha256 of the captured file and what preparation found and did.
+    header
+        What the store's file says of itself: options, left_out, made_with. Empty in memory.
+    path
+        The store's file, if there is one.
+
+    Raises
+    ------
+    ParameterError
+        Where the arrays do not fit together.
+    """
+
+    group: str
+    fps: float
+    skeletons: tuple[Skeleton, ...]
+    rotations: Array
+    translations: Array
+    translated_joints: Array
+    range_starts: Array
+    range_stops: Array
+    names: tuple[str, ...]
+    labels: tuple[Mapping[str, str], ...]
+    sources: tuple[Source, ...]
+    provenance: tuple[Mapping[str, Any], ...]
+    header: Mapping[str, Any] = field(default_factory=dict)
+    path: Path | None = None
+
+    def __post_init__(self) -> None:
+        set_field = object.__setattr__
+        set_field(self, "labels", tuple(MappingProxyType(dict(each)) for each in self.labels))
+        clips = len(self.names)
+        if clips == 0:
+            raise ParameterError("a store without clips")
+        for name in ("skeletons", "labels", "sources", "provenance", "range_starts", "range_stops"):
+            if len(getattr(self, name)) != clips:
+                raise ParameterError(f"{clips} clips, but {len(getattr(self, name))} {name}")
+        if len(set(self.names)) != clips:
+            raise ParameterError("two clips of the same name in one store")
+        frames, joints, moving = len(self.rotations), len(self.skeleton), self.translated_joints
+        if self.rotations.shape != (frames, joints, 4):
+            raise ParameterError(f"rotations {self.rotations.shape} for {joints} joints")
+        if not (len(moving) and moving[0] == 0 and (np.diff(moving) > 0).all()):
+            raise ParameterError("translated joints must rise from the root, 0")
+        if moving[-1] >= joints:
+            raise ParameterError(f"translated joint {moving[-1]} does not exist")
+        if self.translations.shape != (frames, len(moving), 3):
+            raise ParameterError(
+                f"translations {self.translations.shape}, expected ({frames}, {len(moving)}, 3)"
+            )
+        starts, stops = self.range_starts, self.range_stops
+        if not ((starts >= 0) & (starts < stops) & (stops <= frames)).all():
+            raise ParameterError(f"clip ranges that leave the {frames} frames or hold none")
+
+    @classmethod
+    def from_clips(
+        cls, clips: Iterable[Clip], *, provenance: Iterable[Mapping[str, Any]] | None = None
+    ) -> ClipStore:
+        """A store of clips in memory.
+
+        Parameters
+        ----------
+        clips
+            At one rate, of one hierarchy; joints are put in the order of the first clip. Of
+            equal names all but the first get a number.
+        provenance
+            One mapping a clip; empty ones by default.
+
+        Raises
+        ------
+        ParameterError
+            Where there is no clip or the rates differ.
+        SkeletonError
+            Where the hierarchies differ.
+        """
+        given = list(clips)
+        if not given:
+            raise ParameterError("a store without clips")
+        check_rates(given)
+        first = given[0].skeleton
+        for clip in given:
+            if not first.same_hierarchy(clip.skeleton):
+                raise SkeletonError(
+                    f"{given[0].name!r} and {clip.name!r} have different skeletons: "
+                    f"{default_group_name(first)} and {default_group_name(clip.skeleton)}",
+                    hint="make one store of each",
+                )
+        ordered = [clip.in_order_of(first) for clip in given]
+        moving = translated_by_any(clip.translated_joints for clip in ordered)
+        stops = np.cumsum([len(clip) for clip in ordered])
+        starts = stops - [len(clip) for clip in ordered]
+        rotations = np.empty((stops[-1], len(first), 4), np.float32)
+        translations = np.empty((stops[-1], len(moving), 3), np.float32)
+        for clip, start, stop in zip(ordered, starts, stops, strict=True):
+            rotations[start:stop] = clip.rotations
+            translations[start:stop] = spread_translations(
+                clip.translations, clip.translated_joints, moving, clip.skeleton
+            )
+        return cls(
+            group=default_group_name(first),
+            fps=float(given[0].fps),
+            skeletons=shared_skeletons(clip.skeleton for clip in ordered),
+            rotations=rotations,
+            translations=translations,
+            translated_joints=moving,
+            range_starts=starts,
+            range_stops=stops,
+            names=unique_names(clip.name for clip in given),
+            labels=tuple(clip.labels for clip in given),
+            sources=tuple(clip.source for clip in ordered),
+            provenance=tuple({} for _ in given) if provenance is None else tuple(provenance),
+        )
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __iter__(self) -> Iterator[Clip]:
+        return (self.clip(index) for index in range(len(self)))
+
+    @property
+    def skeleton(self) -> Skeleton:
+        """The first clip's: its names, parents and order are everyone's."""
+        return self.skeletons[0]
+
+    @property
+    def offsets(self) -> Array:
+        """(clips, joints, 3) metres: every clip's rest offsets."""
+        return np.stack([skeleton.offsets for skeleton in self.skeletons])
+
+    @property
+    def lengths(self) -> Array:
+        """(clips,) frames of every clip."""
+        return self.range_stops - self.range_starts
+
+    @property
+    def frames(self) -> int:
+        """Frames of all clips together."""
+        return int(self.lengths.sum())
+
+    @property
+    def minutes(self) -> float:
+        """Duration of all clips together."""
+        return self.frames / self.fps / 60.0
+
+    @property
+    def left_out(self) -> list[dict[str, Any]]:
+        """Files that preparation could not use: file, reason, line (None if unknown), hint."""
+        return list(self.header.get("left_out", []))
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """Labels that any clip has, in the order in which they first occur."""
+        return tuple(dict.fromkeys(name for labels in self.labels for name in labels))
+
+    def clip(self, index: int) -> Clip:
+        """Clip of that index; its arrays are views, read when they are looked at."""
+        start, stop = self.range_starts[index], self.range_stops[index]
+        return Clip(
+            skeleton=self.skeletons[index],
+            rotations=self.rotations[start:stop],
+            translations=self.translations[start:stop],
+            fps=self.fps,
+            translated_joints=self.translated_joints,
+            labels=self.labels[index],
+            source=self.sources[index],
+            name=self.names[index],
+        )
+
+    def label_column(self, name: str) -> Array:
+        """(clips,) str: every clip's value of a label, "" where it has none.
+
+        Raises ParameterError, which lists the labels, where no clip has it.
+        """
+        if name not in self.label_names:
+            raise ParameterError(
+                f"no label {name!r} in this store",
+                hint=f"it has {', '.join(self.label_names) or 'none'}",
+            )
+        return np.array([labels.get(name, "") for labels in self.labels])
+
+    def selected(
+        self,
+        which: str | Iterable[str] | Mapping[str, str | Iterable[str]] | Callable[[Clip], bool],
+    ) -> ClipStore:
+        """The clips that are meant, as a store over the same arrays.
+
+        Parameters
+        ----------
+        which
+            Clip names, in the order that is wanted; or label -> value or values, all of which
+            must hold; or a function that says yes or no to a clip.
+
+        Raises
+        ------
+        ParameterError
+            Where a name or label is unknown, or no clip is left.
+        """
+        if callable(which):
+            indices = [index for index, clip in enumerate(self) if which(clip)]
+        elif isinstance(which, Mapping):
+            chosen = np.ones(len(self), bool)
+            for name, values in which.items():
+                allowed = [values] if isinstance(values, str) else [str(each) for each in values]
+                chosen &= np.isin(self.label_column(name), allowed)
+            indices = np.flatnonzero(chosen).tolist()
+        else:
+            wanted = [which] if isinstance(which, str) else list(which)
+            indices = [self._index(name) for name in dict.fromkeys(wanted)]
+        if not indices:
+            raise ParameterError("no clip of the store is selected", hint=self._label_summary())
+        return replace(
+            self,
+            range_starts=self.range_starts[indices],
+            range_stops=self.range_stops[indices],
+            **{
+                name: tuple(getattr(self, name)[index] for index in indices)
+                for name in ("skeletons", "names", "labels", "sources", "provenance")
+            },
+        )
+
+    def _label_summary(self) -> str:
+        if not self.label_names:
+            return "its clips have no labels"
+        columns = []
+        for name in self.label_names:
+            values = sorted(set(self.label_column(name)) - {""})
+            more = f" and {len(values) - 8} more" if len(values) > 8 else ""
+            columns.append(f"{name}: {', '.join(values[:8])}{more}")
+        return f"its labels are {'; '.join(columns)}"
+
+    def _index(self, name: str) -> int:
+        try:
+            return self.names.index(name)
+        except ValueError:
+            near = difflib.get_close_matches(name, self.names, n=3, cutoff=0.0)
+            raise ParameterError(
+                f"no clip {name!r} in this store", hint=f"near to it: {', '.join(near)}"
+            ) from None

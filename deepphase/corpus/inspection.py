@@ -1,0 +1,136 @@
+"""What is in motion files, before anything is made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from deepphase.corpus.motion_files import MotionFile, find_motion_files
+from deepphase.corpus.parallel import map_in_order
+from deepphase.corpus.skeleton_group import default_group_name
+from deepphase.errors import DeepPhaseError
+from deepphase.formats.load import load
+from deepphase.motion.contacts import foot_contacts
+from deepphase.motion.glitches import Glitch, find_glitches
+from deepphase.motion.kinematics import global_transforms
+from deepphase.motion.roles import find_roles
+from deepphase.motion.skeleton import Skeleton
+
+_ROLES = ("hips", "chest", "head", "left_hip", "right_hip", "left_foot", "right_foot")
+_ROLES += ("left_shoulder", "right_shoulder", "left_hand", "right_hand")
+
+
+@dataclass(frozen=True, eq=False)
+class FileFacts:
+    """What one motion file holds.
+
+    Parameters
+    ----------
+    file
+        Its path relative to what was inspected.
+    error
+        Why it cannot be read; everything below is then empty.
+    skeleton
+        In metres, Y up.
+    kind
+        "biped", "quadruped" or "other".
+    roles
+        Role -> joint name.
+    fps, frames, unit_m, up
+        As captured; metres a unit; the file's up axis.
+    notes
+        What was read, inferred and assumed, in words.
+    contact_shares
+        Foot -> share of the frames in which it stands on the floor.
+    glitches
+        Frames that look wrong.
+    first_line
+        Line of frame 0, where a frame is a line; 0 where it is not.
+    """
+
+    file: str
+    error: DeepPhaseError | None = None
+    skeleton: Skeleton | None = None
+    kind: str = ""
+    roles: tuple[tuple[str, str], ...] = ()
+    fps: float = 0.0
+    frames: int = 0
+    unit_m: float = 0.0
+    up: str = ""
+    notes: tuple[str, ...] = ()
+    contact_shares: tuple[tuple[str, float], ...] = ()
+    glitches: tuple[Glitch, ...] = ()
+    first_line: int = 0
+
+    @property
+    def seconds(self) -> float:
+        """Seconds from the first frame to the last."""
+        return (self.frames - 1) / self.fps if self.frames else 0.0
+
+    @property
+    def group(self) -> str:
+        """Name of the skeleton group that the file would go to, as in "Hips-22"."""
+        return default_group_name(self.skeleton) if self.skeleton is not None else ""
+
+
+def inspect_files(
+    inputs: str | Path | Sequence[str | Path], *, workers: int = 1, **reader: Any
+) -> tuple[int, Iterator[FileFacts]]:
+    """How many motion files there are, and the facts of each, read as they are asked for.
+
+    Parameters
+    ----------
+    inputs
+        Files and folders.
+    workers
+        Processes.
+    reader
+        Options of :func:`deepphase.formats.load.load`: unit, up, allow_truncated.
+
+    Raises
+    ------
+    FormatError
+        Where there is no motion file.
+    """
+    files = find_motion_files(inputs)
+    tasks = [(each, reader) for each in files]
+    return len(files), map_in_order(_facts, tasks, min(workers, len(files)))
+
+
+def _facts(task: tuple[MotionFile, dict[str, Any]]) -> FileFacts:
+    each, reader = task
+    try:
+        clip = load(each.path, **reader)
+        roles = find_roles(clip.skeleton, clip=clip)
+        transforms = global_transforms(clip)
+        shares: tuple[tuple[str, float], ...] = ()
+        if roles.both("foot") is not None:
+            contacts = foot_contacts(clip, roles, transforms=transforms)
+            shares = tuple(
+                (clip.skeleton.names[joint], float(share))
+                for joint, share in zip(contacts.joints, contacts.flags.mean(0), strict=True)
+            )
+        glitches = tuple(find_glitches(clip, transforms[1]))
+    except DeepPhaseError as error:
+        return FileFacts(each.file, error=error)
+    names = clip.skeleton.names
+    return FileFacts(
+        file=each.file,
+        skeleton=clip.skeleton,
+        kind=roles.kind,
+        roles=tuple(
+            (role, names[getattr(roles, role)])
+            for role in _ROLES
+            if getattr(roles, role) is not None
+        ),
+        fps=clip.source.fps or clip.fps,
+        frames=len(clip),
+        unit_m=clip.source.unit_m,
+        up=clip.source.up,
+        notes=(*clip.source.notes, *roles.notes),
+        contact_shares=shares,
+        glitches=glitches,
+        first_line=clip.source.first_line,
+    )

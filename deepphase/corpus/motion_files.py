@@ -1,0 +1,101 @@
+"""The motion files under folders, in an order that does not depend on the disk."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from deepphase.errors import FormatError
+from deepphase.formats.load import MOTION_FORMATS
+
+
+@dataclass(frozen=True)
+class MotionFile:
+    """A file to prepare.
+
+    Parameters
+    ----------
+    path
+        Where it is.
+    file
+        The same relative to what is prepared, with slashes: how reports and labels name it.
+    name
+        What its clip is called: the file's stem, with its folders where two stems are alike.
+    """
+
+    path: Path
+    file: str
+    name: str
+
+
+def find_motion_files(inputs: str | Path | Sequence[str | Path]) -> list[MotionFile]:
+    """All motion files among files and under folders, sorted by their relative path.
+
+    Hidden files and folders are passed over; linked folders are entered once.
+
+    Parameters
+    ----------
+    inputs
+        Folders and files. Files that are named here are taken whatever their suffix.
+
+    Raises
+    ------
+    FormatError
+        Where an input does not exist, or nothing is found.
+    """
+    given = [inputs] if isinstance(inputs, str | Path) else list(inputs)
+    roots = [Path(each).absolute() for each in given]
+    for root, each in zip(roots, given, strict=True):
+        if not root.exists():
+            raise FormatError("no such file or folder", hint="check the path", path=each)
+    found: dict[Path, None] = {}
+    suffixes: Counter[str] = Counter()
+    for root in roots:
+        for path in _under(root) if root.is_dir() else [root]:
+            if path == root or path.suffix.lower() in MOTION_FORMATS:
+                found[path] = None
+            suffixes[path.suffix or "without a suffix"] += 1
+    if not found:
+        seen = ", ".join(f"{count} {suffix}" for suffix, count in suffixes.most_common(5))
+        raise FormatError(
+            "no motion files",
+            hint=f"found {seen or 'nothing'}; known: {', '.join(MOTION_FORMATS)}",
+            path=given[0] if given else None,
+        )
+    folders = [root if root.is_dir() else root.parent for root in roots]
+    common = Path(os.path.commonpath(folders))
+    relative = sorted((path.relative_to(common).as_posix(), path) for path in found)
+    stems = Counter(path.stem for path in found)
+    return [
+        MotionFile(path, _plain(file), _plain(_clip_name(file, stems[path.stem] > 1)))
+        for file, path in relative
+    ]
+
+
+def _under(root: Path) -> list[Path]:
+    files: list[Path] = []
+    entered: set[str] = set()
+    for folder, folders, names in os.walk(root, followlinks=True):
+        # A linked folder may lead back into itself.
+        real = os.path.realpath(folder)
+        if real in entered:
+            folders.clear()
+            continue
+        entered.add(real)
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        files.extend(Path(folder) / name for name in names if not name.startswith("."))
+    return files
+
+
+def _clip_name(file: str, with_folders: bool) -> str:
+    # Clips name files of their own later; so no slashes.
+    path = PurePosixPath(file)
+    return "_".join(path.with_suffix("").parts) if with_folders else path.stem
+
+
+def _plain(text: str) -> str:
+    """The text without bytes that no encoding could make sense of."""
+    return text.encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,286 @@
+"""From a folder of captures to a store: read, check, resample, mirror, label."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from deepphase.corpus.group_passes import add_mirrored_clips, files_of_another_unit
+from deepphase.corpus.label_table import read_label_table
+from deepphase.corpus.labels import LabelPattern, folder_labels
+from deepphase.corpus.motion_files import MotionFile, find_motion_files
+from deepphase.corpus.parallel import map_in_order, usable_cores
+from deepphase.corpus.preparation import LeftOut, Preparation
+from deepphase.corpus.prepared_file import FileTask, PreparedFile, prepare_file
+from deepphase.corpus.store import ClipStore, StoreWriter, open_store, store_groups
+from deepphase.errors import FormatError, ParameterError
+from deepphase.formats.array_file import is_array_file
+from deepphase.formats.length_unit import metres_per_unit
+from deepphase.formats.load import MOTION_FORMATS
+from deepphase.motion.glitches import Glitch
+
+Progress = Callable[[int, int, str], None]
+
+_UPS = ("x", "y", "z", "-x", "-y", "-z")
+# Below this much text for each, starting a process costs more than it saves.
+_BYTES_PER_WORKER = 4_000_000
+_REASONS_SHOWN = 5
+
+
+def prepare(
+    inputs: str | Path | Sequence[str | Path],
+    output: str | Path,
+    *,
+    fps: float = 60.0,
+    unit: str | float | None = None,
+    up: str | None = None,
+    mirror: bool = False,
+    labels: str | None = None,
+    labels_csv: str | Path | None = None,
+    description: Mapping[str, Any] | None = None,
+    allow_truncated: bool = False,
+    min_seconds: float = 0.0,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> Preparation:
+    """Make a store of the motion files among `inputs` and in the folders among them.
+
+    A file that cannot be used is listed and the rest goes on. The same input gives the same
+    bytes, whatever the number of workers.
+
+    Parameters
+    ----------
+    inputs
+        Folders, which are searched to their depth, and files.
+    output
+        The store.
+    fps
+        Frames a second of the store.
+    unit, up
+        Of the files, where they are not to be inferred: see :func:`deepphase.formats.load.load`.
+    mirror
+        Add the mirror image of every clip, named "... mirrored" and labelled mirrored=yes.
+    labels
+        A :class:`LabelPattern` for file names. Without it and without a table, the subfolder is
+        label "folder".
+    labels_csv
+        A table of labels, see :func:`read_label_table`; its rows can cut clips into pieces.
+    description
+        A skeleton description, for mirroring skeletons whose sides are not found.
+    allow_truncated
+        Take the readable frames of files that end early.
+    min_seconds
+        Leave out shorter clips.
+    workers
+        Processes; by default as many as there are cores to use and work to share.
+    progress
+        Called with files done, files in all, and the file that is done.
+
+    Raises
+    ------
+    FormatError
+        Where no file can be used, or the label table is wrong.
+    ParameterError
+        Where an option is impossible.
+    SkeletonError
+        Where mirrored copies are asked for and no skeleton has two sides.
+    CheckpointError
+        Where the store cannot be written.
+    """
+    _check_options(fps, unit, up, min_seconds, workers)
+    pattern = None if labels is None else LabelPattern(labels)
+    files = find_motion_files(inputs)
+    output = Path(output)
+    real = output.resolve()
+    if output.suffix.lower() in MOTION_FORMATS or any(
+        real == each.path.resolve() for each in files
+    ):
+        raise ParameterError(
+            f"the store would be written as {output.name}, a motion file",
+            hint=f"name it otherwise, as in {output.with_suffix('.store').name}",
+        )
+    reader: dict[str, Any] = {"unit": unit, "up": up, "allow_truncated": allow_truncated}
+    # Only what is asked for: not every format has every option.
+    reader = {name: value for name, value in reader.items() if value not in (None, False)}
+    notes: list[tuple[str, str]] = []
+    tasks = _tasks(files, pattern, labels_csv, reader, fps, min_seconds, notes)
+    run = _Run(tasks, notes)
+    with StoreWriter(output) as writer:
+        results = map_in_order(prepare_file, tasks, _workers(workers, files))
+        for done, (task, result) in enumerate(zip(tasks, results, strict=True), start=1):
+            run.take(writer, task, result)
+            if progress is not None:
+                progress(done, len(tasks), task.file)
+        if not len(writer):
+            raise _nothing_left(run.left_out, inputs)
+        if unit is None:
+            run.settle_units(writer)
+        if mirror:
+            notes.extend(add_mirrored_clips(writer, description))
+        options = {
+            "inputs": [Path(each).absolute().name for each in _listed(inputs)],
+            "unit": unit,
+            "up": up,
+            "mirror": mirror,
+            "labels": labels,
+            "labels_csv": None if labels_csv is None else Path(labels_csv).name,
+            "allow_truncated": allow_truncated,
+            "min_seconds": min_seconds,
+            "notes": [list(note) for note in notes],
+        }
+        writer.finish(options, [vars(each) for each in run.left_out])
+    return Preparation(
+        path=output,
+        files=len(files),
+        groups=tuple(store_groups(output)),
+        left_out=tuple(run.left_out),
+        notes=tuple(notes),
+        glitches=tuple(
+            (file, glitch) for file, glitches in run.glitches.items() for glitch in glitches
+        ),
+    )
+
+
+def corpus_of(
+    path: str | Path, *, skeleton: str | None = None, fps: float = 60.0, **options: Any
+) -> ClipStore:
+    """The clips that a path means: a store is opened; a folder or motion file is prepared.
+
+    Parameters
+    ----------
+    path
+        A store, a folder or a motion file.
+    skeleton
+        The group's name, where there are several.
+    fps, options
+        As in :func:`prepare`, where files are prepared. The store that they make lies in the
+        system's temporary folder and is gone with the program.
+
+    Raises
+    ------
+    As :func:`prepare` and :func:`deepphase.corpus.store.open_store` do.
+    """
+    if is_array_file(path):
+        return open_store(path, skeleton)
+    # On systems that cannot delete a mapped file the system clears the folder later.
+    with tempfile.TemporaryDirectory(prefix="deepphase-", ignore_cleanup_errors=True) as folder:
+        store = Path(folder) / "prepared.store"
+        prepare(path, store, fps=fps, **options)
+        return open_store(store, skeleton, verify=False)
+
+
+class _Run:
+    """What has happened to the files so far."""
+
+    def __init__(self, tasks: list[FileTask], notes: list[tuple[str, str]]) -> None:
+        self.left_out: list[LeftOut] = []
+        self.glitches: dict[str, tuple[Glitch, ...]] = {}
+        self._notes = notes
+        self._tasks: dict[str, FileTask] = {task.file: task for task in tasks}
+        self._numbers: dict[str, list[int]] = {}
+        self._contents: dict[str, str] = {}
+
+    def take(self, writer: StoreWriter, task: FileTask, result: PreparedFile) -> None:
+        if result.reason is not None:
+            self.left_out.append(LeftOut(task.file, result.reason, result.line, result.hint))
+            return
+        same = self._contents.setdefault(result.sha256, task.file)
+        if same != task.file:
+            self._notes.append((task.file, f"the same content as {same}"))
+        self._notes.extend((task.file, note) for note in result.notes)
+        self.glitches[task.file] = result.glitches
+        self._numbers[task.file] = [
+            writer.add(clip, provenance) for clip, provenance in result.prepared_clips()
+        ]
+
+    def settle_units(self, writer: StoreWriter) -> None:
+        """Read files again in their group's unit where theirs was inferred otherwise."""
+        for file, unit_m, sentence in files_of_another_unit(writer):
+            task = self._tasks[file]
+            again = prepare_file(replace(task, reader={**task.reader, "unit": unit_m}))
+            self.glitches[file] = again.glitches
+            for number, (clip, provenance) in zip(
+                self._numbers[file], again.prepared_clips(), strict=True
+            ):
+                writer.replace(number, clip, provenance)
+            self._notes.append((file, sentence))
+
+
+def _tasks(
+    files: list[MotionFile],
+    pattern: LabelPattern | None,
+    table: str | Path | None,
+    reader: dict[str, Any],
+    fps: float,
+    min_seconds: float,
+    notes: list[tuple[str, str]],
+) -> list[FileTask]:
+    pieces = {} if table is None else read_label_table(table, [each.file for each in files])
+    tasks = []
+    for each in files:
+        labels: dict[str, str] | None = {}
+        if pattern is not None:
+            labels = pattern.labels(each.file)
+            if labels is None:
+                notes.append((each.file, f"no labels: its name is not like {pattern.pattern}"))
+        elif table is None:
+            labels = folder_labels(each.file)
+        if table is not None and each.file not in pieces:
+            notes.append((each.file, f"no labels: it has no row in {Path(table).name}"))
+        tasks.append(
+            FileTask(
+                path=each.path,
+                file=each.file,
+                name=each.name,
+                labels=labels or {},
+                pieces=tuple(pieces.get(each.file, ())),
+                table=None if table is None else Path(table),
+                fps=float(fps),
+                reader=reader,
+                min_seconds=min_seconds,
+            )
+        )
+    return tasks
+
+
+def _check_options(
+    fps: float, unit: str | float | None, up: str | None, min_seconds: float, workers: int | None
+) -> None:
+    if not (np.isfinite(fps) and fps > 0):
+        raise ParameterError(f"a rate of {fps} frames a second", hint="60 is usual")
+    if unit is not None:
+        metres_per_unit(unit)
+    if up is not None and up not in _UPS:
+        raise ParameterError(f"an up axis of {up!r}", hint=f"choose one of {', '.join(_UPS)}")
+    if not (np.isfinite(min_seconds) and min_seconds >= 0):
+        raise ParameterError(f"a shortest clip of {min_seconds} s")
+    if workers is not None and workers < 1:
+        raise ParameterError(f"{workers} workers", hint="1 does all in one process")
+
+
+def _workers(workers: int | None, files: list[MotionFile]) -> int:
+    if workers is None:
+        total = sum(each.path.stat().st_size for each in files)
+        workers = min(usable_cores(), 1 + total // _BYTES_PER_WORKER)
+    return max(1, min(workers, len(files)))
+
+
+def _listed(inputs: str | Path | Sequence[str | Path]) -> list[str | Path]:
+    return [inputs] if isinstance(inputs, str | Path) else list(inputs)
+
+
+def _nothing_left(
+    left_out: list[LeftOut], inputs: str | Path | Sequence[str | Path]
+) -> FormatError:
+    more = len(left_out) - _REASONS_SHOWN
+    reasons = "; ".join(str(each) for each in left_out[:_REASONS_SHOWN])
+    return FormatError(
+        f"none of {len(left_out)} files can be used",
+        hint=f"{reasons}{f'; and {more} more' if more > 0 else ''}",
+        path=_listed(inputs)[0],
+    )

@@ -1,0 +1,180 @@
+"""What preparation does to one motion file: read, check, resample, cut into labelled pieces."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from deepphase.corpus.label_table import LabelledPiece
+from deepphase.errors import DeepPhaseError, FormatError
+from deepphase.formats.load import load
+from deepphase.motion.clip import Clip
+from deepphase.motion.glitches import Glitch, find_glitches
+from deepphase.motion.resample import resample
+
+
+@dataclass(frozen=True)
+class FileTask:
+    """A file and what is to be done to it.
+
+    Parameters
+    ----------
+    path, file, name
+        As in :class:`deepphase.corpus.motion_files.MotionFile`.
+    labels
+        Of the whole clip.
+    pieces
+        Rows of a label table; the whole clip where there is none.
+    table
+        The label table, for errors.
+    fps
+        Frames a second of the result.
+    reader
+        Options of :func:`deepphase.formats.load.load`.
+    min_seconds
+        Shorter clips are left out.
+    """
+
+    path: Path
+    file: str
+    name: str
+    labels: dict[str, str]
+    pieces: tuple[LabelledPiece, ...]
+    table: Path | None
+    fps: float
+    reader: dict[str, Any]
+    min_seconds: float
+
+
+@dataclass(frozen=True)
+class PreparedFile:
+    """What became of a file.
+
+    Parameters
+    ----------
+    clips
+        Clips, float32, each with its provenance; none where the file is left out.
+    notes
+        What was done beside the usual, in words.
+    glitches
+        Frames of the capture that look wrong.
+    sha256
+        Of the file.
+    reason, hint, line
+        Why the file is left out, and the way out; no reason where it is not.
+    """
+
+    clips: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = ()
+    notes: tuple[str, ...] = ()
+    glitches: tuple[Glitch, ...] = ()
+    sha256: str = ""
+    reason: str | None = None
+    hint: str = ""
+    line: int | None = None
+
+    def prepared_clips(self) -> list[tuple[Clip, dict[str, Any]]]:
+        """The clips with their provenance."""
+        return [(Clip(**clip), provenance) for clip, provenance in self.clips]
+
+
+def prepare_file(task: FileTask) -> PreparedFile:
+    """Read and prepare one file.
+
+    A file that cannot be used comes back with its reason.
+
+    Raises
+    ------
+    FormatError
+        Where a row of the label table lies outside its clip.
+    """
+    try:
+        with task.path.open("rb") as opened:
+            sha256 = hashlib.file_digest(opened, "sha256").hexdigest()
+        captured = load(task.path, **task.reader)
+        _check_length(captured, task.min_seconds)
+        glitches = find_glitches(captured)
+        kept, kept_from, notes = _without_stray_ends(captured, glitches)
+        source = replace(kept.source, path=task.file, notes=(*kept.source.notes, *notes))
+        clip = _in_float32(
+            resample(replace(kept, name=task.name, labels=task.labels, source=source), task.fps)
+        )
+    except OSError as error:
+        return PreparedFile(reason=f"cannot be read: {error.strerror or error}")
+    except DeepPhaseError as error:
+        return PreparedFile(reason=error.fact, hint=error.hint, line=error.line)
+    provenance = {
+        "sha256": sha256,
+        "captured_frames": len(captured),
+        "glitches": [asdict(glitch) for glitch in glitches],
+    }
+    # Pieces are cut behind the resampling: at their borders it sees the frames beyond.
+    pieces = task.pieces or (LabelledPiece({}, None, None, 0),)
+    clips = [_piece(task, clip, piece, kept_from, captured, provenance) for piece in pieces]
+    return PreparedFile(tuple(clips), notes, tuple(glitches), sha256)
+
+
+def _in_float32(clip: Clip) -> Clip:
+    # What float32 cannot hold becomes infinite, and the clip refuses it.
+    with np.errstate(over="ignore"):
+        rotations = clip.rotations.astype(np.float32)
+        translations = clip.translations.astype(np.float32)
+    return replace(clip, rotations=rotations, translations=translations)
+
+
+def _without_stray_ends(clip: Clip, glitches: list[Glitch]) -> tuple[Clip, int, tuple[str, ...]]:
+    """The clip without rest poses before and behind it, its first frame, and what was done."""
+    start, stop = 0, len(clip)
+    notes = []
+    for glitch in glitches:
+        if glitch.what == "start of the clip":
+            start = glitch.last + 1
+        elif glitch.what == "end of the clip":
+            stop = glitch.first
+        else:
+            continue
+        notes.append(f"left out: {glitch.sentence}")
+    return clip.sliced(start, stop), start, tuple(notes)
+
+
+def _check_length(clip: Clip, min_seconds: float) -> None:
+    if len(clip) < 2:
+        raise FormatError("a single frame is a pose, not a motion")
+    if clip.duration < min_seconds:
+        raise FormatError(f"{clip.duration:.2f} s, shorter than {min_seconds:g} s")
+
+
+def _piece(
+    task: FileTask,
+    clip: Clip,
+    piece: LabelledPiece,
+    kept_from: int,
+    captured: Clip,
+    provenance: dict[str, Any],
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    if not piece.whole:
+        first_s = kept_from / captured.fps
+        start_s = 0.0 if piece.start_s is None else piece.start_s
+        stop_s = captured.duration if piece.stop_s is None else piece.stop_s
+        start = max(0, round((start_s - first_s) * clip.fps))
+        stop = min(len(clip), round((stop_s - first_s) * clip.fps) + 1)
+        # Whoever counts the last frame's duration as well is right, too.
+        beyond = stop_s > captured.duration + 1.0 / captured.fps + 1e-6
+        if beyond or stop - start < 2:
+            raise FormatError(
+                f"a piece from {start_s:g} to {stop_s:g} s of {task.file!r}, which lasts "
+                f"{captured.duration:.2f} s",
+                hint="a piece lies inside its clip and has at least two frames",
+                path=task.table,
+                line=piece.line,
+            )
+        name = f"{clip.name} {start_s:.2f}-{stop_s:.2f}s"
+        clip = replace(clip.sliced(start, stop), name=name)
+        provenance = {**provenance, "start_s": start_s, "stop_s": stop_s}
+    packed = {field.name: getattr(clip, field.name) for field in fields(clip)}
+    # A clip's labels are a read-only view, which does not pickle.
+    packed["labels"] = {**clip.labels, **piece.labels}
+    return packed, provenance

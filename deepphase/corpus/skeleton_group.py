@@ -1,0 +1,85 @@
+"""What makes several clips one group: a hierarchy, a rate, joints that any of them translates."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import numpy as np
+
+from deepphase.errors import ParameterError
+from deepphase.motion.clip import Clip
+from deepphase.motion.skeleton import Array, Skeleton
+
+
+def check_rates(clips: Iterable[Clip]) -> None:
+    """Raise ParameterError unless all clips have the same rate."""
+    rates = sorted({float(clip.fps) for clip in clips})
+    if len(rates) > 1:
+        raise ParameterError(
+            f"clips of {' and '.join(f'{rate:g}' for rate in rates)} frames a second in one store",
+            hint="resample them to one rate",
+        )
+
+
+def hierarchy(skeleton: Skeleton) -> frozenset[tuple[str, str | None]]:
+    """Pairs of joint and parent names: equal for skeletons of one group, in any order."""
+    return frozenset(
+        (name, None if parent < 0 else skeleton.names[parent])
+        for name, parent in zip(skeleton.names, skeleton.parents.tolist(), strict=True)
+    )
+
+
+def default_group_name(skeleton: Skeleton) -> str:
+    """Root name and number of joints, as in "Hips-22": fit for a command line."""
+    root = re.sub(r"\W+", "_", skeleton.names[0]).strip("_") or "skeleton"
+    return f"{root}-{len(skeleton)}"
+
+
+def unique_names(names: Iterable[str]) -> tuple[str, ...]:
+    """The names, the second and later of equal ones with a number: walk, walk-2, walk-3."""
+    given = list(names)
+    plain = set(given)
+    taken: set[str] = set()
+    counts: dict[str, int] = {}
+    result = []
+    for name in given:
+        unique = name
+        while unique in taken or (unique != name and unique in plain):
+            counts[name] = counts.get(name, 1) + 1
+            unique = f"{name}-{counts[name]}"
+        taken.add(unique)
+        result.append(unique)
+    return tuple(result)
+
+
+def shared_skeletons(skeletons: Iterable[Skeleton]) -> tuple[Skeleton, ...]:
+    """The skeletons, equal ones as one object. All have the same names in the same order."""
+    known: dict[bytes, Skeleton] = {}
+    return tuple(
+        known.setdefault(
+            b"|".join(
+                array.tobytes()
+                for array in (skeleton.offsets, skeleton.end_parents, skeleton.end_offsets)
+            ),
+            skeleton,
+        )
+        for skeleton in skeletons
+    )
+
+
+def translated_by_any(translated_joints: Iterable[Array]) -> Array:
+    """(joints,) rising indices that occur in any of the arrays."""
+    return np.unique(np.concatenate(list(translated_joints)))
+
+
+def spread_translations(
+    translations: Array, translated_joints: Array, wanted: Array, skeleton: Skeleton
+) -> Array:
+    """(frames, wanted, 3) translations of more joints than a clip has: the others stand at rest."""
+    if len(wanted) == len(translated_joints):
+        return translations
+    spread = np.empty((len(translations), len(wanted), 3), translations.dtype)
+    spread[:] = skeleton.offsets[wanted]
+    spread[:, np.searchsorted(wanted, translated_joints)] = translations
+    return spread

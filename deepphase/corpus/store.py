@@ -1,0 +1,178 @@
+"""Store files: one array file with the clips of one or more skeleton groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.corpus.skeleton_group import shared_skeletons
+from deepphase.corpus.store_writer import STORE_FORMAT, STORE_VERSION, StoreWriter, write_store
+from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
+from deepphase.formats.array_file import map_arrays, read_header
+from deepphase.motion.clip import Source
+from deepphase.motion.skeleton import Array, Skeleton
+
+__all__ = ["ClipStore", "StoreGroup", "StoreWriter", "open_store", "store_groups", "write_store"]
+
+
+@dataclass(frozen=True)
+class StoreGroup:
+    """What a store says of one of its skeleton groups.
+
+    Parameters
+    ----------
+    name
+        As in "Hips-22".
+    joints
+        Joint names.
+    clips, minutes
+        How many clips, and their duration together.
+    """
+
+    name: str
+    joints: tuple[str, ...]
+    clips: int
+    minutes: float
+
+
+def store_groups(path: str | Path) -> list[StoreGroup]:
+    """The skeleton groups of a store file.
+
+    Raises
+    ------
+    CheckpointError
+        Where it is not a store, damaged, or written by a newer deepphase.
+    """
+    header = read_header(path, STORE_FORMAT, STORE_VERSION)
+    try:
+        fps = float(header["fps"])
+        groups = [_group(description, fps) for description in header["groups"]]
+        if not groups or not fps > 0:
+            raise ValueError(f"{len(groups)} groups at {fps:g} frames a second")
+        return groups
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise _inconsistent(path, error) from None
+
+
+def open_store(path: str | Path, skeleton: str | None = None, *, verify: bool = True) -> ClipStore:
+    """Open one group of a store file; its frames stay on disk until they are looked at.
+
+    Parameters
+    ----------
+    path
+        A file of :func:`write_store` or :func:`deepphase.corpus.prepare.prepare`.
+    skeleton
+        The group's name; needed where the file holds several.
+    verify
+        Compare the arrays with their hashes first, which reads them once.
+
+    Raises
+    ------
+    ParameterError
+        Where the group is unknown, or there are several and none is named; the hint lists them.
+    CheckpointError
+        Where it is not a store, damaged, or written by a newer deepphase.
+    """
+    groups = store_groups(path)
+    name = _chosen(path, groups, skeleton)
+    prefix = f"{name}/"
+    arrays, header = map_arrays(
+        path, format=STORE_FORMAT, version=STORE_VERSION, prefix=prefix, verify=verify
+    )
+    arrays = {key.removeprefix(prefix): array for key, array in arrays.items()}
+    try:
+        description = next(each for each in header["groups"] if each["name"] == name)
+        clips = description["clips"]
+        return ClipStore(
+            group=name,
+            fps=float(header["fps"]),
+            skeletons=_skeletons(description, arrays),
+            rotations=arrays["rotations"],
+            translations=arrays["translations"],
+            translated_joints=np.array(arrays["translated_joints"]),
+            range_starts=np.array(arrays["range_starts"]),
+            range_stops=np.array(arrays["range_stops"]),
+            names=tuple(clip["name"] for clip in clips),
+            labels=tuple(clip["labels"] for clip in clips),
+            sources=tuple(_source(clip["source"]) for clip in clips),
+            provenance=tuple(clip["provenance"] for clip in clips),
+            header=header,
+            path=Path(path),
+        )
+    # A header whose hash is right and whose content is not was made by another program.
+    except (KeyError, TypeError, ValueError, IndexError, StopIteration, AttributeError) as error:
+        raise _inconsistent(path, error) from None
+    except DeepPhaseError as error:
+        raise _inconsistent(path, error.fact) from None
+
+
+def group_list(groups: list[StoreGroup]) -> str:
+    """Groups in words, for messages: name, clips and minutes of each."""
+    return "; ".join(
+        f"{group.name} ({group.clips} clips, {group.minutes:.1f} min)" for group in groups
+    )
+
+
+def _group(description: Mapping[str, Any], fps: float) -> StoreGroup:
+    return StoreGroup(
+        name=str(description["name"]),
+        joints=tuple(description["joints"]),
+        clips=len(description["clips"]),
+        minutes=description["frames"] / fps / 60.0,
+    )
+
+
+def _chosen(path: str | Path, groups: list[StoreGroup], skeleton: str | None) -> str:
+    names = [group.name for group in groups]
+    if skeleton is None and len(names) == 1:
+        return names[0]
+    if skeleton in names:
+        return skeleton
+    fact = (
+        f"this store holds {len(names)} skeletons"
+        if skeleton is None
+        else f"no skeleton {skeleton!r} in this store"
+    )
+    raise ParameterError(fact, hint=f"choose with --skeleton NAME: {group_list(groups)}", path=path)
+
+
+def _skeletons(description: Mapping[str, Any], arrays: Mapping[str, Array]) -> tuple:
+    names, parents = tuple(description["joints"]), np.array(description["parents"], np.int64)
+    ends = np.array(arrays["end_starts"])
+    if len(ends) != len(arrays["offsets"]) + 1 or (np.diff(ends) < 0).any():
+        raise ParameterError("end sites that belong to no clip")
+    return shared_skeletons(
+        Skeleton(
+            names,
+            parents,
+            np.array(offsets),
+            np.array(arrays["end_parents"][start:stop]),
+            np.array(arrays["end_offsets"][start:stop]),
+        )
+        for offsets, start, stop in zip(arrays["offsets"], ends[:-1], ends[1:], strict=True)
+    )
+
+
+def _source(description: Mapping[str, Any]) -> Source:
+    return Source(
+        path=description["path"],
+        unit_m=description["unit_m"],
+        up=description["up"],
+        fps=description["fps"],
+        rotation_orders=tuple(description["rotation_orders"]),
+        notes=tuple(description["notes"]),
+    )
+
+
+def _inconsistent(path: str | Path, error: object) -> CheckpointError:
+    reason = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
+    return CheckpointError(
+        f"not a store as this deepphase writes it ({reason})",
+        hint="prepare the store again",
+        path=path,
+    )

@@ -1,0 +1,211 @@
+"""Writing a store clip by clip, in constant memory, so that it appears whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.corpus.skeleton_group import default_group_name, hierarchy, unique_names
+from deepphase.corpus.spool import GroupSpool, Record
+from deepphase.errors import CheckpointError, ParameterError
+from deepphase.formats.array_file import write_arrays
+from deepphase.motion.clip import Clip
+from deepphase.motion.skeleton import Array
+
+STORE_FORMAT = "deepphase.store"
+STORE_VERSION = 1
+
+
+class StoreWriter:
+    """Takes clips one after the other and writes them as one store.
+
+    A context: frames are spooled in a hidden folder beside the store, which is gone at the end,
+    however the block ends. The store appears with :meth:`finish`.
+
+    Parameters
+    ----------
+    path
+        The store file. Its folder is made where it is missing.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._groups: dict[frozenset, GroupSpool] = {}
+        self._places: list[tuple[GroupSpool, int]] = []
+        self._fps: float | None = None
+
+    def __enter__(self) -> StoreWriter:
+        parent = self.path.parent
+        # Said now, and not after an hour of reading files.
+        if self.path.is_dir():
+            raise CheckpointError(
+                "a folder, where the store is to be written",
+                hint=f"name a file, as in {self.path / 'motions.store'}",
+                path=self.path,
+            )
+        try:
+            parent.mkdir(parents=True, exist_ok=True)
+            spool = tempfile.mkdtemp(prefix=f".{self.path.name}.", suffix=".spool", dir=parent)
+        except OSError as error:
+            raise _unwritable(self.path, error) from None
+        self._spool = Path(spool)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        shutil.rmtree(self._spool, ignore_errors=True)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def add(self, clip: Clip, provenance: Mapping[str, Any] | None = None) -> int:
+        """Spool a clip; the number by which :meth:`replace` knows it.
+
+        Raises
+        ------
+        ParameterError
+            Where its rate is another than that of the clips before.
+        CheckpointError
+            Where the disk refuses.
+        """
+        if self._fps is not None and float(clip.fps) != self._fps:
+            raise ParameterError(
+                f"{clip.name}: {clip.fps:g} frames a second in a store of {self._fps:g}",
+                hint="resample them to one rate",
+            )
+        self._fps = float(clip.fps)
+        key = hierarchy(clip.skeleton)
+        try:
+            group = self._groups.get(key)
+            if group is None:
+                group = GroupSpool(clip.skeleton, self._spool / str(len(self._groups)))
+                self._groups[key] = group
+            self._places.append((group, group.append(clip, provenance or {})))
+        except OSError as error:
+            raise _unwritable(self.path, error) from None
+        return len(self._places) - 1
+
+    def replace(self, number: int, clip: Clip, provenance: Mapping[str, Any]) -> None:
+        """Put a clip of the same hierarchy in the place of one that was added."""
+        group, place = self._places[number]
+        try:
+            group.replace(place, clip, provenance)
+        except OSError as error:
+            raise _unwritable(self.path, error) from None
+
+    def record(self, number: int) -> Record:
+        """All of an added clip but its frames."""
+        group, place = self._places[number]
+        return group.records[place]
+
+    def clip(self, number: int) -> Clip:
+        """A clip that was added, as it is stored; its frames are mapped from disk."""
+        if self._fps is None:
+            raise IndexError(number)
+        group, place = self._places[number]
+        return group.clip(place, self._fps)
+
+    def groups(self) -> list[list[tuple[int, Record]]]:
+        """Per group, the number and the record of each of its clips, as they were added."""
+        by_group: dict[int, list[tuple[int, Record]]] = {}
+        for number, (group, place) in enumerate(self._places):
+            by_group.setdefault(id(group), []).append((number, group.records[place]))
+        return list(by_group.values())
+
+    def finish(
+        self,
+        options: Mapping[str, Any] | None = None,
+        left_out: Iterable[Mapping[str, Any]] = (),
+    ) -> dict[str, Any]:
+        """Write the store, in the order in which groups and clips came; its header.
+
+        Raises
+        ------
+        ParameterError
+            Where no clip was added.
+        CheckpointError
+            Where the file cannot be written.
+        """
+        if self._fps is None:
+            raise ParameterError("a store without clips")
+        arrays: dict[str, Array] = {}
+        described = []
+        for name, group in zip(self._group_names(), self._groups.values(), strict=True):
+            try:
+                own = group.arrays()
+            except OSError as error:
+                raise _unwritable(self.path, error) from None
+            arrays.update({f"{name}/{key}": array for key, array in own.items()})
+            described.append(group.description(name))
+        header = {
+            "made_with": {
+                package: importlib.metadata.version(package)
+                for package in ("deepphase", "numpy", "scipy")
+            },
+            "options": dict(options or {}),
+            "fps": self._fps,
+            "groups": described,
+            "left_out": [dict(each) for each in left_out],
+        }
+        return write_arrays(self.path, arrays, header, format=STORE_FORMAT, version=STORE_VERSION)
+
+    def _group_names(self) -> list[str]:
+        plain = [default_group_name(group.skeleton) for group in self._groups.values()]
+        names = []
+        for name, key in zip(plain, self._groups, strict=True):
+            # A hash of the hierarchy keeps the name when groups come in another order.
+            digest = hashlib.sha256(repr(sorted(key, key=str)).encode()).hexdigest()[:4]
+            names.append(f"{name}-{digest}" if plain.count(name) > 1 else name)
+        return list(unique_names(names))
+
+
+def write_store(
+    path: str | Path,
+    clips: Iterable[Clip],
+    *,
+    options: Mapping[str, Any] | None = None,
+    left_out: Iterable[Mapping[str, Any]] = (),
+) -> None:
+    """Write clips of one rate and of any skeletons as a store; every hierarchy is a group.
+
+    Parameters
+    ----------
+    path
+        The file; an older one is replaced at the end.
+    clips
+        A :class:`ClipStore` (its provenance is kept), a list, or a generator: one clip at a time
+        is in memory.
+    options, left_out
+        What made the clips, and the files that could not be used (file, reason, line).
+
+    Raises
+    ------
+    ParameterError
+        Where there is no clip or the rates differ.
+    CheckpointError
+        Where the file cannot be written.
+    """
+    provenance = iter(clips.provenance) if isinstance(clips, ClipStore) else None
+    with StoreWriter(path) as writer:
+        for clip in clips:
+            writer.add(clip, next(provenance) if provenance else None)
+        writer.finish(options, left_out)
+
+
+def _unwritable(path: Path, error: OSError) -> CheckpointError:
+    return CheckpointError(
+        f"cannot be written: {error.strerror or error}",
+        hint="choose another place with enough room and permission",
+        path=path,
+    )

@@ -1,0 +1,70 @@
+"""The exceptions that reach a user.
+
+Every one is a :class:`DeepPhaseError`: the program prints it as one error and one hint and
+ends with status 2. Anything else that escapes is a bug in deepphase.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class DeepPhaseError(Exception):
+    """A mistake that the user can mend.
+
+    Parameters
+    ----------
+    fact
+        What is wrong, in one sentence without a full stop.
+    hint
+        The way out, in one sentence; printed on a line of its own.
+    path, line
+        The file, and the line in it (from 1), that the fact is about.
+    """
+
+    def __init__(
+        self,
+        fact: str,
+        *,
+        hint: str = "",
+        path: str | Path | None = None,
+        line: int | None = None,
+    ) -> None:
+        super().__init__(fact)
+        self.fact = fact
+        self.hint = hint
+        self.path = None if path is None else Path(path)
+        self.line = line
+
+    def __str__(self) -> str:
+        place = "" if self.path is None else f"{self.path}:"
+        if self.line is not None:
+            place = f"{place or 'line '}{self.line}:"
+        text = f"{place} {self.fact}" if place else self.fact
+        return f"{text}\n  {self.hint}" if self.hint else text
+
+    def __reduce__(self) -> tuple:
+        # Errors cross process borders in parallel preparation; keyword arguments need help there.
+        return _rebuild, (type(self), self.fact, self.hint, self.path, self.line)
+
+
+def _rebuild(
+    kind: type[DeepPhaseError], fact: str, hint: str, path: Path | None, line: int | None
+) -> DeepPhaseError:
+    return kind(fact, hint=hint, path=path, line=line)
+
+
+class FormatError(DeepPhaseError):
+    """A file does not hold what its format promises."""
+
+
+class SkeletonError(DeepPhaseError):
+    """A skeleton lacks something, or is not the one that was asked for."""
+
+
+class ParameterError(DeepPhaseError):
+    """An option, a configuration value or a combination of them is impossible."""
+
+
+class CheckpointError(DeepPhaseError):
+    """A model, store or resume file is damaged, foreign or of another version."""

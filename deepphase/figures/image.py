@@ -1,0 +1,142 @@
+"""Figures as PNG files, by Kaleido, where Chromium is found."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import plotly.graph_objects as go
+
+from deepphase.formats.replacing import replacing
+
+WIDTH, HEIGHT = 1200, 800
+
+
+class Images(NamedTuple):
+    """The files that were written, and in words why some were not; empty when all were."""
+
+    paths: list[Path]
+    problem: str = ""
+
+
+def write_images(
+    figures: Mapping[str | Path, go.Figure],
+    *,
+    width: int = WIDTH,
+    height: int = HEIGHT,
+    time_limit_s: float = 90.0,
+) -> Images:
+    """Write each figure as PNG, in its light look, with one start of the browser.
+
+    Nothing is raised where there is no browser or it does not answer in time: pictures are an
+    extra, and the reason is returned.
+
+    Parameters
+    ----------
+    figures
+        Path -> figure.
+    width, height
+        Pixels.
+    time_limit_s
+        Seconds for all of them together.
+
+    Raises
+    ------
+    CheckpointError
+        Where the disk or the folder refuses.
+    """
+    if not figures:
+        return Images([])
+    drawn: dict[Path, bytes] = {}
+    problems: list[str] = []
+
+    def draw() -> None:
+        try:
+            asyncio.run(_draw(figures, drawn, width, height, time_limit_s))
+        except Exception as error:
+            problems.append(_reason(error, time_limit_s))
+
+    # A thread of its own: in a notebook or a dashboard this one has a running event loop.
+    worker = threading.Thread(target=draw, name="draw images", daemon=True)
+    with _quiet():
+        worker.start()
+        worker.join(time_limit_s + 10.0)
+    if worker.is_alive():
+        problems.append(_reason(TimeoutError(), time_limit_s))
+    paths = []
+    for path, content in list(drawn.items()):
+        with replacing(path) as file:
+            file.write(content)
+        paths.append(path)
+    return Images(paths, "; ".join(problems))
+
+
+async def _draw(
+    figures: Mapping[str | Path, go.Figure],
+    drawn: dict[Path, bytes],
+    width: int,
+    height: int,
+    time_limit_s: float,
+) -> None:
+    # Imported late: it looks for a browser.
+    from kaleido import Kaleido
+
+    options = {"format": "png", "width": width, "height": height, "scale": 1}
+
+    # Kaleido would fetch MathJax from the web; no figure here has formulas.
+    browser = Kaleido(n=1, timeout=time_limit_s, mathjax=False)
+
+    async def all_of_them() -> None:
+        async with browser:
+            for path, chart in figures.items():
+                drawn[Path(path)] = await browser.calc_fig(chart, options)
+
+    try:
+        await asyncio.wait_for(all_of_them(), time_limit_s)
+    except BaseException:
+        _end(getattr(browser, "subprocess", None))
+        raise
+
+
+def _end(process: subprocess.Popen[bytes] | None) -> None:
+    """Ends a browser that hung while it started, which Kaleido leaves behind."""
+    if process is None:
+        return
+    with suppress(ProcessLookupError):
+        if hasattr(os, "killpg"):
+            # Kaleido ends the wrapper that it starts in a session of its own, not its child.
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+
+
+def _reason(error: Exception, time_limit_s: float) -> str:
+    if type(error).__name__ == "ChromeNotFoundError":
+        return "no PNG: neither Chromium nor Chrome was found"
+    if isinstance(error, TimeoutError):
+        return f"no PNG: the browser did not answer within {time_limit_s:.0f} s"
+    if type(error).__name__ == "BrowserFailedError":
+        return "no PNG: the browser did not start (choose another with BROWSER_PATH)"
+    return f"no PNG: {type(error).__name__}: {' '.join(str(error).split())[:200]}"
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keeps the browser's chatter out of the terminal."""
+    loggers = [logging.getLogger(name) for name in ("kaleido", "choreographer")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)

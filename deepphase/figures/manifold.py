@@ -1,0 +1,274 @@
+"""The phase manifold as a cloud of points, one a frame, in the plane and in space."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from deepphase.errors import ParameterError
+from deepphase.figures.theme import (
+    CYCLIC,
+    NEUTRAL,
+    SEQUENTIAL,
+    WEBGL_POINTS,
+    channel_style,
+    figure,
+    label,
+    say_nothing_to_show,
+    single,
+    spread,
+)
+
+Array = np.ndarray
+
+# Categories that get a colour of their own; the rarest beyond it share one.
+_CATEGORIES = 12
+# From where a cube is seen whole.
+_EYE = (1.35, 1.35, 0.85)
+# Diameter of a marker, by axes and by whether there are many.
+_SIZES = {2: (6.0, 3.5), 3: (4.0, 2.4)}
+
+
+@dataclass(frozen=True, eq=False)
+class Colouring:
+    """What the colour of a point says.
+
+    Parameters
+    ----------
+    name
+        As in "frequency", "clip" or "style".
+    values
+        (points,) numbers, or texts: then each different text is a category.
+    unit
+        Of the numbers.
+    cyclic
+        The numbers are cycles in [-0.5, 0.5): both ends of the scale are the same colour.
+    """
+
+    name: str
+    values: Array
+    unit: str = ""
+    cyclic: bool = False
+
+    @property
+    def categorical(self) -> bool:
+        """Whether the values are texts."""
+        return np.asarray(self.values).dtype.kind in "USO"
+
+    @property
+    def title(self) -> str:
+        """Name and unit, as in "Frequency (Hz)"."""
+        name = label(self.name)
+        return f"{name[:1].upper()}{name[1:]}" + (f" ({label(self.unit)})" if self.unit else "")
+
+
+def manifold_2d(
+    points: Array,
+    explained: Array,
+    *,
+    colour: Colouring,
+    clips: Array | None = None,
+    time: Array | None = None,
+    lines: bool = False,
+    title: str = "",
+) -> go.Figure:
+    """The two leading principal components of a phase manifold, one point a frame.
+
+    Parameters
+    ----------
+    points
+        (points, 3) as `ManifoldProjection` makes them, clip after clip in order of time.
+    explained
+        (3,) share of the variance on each axis.
+    colour
+        What the colours say.
+    clips
+        (points,) name of each point's clip: shown on hovering, and lines stop where it changes.
+    time
+        (points,) seconds in the clip, shown on hovering.
+    lines
+        Join the frames of a clip in order of time.
+    title
+        Of the figure; "Phase manifold by <colour>" if empty.
+
+    Raises
+    ------
+    ParameterError
+        Where the lengths differ or a value is not finite.
+    """
+    chart = _chart(_Cloud(points, clips, time, 2), explained, colour, lines, title)
+    chart.update_xaxes(title_text=_axis(0, explained), constrain="domain")
+    chart.update_yaxes(
+        title_text=_axis(1, explained), constrain="domain", scaleanchor="x", scaleratio=1
+    )
+    return chart
+
+
+def manifold_3d(
+    points: Array,
+    explained: Array,
+    *,
+    colour: Colouring,
+    clips: Array | None = None,
+    time: Array | None = None,
+    lines: bool = False,
+    title: str = "",
+) -> go.Figure:
+    """The three leading principal components; otherwise as `manifold_2d`."""
+    chart = _chart(_Cloud(points, clips, time, 3), explained, colour, lines, title)
+    spans = np.ptp(points, axis=0) if len(points) else np.zeros(3)
+    solid = bool((spans > 0).all())
+    # The box is drawn with the spans' ratios and a volume of 1: a long one needs more distance.
+    away = np.linalg.norm(spans / np.cbrt(spans.prod())) / np.sqrt(3) if solid else 1.0
+    chart.update_layout(
+        height=640,
+        margin={"l": 10, "r": 10, "t": 50, "b": 10},
+        scene={
+            **{
+                f"{axis}axis": {"title": {"text": _axis(index, explained)}, "nticks": 6}
+                for index, axis in enumerate("xyz")
+            },
+            # A box as flat as data without extent cannot be drawn.
+            "aspectmode": "data" if solid else "cube",
+            "camera": {
+                "eye": {axis: float(away * at) for axis, at in zip("xyz", _EYE, strict=True)},
+                "center": {"x": 0, "y": 0, "z": -0.15},
+            },
+        },
+    )
+    return chart
+
+
+def _axis(index: int, explained: Array) -> str:
+    return f"PC {index + 1} ({100 * float(explained[index]):.0f} % of variance)"
+
+
+@dataclass(frozen=True, eq=False)
+class _Cloud:
+    """Points with what is known of each, to be drawn along two or three axes."""
+
+    points: Array
+    clips: Array | None
+    time: Array | None
+    axes: int
+
+    @property
+    def dense(self) -> bool:
+        return len(self.points) > WEBGL_POINTS
+
+    def trace(
+        self, chosen: Array, *, lines: bool = False, hover: str = "", **look: Any
+    ) -> go.Scatter | go.Scattergl | go.Scatter3d:
+        """The chosen points, joined where they follow each other in a clip if `lines`."""
+        index = self._with_gaps(chosen) if lines else chosen
+        gap = index < 0
+        shown = single(np.where(gap[:, None], np.nan, self.points[index, : self.axes]))
+        words = [f"PC {axis + 1} %{{{name}:.3f}}" for axis, name in enumerate("xyz"[: self.axes])]
+        words += [hover] if hover else []
+        if self.time is not None:
+            words.append("time %{customdata:.2f} s")
+            look["customdata"] = single(np.where(gap, np.nan, np.asarray(self.time)[index]))
+        if self.clips is not None:
+            words.insert(0, "clip %{text}")
+            names, which = np.unique(np.asarray(self.clips).astype(str), return_inverse=True)
+            shorts = [*(label(name) for name in names), ""]
+            look["text"] = [shorts[i] for i in np.where(gap, len(names), which[index])]
+        # Every trace of one figure is drawn the same way, however few points it has.
+        kind = go.Scatter3d if self.axes == 3 else go.Scattergl if self.dense else go.Scatter
+        size = _SIZES[self.axes][self.dense]
+        return kind(
+            **dict(zip("xyz", shown.T, strict=False)),
+            mode="lines+markers" if lines else "markers",
+            hovertemplate="<br>".join(words) + "<extra></extra>",
+            **look,
+        ).update(marker={"size": size, "opacity": 0.85, "line": {"width": 0}})
+
+    def _with_gaps(self, chosen: Array) -> Array:
+        """Indices with -1 where a line must not go on: into another clip, or past a gap."""
+        broken = np.diff(chosen) != 1
+        if self.clips is not None:
+            names = np.asarray(self.clips)[chosen]
+            broken |= names[1:] != names[:-1]
+        return np.insert(chosen, np.flatnonzero(broken) + 1, -1)
+
+
+def _chart(
+    cloud: _Cloud, explained: Array, colour: Colouring, lines: bool, title: str
+) -> go.Figure:
+    _check(cloud, explained, colour)
+    chart = figure(title or f"Phase manifold by {label(colour.name)}")
+    if not len(cloud.points):
+        return say_nothing_to_show(chart, "no frames to show")
+    if colour.categorical:
+        for chosen, look in _categories(np.asarray(colour.values).astype(str)):
+            chart.add_trace(cloud.trace(chosen, lines=lines, **look))
+        return chart.update_layout(legend={"title": {"text": colour.title}}, showlegend=True)
+    everything = np.arange(len(cloud.points))
+    if lines:
+        path = cloud.trace(everything, lines=True, line={"color": NEUTRAL, "width": 1}, opacity=0.4)
+        path.update(mode="lines", hoverinfo="skip", hovertemplate=None, showlegend=False)
+        chart.add_trace(path)
+    values = single(colour.values)
+    chart.add_trace(
+        cloud.trace(
+            everything,
+            hover=f"{colour.title} %{{marker.color:.3f}}",
+            marker={"color": values, "coloraxis": "coloraxis"},
+            showlegend=False,
+        )
+    )
+    low, high = (-0.5, 0.5) if colour.cyclic else spread(values)
+    bar: dict[str, Any] = {"title": {"text": colour.title, "side": "right"}, "len": 0.85}
+    if colour.cyclic:
+        bar["tickvals"] = [-0.5, -0.25, 0, 0.25, 0.5]
+    scale = CYCLIC if colour.cyclic else SEQUENTIAL
+    return chart.update_layout(
+        coloraxis={"colorscale": scale, "cmin": low, "cmax": high, "colorbar": bar}
+    )
+
+
+def _categories(values: Array) -> Iterator[tuple[Array, dict[str, Any]]]:
+    """Points and look of each category, in order of appearance; the rarest share the last."""
+    names, first, which, counts = np.unique(
+        values, return_index=True, return_inverse=True, return_counts=True
+    )
+    kept = np.argsort(-counts, kind="stable")[:_CATEGORIES]
+    for index, category in enumerate(sorted(kept, key=lambda item: first[item])):
+        style = channel_style(index)
+        yield (
+            np.flatnonzero(which == category),
+            {
+                "name": label(names[category], 28),
+                "marker": {"color": style.colour, "symbol": style.symbol},
+                "line": {"color": style.colour, "width": 1},
+            },
+        )
+    if len(names) > _CATEGORIES:
+        yield (
+            np.flatnonzero(~np.isin(which, kept)),
+            {
+                "name": f"{len(names) - _CATEGORIES} others",
+                "marker": {"color": NEUTRAL},
+                "line": {"color": NEUTRAL, "width": 1},
+            },
+        )
+
+
+def _check(cloud: _Cloud, explained: Array, colour: Colouring) -> None:
+    points = cloud.points
+    if points.ndim != 2 or points.shape[1] != 3 or np.shape(explained) != (3,):
+        raise ParameterError(
+            f"points {points.shape} and explained {np.shape(explained)}, "
+            "expected (points, 3) and (3,)"
+        )
+    told = {"colour": colour.values, "clips": cloud.clips, "time": cloud.time}
+    for name, values in told.items():
+        if values is not None and np.shape(values) != (len(points),):
+            raise ParameterError(f"{name} {np.shape(values)}, expected ({len(points)},)")
+    numbers = [points, *([] if colour.categorical else [np.asarray(colour.values, float)])]
+    if not all(np.isfinite(item).all() for item in numbers):
+        raise ParameterError("a point of the manifold, or its colour, that is not finite")

@@ -1,0 +1,177 @@
+"""Phase, frequency, amplitude and offset of a clip over time (Starke et al. 2022, fig. 3)."""
+
+from __future__ import annotations
+
+import numpy as np
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from deepphase.errors import ParameterError
+from deepphase.figures.theme import (
+    SHADE,
+    WEBGL_POINTS,
+    channel_style,
+    figure,
+    say_nothing_to_show,
+    single,
+)
+from deepphase.phase.parameters import PhaseParameters, wrapped
+
+Array = np.ndarray
+
+_ROWS = {
+    "phase": "Phase (cycles)",
+    "frequency": "Frequency (Hz)",
+    "amplitude": "Amplitude<br>(latent unit)",
+    "offset": "Offset<br>(latent unit)",
+}
+# Opacity of a channel without amplitude; the strongest one's is 1.
+_FAINTEST = 0.3
+
+
+def parameters_over_time(
+    parameters: PhaseParameters,
+    fps: float,
+    *,
+    interior: Array | None = None,
+    start: float = 0.0,
+    title: str = "Phase parameters over time",
+) -> go.Figure:
+    """Four rows over one time axis; one colour a channel, weak channels thin and faint.
+
+    Parameters
+    ----------
+    parameters
+        (frames, channels) each, consecutive frames of one clip.
+    fps
+        Frames a second.
+    interior
+        (frames,) bool: frames whose whole window lies inside the clip; the others are shaded.
+        All, if not given.
+    start
+        Seconds of the first frame.
+    title
+        Of the figure.
+
+    Raises
+    ------
+    ParameterError
+        Where the shapes do not fit.
+    """
+    if parameters.phase.ndim != 2:
+        raise ParameterError(f"phases {parameters.phase.shape}, expected (frames, channels)")
+    frames, channels = parameters.phase.shape
+    interior = np.ones(frames, bool) if interior is None else np.asarray(interior, bool)
+    if interior.shape != (frames,):
+        raise ParameterError(f"interior {interior.shape}, expected ({frames},)")
+    time = start + np.arange(frames) / fps
+    chart = make_subplots(
+        rows=4,
+        cols=1,
+        shared_xaxes=True,
+        vertical_spacing=0.035,
+        row_heights=[0.31, 0.23, 0.23, 0.23],
+        figure=figure(title, height=760),
+    )
+    if frames:
+        strength = parameters.amplitude.mean(0)
+        strength = strength / max(float(strength.max()), 1e-12)
+        for channel in range(channels):
+            for trace, row in _channel(parameters, time, channel, float(strength[channel])):
+                chart.add_trace(trace, row=row, col=1)
+        _shade(chart, time, ~interior, fps)
+    for row, words in enumerate(_ROWS.values(), start=1):
+        chart.update_yaxes(title_text=words, row=row, col=1)
+    chart.update_yaxes(range=[-0.55, 0.55], tickvals=[-0.5, -0.25, 0, 0.25, 0.5], row=1, col=1)
+    for row in (2, 3):
+        chart.update_yaxes(rangemode="tozero", row=row, col=1)
+    chart.update_xaxes(title_text="Time (s)", row=4, col=1)
+    chart.update_layout(
+        legend={"title": {"text": "Channel"}, "groupclick": "togglegroup"}, showlegend=True
+    )
+    return chart if frames else say_nothing_to_show(chart, "no frames to show")
+
+
+def broken_at_wrap(time: Array, phase: Array) -> tuple[Array, Array]:
+    """A line of phase that leaves at one edge and comes back at the other, without a stroke.
+
+    Parameters
+    ----------
+    time
+        (frames,) seconds.
+    phase
+        (frames,) cycles in [-0.5, 0.5).
+
+    Returns
+    -------
+    time, phase
+        (frames + 3 * wraps,) each: where the phase wraps, the point on the edge that it reaches,
+        NaN, and the point on the other edge.
+    """
+    at = np.flatnonzero(np.abs(np.diff(phase)) > 0.5)
+    step = wrapped(phase[at + 1] - phase[at])
+    edge = 0.5 * np.sign(step)
+    share = np.divide(edge - phase[at], step, out=np.zeros(len(at)), where=step != 0)
+    crossed = time[at] + np.clip(share, 0, 1) * (time[at + 1] - time[at])
+    times = np.stack([crossed, crossed, crossed], axis=1).reshape(-1)
+    phases = np.stack([edge, np.full(len(at), np.nan), -edge], axis=1).reshape(-1)
+    places = np.repeat(at + 1, 3)
+    return np.insert(time, places, times), np.insert(phase.astype(float), places, phases)
+
+
+def _channel(
+    parameters: PhaseParameters, time: Array, channel: int, strength: float
+) -> list[tuple[go.Scatter | go.Scattergl, int]]:
+    style = channel_style(channel)
+    kind = go.Scattergl if len(time) > WEBGL_POINTS else go.Scatter
+    traces = []
+    for row, name in enumerate(_ROWS, start=1):
+        x, y = time, getattr(parameters, name)[:, channel]
+        if name == "phase":
+            x, y = broken_at_wrap(x, y)
+        trace = kind(
+            x=single(x),
+            y=single(y),
+            mode="lines",
+            connectgaps=False,
+            line={"color": style.colour, "dash": style.dash, "width": 1.0 + 1.2 * strength},
+            opacity=_FAINTEST + (1 - _FAINTEST) * strength,
+            name=f"{channel}",
+            legendgroup=f"channel {channel}",
+            showlegend=row == 1,
+            hovertemplate=f"channel {channel}<br>%{{x:.2f}} s<br>{name} %{{y:.3f}}<extra></extra>",
+        )
+        if kind is go.Scatter:
+            trace.line.simplify = False
+        traces.append((trace, row))
+    return traces
+
+
+def _shade(chart: go.Figure, time: Array, outside: Array, fps: float) -> None:
+    """A grey band through all rows over each run of frames that are not interior."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], outside, [False]]).astype(int)))
+    for first, stop in edges.reshape(-1, 2):
+        chart.add_shape(
+            type="rect",
+            xref="x",
+            yref="paper",
+            x0=float(time[first] - 0.5 / fps),
+            x1=float(time[stop - 1] + 0.5 / fps),
+            y0=0,
+            y1=1,
+            fillcolor=SHADE,
+            line_width=0,
+            layer="below",
+        )
+    if len(edges):
+        chart.add_annotation(
+            text="grey: the window reaches past the clip's end",
+            xref="paper",
+            yref="paper",
+            x=1,
+            y=1,
+            yanchor="bottom",
+            xanchor="right",
+            showarrow=False,
+            font_size=12,
+        )

@@ -1,0 +1,165 @@
+"""The one look of all figures: colours that mean the same everywhere, in light and in dark."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import plotly.graph_objects as go
+from plotly.colors import cyclical, sample_colorscale
+
+Array = np.ndarray
+
+# Okabe and Ito 2008 without black and yellow, which vanish on a dark or a white page, and two
+# more that stay apart from those six for every common kind of colour vision.
+_COLOURS = (
+    "#0072B2",
+    "#E69F00",
+    "#009E73",
+    "#CC79A7",
+    "#56B4E9",
+    "#D55E00",
+    "#9C6CFC",
+    "#A03A22",
+)
+_DASHES = ("solid", "dash", "dot", "dashdot")
+# All four are drawn alike by 2D, WebGL and 3D traces.
+_SYMBOLS = ("circle", "diamond", "square", "x")
+
+# What is not a channel (input signals, guides, shading) is a grey that shows on both pages.
+NEUTRAL = "#85898F"
+SHADE = "rgba(133, 137, 143, 0.16)"
+# The ends of viridis are as dark as a dark page and as bright as a white one.
+SEQUENTIAL = sample_colorscale("Viridis", [0.22 + 0.63 * step / 8 for step in range(9)])
+CYCLIC = cyclical.Phase
+
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', sans-serif"
+# Lines and points beyond this many are drawn by WebGL.
+WEBGL_POINTS = 1000
+
+
+class Style(NamedTuple):
+    """How one channel or category is drawn."""
+
+    colour: str
+    dash: str
+    symbol: str
+
+
+def channel_colour(index: int) -> str:
+    """Colour of a phase channel (or a category), the same in every figure and table."""
+    return _COLOURS[index % len(_COLOURS)]
+
+
+def channel_style(index: int) -> Style:
+    """Colour, line dash and marker symbol: no two of the first 32 are the same."""
+    turn = index // len(_COLOURS)
+    return Style(
+        channel_colour(index), _DASHES[turn % len(_DASHES)], _SYMBOLS[turn % len(_SYMBOLS)]
+    )
+
+
+def label(text: object, length: int = 40) -> str:
+    """A name from outside as plotly shows it literally: no markup, one line, not too long."""
+    # Names of files may hold bytes that are no characters, as lone surrogates.
+    clean = str(text).encode("utf-8", "replace").decode("utf-8")
+    clean = " ".join("".join(c if c.isprintable() else " " for c in clean).split())
+    if len(clean) > length:
+        clean = f"{clean[: length // 2]}…{clean[-(length - length // 2 - 1) :]}"
+    return html.escape(clean, quote=False)
+
+
+def template(dark: bool) -> go.layout.Template:
+    """The plotly template of a dark or a white page."""
+    ink, soft, grid, page, wall = (
+        ("#E6E8EB", "#A9AFB7", "#2C3138", "#15181C", "#1B1F24")
+        if dark
+        else ("#1B1F24", "#59616B", "#E4E7EB", "#FFFFFF", "#F6F8FA")
+    )
+    axis = {
+        "gridcolor": grid,
+        "linecolor": soft,
+        "zeroline": False,
+        "ticks": "outside",
+        "tickcolor": grid,
+        "tickfont": {"color": soft, "size": 12},
+        "title": {"font": {"color": ink, "size": 13}, "standoff": 8},
+        "automargin": True,
+    }
+    solid = {
+        "backgroundcolor": wall,
+        "showbackground": True,
+        "gridcolor": grid,
+        "linecolor": soft,
+        "zeroline": False,
+        "showspikes": False,
+        "tickfont": {"color": soft, "size": 11},
+        "title": {"font": {"color": ink, "size": 13}},
+    }
+    return go.layout.Template(
+        layout={
+            "font": {"family": FONT, "color": ink, "size": 13},
+            "title": {
+                "font": {"size": 17},
+                "x": 0.01,
+                "xanchor": "left",
+                "y": 0.985,
+                "yanchor": "top",
+            },
+            "paper_bgcolor": page,
+            "plot_bgcolor": page,
+            # What has no colour of its own is drawn in ink.
+            "colorway": [ink],
+            "hoverlabel": {"bgcolor": page, "bordercolor": soft, "font": {"color": ink}},
+            "legend": {"font": {"color": ink}, "itemsizing": "constant"},
+            "xaxis": axis,
+            "yaxis": axis,
+            "scene": {"xaxis": solid, "yaxis": solid, "zaxis": solid},
+            "coloraxis": {"colorbar": {"outlinewidth": 0, "thickness": 14}},
+            "modebar": {"color": soft, "activecolor": ink, "bgcolor": "rgba(0,0,0,0)"},
+        }
+    )
+
+
+LIGHT, DARK = template(False), template(True)
+
+
+def figure(title: str, *, height: int = 560) -> go.Figure:
+    """An empty figure in the light look; a page in the dark puts its own template in."""
+    return go.Figure(
+        layout={
+            "template": LIGHT,
+            "title": {"text": title},
+            "height": height,
+            "margin": {"l": 70, "r": 30, "t": 60, "b": 60},
+            # A change of template keeps what the reader zoomed, turned or hid.
+            "uirevision": "kept",
+        }
+    )
+
+
+def say_nothing_to_show(chart: go.Figure, words: str) -> go.Figure:
+    """The figure with a sentence where its content would be."""
+    chart.add_annotation(
+        text=words, xref="paper", yref="paper", x=0.5, y=0.5, showarrow=False, font_size=15
+    )
+    return chart
+
+
+def single(values: Array | Sequence[float]) -> Array:
+    """float32: half the size in a page, and finer than any screen."""
+    return np.ascontiguousarray(values, dtype=np.float32)
+
+
+def spread(values: Array) -> tuple[float, float]:
+    """1st and 99th percentile: one wild frame does not take the colours of all others."""
+    if not values.size:
+        return 0.0, 1.0
+    low, high = (float(v) for v in np.percentile(values, (1, 99)))
+    if math.isclose(low, high, rel_tol=1e-6, abs_tol=1e-12):
+        margin = max(abs(low) * 0.05, 1e-3)
+        return low - margin, high + margin
+    return low, high

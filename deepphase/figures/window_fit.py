@@ -1,0 +1,231 @@
+"""One window of motion: what is read, its latent, the fitted sinusoids and what they give back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import plotly.graph_objects as go
+
+from deepphase.errors import ParameterError
+from deepphase.figures.theme import NEUTRAL, channel_style, figure, label, single
+from deepphase.phase.parameters import PhaseParameters
+
+Array = np.ndarray
+
+# Signals that are shown: no more of them can be told apart in one figure.
+_SIGNALS = 5
+# Share of a row that is left free above it, for its words.
+_GAP = 0.3
+_LEFT, _RIGHT = (0.0, 0.46), (0.56, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class WindowExample:
+    """What a phase model makes of one window.
+
+    Parameters
+    ----------
+    times
+        (frames,) seconds from the middle frame.
+    names
+        (signals,) as in "LeftFoot.z".
+    signals, reconstruction
+        (signals, frames) m/s, the mean over the window taken off.
+    latent, fitted
+        (channels, frames): the latent, and its sinusoids.
+    parameters
+        (channels,) each.
+    clip
+        Name of the clip.
+    at
+        Seconds of the middle frame in the clip.
+
+    Raises
+    ------
+    ParameterError
+        Where the shapes do not fit.
+    """
+
+    times: Array
+    names: tuple[str, ...]
+    signals: Array
+    reconstruction: Array
+    latent: Array
+    fitted: Array
+    parameters: PhaseParameters
+    clip: str = ""
+    at: float = 0.0
+
+    def __post_init__(self) -> None:
+        frames, channels = len(self.times), self.parameters.channels
+        wanted = {
+            "signals": (len(self.names), frames),
+            "reconstruction": (len(self.names), frames),
+            "latent": (channels, frames),
+            "fitted": (channels, frames),
+        }
+        for name, shape in wanted.items():
+            if getattr(self, name).shape != shape:
+                raise ParameterError(f"{name} {getattr(self, name).shape}, expected {shape}")
+
+    @property
+    def explained(self) -> float:
+        """1 - squared error / squared signal, of this window; 0 where nothing moves."""
+        moved = float(np.square(self.signals, dtype=np.float64).sum())
+        error = np.square(self.reconstruction - self.signals, dtype=np.float64).sum()
+        return 1.0 - float(error) / moved if moved > 0 else 0.0
+
+    def strongest(self, count: int) -> Array:
+        """Indices of the strongest signal of each of the `count` joints that move most."""
+        power = np.square(self.signals, dtype=np.float64).mean(1)
+        chosen: dict[str, int] = {}
+        for index in np.argsort(-power, kind="stable"):
+            chosen.setdefault(self.names[index].rpartition(".")[0], int(index))
+            if len(chosen) == count:
+                break
+        return np.array(list(chosen.values()), np.int64)
+
+
+def window_fit(example: WindowExample, *, signals: int = _SIGNALS, title: str = "") -> go.Figure:
+    """Left: the strongest signals and their reconstruction; right: each channel and its fit.
+
+    Parameters
+    ----------
+    example
+        The window.
+    signals
+        How many signals are shown.
+    title
+        Of the figure.
+    """
+    shown, channels = example.strongest(signals), example.parameters.channels
+    words = title or f"One window, {100 * example.explained:.0f} % of it explained"
+    if not title and example.clip:
+        words = f"{words} ({label(example.clip)} at {example.at:.2f} s)"
+    chart = figure(words, height=max(680, 170 + 70 * channels))
+    chart.update_layout(showlegend=False, margin={"t": 120, "l": 60})
+    signal_range = _range(example.signals[shown], example.reconstruction[shown])
+    latent_range = _range(example.latent, example.fitted)
+    for row, index in enumerate(shown):
+        name = label(example.names[index])
+        axes = _Row(row, len(shown), _LEFT).add(chart, name, "m/s", signal_range)
+        _line(chart, axes, example.times, example.signals[index], f"{name} input")
+        given = example.reconstruction[index]
+        _line(chart, axes, example.times, given, f"{name} reconstruction", line={"width": 1.6})
+    for channel in range(channels):
+        style, one = channel_style(channel), example.parameters[channel]
+        numbers = (
+            f"channel {channel}:  F {one.frequency:.2f} Hz,  A {one.amplitude:.2f},  "
+            f"phase {one.phase:+.2f},  B {one.offset:+.2f}"
+        )
+        axes = _Row(channel, channels, _RIGHT, first=len(shown)).add(
+            chart, numbers, "latent", latent_range, style.colour
+        )
+        name = f"channel {channel}"
+        _line(chart, axes, example.times, example.latent[channel], f"{name} latent")
+        line = {"color": style.colour, "dash": style.dash, "width": 2}
+        _line(chart, axes, example.times, example.fitted[channel], f"{name} sinusoid", line=line)
+    for (left, _), heading in (
+        (_LEFT, "<b>Strongest joint velocities</b><br>grey: input; line: reconstruction"),
+        (_RIGHT, "<b>Latent of each channel</b><br>grey: latent; line: A sin 2π(F t + phase) + B"),
+    ):
+        chart.add_annotation(
+            text=heading,
+            xref="paper",
+            yref="paper",
+            x=left,
+            y=1,
+            yshift=24,
+            yanchor="bottom",
+            xanchor="left",
+            align="left",
+            showarrow=False,
+            font_size=12,
+        )
+    return chart
+
+
+def _range(*curves: Array) -> list[float]:
+    """One range for all rows of a column, so that their sizes compare."""
+    top = max(1e-3, *(float(np.abs(curve).max(initial=0.0)) for curve in curves))
+    return [-1.15 * top, 1.15 * top]
+
+
+@dataclass(frozen=True)
+class _Row:
+    """The place of one small plot: row `index` of `rows` in a column of the figure."""
+
+    index: int
+    rows: int
+    column: tuple[float, float]
+    first: int = 0
+
+    @property
+    def number(self) -> str:
+        at = self.first + self.index
+        return "" if at == 0 else str(at + 1)
+
+    def key(self, letter: str) -> str:
+        return f"{letter}axis{self.number}"
+
+    def add(
+        self, chart: go.Figure, words: str, unit: str, span: list[float], colour: str | None = None
+    ) -> _Axes:
+        """Axes at this place, with words above; all rows share the time axis when zoomed."""
+        bottom, top = 1 - (self.index + 1) / self.rows, 1 - self.index / self.rows
+        top -= _GAP / self.rows
+        last = self.index == self.rows - 1
+        time = {"domain": self.column, "anchor": f"y{self.number}", "showticklabels": last}
+        if self.number:
+            time["matches"] = "x"
+        if last:
+            time["title"] = {"text": "Time from the frame (s)"}
+        value = {"domain": [bottom, top], "anchor": f"x{self.number}", "nticks": 4, "range": span}
+        value["title"] = {"text": unit}
+        chart.update_layout({self.key("x"): time, self.key("y"): value})
+        chart.add_annotation(
+            text=words,
+            xref="paper",
+            yref="paper",
+            x=self.column[0],
+            y=top,
+            xanchor="left",
+            yanchor="bottom",
+            showarrow=False,
+            font={"size": 12} if colour is None else {"size": 12, "color": colour},
+        )
+        return _Axes(f"x{self.number}", f"y{self.number}")
+
+
+class _Axes(NamedTuple):
+    xaxis: str
+    yaxis: str
+
+
+def _line(
+    chart: go.Figure,
+    axes: _Axes,
+    times: Array,
+    values: Array,
+    name: str,
+    *,
+    line: dict[str, Any] | None = None,
+) -> None:
+    """What is given is broad and grey; what answers it is a thin `line` on top.
+
+    A line without a colour is drawn in the page's own ink.
+    """
+    chart.add_trace(
+        go.Scatter(
+            x=single(times),
+            y=single(values),
+            mode="lines",
+            line={"simplify": False, **(line or {"width": 5, "color": NEUTRAL})},
+            opacity=1.0 if line else 0.5,
+            name=name,
+            hovertemplate=f"{name}<br>%{{x:.2f}} s<br>%{{y:.3f}}<extra></extra>",
+            **axes._asdict(),
+        )
+    )

@@ -1,0 +1,218 @@
+"""The one container of all deepphase files: named arrays and a JSON header in a safetensors file.
+
+Layout, as safetensors has it: eight bytes with the length of the table (unsigned, little-endian),
+the table as JSON, and the raw arrays one behind the other. Our own header is a JSON text in the
+table's ``__metadata__`` under ``deepphase``; ``deepphase_sha256`` beside it is the hash of the
+table and the header, and the header holds the hash of every array. Nothing in it can run code.
+
+References
+----------
+https://huggingface.co/docs/safetensors, "Format".
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from deepphase.errors import ParameterError
+from deepphase.formats.array_table import (
+    Header,
+    Table,
+    damaged,
+    dtype_code,
+    front_bytes,
+    read_table,
+    unreadable,
+)
+from deepphase.formats.replacing import replacing
+
+Array = np.ndarray
+
+_CHUNK_BYTES = 1 << 22
+_NO_HASH = "0" * 64
+
+
+def write_arrays(
+    path: str | Path,
+    arrays: Mapping[str, Array],
+    header: Mapping[str, Any],
+    *,
+    format: str,
+    version: int,
+) -> Header:
+    """Write arrays and a header as one file; there is never half a file at `path`.
+
+    Arrays are streamed in pieces of a few megabytes, so memory maps larger than memory will do.
+
+    Parameters
+    ----------
+    path
+        The file; its folder is made where it is missing, an older file is replaced at the end.
+    arrays
+        Name -> array of numbers or booleans, any shape.
+    header
+        What JSON can hold. ``format``, ``version`` and ``sha256`` are filled in here.
+    format, version
+        The schema's name, as in "deepphase.store", and its version.
+
+    Returns
+    -------
+    The header as written.
+
+    Raises
+    ------
+    ParameterError
+        Where an array has a value that is not finite or is not numeric, or the header is not JSON.
+    CheckpointError
+        Where the file cannot be written (a full disk, a folder without permission).
+    """
+    # Widest numbers first keeps every array aligned to its own size, without padding.
+    prepared = {name: np.asanyarray(array) for name, array in arrays.items()}
+    order = sorted(prepared, key=lambda name: (-prepared[name].dtype.itemsize, name))
+    rows: dict[str, Any] = {}
+    end = 0
+    for name in order:
+        array = prepared[name]
+        code = dtype_code(array.dtype)
+        if code is None or name == "__metadata__":
+            raise ParameterError(f"array {name!r} of type {array.dtype} cannot be stored")
+        begin, end = end, end + array.nbytes
+        rows[name] = {"dtype": code, "shape": list(array.shape), "data_offsets": [begin, end]}
+    full = {**header, "format": format, "version": version}
+    hashes = dict.fromkeys(order, _NO_HASH)
+    # The hashes are known only when the data is written; their length is known before.
+    front = front_bytes(rows, {**full, "sha256": hashes})
+    with replacing(path) as file:
+        file.write(front)
+        for name in order:
+            hashes[name] = _write_array(file, name, prepared[name])
+        full["sha256"] = hashes
+        file.seek(0)
+        file.write(front_bytes(rows, full))
+    return full
+
+
+def read_header(path: str | Path, format: str | None = None, version: int | None = None) -> Header:
+    """The header alone; None for `format` or `version` takes any.
+
+    Raises CheckpointError as :func:`read_arrays` does, all but what the data would show.
+    """
+    return read_table(Path(path), format, version).header
+
+
+def is_array_file(path: str | Path) -> bool:
+    """Whether a file starts as ours do, damaged or not: decides only what to read it with."""
+    try:
+        with Path(path).open("rb") as file:
+            return b'{"__metadata__":' in file.read(64)
+    except OSError:
+        return False
+
+
+def read_arrays(
+    path: str | Path, *, format: str, version: int, verify: bool = True
+) -> tuple[dict[str, Array], Header]:
+    """Read a whole file into memory.
+
+    Parameters
+    ----------
+    path
+        A file of :func:`write_arrays`.
+    format, version
+        The schema that is expected, and the newest version that the caller can read.
+    verify
+        Compare hashes and refuse values that are not finite.
+
+    Returns
+    -------
+    The arrays by name, and the header.
+
+    Raises
+    ------
+    CheckpointError
+        Where the file is missing, foreign, damaged, of another format or of a newer version.
+    """
+    table = read_table(Path(path), format, version)
+    arrays = {}
+    try:
+        with table.path.open("rb") as file:
+            for entry in table.entries.values():
+                array = np.empty(entry.shape, entry.dtype)
+                file.seek(entry.begin)
+                if file.readinto(array.reshape(-1).view(np.uint8)) != array.nbytes:
+                    raise damaged(table.path, f"array {entry.name!r} ends early")
+                arrays[entry.name] = array
+    except OSError as error:
+        raise unreadable(table.path, error) from None
+    if verify:
+        _verify(table, arrays)
+    return arrays, table.header
+
+
+def map_arrays(
+    path: str | Path, *, format: str, version: int, prefix: str = "", verify: bool = True
+) -> tuple[dict[str, np.memmap], Header]:
+    """Map a file's arrays into memory, read-only: pages are read when they are looked at.
+
+    As :func:`read_arrays`, for the arrays whose name starts with `prefix` (all by default).
+    """
+    # safetensors' own numpy reader copies every array, which a store larger than memory forbids.
+    table = read_table(Path(path), format, version)
+    entries = [entry for name, entry in table.entries.items() if name.startswith(prefix)]
+    try:
+        whole = np.memmap(table.path, np.uint8, "r")
+    except (OSError, ValueError) as error:
+        raise unreadable(table.path, error) from None
+    arrays = {
+        entry.name: whole[entry.begin : entry.end].view(entry.dtype).reshape(entry.shape)
+        for entry in entries
+    }
+    if verify:
+        _verify(table, arrays)
+    return arrays, table.header
+
+
+def _pieces(array: Array) -> Iterator[Array]:
+    """The array in pieces of a few megabytes along its first axis."""
+    if array.ndim == 0:
+        array = array.reshape(1)
+    rows = max(1, _CHUNK_BYTES * len(array) // max(array.nbytes, 1))
+    for start in range(0, len(array), rows):
+        yield array[start : start + rows]
+
+
+def _write_array(file: BinaryIO, name: str, array: Array) -> str:
+    """Append the array's bytes; its sha256."""
+    digest = hashlib.sha256()
+    stored = array.dtype.newbyteorder("<")
+    for piece in _pieces(array):
+        if stored.kind == "f" and not np.isfinite(piece).all():
+            raise ParameterError(
+                f"array {name!r} has values that are not finite; nothing was written",
+                hint="find where the first NaN or infinity comes from",
+            )
+        data = memoryview(np.ascontiguousarray(piece, stored).reshape(-1).view(np.uint8))
+        digest.update(data)
+        file.write(data)
+    return digest.hexdigest()
+
+
+def _verify(table: Table, arrays: Mapping[str, Array]) -> None:
+    hashes = table.header["sha256"]
+    for name, array in arrays.items():
+        digest = hashlib.sha256()
+        for piece in _pieces(array):
+            data = piece.reshape(-1).view(np.uint8)
+            digest.update(memoryview(data))
+            if piece.dtype.kind == "f" and not np.isfinite(piece).all():
+                raise damaged(table.path, f"array {name!r} has values that are not finite")
+            # A boolean byte beyond 1 is undefined to numpy, whatever its hash says.
+            if piece.dtype.kind == "b" and (data > 1).any():
+                raise damaged(table.path, f"array {name!r} has booleans that are neither 0 nor 1")
+        if digest.hexdigest() != hashes.get(name):
+            raise damaged(table.path, f"array {name!r} is not the one that was written")

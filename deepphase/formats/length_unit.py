@@ -1,0 +1,33 @@
+"""Names of length units that a user can tell a reader or a writer."""
+
+from __future__ import annotations
+
+import math
+
+from deepphase.errors import ParameterError
+
+METRES_PER_UNIT = {"m": 1.0, "cm": 0.01, "mm": 0.001, "inch": 0.0254, "foot": 0.3048}
+
+
+def metres_per_unit(unit: str | float) -> float:
+    """Metres in one unit: "m", "cm", "mm", "inch", "foot", or the number itself.
+
+    Raises
+    ------
+    ParameterError
+        Where it is neither a known name nor a positive number.
+    """
+    if isinstance(unit, str):
+        known = METRES_PER_UNIT.get(unit.strip().lower())
+        if known is not None:
+            return known
+    try:
+        metres = float(unit)
+    except (TypeError, ValueError):
+        metres = math.nan
+    if not (math.isfinite(metres) and metres > 0):
+        raise ParameterError(
+            f"a unit of {unit!r}",
+            hint=f"choose {', '.join(METRES_PER_UNIT)}, or a number of metres",
+        )
+    return metres

@@ -1,0 +1,1 @@
+"""What a motion is: skeleton, clip, and what follows from them by geometry alone."""

@@ -1,0 +1,75 @@
+"""Whether a body walks on two legs or on four."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from deepphase.motion.clip import Clip
+from deepphase.motion.joint_names import JointName
+from deepphase.motion.kinematics import global_transforms
+from deepphase.motion.limbs import common_ancestor, path_length
+from deepphase.motion.sides import tip_positions
+from deepphase.motion.skeleton import Skeleton
+
+if TYPE_CHECKING:
+    from deepphase.motion.roles import Roles
+
+# From hip to shoulder against thigh and shin: people have 0.5 to 0.75, dogs and horses 1 to 1.5.
+_LONG_TRUNK = 0.9
+_ANIMAL_WORDS = ("paw", "hoof", "fetlock", "hock", "stifle", "withers", "muzzle", "snout")
+
+
+def body_kind(
+    skeleton: Skeleton, roles: Roles, names: list[JointName], clip: Clip | None
+) -> tuple[str, str]:
+    """The kind of a body ("biped", "quadruped", "other") and a sentence on what says so.
+
+    A quadruped has arms, or front legs, and most of these: their tips are on the floor, its
+    trunk is horizontal (both need a clip, Y up), its trunk is longer than its thigh and shin, a
+    tail, names of an animal's parts. No single sign decides: people crawl, and dogs sit up.
+    """
+    if roles.both("hip") is None or roles.both("foot") is None:
+        return "other", "neither biped nor quadruped: no pair of legs found"
+    shoulders = roles.both("shoulder")
+    if shoulders is None:
+        return "biped", "a biped: one pair of legs and no arms found"
+    signs = []
+    if any(name.quarter for name in names) or any(
+        word in name.key for name in names for word in _ANIMAL_WORDS
+    ):
+        signs.append("its joints' names")
+    if roles.tail:
+        signs.append("a tail")
+    leg = path_length(skeleton, roles.left_hip, roles.left_foot)
+    meeting = common_ancestor(skeleton, roles.hips, shoulders[0])
+    trunk = path_length(skeleton, meeting, roles.hips) + path_length(
+        skeleton, meeting, shoulders[0]
+    )
+    if trunk > _LONG_TRUNK * leg:
+        signs.append("a trunk longer than its legs")
+    needed = 2
+    if clip is not None:
+        needed = 3
+        signs.extend(_signs_in_motion(clip, roles, leg))
+    if len(signs) >= needed:
+        return "quadruped", f"a quadruped by {', '.join(signs)}"
+    return "biped", f"a biped, in spite of {', '.join(signs)}" if signs else "a biped"
+
+
+def _signs_in_motion(clip: Clip, roles: Roles, leg: float) -> list[str]:
+    signs = []
+    transforms = global_transforms(clip)
+    positions = transforms[1]
+    hands = roles.both("hand") or roles.both("elbow") or roles.both("shoulder")
+    tips = np.stack([tip_positions(clip, transforms, joint)[:, 1] for joint in hands])
+    feet = np.stack([tip_positions(clip, transforms, joint)[:, 1] for joint in roles.both("foot")])
+    floor = np.percentile(feet.min(axis=0), 10)
+    if np.mean(tips.min(axis=0) - floor < 0.25 * leg) > 0.5:
+        signs.append("front feet on the floor")
+    trunk = positions[:, list(roles.both("shoulder"))].mean(axis=1) - positions[:, roles.hips]
+    elevation = trunk[:, 1] / np.maximum(np.linalg.norm(trunk, axis=1), 1e-9)
+    if np.median(elevation) < 0.6:
+        signs.append("a trunk closer to horizontal than to upright")
+    return signs

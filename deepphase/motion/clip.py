@@ -1,0 +1,169 @@
+"""A recorded motion: local rotations and translations of a skeleton's joints over time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+import numpy as np
+
+from deepphase.errors import ParameterError
+from deepphase.motion.skeleton import Array, Skeleton
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a clip comes from and how its file wrote it, so that it can be written so again.
+
+    Parameters
+    ----------
+    path
+        The file; empty for motion that was made.
+    unit_m
+        Metres in one unit of the file.
+    up
+        The file's up axis: "x", "y", "z", "-x", "-y" or "-z".
+    fps
+        Frames a second as captured.
+    rotation_orders
+        (joints,) the file's Euler order of each joint, as in "ZXY"; empty where it has none.
+    notes
+        What was read, inferred or assumed, in words, one sentence each.
+    first_line
+        Line of the file's first frame where every frame is one line of text, else 0.
+    """
+
+    path: str = ""
+    unit_m: float = 1.0
+    up: str = "y"
+    fps: float = 0.0
+    rotation_orders: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    first_line: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Clip:
+    """One motion of one skeleton: metres, right-handed, Y up.
+
+    Parameters
+    ----------
+    skeleton
+        The joints.
+    rotations
+        (frames, joints, 4) local rotations, unit quaternions (x, y, z, w).
+    translations
+        (frames, translated joints, 3) metres: local positions, in place of the rest offset, of
+        the joints whose position changes.
+    fps
+        Frames a second.
+    translated_joints
+        (translated joints,) their indices, rising; the root (0) is always the first.
+    labels
+        Name -> value, as in {"style": "old", "action": "walk"}.
+    source
+        Provenance.
+    name
+        What the clip is called in tables and pictures.
+
+    Raises
+    ------
+    ParameterError
+        Where shapes do not fit, a value is not finite or a quaternion has no direction.
+    """
+
+    skeleton: Skeleton
+    rotations: Array
+    translations: Array
+    fps: float
+    translated_joints: Array = field(default_factory=lambda: np.zeros(1, np.int64))
+    labels: Mapping[str, str] = field(default_factory=dict)
+    source: Source = Source()
+    name: str = "clip"
+
+    def __post_init__(self) -> None:
+        set_field = object.__setattr__
+        set_field(self, "translated_joints", np.asarray(self.translated_joints, np.int64))
+        set_field(self, "labels", MappingProxyType(dict(self.labels)))
+        joints, moving = len(self.skeleton), self.translated_joints
+        if self.rotations.ndim != 3 or self.rotations.shape[1:] != (joints, 4):
+            raise ParameterError(
+                f"{self.name}: rotations {self.rotations.shape}, expected (frames, {joints}, 4)"
+            )
+        frames = len(self.rotations)
+        if frames == 0:
+            raise ParameterError(f"{self.name}: a clip without frames")
+        if self.translations.shape != (frames, len(moving), 3):
+            raise ParameterError(
+                f"{self.name}: translations {self.translations.shape}, expected "
+                f"({frames}, {len(moving)}, 3)"
+            )
+        if moving.size == 0 or moving[0] != 0 or (np.diff(moving) <= 0).any():
+            raise ParameterError(f"{self.name}: translated joints must rise from the root, 0")
+        if moving[-1] >= joints:
+            raise ParameterError(f"{self.name}: translated joint {moving[-1]} does not exist")
+        if not (np.isfinite(self.fps) and self.fps > 0):
+            raise ParameterError(f"{self.name}: a rate of {self.fps} frames a second")
+        if not (np.isfinite(self.rotations).all() and np.isfinite(self.translations).all()):
+            raise ParameterError(f"{self.name}: a rotation or translation that is not finite")
+        lengths = np.einsum("...c,...c->...", self.rotations, self.rotations)
+        if (np.abs(lengths - 1.0) > 1e-3).any():
+            frame, joint = np.argwhere(np.abs(lengths - 1.0) > 1e-3)[0]
+            raise ParameterError(
+                f"{self.name}: frame {frame}, joint {self.skeleton.names[joint]!r}: "
+                f"a quaternion of length {np.sqrt(lengths[frame, joint]):.3g}",
+                hint="normalise rotations before making a clip of them",
+            )
+
+    def __len__(self) -> int:
+        return len(self.rotations)
+
+    @property
+    def duration(self) -> float:
+        """Seconds from the first frame to the last."""
+        return (len(self) - 1) / self.fps
+
+    def local_positions(self) -> Array:
+        """(frames, joints, 3) metres: rest offsets with the translated joints put in."""
+        local = np.broadcast_to(
+            self.skeleton.offsets.astype(self.rotations.dtype), (*self.rotations.shape[:2], 3)
+        ).copy()
+        local[:, self.translated_joints] = self.translations
+        return local
+
+    def sliced(self, start: int, stop: int) -> Clip:
+        """Frames start to stop - 1 as a clip."""
+        return replace(
+            self, rotations=self.rotations[start:stop], translations=self.translations[start:stop]
+        )
+
+    def in_order_of(self, skeleton: Skeleton) -> Clip:
+        """The same motion with the joints in the order of a skeleton of the same hierarchy.
+
+        This clip keeps its own rest offsets. Raises SkeletonError where the hierarchies differ.
+        """
+        order = skeleton.order_of(self.skeleton)
+        if (order == np.arange(len(order))).all():
+            return self
+        new_index = np.argsort(order)
+        own = self.skeleton
+        moved = new_index[self.translated_joints]
+        rank = np.argsort(moved)
+        orders = self.source.rotation_orders
+        return replace(
+            self,
+            skeleton=Skeleton(
+                skeleton.names,
+                skeleton.parents,
+                own.offsets[order],
+                new_index[own.end_parents],
+                own.end_offsets,
+            ),
+            rotations=self.rotations[:, order],
+            translations=self.translations[:, rank],
+            translated_joints=moved[rank],
+            source=replace(
+                self.source, rotation_orders=tuple(orders[i] for i in order) if orders else ()
+            ),
+        )

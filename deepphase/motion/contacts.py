@@ -1,0 +1,179 @@
+"""When each foot stands on the floor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.ndimage import binary_closing, binary_opening, uniform_filter1d
+
+from deepphase.errors import ParameterError, SkeletonError
+from deepphase.motion.clip import Clip
+from deepphase.motion.kinematics import end_positions, global_transforms, velocities
+from deepphase.motion.limbs import path_length
+from deepphase.motion.roles import Roles
+from deepphase.motion.skeleton import Array
+
+GRAVITY = 9.81
+_TRAVEL_WINDOW_S = 0.5
+
+
+@dataclass(frozen=True)
+class ContactThresholds:
+    """Below what a foot begins to be in contact, and above what it ceases to be.
+
+    Parameters
+    ----------
+    enter_speed, leave_speed
+        Shares of the speed sqrt(g * leg length), at which bodies of all sizes move alike
+        (Alexander and Jayes 1983): 1 is 2.8 m/s for an adult.
+    travel_share
+        A foot that swings is twice as fast as the body: in fast gaits, whose contacts are few
+        frames long and blurred, `enter_speed` rises to this share of the body's speed and
+        `leave_speed` in proportion.
+    enter_height, leave_height
+        Shares of the leg length, over the foot's own floor.
+    shortest_s
+        Seconds: briefer contacts, and briefer gaps between contacts, are noise.
+    """
+
+    enter_speed: float = 0.18
+    leave_speed: float = 0.25
+    travel_share: float = 0.3
+    enter_height: float = 0.07
+    leave_height: float = 0.12
+    shortest_s: float = 0.05
+
+    def __post_init__(self) -> None:
+        if not (0 < self.enter_speed <= self.leave_speed):
+            raise ParameterError("contact speeds must be 0 < enter_speed <= leave_speed")
+        if not (0 < self.enter_height <= self.leave_height):
+            raise ParameterError("contact heights must be 0 < enter_height <= leave_height")
+        if not 0 <= self.travel_share < 1:
+            raise ParameterError("travel_share must be at least 0 and below 1")
+        if not self.shortest_s >= 0:
+            raise ParameterError("shortest_s, the shortest contact, is negative")
+
+
+@dataclass(frozen=True, eq=False)
+class Contacts:
+    """Contacts of each foot with the floor.
+
+    Parameters
+    ----------
+    joints
+        (feet,) left and right foot; of a quadruped then left and right front foot.
+    flags
+        (frames, feet) whether the foot is on the floor.
+    floor
+        Metres: height of the clip's floor, where its lowest points stand.
+    """
+
+    joints: tuple[int, ...]
+    flags: Array
+    floor: float
+
+
+def foot_contacts(
+    clip: Clip,
+    roles: Roles,
+    *,
+    transforms: tuple[Array, Array] | None = None,
+    thresholds: ContactThresholds | None = None,
+) -> Contacts:
+    """Contacts of the feet with the clip's own floor, from height and speed with hysteresis.
+
+    Of each foot its ankle, toe and tip are looked at, since a step lands on the heel and leaves
+    by the toe: the foot is in contact while any of them is. The floor of a point is where it
+    stands when it is low, so shoes, and paws of any thickness, need no setting.
+
+    Parameters
+    ----------
+    transforms
+        The clip's `global_transforms`, where they are known already.
+
+    Raises
+    ------
+    SkeletonError
+        Where the body has no pair of feet.
+    """
+    thresholds = thresholds or ContactThresholds()
+    feet = roles.both("foot")
+    if feet is None:
+        raise SkeletonError(
+            "contacts need a left and a right foot, and none were found",
+            hint="name them in a skeleton description (left_foot, right_foot)",
+        )
+    transforms = global_transforms(clip) if transforms is None else transforms
+    groups = [_points_of_pair(clip, transforms, roles, "foot")]
+    joints = feet
+    if roles.kind == "quadruped" and roles.both("hand"):
+        groups.append(_points_of_pair(clip, transforms, roles, "hand"))
+        joints = (*feet, *roles.both("hand"))
+    legs = zip(roles.both("hip"), feet, strict=True) if roles.both("hip") else ()
+    leg = max((path_length(clip.skeleton, hip, foot) for hip, foot in legs), default=0.0)
+    if leg <= 0:
+        raise SkeletonError("contacts need the length of the legs, and it is 0")
+    travel = velocities(transforms[1][:, roles.hips, ::2], clip.fps)
+    window = min(len(travel), max(1, round(_TRAVEL_WINDOW_S * clip.fps)))
+    body_speed = np.linalg.norm(uniform_filter1d(travel, window, axis=0), axis=1)
+    columns, floors = [], []
+    for points in groups:
+        on_floor, floor = _points_on_floor(points, body_speed, clip.fps, leg, thresholds)
+        columns.append(on_floor.any(axis=1))
+        floors.append(floor)
+    flags = np.concatenate(columns, axis=1)
+    flags = _without_brief(flags, max(1, round(thresholds.shortest_s * clip.fps)))
+    return Contacts(tuple(joints), flags, float(min(floors)))
+
+
+def _points_of_pair(clip: Clip, transforms: tuple[Array, Array], roles: Roles, part: str) -> Array:
+    """(frames, points, 2 sides, 3) metres: joints and tips of a pair of feet that touch floors."""
+    positions = transforms[1]
+    points = [positions[:, list(roles.both(part))]]
+    toes = roles.both("toe") if part == "foot" else None
+    if toes:
+        points.append(positions[:, list(toes)])
+    ends = roles.both(f"{part}_end")
+    if ends:
+        points.append(end_positions(clip, transforms)[:, list(ends)])
+    return np.stack(points, axis=1)
+
+
+def _points_on_floor(
+    points: Array, body_speed: Array, fps: float, leg: float, thresholds: ContactThresholds
+) -> tuple[Array, float]:
+    heights = points[..., 1]
+    low = np.percentile(heights, 5, axis=0)
+    # A foot that never comes down stands on the other's floor, not on its own lowest height.
+    pair_floor = low.min(axis=1, keepdims=True)
+    floor = np.where(low - pair_floor > 0.5 * thresholds.enter_height * leg, pair_floor, low)
+    height = (heights - floor) / leg
+    speed = np.linalg.norm(velocities(points, fps), axis=-1) / np.sqrt(GRAVITY * leg)
+    moving = body_speed / np.sqrt(GRAVITY * leg)
+    enter_speed = np.maximum(thresholds.enter_speed, thresholds.travel_share * moving)
+    leave_speed = enter_speed * (thresholds.leave_speed / thresholds.enter_speed)
+    enter = (height < thresholds.enter_height) & (speed < enter_speed[:, None, None])
+    leave = (height > thresholds.leave_height) | (speed > leave_speed[:, None, None])
+    return _with_hysteresis(enter, leave), float(low.min())
+
+
+def _with_hysteresis(enter: Array, leave: Array) -> Array:
+    """Whether `enter` was true more recently than `leave`; at the start, which comes first."""
+    frames = np.arange(len(enter)).reshape(-1, *(1,) * (enter.ndim - 1))
+    event = enter | leave
+    latest = np.maximum.accumulate(np.where(event, frames, -1), axis=0)
+    first = np.where(event.any(axis=0), event.argmax(axis=0), 0)
+    latest = np.where(latest < 0, first, latest)
+    return np.take_along_axis(enter, latest, axis=0)
+
+
+def _without_brief(flags: Array, frames: int) -> Array:
+    if frames <= 1:
+        return flags
+    # Contacts that a clip's edge cuts off may be brief.
+    padded = np.pad(flags, ((frames, frames), (0, 0)), mode="edge")
+    window = np.ones((frames, 1), bool)
+    padded = binary_closing(padded, window, border_value=0)
+    padded = binary_opening(padded, window)
+    return padded[frames:-frames]

@@ -1,0 +1,150 @@
+"""Frames that a capture got wrong: jumps of the body or of a joint, a stray first or last pose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.ndimage import percentile_filter
+
+from deepphase.motion import quaternions
+from deepphase.motion.clip import Clip
+from deepphase.motion.kinematics import joint_depths, joint_positions
+from deepphase.motion.skeleton import Array
+
+# A step between two frames jumps where it departs from its neighbours by this share of the body's
+# size, and by this factor from the upper quartile of such departures around it. Real blows, kicks
+# and gallops stay below a factor of 7 at 30 Hz and above; lost markers begin at 10.
+_JUMP_SHARE = 0.015
+_JUMP_FACTOR = 9.0
+_NOISE_SHARE = 0.0015
+_SURROUNDINGS_S = 0.2
+# The same for a joint that turns, in radians: nothing hangs from hands that would show it.
+_JUMP_ANGLE = 0.6
+_NOISE_ANGLE = 0.03
+# A first or last pose is stray where all joints move in one frame by this share of the body's
+# size, and by this factor more than after the time that a filter may have spread it over.
+_STRAY_FACTOR = 6.0
+_STRAY_SHARE = 0.05
+_STRAY_S = 0.07
+
+
+@dataclass(frozen=True)
+class Glitch:
+    """Frames that look wrong.
+
+    Parameters
+    ----------
+    first, last
+        Indices of the frames that a jump leads to, the same where it is one.
+    what
+        A joint's name, "whole body", "start of the clip" or "end of the clip".
+    sentence
+        What is wrong, for a reader.
+    """
+
+    first: int
+    last: int
+    what: str
+    sentence: str
+
+
+def find_glitches(clip: Clip, positions: Array | None = None) -> list[Glitch]:
+    """Jumps between frames, and stray poses at a clip's ends, in the order of their frames.
+
+    Parameters
+    ----------
+    positions
+        (frames, joints, 3) metres: the clip's joint positions, where they are known already.
+    """
+    positions = joint_positions(clip) if positions is None else positions
+    if len(positions) < 4:
+        return []
+    size = float(np.median(np.linalg.norm(np.ptp(positions, axis=1), axis=-1)))
+    if size <= 0:
+        return []
+    start = _stray_frames(positions, size, clip.fps)
+    stop = len(positions) - _stray_frames(positions[::-1], size, clip.fps)
+    if stop - start < 1:
+        return []
+    found = []
+    if start:
+        found.append(_stray(0, start - 1, "start", "follows"))
+    found.extend(_jumps(clip.sliced(start, stop), positions[start:stop], size, start))
+    if stop < len(positions):
+        found.append(_stray(stop, len(positions) - 1, "end", "precedes"))
+    return found
+
+
+def _stray(first: int, last: int, end: str, rest: str) -> Glitch:
+    frames = f"frame {first} is a pose" if first == last else f"frames {first} to {last} are poses"
+    return Glitch(first, last, f"{end} of the clip", f"{frames} apart from all that {rest}")
+
+
+def _stray_frames(positions: Array, size: float, fps: float) -> int:
+    """How many frames at the start belong to another pose, or to a filter's way out of it."""
+    longest = max(2, round(_STRAY_S * fps))
+    steps = np.linalg.norm(np.diff(positions[: 3 * longest + 1], axis=0), axis=-1).mean(axis=1)
+    if len(steps) < longest + 2:
+        return 0
+    # A pose from nowhere is left in one frame; a body that moves fast goes on moving.
+    far = steps[:longest] > _STRAY_FACTOR * steps[longest:].max()
+    if not far[0] or steps[0] < _STRAY_SHARE * size:
+        return 0
+    return longest if far.all() else int(np.argmin(far))
+
+
+def _jumps(clip: Clip, positions: Array, size: float, start: int) -> list[Glitch]:
+    if len(positions) < 4:
+        return []
+    moved = _departures(np.diff(positions, axis=0))
+    moves = _outliers(moved, _JUMP_SHARE * size, _NOISE_SHARE * size, clip.fps)
+    turned = _departures(_rotation_steps(clip.rotations))
+    turns = _outliers(turned, _JUMP_ANGLE, _NOISE_ANGLE, clip.fps)
+    # A departure of step k is felt by its neighbours, at half its size: two steps are one jump.
+    flagged = np.flatnonzero((moves | turns).any(axis=1))
+    if flagged.size == 0:
+        return []
+    depth = joint_depths(clip.skeleton)
+    found = []
+    for run in np.split(flagged, np.flatnonzero(np.diff(flagged) > 2) + 1):
+        joints_moved, joints_turned = moves[run].any(axis=0), turns[run].any(axis=0)
+        first, last = int(run[0]) + 2 + start, int(run[-1]) + 2 + start
+        frames = f"frame {first}" if first == last else f"frames {first} to {last}"
+        if joints_moved.mean() > 0.5:
+            what = "whole body"
+            by = f"{100 * moved[run].max():.0f} cm"
+        else:
+            joints = np.flatnonzero(joints_moved if joints_moved.any() else joints_turned)
+            joint = joints[np.argmin(depth[joints])]
+            what = clip.skeleton.names[joint]
+            by = f"{100 * moved[run][:, joint].max():.0f} cm"
+            if not joints_moved.any():
+                by = f"{np.degrees(turned[run][:, joint].max()):.0f} degrees"
+        found.append(Glitch(first, last, what, f"{frames}: {what} jumps by {by}"))
+    return found
+
+
+def _departures(steps: Array) -> Array:
+    """(steps - 2, joints) how far each inner step is from the mean of its neighbours."""
+    return np.linalg.norm(steps[1:-1] - 0.5 * (steps[:-2] + steps[2:]), axis=-1)
+
+
+def _outliers(departures: Array, least: float, noise: float, fps: float) -> Array:
+    window = 2 * round(_SURROUNDINGS_S * fps) + 1
+    candidates = (departures > least) & (departures > _JUMP_FACTOR * noise)
+    joints = np.flatnonzero(candidates.any(axis=0))
+    if joints.size == 0:
+        return candidates
+    usual = percentile_filter(departures[:, joints], 75, size=(window, 1), mode="nearest")
+    candidates[:, joints] &= departures[:, joints] > _JUMP_FACTOR * (usual + noise)
+    return candidates
+
+
+def _rotation_steps(rotations: Array) -> Array:
+    """(frames - 1, joints, 3) radians: rotation vectors from each frame to the next, in place."""
+    steps = quaternions.multiply(rotations[1:], quaternions.conjugate(rotations[:-1]))
+    steps = np.where(steps[..., 3:] < 0, -steps, steps)
+    sine = np.linalg.norm(steps[..., :3], axis=-1, keepdims=True)
+    angle = 2.0 * np.arctan2(sine, steps[..., 3:])
+    return steps[..., :3] * np.where(sine > 1e-8, angle / np.maximum(sine, 1e-8), 2.0)

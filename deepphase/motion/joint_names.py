@@ -1,0 +1,165 @@
+"""What a joint's name says: its side, and the part of the body.
+
+Covers the habits of the usual sources: namespaces ("mixamorig:LeftUpLeg"), prefixes common to
+all joints ("Bip01 L Thigh", "Character1_LeftLeg"), sides as word, letter, prefix or suffix in
+camel case, snake case or neither ("lThigh", "LHipJoint", "hand_l", "Foot.R", "rfemur").
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+_WORDS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+_LEFT = {"left", "l", "lft", "lf", "lt"}
+_RIGHT = {"right", "r", "rgt", "rt"}
+_CENTRE = {"c", "m", "center", "centre"}
+# Corner letters as in "FL_thigh": only read so where the names hold at least a front pair.
+_CORNERS = {
+    "fl": ("left", "fore"),
+    "fr": ("right", "fore"),
+    "hl": ("left", "hind"),
+    "hr": ("right", "hind"),
+    "bl": ("left", "hind"),
+    "br": ("right", "hind"),
+    "rl": ("left", "hind"),
+    "rr": ("right", "hind"),
+}
+_FORE = {"fore", "front"}
+_HIND = {"hind", "rear", "back"}
+# Joints that help a rig or end a chain: they play no part in the body.
+_RIGGING = {"twist", "roll", "ik", "fk", "pole", "ctrl", "nub", "end", "helper", "target", "tip"}
+
+# First match wins; searched in the name's words joined together, without its side.
+_PARTS = tuple(
+    (part, re.compile(pattern))
+    for part, pattern in (
+        ("toe", r"toe|ball|metatars|footindex|phalan|digit"),
+        ("finger", r"thumb|index|middle|(^|hand)(mid|ring)|pinky|little|finger|carpal|^prop"),
+        ("leg root", r"hipjoint|buttock|glute"),
+        ("upper leg", r"upleg|upperleg|thigh|femur"),
+        ("knee", r"lowleg|lowerleg|shin|calf|tibia|knee|stifle|crus"),
+        ("ankle", r"ankle|hock|tarsus"),
+        ("foot", r"foot|paw|hoof|feet|fetlock"),
+        ("leg", r"leg"),
+        ("elbow", r"forearm|lowerarm|lowarm|elbow|radius|ulna"),
+        ("collar", r"collar|clavicle|scapula"),
+        ("upper arm", r"upperarm|uparm|humerus|shldr"),
+        ("wrist", r"wrist|carpus"),
+        ("hand", r"hand"),
+        ("arm", r"arm"),
+        ("shoulder", r"shoulder"),
+        ("tail", r"tail"),
+        ("hips", r"^hips?$|pelvis|spinebase|^hips?center|^midhip|^hiproot"),
+        ("hip", r"hip"),
+        ("neck", r"neck"),
+        ("head", r"^head$|^head\d*$|skull|^headbase"),
+        ("chest", r"chest|thorax|upperback|ribcage"),
+        ("spine", r"spine|abdomen|lowerback|waist|torso|belly|lumbar|^back"),
+    )
+)
+# A side of one letter without any separator is only believed before one of these words.
+_GLUED = re.compile(
+    r"(?:hip|hipjoint|thigh|femur|(?:up|upper|low|lower)?leg|knee|shin|calf|tibia|ankle|foot|toes?|"
+    r"toebase|collar|clavicle|shoulder|shldr|(?:up|upper|fore|low|lower)?arm|humerus|elbow|"
+    r"radius|ulna|wrist|hand|fingers?|thumb|buttock|eye|paw)"
+)
+
+
+@dataclass(frozen=True)
+class JointName:
+    """What one name says.
+
+    Parameters
+    ----------
+    side
+        "left", "right" or "".
+    part
+        Part of the body ("upper leg", "knee", "hips", "tail", ...), "" where it is none.
+    key
+        The name without its side: equal for the two of a pair.
+    quarter
+        "fore" or "hind" where the name says which legs of a quadruped, else "".
+    """
+
+    side: str
+    part: str
+    key: str
+    quarter: str = ""
+
+
+def parse_names(names: tuple[str, ...]) -> list[JointName]:
+    """What each of a skeleton's joint names says; they are read together, for common prefixes."""
+    words = [_split(name) for name in names]
+    words = _without_common_prefix(words)
+    heads = {word for joint in words for word in joint}
+    corners = _CORNERS if {"fl", "fr"} <= heads else {}
+    return [_parse(joint, corners) for joint in words]
+
+
+def _split(name: str) -> list[str]:
+    bare = re.split(r"[:|/]", name)[-1]
+    words: list[str] = []
+    for word in _WORDS.findall(bare):
+        words.extend(_unglued(word.lower()))
+    return words
+
+
+def _unglued(word: str) -> list[str]:
+    for side in ("left", "right"):
+        if word.startswith(side) and len(word) > len(side):
+            return [side, word[len(side) :]]
+        if word.endswith(side) and len(word) > len(side):
+            return [word[: -len(side)], side]
+    if word[0] in "lr" and _GLUED.fullmatch(word[1:]):
+        return [word[0], word[1:]]
+    return [word]
+
+
+def _without_common_prefix(words: list[list[str]]) -> list[list[str]]:
+    # "Bip01 L Thigh" and "Character1_Hips" begin with the character's name, at times in two words.
+    while len(words) >= 4:
+        first, count = Counter(joint[0] if joint else "" for joint in words).most_common(1)[0]
+        if first == "" or first in _LEFT | _RIGHT or count < 0.8 * len(words):
+            return words
+        words = [joint[1:] if joint and joint[0] == first else joint for joint in words]
+    return words
+
+
+def _parse(words: list[str], corners: dict[str, tuple[str, str]]) -> JointName:
+    side, quarter = "", ""
+    rest: list[str] = []
+    for index, word in enumerate(words):
+        following = words[index + 1] if index + 1 < len(words) else ""
+        # "L5" and "L3" are lumbar vertebrae.
+        vertebra = word == "l" and following.isdigit() and len(words) == 2
+        if not side and word in _LEFT and not vertebra:
+            side = "left"
+        elif not side and word in _RIGHT:
+            side = "right"
+        elif not side and word in corners:
+            side, quarter = corners[word]
+        elif word in _CENTRE:
+            continue
+        elif word in _FORE and following != "arm":
+            quarter = "fore"
+        else:
+            rest.append(word)
+    if side and not quarter and _HIND & set(rest):
+        quarter = "hind"
+        rest = [word for word in rest if word not in _HIND]
+    key = " ".join([*rest, quarter])
+    if _RIGGING & set(rest):
+        return JointName(side, "", key, quarter)
+    joined = "".join(word for word in rest if not word.isdigit())
+    part = next((part for part, pattern in _PARTS if pattern.search(joined)), "")
+    if not joined and len(rest) == 1 and not side:
+        part = ""
+    if side == "" and part == "hip":
+        part = "hips"
+    if side and part == "hips":
+        part = "hip" if joined.startswith("hip") else ""
+    if not side and re.fullmatch(r"[lt]\d+", "".join(words)):
+        part = "spine"
+    return JointName(side, part, key, quarter)

@@ -1,0 +1,84 @@
+"""Where the joints are: forward kinematics and velocities."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from deepphase.motion import quaternions
+from deepphase.motion.clip import Clip
+from deepphase.motion.skeleton import Array, Skeleton
+
+
+def global_transforms(clip: Clip) -> tuple[Array, Array]:
+    """Rotation and position of every joint in the world.
+
+    Returns
+    -------
+    rotations : (frames, joints, 4)
+        Unit quaternions (x, y, z, w).
+    positions : (frames, joints, 3)
+        Metres.
+    """
+    # Joints first, so that one depth of the tree is contiguous and done in one step.
+    local_rotations = np.ascontiguousarray(clip.rotations.swapaxes(0, 1))
+    local_positions = np.ascontiguousarray(clip.local_positions().swapaxes(0, 1))
+    rotations, positions = local_rotations.copy(), local_positions.copy()
+    parents = clip.skeleton.parents
+    depths = joint_depths(clip.skeleton)
+    for depth in range(1, depths.max() + 1):
+        joints = np.flatnonzero(depths == depth)
+        parent_rotations = rotations[parents[joints]]
+        rotations[joints] = quaternions.multiply(parent_rotations, local_rotations[joints])
+        positions[joints] = positions[parents[joints]] + quaternions.rotate(
+            parent_rotations, local_positions[joints]
+        )
+    return rotations.swapaxes(0, 1), positions.swapaxes(0, 1)
+
+
+def joint_positions(clip: Clip) -> Array:
+    """(frames, joints, 3) metres: the joints in the world."""
+    return global_transforms(clip)[1]
+
+
+def end_positions(clip: Clip, transforms: tuple[Array, Array] | None = None) -> Array:
+    """(frames, ends, 3) metres: the end sites in the world.
+
+    Parameters
+    ----------
+    transforms
+        The clip's `global_transforms`, where they are known already.
+    """
+    rotations, positions = global_transforms(clip) if transforms is None else transforms
+    parents = clip.skeleton.end_parents
+    offsets = clip.skeleton.end_offsets.astype(positions.dtype)
+    return positions[:, parents] + quaternions.rotate(rotations[:, parents], offsets)
+
+
+def joint_depths(skeleton: Skeleton) -> Array:
+    """(joints,) how many joints each has above it: 0 for the root."""
+    depths = np.zeros(len(skeleton), np.int64)
+    for joint, parent in enumerate(skeleton.parents[1:].tolist(), start=1):
+        depths[joint] = depths[parent] + 1
+    return depths
+
+
+def velocities(positions: Array, fps: float) -> Array:
+    """Time derivative by central differences, one-sided of second order at both ends.
+
+    Parameters
+    ----------
+    positions : (frames, ...)
+        Metres, or any quantity.
+    fps
+        Frames a second.
+
+    Returns
+    -------
+    (frames, ...) per second. One frame has velocity 0; two frames share their difference.
+    """
+    frames = len(positions)
+    if frames < 2:
+        return np.zeros_like(positions)
+    return np.gradient(positions, axis=0, edge_order=2 if frames > 2 else 1) * positions.dtype.type(
+        fps
+    )

@@ -1,0 +1,217 @@
+"""The unit and the up axis of a file that states neither, and turning and scaling clips.
+
+Both are inferred from what a body is, not from the rest pose: some files fold it up, with every
+joint on one axis.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from deepphase.errors import ParameterError
+from deepphase.motion import quaternions
+from deepphase.motion.clip import Clip
+from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.limbs import ancestors, bone_lengths, path_length, reach
+from deepphase.motion.roles import Roles, find_roles
+from deepphase.motion.skeleton import Array, Skeleton
+
+AXES = ("x", "y", "z", "-x", "-y", "-z")
+
+# Axis and angle of the turn that brings each up axis to +Y. For z it is the usual -90 degrees
+# about X: what faced -Y then faces +Z. For x and -y the turn is about Z, so +Z stays the front.
+_TURN = {
+    "x": ((0.0, 0.0, 1.0), np.pi / 2),
+    "y": ((0.0, 0.0, 1.0), 0.0),
+    "z": ((1.0, 0.0, 0.0), -np.pi / 2),
+    "-x": ((0.0, 0.0, 1.0), -np.pi / 2),
+    "-y": ((0.0, 0.0, 1.0), np.pi),
+    "-z": ((1.0, 0.0, 0.0), np.pi / 2),
+}
+
+
+# Metres in a unit, and how unlikely it is before anything is measured, in the same logarithm as
+# sizes: without this a child in centimetres would be read as a man in inches.
+_UNITS = {
+    "metres": (1.0, 0.0),
+    "centimetres": (0.01, 0.0),
+    "millimetres": (0.001, 0.0),
+    "inches": (0.0254, 0.25),
+    "feet": (0.3048, 0.3),
+    "decimetres": (0.1, 0.4),
+    "the CMU unit (1/0.45 inch)": (0.0254 / 0.45, 0.2),
+}
+# Metres of an adult along the joints, after the proportions of Winter, Biomechanics (2009), for a
+# stature of 1.72 m; captured skeletons differ by 10 %, and the median of the ratios is taken.
+_HUMAN_LEG, _HUMAN_ARM, _HUMAN_PATH = 0.82, 0.53, 2.1
+# Longest path along the joints of any other body, metres, from a cat to a horse.
+_SMALLEST_BODY, _LARGEST_BODY = 0.3, 6.0
+_FRAMES_LOOKED_AT = 1000
+# An up axis with less than this share of the length of (hips - feet) is a guess.
+_CLEAR_SHARE = 0.8
+
+
+def infer_unit(skeleton_in_file_units: Skeleton) -> tuple[float, str]:
+    """Metres in one unit of a file, from the size of the body that it holds.
+
+    Lengths are paths along the joints, so the rest pose does not matter. A human's thigh and
+    shin, upper arm and forearm decide among metres, centimetres, millimetres, inches, feet,
+    decimetres and the CMU unit; any other body is in the first of metres, centimetres,
+    millimetres and inches that makes it 0.3 to 6 m long.
+
+    Returns
+    -------
+    unit_m
+        Metres in one unit of the file.
+    note
+        What was inferred from what, one sentence.
+    """
+    skeleton = skeleton_in_file_units
+    roles = find_roles(skeleton)
+    longest = longest_path(skeleton, roles.hips) or longest_path(skeleton, 0)
+    if longest <= 0:
+        return 1.0, "unit taken for metres: the skeleton has no length"
+    ratios = _human_ratios(skeleton, roles) if roles.kind == "biped" else []
+    if ratios:
+        size = float(np.exp(np.median(np.log(ratios))))
+        name = min(_UNITS, key=lambda unit: abs(np.log(size * _UNITS[unit][0])) + _UNITS[unit][1])
+        metres = _UNITS[name][0]
+        return metres, (
+            f"unit taken for {name}: the limbs are then {size * metres:.2f} times an adult's"
+        )
+    for name in ("metres", "centimetres", "millimetres", "inches"):
+        metres = _UNITS[name][0]
+        if _SMALLEST_BODY <= longest * metres <= _LARGEST_BODY:
+            return metres, (
+                f"unit taken for {name}: the longest path along the joints is then "
+                f"{longest * metres:.2f} m"
+            )
+    return 1.0, f"unit taken for metres: a body of {longest:.3g} units fits none better"
+
+
+def _human_ratios(skeleton: Skeleton, roles: Roles) -> list[float]:
+    ratios = []
+    for upper, last, human in (("hip", "foot", _HUMAN_LEG), ("shoulder", "hand", _HUMAN_ARM)):
+        for above, below in zip(roles.both(upper) or (), roles.both(last) or (), strict=False):
+            ratios.append(path_length(skeleton, above, below) / human)
+    return [ratio for ratio in ratios if ratio > 0]
+
+
+def longest_path(skeleton: Skeleton, joint: int) -> float:
+    """Length of the longest path along the joints from tip to tip, in what hangs from a joint."""
+    lengths, _ = reach(skeleton)
+    bones = bone_lengths(skeleton)
+    longest = 0.0
+    for top in range(joint, len(skeleton)):
+        if joint not in ancestors(skeleton, top):
+            continue
+        down = sorted(lengths[child] + bones[child] for child in skeleton.children(top))[-2:]
+        longest = max(longest, float(sum(down)), float(lengths[top]))
+    return longest
+
+
+def infer_up(clip_in_file_units: Clip) -> tuple[str, str]:
+    """The up axis of a file, from where the hips are above the feet.
+
+    Returns
+    -------
+    up
+        "x", "y", "z", "-x", "-y" or "-z".
+    note
+        What was inferred from what, one sentence.
+    """
+    # A thousand frames, evenly spread, tell as much as a million.
+    clip = clip_in_file_units
+    step = max(1, len(clip) // _FRAMES_LOOKED_AT)
+    clip = replace(clip, rotations=clip.rotations[::step], translations=clip.translations[::step])
+    roles = find_roles(clip.skeleton)
+    positions = joint_positions(clip)
+    feet = roles.both("foot")
+    if feet is not None:
+        rise = (positions[:, [roles.hips]] - positions[:, list(feet)]).mean(axis=(0, 1))
+        length = np.linalg.norm(rise)
+        if length > 0:
+            up = _nearest_axis(rise)
+            share = np.abs(rise).max() / length
+            sure = "" if share > _CLEAR_SHARE else ", but leans far: check it"
+            return up, f"up taken for {up}: from the feet to the hips on average{sure}"
+    # A body travels along the ground and keeps its height above it.
+    travel = positions[:, roles.hips]
+    mean, spread = travel.mean(axis=0), travel.std(axis=0)
+    steadiness = np.abs(mean) / np.maximum(spread, 1e-6 * max(np.abs(mean).max(), 1e-12))
+    axis = int(np.argmax(steadiness))
+    others = np.delete(steadiness, axis).max()
+    if spread.max() > 0 and steadiness[axis] > 3.0 * max(others, 1.0):
+        up = _nearest_axis(np.where(np.arange(3) == axis, mean, 0.0))
+        return up, f"up taken for {up}: the one axis along which the root keeps its distance"
+    return "y", "up taken for y: no legs found, and the root's path does not tell"
+
+
+def _nearest_axis(vector: Array) -> str:
+    axis = int(np.argmax(np.abs(vector)))
+    return AXES[axis] if vector[axis] > 0 else AXES[axis + 3]
+
+
+def rotate_up(clip: Clip, up: str) -> Clip:
+    """A clip whose up axis is `up`, turned to Y up.
+
+    The turn is a proper rotation of the root (rotation, translation and rest offset); what hangs
+    from the root keeps its local motion. From "z" it is -90 degrees about X, so a character that
+    faced -Y (the front in Z-up programs) faces +Z; from "-z" it is +90 degrees about X, and +Y
+    becomes +Z; from "x", "-x" and "-y" it is about Z, and +Z stays +Z.
+
+    Raises
+    ------
+    ParameterError
+        Where `up` is none of "x", "y", "z", "-x", "-y", "-z".
+    """
+    return _turned(clip, _turn_to_y(up))
+
+
+def rotate_from_y_up(clip: Clip, up: str) -> Clip:
+    """The inverse of `rotate_up`: a clip with Y up, turned so that its up axis is `up`."""
+    return _turned(clip, quaternions.conjugate(_turn_to_y(up)))
+
+
+def _turn_to_y(up: str) -> Array:
+    if up not in AXES:
+        raise ParameterError(f"an up axis {up!r}", hint=f"choose one of {', '.join(AXES)}")
+    axis, angle = _TURN[up]
+    return quaternions.about_axis(np.array(axis), np.array(angle))
+
+
+def _turned(clip: Clip, turn: Array) -> Clip:
+    if turn[3] == 1.0:
+        return clip
+    # A quarter turn only permutes and negates coordinates: rounding keeps them exact.
+    matrix = np.rint(np.stack([quaternions.rotate(turn, axis) for axis in np.eye(3)], axis=1))
+    skeleton, dtype = clip.skeleton, clip.rotations.dtype
+    offsets = skeleton.offsets.copy()
+    offsets[0] = matrix @ offsets[0]
+    rotations, translations = clip.rotations.copy(), clip.translations.copy()
+    rotations[:, 0] = quaternions.multiply(turn.astype(dtype), rotations[:, 0])
+    translations[:, 0] = translations[:, 0] @ matrix.T.astype(translations.dtype)
+    return replace(
+        clip,
+        skeleton=replace(skeleton, offsets=offsets),
+        rotations=rotations,
+        translations=translations,
+    )
+
+
+def scaled(clip: Clip, factor: float) -> Clip:
+    """The clip with all lengths times `factor`: offsets, end sites and translations."""
+    if not (np.isfinite(factor) and factor > 0):
+        raise ParameterError(f"a scale of {factor}", hint="a scale is a positive number")
+    skeleton = clip.skeleton
+    return replace(
+        clip,
+        skeleton=replace(
+            skeleton,
+            offsets=skeleton.offsets * factor,
+            end_offsets=skeleton.end_offsets * factor,
+        ),
+        translations=clip.translations * clip.translations.dtype.type(factor),
+    )

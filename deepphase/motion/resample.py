@@ -1,0 +1,91 @@
+"""Changing the frame rate of a clip, smooth to the second derivative."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+from scipy.interpolate import CubicSpline
+from scipy.signal import firwin, kaiserord, oaconvolve
+
+from deepphase.errors import ParameterError
+from deepphase.motion import quaternions
+from deepphase.motion.clip import Clip
+from deepphase.motion.skeleton import Array
+
+# The low-pass keeps frequencies up to this share of the new Nyquist frequency whole, and lets
+# through a thousandth of those above it.
+_PASS_BAND = 0.8
+_STOP_BAND_DB = 60.0
+
+
+def resample(clip: Clip, fps: float = 60.0) -> Clip:
+    """The clip at another frame rate.
+
+    Frames start at the first and reach as far as the clip does: its duration shortens by less
+    than one new frame. Upwards, a cubic spline (twice continuously differentiable) runs through
+    all frames, exactly; downwards, a zero-phase low-pass takes away first what the new rate
+    cannot hold, and the spline follows. Rotations are splined as quaternion components of
+    continuous sign and made unit again.
+
+    A file that rounds its frame time (0.0166667 s) is taken at its word only where that moves the
+    last frame by half a frame.
+
+    Parameters
+    ----------
+    fps
+        Frames a second of the result.
+
+    Raises
+    ------
+    ParameterError
+        Where fps is not a positive number.
+    """
+    if not (np.isfinite(fps) and fps > 0):
+        raise ParameterError(f"cannot resample to {fps} frames a second")
+    frames = len(clip)
+    if abs(fps / clip.fps - 1.0) * frames < 0.5:
+        return clip if fps == clip.fps else replace(clip, fps=float(fps))
+    # Clips that end on a new frame's time shall have it, whatever rounding does.
+    count = int(np.floor((frames - 1) * fps / clip.fps + 1e-6)) + 1
+    times = np.minimum(np.arange(count) * (clip.fps / fps), frames - 1.0)
+    rotations = quaternions.sign_continuous(clip.rotations.astype(np.float64))
+    translations = clip.translations.astype(np.float64)
+    if fps < clip.fps:
+        rotations = _low_passed(rotations, fps / clip.fps)
+        translations = _low_passed(translations, fps / clip.fps)
+    rotations = quaternions.normalized(_splined(rotations, times))
+    return replace(
+        clip,
+        rotations=rotations.astype(clip.rotations.dtype),
+        translations=_splined(translations, times).astype(clip.translations.dtype),
+        fps=float(fps),
+    )
+
+
+def _splined(values: Array, times: Array) -> Array:
+    if len(values) < 2:
+        return np.repeat(values, len(times), axis=0)
+    frames = np.arange(len(values), dtype=np.float64)
+    return CubicSpline(frames, values, axis=0)(times)
+
+
+def _low_passed(values: Array, ratio: float) -> Array:
+    """(frames, ...) without what lies above `ratio` times the Nyquist frequency."""
+    if len(values) < 2:
+        return values
+    taps = _kernel(round(ratio, 9))
+    margin = len(taps) // 2
+    # Odd reflection continues a value and its slope: constants and steady motion stay as they are.
+    widths = ((margin, margin), *((0, 0),) * (values.ndim - 1))
+    padded = np.pad(values, widths, mode="reflect", reflect_type="odd")
+    shape = (len(taps), *(1,) * (values.ndim - 1))
+    return oaconvolve(padded, taps.reshape(shape), mode="valid", axes=0)
+
+
+@lru_cache(maxsize=16)
+def _kernel(ratio: float) -> Array:
+    length, beta = kaiserord(_STOP_BAND_DB, (1.0 - _PASS_BAND) * ratio)
+    length += 1 - length % 2
+    return firwin(length, 0.5 * (1.0 + _PASS_BAND) * ratio, window=("kaiser", beta), scale=True)

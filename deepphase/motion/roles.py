@@ -1,0 +1,228 @@
+"""Which joint is the hip, the left knee, the head: by names, by structure, by motion, or told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from deepphase.motion.body_kind import body_kind
+from deepphase.motion.clip import Clip
+from deepphase.motion.joint_names import JointName, parse_names
+from deepphase.motion.limb_roles import Limbs, find_limbs
+from deepphase.motion.limbs import ancestors, common_ancestor, pair_joints, reach, tip_end
+from deepphase.motion.skeleton import Array, Skeleton
+from deepphase.motion.skeleton_description import described_joints, described_pairs
+
+
+@dataclass(frozen=True, eq=False)
+class Roles:
+    """The joints of a body by what they are; each an index into the skeleton, or None.
+
+    Parameters
+    ----------
+    hips
+        The joint that both legs hang from (the pelvis).
+    pairs
+        (joints,) index of each joint's mirror partner, its own on the middle line.
+    kind
+        "biped", "quadruped" or "other" (no legs found).
+    spine, chest, neck, head
+        First joint of the spine; the joint that the arms hang from; neck and head.
+    left_hip, right_hip
+        Upper legs (the femur's head); `knee`, `foot` (ankle) and `toe` follow down the leg.
+    left_shoulder, right_shoulder
+        Upper arms, of a quadruped its front legs; `elbow` and `hand` (wrist, front paw) follow.
+    left_foot_end, right_foot_end, left_hand_end, right_hand_end
+        Index of the end site at the limb's tip, where it has one that is off its joint.
+    tail
+        From the root of the tail to its last joint.
+    notes
+        What was found how, one sentence each.
+    """
+
+    hips: int
+    pairs: Array
+    kind: str = "other"
+    spine: int | None = None
+    chest: int | None = None
+    neck: int | None = None
+    head: int | None = None
+    left_hip: int | None = None
+    right_hip: int | None = None
+    left_knee: int | None = None
+    right_knee: int | None = None
+    left_foot: int | None = None
+    right_foot: int | None = None
+    left_toe: int | None = None
+    right_toe: int | None = None
+    left_shoulder: int | None = None
+    right_shoulder: int | None = None
+    left_elbow: int | None = None
+    right_elbow: int | None = None
+    left_hand: int | None = None
+    right_hand: int | None = None
+    left_foot_end: int | None = None
+    right_foot_end: int | None = None
+    left_hand_end: int | None = None
+    right_hand_end: int | None = None
+    tail: tuple[int, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def both(self, part: str) -> tuple[int, int] | None:
+        """(left, right) joints of a part ("hip", "foot", "shoulder"), None unless both exist."""
+        left, right = getattr(self, f"left_{part}"), getattr(self, f"right_{part}")
+        return None if left is None or right is None else (left, right)
+
+
+def find_roles(
+    skeleton: Skeleton, description: Mapping[str, Any] | None = None, clip: Clip | None = None
+) -> Roles:
+    """What each joint of a skeleton is.
+
+    Names come first; where they say nothing, mirrored chains of equal lengths are limbs, the
+    low pair nearest the root is the legs and the longest other pair the arms (or front legs),
+    and the motion tells left from right.
+
+    Parameters
+    ----------
+    description
+        A skeleton description (`load_description`) that overrules whatever is found.
+    clip
+        Motion of this skeleton, Y up: tells left from right where names do not, and a quadruped
+        from a biped.
+
+    Raises
+    ------
+    SkeletonError
+        Where the description names a joint that does not exist.
+    """
+    description = description or {}
+    names = parse_names(skeleton.names)
+    pairs, named_pairs = pair_joints(skeleton, names)
+    legs, arms, notes = find_limbs(skeleton, names, pairs, clip)
+    found: dict[str, int | None] = {
+        **_limb_fields(legs, ("hip", "knee", "foot", "toe")),
+        **_limb_fields(arms, ("shoulder", "elbow", "hand")),
+    }
+    found["hips"], said = _hips(skeleton, names, found)
+    notes.extend(said)
+    found.update(_trunk(skeleton, names, pairs, found))
+    tail = _tail(skeleton, names, pairs, found)
+    if description:
+        found.update(described_joints(skeleton, description))
+        pairs = described_pairs(skeleton, description, pairs)
+        tail = tuple(skeleton.index(name) for name in description.get("tail", ())) or tail
+        notes.append("the skeleton description overrules what was found")
+    for limb in ("left_foot", "right_foot", "left_hand", "right_hand"):
+        joint = found.get(limb)
+        found[f"{limb}_end"] = None if joint is None else tip_end(skeleton, joint)
+    count = int((pairs != np.arange(len(pairs))).sum())
+    notes.append(f"{count} of {len(pairs)} joints mirrored, {named_pairs} of them by name")
+    roles = Roles(pairs=pairs, tail=tail, **found)  # type: ignore[arg-type]
+    kind, said_kind = body_kind(skeleton, roles, names, clip)
+    if "kind" in description:
+        kind, said_kind = description["kind"], f"{description['kind']}, as described"
+    return replace(roles, kind=kind, notes=(*notes, said_kind))
+
+
+def _limb_fields(limbs: Limbs | None, parts: tuple[str, ...]) -> dict[str, int | None]:
+    return {
+        f"{side}_{part}": joint
+        for side, limb in zip(("left", "right"), limbs or (), strict=False)
+        for part, joint in zip(parts, (limb.upper, limb.middle, limb.last, limb.toe), strict=False)
+    }
+
+
+def _named(names: list[JointName], part: str) -> list[int]:
+    return [joint for joint, name in enumerate(names) if name.part == part and not name.side]
+
+
+def _hips(
+    skeleton: Skeleton, names: list[JointName], found: Mapping[str, int | None]
+) -> tuple[int, list[str]]:
+    named = _named(names, "hips")
+    left, right = found.get("left_hip"), found.get("right_hip")
+    if left is not None and right is not None:
+        meeting = common_ancestor(skeleton, left, right)
+        # The deepest of them: some files nest a pelvis in a hip.
+        above = [joint for joint in ancestors(skeleton, meeting) if joint in named]
+        return (above[0] if above else meeting), []
+    if named:
+        return named[0], []
+    branching = [joint for joint in range(len(skeleton)) if len(skeleton.children(joint)) > 1]
+    hips = branching[0] if branching else 0
+    return hips, [f"{skeleton.names[hips]!r}, the first joint that branches, stands for the hips"]
+
+
+def _trunk(
+    skeleton: Skeleton, names: list[JointName], pairs: Array, found: Mapping[str, int | None]
+) -> dict[str, int | None]:
+    hips = found["hips"]
+    below_hips = {
+        joint
+        for joint in range(len(skeleton))
+        if joint != hips and hips in ancestors(skeleton, joint)
+    }
+
+    def named(part: str) -> int | None:
+        return next((joint for joint in _named(names, part) if joint in below_hips), None)
+
+    left, right = found.get("left_shoulder"), found.get("right_shoulder")
+    chest, neck, head = named("chest"), named("neck"), named("head")
+    if left is not None and right is not None:
+        chest = common_ancestor(skeleton, left, right)
+    if head is None and (pairs != np.arange(len(pairs))).any():
+        chain = _upwards(skeleton, names, pairs, hips if chest is None else chest)
+        head = chain[-1] if chain else None
+        if neck is None and len(chain) > 1 and chest is not None:
+            neck = chain[0]
+    elif neck is None and head is not None:
+        above = int(skeleton.parents[head])
+        neck = None if above in (hips, chest, -1) else above
+    top = next((joint for joint in (chest, neck, head) if joint in below_hips), None)
+    spine = None
+    if top is not None:
+        path = ancestors(skeleton, top)
+        spine = path[path.index(hips) - 1]
+    return {
+        "spine": spine,
+        "chest": chest if chest in below_hips else None,
+        "neck": neck,
+        "head": head,
+    }
+
+
+def _upwards(skeleton: Skeleton, names: list[JointName], pairs: Array, joint: int) -> list[int]:
+    """The longest chain on the middle line below a joint, tails left out."""
+    lengths, chain = reach(skeleton)[0], []
+    while True:
+        following = [
+            child
+            for child in skeleton.children(joint)
+            if pairs[child] == child and not names[child].side and names[child].part != "tail"
+        ]
+        if not following:
+            return chain
+        joint = max(following, key=lambda child: lengths[child])
+        chain.append(joint)
+
+
+def _tail(
+    skeleton: Skeleton, names: list[JointName], pairs: Array, found: Mapping[str, int | None]
+) -> tuple[int, ...]:
+    named = tuple(_named(names, "tail"))
+    if named or found.get("left_hip") is None or found["spine"] is None:
+        return named
+    lengths, through = reach(skeleton)
+    for child in skeleton.children(found["hips"]):
+        chain = [child]
+        while through[chain[-1]] >= 0:
+            chain.append(int(through[chain[-1]]))
+        on_middle = all(pairs[joint] == joint and not names[joint].part for joint in chain)
+        long = lengths[child] > 0.2 * lengths[found["left_hip"]]
+        if child != found["spine"] and on_middle and long and len(chain) >= 2:
+            return tuple(chain)
+    return ()

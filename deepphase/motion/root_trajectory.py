@@ -1,0 +1,173 @@
+"""Where a body is on the ground and which way it faces, and quantities relative to that.
+
+The root of a frame is the hips' projection onto the ground with the facing direction of hips and
+shoulders (Holden, Komura and Saito 2017, section 4.1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.ndimage import gaussian_filter1d
+
+from deepphase.motion import quaternions
+from deepphase.motion.clip import Clip
+from deepphase.motion.kinematics import joint_positions, velocities
+from deepphase.motion.roles import Roles
+from deepphase.motion.skeleton import Array
+
+# Standard deviation, in seconds, of the Gaussian that smooths the facing: a step's sway of the
+# pelvis goes, a turn stays.
+FACING_SMOOTHING_S = 0.15
+# Directions are averaged as vectors for no longer than this: over half a turn they would cancel,
+# and dancers spin once in 0.5 s. Beyond it their angles are averaged.
+_VECTOR_SMOOTHING_S = 0.03
+_GROUND = np.array([1.0, 0.0, 1.0])
+_UP = np.array([0.0, 1.0, 0.0])
+_FRONT = np.array([0.0, 0.0, 1.0])
+
+
+@dataclass(frozen=True, eq=False)
+class RootTrajectory:
+    """A body's path over the ground and its facing.
+
+    Parameters
+    ----------
+    positions
+        (frames, 3) metres: the hips projected onto the ground, y = 0.
+    directions
+        (frames, 3) unit vectors on the ground: the facing.
+    rotations
+        (frames, 4) quaternions about Y that turn +Z to the facing.
+    angles
+        (frames,) radians of those turns, continuous over time (not wrapped).
+    note
+        What the facing was taken from, one sentence.
+    """
+
+    positions: Array
+    directions: Array
+    rotations: Array
+    angles: Array
+    note: str = ""
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+
+def root_trajectory(
+    clip: Clip,
+    roles: Roles,
+    positions: Array | None = None,
+    smoothing_s: float = FACING_SMOOTHING_S,
+) -> RootTrajectory:
+    """The root trajectory of a clip.
+
+    A biped faces (the average of its hip line and shoulder line, right to left) x up. A quadruped
+    faces along its trunk, from the middle of the hips to that of the shoulders, and across those
+    lines only where it rears: on dogs the trunk sways half as much in a gait, and does not turn
+    over when they lie down. A body without these
+    faces where it travels over the whole clip, else +Z. Frames count in the smoothing by how
+    clearly they have a facing, so that a somersault is bridged by its neighbours.
+
+    Parameters
+    ----------
+    positions
+        (frames, joints, 3) metres: the clip's joint positions, where they are known already.
+    smoothing_s
+        Standard deviation of the Gaussian over time, in seconds; 0 for none.
+    """
+    positions = joint_positions(clip) if positions is None else positions
+    hips = positions[:, roles.hips]
+    facing, note = _facing(clip, roles, positions)
+    angles = _smooth_angles(facing.astype(np.float64), smoothing_s, clip.fps)
+    directions = np.stack([np.sin(angles), np.zeros_like(angles), np.cos(angles)], axis=-1)
+    dtype = positions.dtype
+    return RootTrajectory(
+        positions=hips * _GROUND.astype(dtype),
+        directions=directions.astype(dtype),
+        rotations=quaternions.about_axis(_UP, angles).astype(dtype),
+        angles=angles.astype(dtype),
+        note=note,
+    )
+
+
+def _facing(clip: Clip, roles: Roles, positions: Array) -> tuple[Array, str]:
+    hips, shoulders = roles.both("hip"), roles.both("shoulder")
+    if roles.kind == "quadruped" and hips and shoulders:
+        trunk = positions[:, list(shoulders)].mean(axis=1) - positions[:, list(hips)].mean(axis=1)
+        across = positions[:, [hips[0], shoulders[0]]] - positions[:, [hips[1], shoulders[1]]]
+        rearing = np.cross(across.mean(axis=1), _UP)
+        return trunk * _GROUND + rearing, "facing along the trunk, from hips to shoulders"
+    lines = [
+        positions[:, left] - positions[:, right] for left, right in filter(None, (hips, shoulders))
+    ]
+    if lines:
+        across = sum(lines) / len(lines)
+        parts = " and ".join(
+            name for name, line in (("hips", hips), ("shoulders", shoulders)) if line
+        )
+        return np.cross(across, _UP), f"facing across the line of {parts}"
+    path = positions[:, roles.hips] * _GROUND
+    travelled = path[-1] - path[0]
+    if np.linalg.norm(travelled) > 0.1 * max(np.ptp(positions[0], axis=0).max(), 1e-9):
+        speed = velocities(path, clip.fps)
+        return np.broadcast_to(travelled, speed.shape).copy(), "facing along the way travelled"
+    return np.broadcast_to(_FRONT, path.shape).copy(), "facing taken for +Z: nothing tells it"
+
+
+def _smooth_angles(facing: Array, smoothing_s: float, fps: float) -> Array:
+    """(frames,) radians from +Z towards +X, continuous, smoothed, weighted by definedness."""
+    frames = len(facing)
+    smooth = smoothing_s > 0 and frames > 1
+    if smooth:
+        sigma = min(_VECTOR_SMOOTHING_S, smoothing_s) * fps
+        facing = gaussian_filter1d(facing, sigma, axis=0, mode="nearest")
+    weights = np.linalg.norm(facing, axis=1)
+    defined = np.flatnonzero(weights > 1e-2 * weights.max()) if weights.max() > 1e-9 else []
+    if len(defined) == 0:
+        return np.zeros(frames)
+    angles = np.unwrap(np.arctan2(facing[defined, 0], facing[defined, 2]))
+    angles = np.interp(np.arange(frames), defined, angles)
+    if not smooth:
+        return angles
+    # Odd reflection: a turn that goes on at a clip's edge is not slowed down by the smoothing.
+    sigma = smoothing_s * fps
+    margin = int(np.ceil(4 * sigma))
+    angles = np.pad(angles, margin, mode="reflect", reflect_type="odd")
+    weights = np.pad(np.maximum(weights, 1e-6 * weights.max()), margin, mode="reflect")
+    smoothed = gaussian_filter1d(weights * angles, sigma) / gaussian_filter1d(weights, sigma)
+    return smoothed[margin : margin + frames]
+
+
+def to_root_space(positions: Array, root: RootTrajectory) -> Array:
+    """Positions (frames, ..., 3) in the world, seen from the root of their frame."""
+    return _turned(
+        _relative(positions, root.positions, -1.0), quaternions.conjugate(root.rotations)
+    )
+
+
+def from_root_space(positions: Array, root: RootTrajectory) -> Array:
+    """Positions (frames, ..., 3) relative to the root of their frame, in the world."""
+    return _relative(_turned(positions, root.rotations), root.positions, 1.0)
+
+
+def velocities_in_root_space(velocity: Array, root: RootTrajectory) -> Array:
+    """Velocities (frames, ..., 3) in the world, turned into the facing of their frame.
+
+    They stay velocities relative to the world: the root's own motion is not taken off.
+    """
+    return _turned(velocity, quaternions.conjugate(root.rotations))
+
+
+def _per_frame(values: Array, like: Array) -> Array:
+    return values.reshape(len(values), *(1,) * (like.ndim - 2), values.shape[-1])
+
+
+def _relative(positions: Array, origins: Array, sign: float) -> Array:
+    return positions + sign * _per_frame(origins, positions)
+
+
+def _turned(vectors: Array, rotations: Array) -> Array:
+    return quaternions.rotate(_per_frame(rotations, vectors), vectors)

@@ -1,0 +1,118 @@
+"""The hierarchy of joints that a clip moves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from deepphase.errors import SkeletonError
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Skeleton:
+    """Joints with their parents and their rest offsets.
+
+    Parameters
+    ----------
+    names
+        (joints,) unique joint names.
+    parents
+        (joints,) index of each joint's parent; -1 for the root, which is joint 0. Parents stand
+        before their children.
+    offsets
+        (joints, 3) metres, in the parent's frame at rest.
+    end_parents, end_offsets
+        (ends,) and (ends, 3) metres: end sites, the tips of the last joints (BVH's "End Site").
+        They carry no motion of their own; feet, heads and pictures use them.
+
+    Raises
+    ------
+    SkeletonError
+        Where the arrays do not describe one tree.
+    """
+
+    names: tuple[str, ...]
+    parents: Array
+    offsets: Array
+    end_parents: Array = field(default_factory=lambda: np.zeros(0, np.int64))
+    end_offsets: Array = field(default_factory=lambda: np.zeros((0, 3)))
+
+    def __post_init__(self) -> None:
+        set_field = object.__setattr__
+        set_field(self, "names", tuple(str(name) for name in self.names))
+        set_field(self, "parents", np.asarray(self.parents, dtype=np.int64))
+        set_field(self, "offsets", np.asarray(self.offsets, dtype=np.float64).reshape(-1, 3))
+        set_field(self, "end_parents", np.asarray(self.end_parents, dtype=np.int64))
+        set_field(self, "end_offsets", np.asarray(self.end_offsets, np.float64).reshape(-1, 3))
+        count = len(self.names)
+        if count == 0:
+            raise SkeletonError("a skeleton without joints")
+        if self.parents.shape != (count,) or self.offsets.shape != (count, 3):
+            raise SkeletonError(
+                f"{count} joint names, but parents {self.parents.shape} and offsets "
+                f"{self.offsets.shape}"
+            )
+        if self.end_parents.shape != self.end_offsets.shape[:1]:
+            raise SkeletonError(
+                f"{len(self.end_parents)} end sites, but {len(self.end_offsets)} end offsets"
+            )
+        if len(set(self.names)) != count:
+            twice = sorted({name for name in self.names if self.names.count(name) > 1})
+            raise SkeletonError(f"joint names that occur twice: {', '.join(twice)}")
+        if self.parents[0] != -1:
+            raise SkeletonError("joint 0 is not the root: its parent must be -1")
+        late = np.flatnonzero((self.parents[1:] >= np.arange(1, count)) | (self.parents[1:] < 0))
+        if late.size:
+            raise SkeletonError(
+                f"joint {self.names[late[0] + 1]!r} does not stand behind its parent"
+            )
+        if self.end_parents.size and not (
+            (self.end_parents >= 0).all() and (self.end_parents < count).all()
+        ):
+            raise SkeletonError("an end site hangs from a joint that does not exist")
+        if not (np.isfinite(self.offsets).all() and np.isfinite(self.end_offsets).all()):
+            raise SkeletonError("an offset that is not finite")
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def index(self, name: str) -> int:
+        """Index of the joint of that name; SkeletonError names all joints where there is none."""
+        try:
+            return self.names.index(name)
+        except ValueError:
+            raise SkeletonError(
+                f"no joint {name!r}", hint=f"this skeleton has {', '.join(self.names)}"
+            ) from None
+
+    def children(self, joint: int) -> list[int]:
+        """Indices of the joints that hang from `joint`, in their order."""
+        return np.flatnonzero(self.parents == joint).tolist()
+
+    def same_hierarchy(self, other: Skeleton) -> bool:
+        """Whether both have the same joint names under the same parents, in any order."""
+        return self._parent_names() == other._parent_names()
+
+    def _parent_names(self) -> dict[str, str | None]:
+        return {
+            name: None if parent < 0 else self.names[parent]
+            for name, parent in zip(self.names, self.parents, strict=True)
+        }
+
+    def order_of(self, other: Skeleton) -> Array:
+        """(joints,) index in `other` of each of this skeleton's joints.
+
+        Raises
+        ------
+        SkeletonError
+            Where the hierarchies differ; it lists both.
+        """
+        if not self.same_hierarchy(other):
+            raise SkeletonError(
+                "another skeleton",
+                hint=f"expected {', '.join(self.names)}; found {', '.join(other.names)}",
+            )
+        return np.array([other.names.index(name) for name in self.names])

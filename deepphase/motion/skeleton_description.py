@@ -1,0 +1,99 @@
+"""Skeleton descriptions: what a user says about joints whose names and structure do not tell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from deepphase.errors import ParameterError, SkeletonError
+from deepphase.motion.skeleton import Array, Skeleton
+
+KINDS = ("biped", "quadruped", "other")
+PAIRED_PARTS = ("hip", "knee", "foot", "toe", "shoulder", "elbow", "hand")
+JOINT_ROLES = (
+    *("hips", "spine", "chest", "neck", "head"),
+    *(f"{side}_{part}" for part in PAIRED_PARTS for side in ("left", "right")),
+)
+
+
+def load_description(path: str | Path) -> dict[str, Any]:
+    """Read a skeleton description: which joint plays which role.
+
+    It is a YAML mapping of role names (`hips`, `head`, `left_hip`, `right_hand`, ...: the fields
+    of `Roles`) to joint names; `tail`, a list of joints; `pairs`, a list of [left, right]; and
+    `kind`, one of "biped", "quadruped", "other". All are optional.
+
+    Raises
+    ------
+    ParameterError
+        Where the file does not exist, is not YAML, or has other keys or values.
+    """
+    path = Path(path)
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ParameterError(f"cannot be read: {error}", path=path) from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = None if mark is None else mark.line + 1
+        raise ParameterError("not valid YAML", path=path, line=line) from None
+    if content is None:
+        return {}
+    if not isinstance(content, dict):
+        raise ParameterError("not a mapping of roles to joints", path=path)
+    for key, value in content.items():
+        if key not in (*JOINT_ROLES, "tail", "pairs", "kind"):
+            roles = ", ".join((*JOINT_ROLES, "tail", "pairs", "kind"))
+            raise ParameterError(f"no role {key!r}", hint=f"roles are {roles}", path=path)
+        if not _fits(key, value):
+            raise ParameterError(f"{key} cannot be {value!r}", path=path)
+    return content
+
+
+def _fits(key: str, value: Any) -> bool:
+    if key == "kind":
+        return value in KINDS
+    if key == "tail":
+        return _are_names(value)
+    if key == "pairs":
+        return isinstance(value, list) and all(
+            _are_names(pair) and len(pair) == 2 for pair in value
+        )
+    return isinstance(value, str)
+
+
+def _are_names(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
+
+
+def described_joints(skeleton: Skeleton, description: Mapping[str, Any]) -> dict[str, int]:
+    """Role -> joint, of those that the description names; SkeletonError where there is none."""
+    return {key: skeleton.index(description[key]) for key in JOINT_ROLES if key in description}
+
+
+def described_pairs(skeleton: Skeleton, description: Mapping[str, Any], pairs: Array) -> Array:
+    """(joints,) mirror partners with those of the description put in.
+
+    Raises
+    ------
+    SkeletonError
+        Where a joint does not exist or is paired with itself.
+    """
+    told = [tuple(pair) for pair in description.get("pairs", ())]
+    sides = ((f"left_{part}", f"right_{part}") for part in PAIRED_PARTS)
+    told.extend(
+        (description[left], description[right])
+        for left, right in sides
+        if left in description and right in description
+    )
+    pairs = pairs.copy()
+    for left, right in ((skeleton.index(left), skeleton.index(right)) for left, right in told):
+        if left == right:
+            raise SkeletonError(f"{skeleton.names[left]!r} cannot be its own mirror partner")
+        for joint in (left, right):
+            pairs[pairs[joint]] = pairs[joint]
+        pairs[left], pairs[right] = right, left
+    return pairs

@@ -1,0 +1,1 @@
+"""What a phase is, and how it is learnt from motion."""

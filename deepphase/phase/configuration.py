@@ -1,0 +1,183 @@
+"""What a training of a phase model can be told: the content of configs/phase/*.yaml."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+
+from deepphase.errors import ParameterError
+from deepphase.recipes import recipe_path
+
+
+@dataclass(frozen=True)
+class NetworkConfig:
+    """The shape of a periodic autoencoder.
+
+    Parameters
+    ----------
+    channels
+        Phase channels M. The paper uses 5 for a biped or a quadruped, 10 for styles, 8 for dance.
+    window_s
+        Seconds that one window spans.
+    kernel_s
+        Seconds that a convolution's kernel spans; None is the whole window.
+    hidden
+        Channels between the two convolutions; None is a third of the input's (one a joint).
+    """
+
+    channels: int = 5
+    window_s: float = 2.0
+    kernel_s: float | None = None
+    hidden: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.channels < 1:
+            raise ParameterError(f"channels must be at least 1, not {self.channels}")
+        if not 0.05 <= self.window_s <= 60:
+            raise ParameterError(f"window_s must lie in 0.05 to 60 s, not {self.window_s}")
+        if self.kernel_s is not None and not 0 < self.kernel_s <= self.window_s:
+            raise ParameterError(
+                f"kernel_s must lie in 0 to window_s ({self.window_s}), not {self.kernel_s}"
+            )
+        if self.hidden is not None and self.hidden < 1:
+            raise ParameterError(f"hidden must be at least 1, not {self.hidden}")
+
+    def window(self, fps: float) -> int:
+        """Frames of a window: odd, as many on either side of the frame that it describes."""
+        return 2 * max(round(self.window_s * fps / 2), 1) + 1
+
+    def kernel(self, fps: float) -> int:
+        """Taps of a convolution's kernel, odd."""
+        if self.kernel_s is None:
+            return self.window(fps)
+        return 2 * round(self.kernel_s * fps / 2) + 1
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """How a periodic autoencoder is trained.
+
+    Parameters
+    ----------
+    windows
+        Windows shown in all; 0 means `epochs` times all windows of the training clips.
+    epochs
+        Passes over all windows, where `windows` is 0.
+    batch_size
+        Windows a step (on each device).
+    learning_rate, weight_decay
+        Of AdamW.
+    schedule
+        "constant", or "cosine": a linear warm-up over the first `warmup` of the training, then a
+        cosine down to a hundredth.
+    warmup
+        Share of the training that warms up.
+    held_out
+        Share of the source files kept out of training, to measure on.
+    seed
+        Of the split, the initial weights and the order of the windows.
+    """
+
+    windows: int = 614_400
+    epochs: float = 30.0
+    batch_size: int = 256
+    learning_rate: float = 1e-3
+    weight_decay: float = 1e-4
+    schedule: Literal["constant", "cosine"] = "cosine"
+    warmup: float = 0.05
+    held_out: float = 0.1
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        _require(self.windows >= 0, f"windows must not be negative, not {self.windows}")
+        _require(self.windows > 0 or self.epochs > 0, "either windows or epochs must be positive")
+        _require(
+            self.batch_size >= 2,
+            f"batch_size must be at least 2 (batch normalisation), not {self.batch_size}",
+        )
+        _require(0 < self.learning_rate < 1, f"learning_rate of {self.learning_rate}")
+        _require(0 <= self.weight_decay < 1, f"weight_decay of {self.weight_decay}")
+        _require(
+            self.schedule in ("constant", "cosine"),
+            f"schedule {self.schedule!r} is neither 'constant' nor 'cosine'",
+        )
+        _require(0 <= self.warmup < 1, f"warmup must lie in 0 to 1, not {self.warmup}")
+        _require(0 < self.held_out < 0.9, f"held_out must lie in 0 to 0.9, not {self.held_out}")
+
+
+@dataclass(frozen=True)
+class PhaseConfig:
+    """A recipe for `deepphase train phase`: the network and its training."""
+
+    network: NetworkConfig = field(default_factory=NetworkConfig)
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+
+    @classmethod
+    def load(cls, name: str | Path, **changes: Any) -> PhaseConfig:
+        """The recipe of that name, or the YAML file at that path, with dotted `changes`.
+
+        ``PhaseConfig.load("paper", **{"network.channels": 8})``
+
+        Raises
+        ------
+        ParameterError
+            Where there is no such recipe, a key is unknown or a value impossible.
+        """
+        path = recipe_path("phase", name)
+        try:
+            content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        except yaml.YAMLError as error:
+            raise ParameterError(f"not YAML: {error}", path=path) from None
+        if not isinstance(content, dict):
+            raise ParameterError("a recipe is a mapping of network: and training:", path=path)
+        for key, value in changes.items():
+            section, _, name_in = key.partition(".")
+            content.setdefault(section, {})[name_in] = value
+        return cls.from_mapping(content, path=path)
+
+    @classmethod
+    def from_mapping(cls, content: dict[str, Any], path: Path | None = None) -> PhaseConfig:
+        """A recipe from nested mappings, as YAML and model headers hold it."""
+        sections = {"network": NetworkConfig, "training": TrainingConfig}
+        _known(content, sections, "the recipe", path)
+        made = {}
+        for section, kind in sections.items():
+            values = content.get(section) or {}
+            _known(values, kind.__dataclass_fields__, section, path)
+            try:
+                made[section] = kind(**{k: _as_declared(kind, k, v) for k, v in values.items()})
+            except ParameterError as error:
+                raise ParameterError(error.fact, hint=error.hint, path=path) from None
+        return cls(**made)
+
+
+def _require(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise ParameterError(otherwise)
+
+
+def _known(values: Any, allowed: Any, where: str, path: Path | None) -> None:
+    if not isinstance(values, dict):
+        raise ParameterError(f"{where} is not a mapping", path=path)
+    unknown = [key for key in values if key not in allowed]
+    if unknown:
+        raise ParameterError(
+            f"unknown key {unknown[0]!r} in {where}", hint=f"known: {', '.join(allowed)}", path=path
+        )
+
+
+def _as_declared(kind: type, name: str, value: Any) -> Any:
+    """YAML reads 1e-4 as text and 2 as an integer where a float is meant."""
+    declared = str(kind.__dataclass_fields__[name].type)
+    if value is None and "None" in declared:
+        return None
+    wanted = float if declared.startswith("float") else int if declared.startswith("int") else str
+    try:
+        if isinstance(value, bool) or (wanted is int and float(value) != int(float(value))):
+            raise ValueError
+        return wanted(float(value)) if wanted is int else wanted(value)
+    except (TypeError, ValueError):
+        raise ParameterError(f"{name} must be {declared}, not {value!r}") from None

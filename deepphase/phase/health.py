@@ -1,0 +1,207 @@
+"""Did the training work? Measures of a phase model on clips that it has not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from deepphase.phase.parameters import PhaseParameters, wrapped
+
+Array = np.ndarray
+
+# A channel whose mean amplitude is below this share of the strongest one's is not in use.
+_IN_USE = 0.1
+
+
+@dataclass(frozen=True)
+class ChannelHealth:
+    """One phase channel: its 5th, 50th and 95th percentile of frequency (Hz) and amplitude."""
+
+    frequency: tuple[float, float, float]
+    amplitude: tuple[float, float, float]
+    in_use: bool
+
+
+@dataclass(frozen=True)
+class Health:
+    """What a phase model does on interior frames of held-out clips.
+
+    Parameters
+    ----------
+    frames
+        How many frames were measured.
+    explained_variance
+        1 - the reconstruction's squared error over the signals' squared deviation from their
+        window means.
+    explained_by_joint
+        The same of each joint that is read.
+    forward_share
+        Share of the frames' steps, weighted by amplitude, in which phase grows.
+    forward_strongest
+        The same of the strongest channel of each frame, unweighted.
+    speed_error
+        Median of |phase step - frequency * dt| / (frequency * dt), weighted by amplitude.
+    frequency_roughness
+        Median over steps of |frequency step| per second / frequency, weighted by amplitude (1/s).
+    channels
+        Each channel's bands.
+    findings
+        What is out of the ordinary and what to try, in words; empty when all is well.
+    """
+
+    frames: int
+    explained_variance: float
+    explained_by_joint: dict[str, float]
+    forward_share: float
+    forward_strongest: float
+    speed_error: float
+    frequency_roughness: float
+    channels: tuple[ChannelHealth, ...]
+    findings: tuple[str, ...] = ()
+
+    def as_mapping(self) -> dict[str, Any]:
+        """Plain numbers, lists and texts, as a model file's header keeps them."""
+        return asdict(self)
+
+    @classmethod
+    def from_mapping(cls, content: dict[str, Any]) -> Health:
+        """The inverse of `as_mapping`."""
+        channels = tuple(
+            ChannelHealth(tuple(c["frequency"]), tuple(c["amplitude"]), bool(c["in_use"]))
+            for c in content["channels"]
+        )
+        findings = tuple(content["findings"])
+        return cls(**{**content, "channels": channels, "findings": findings})
+
+    def words(self) -> list[str]:
+        """The measures as lines of plain words."""
+        used = [index for index, channel in enumerate(self.channels) if channel.in_use]
+        return [
+            f"explained variance {self.explained_variance:.3f} on {self.frames} held-out frames",
+            f"phase goes forward in {self.forward_strongest:.1%} of them (strongest channel), "
+            f"{self.forward_share:.1%} over all channels by amplitude",
+            f"its speed differs from the frequency by {self.speed_error:.1%} (median)",
+            f"{len(used)} of {len(self.channels)} channels in use: "
+            + ", ".join(f"{index} at {self.channels[index].frequency[1]:.2f} Hz" for index in used),
+            *self.findings,
+        ]
+
+
+def weighted_median(values: Array, weights: Array) -> float:
+    """The value below which half of the weight lies; 0 where there is no weight."""
+    order = np.argsort(values, axis=None)
+    cumulative = np.cumsum(weights.reshape(-1)[order], dtype=np.float64)
+    if not cumulative.size or cumulative[-1] <= 0:
+        return 0.0
+    return float(values.reshape(-1)[order[np.searchsorted(cumulative, cumulative[-1] / 2)]])
+
+
+def measure(
+    clips: Iterable[PhaseParameters],
+    fps: float,
+    unexplained: Array,
+    deviation: Array,
+    joints: tuple[str, ...],
+) -> Health:
+    """Health from the phases of consecutive interior frames and the reconstruction's error.
+
+    Parameters
+    ----------
+    clips
+        Phase parameters (frames, channels) of each stretch of interior frames.
+    fps
+        Frames a second.
+    unexplained, deviation
+        (3 * joints,) squared error of the reconstruction and squared deviation from the window
+        mean, summed over windows and frames.
+    joints
+        Names.
+    """
+    clips = list(clips)
+    steps, turned, weights, rough, forward = [], [], [], [], []
+    for clip in clips:
+        if len(clip.phase) < 2:
+            continue
+        before, after = clip[:-1], clip[1:]
+        weight = np.minimum(before.amplitude, after.amplitude)
+        step = wrapped(after.phase - before.phase)
+        expected = 0.5 * (before.frequency + after.frequency) / fps
+        steps.append(step)
+        turned.append(np.abs(step - expected) / np.maximum(expected, 1e-6))
+        rough.append(
+            np.abs(after.frequency - before.frequency) * fps / np.maximum(before.frequency, 1e-6)
+        )
+        weights.append(weight)
+        strongest = weight.argmax(1)[:, None]
+        forward.append(np.take_along_axis(step, strongest, 1)[:, 0] > 0)
+    frames = sum(len(clip.phase) for clip in clips)
+    weight = np.concatenate(weights) if weights else np.zeros((0, 1))
+    total = float(weight.sum())
+    step = np.concatenate(steps) if steps else np.zeros((0, 1))
+    share = deviation.reshape(-1, 3).sum(1)
+    by_joint = 1.0 - unexplained.reshape(-1, 3).sum(1) / np.maximum(share, 1e-12)
+    health = Health(
+        frames=frames,
+        explained_variance=float(1.0 - unexplained.sum() / max(float(deviation.sum()), 1e-12)),
+        explained_by_joint={
+            name: float(value) if moves > 0 else 0.0
+            for name, value, moves in zip(joints, by_joint, share, strict=True)
+        },
+        forward_share=float(weight[step > 0].sum() / total) if total > 0 else 0.0,
+        forward_strongest=float(np.concatenate(forward).mean()) if forward else 0.0,
+        speed_error=weighted_median(np.concatenate(turned), weight) if turned else 0.0,
+        frequency_roughness=weighted_median(np.concatenate(rough), weight) if rough else 0.0,
+        channels=_channels(clips),
+    )
+    return Health(**{**vars(health), "findings": tuple(_findings(health))})
+
+
+def _channels(clips: list[PhaseParameters]) -> tuple[ChannelHealth, ...]:
+    if not clips:
+        return ()
+    frequency = np.concatenate([clip.frequency for clip in clips])
+    amplitude = np.concatenate([clip.amplitude for clip in clips])
+    mean = amplitude.mean(0)
+    bands = [np.percentile(values, (5, 50, 95), axis=0).T for values in (frequency, amplitude)]
+    return tuple(
+        ChannelHealth(
+            frequency=tuple(map(float, bands[0][index])),
+            amplitude=tuple(map(float, bands[1][index])),
+            in_use=bool(mean[index] > _IN_USE * mean.max()),
+        )
+        for index in range(len(mean))
+    )
+
+
+def _findings(health: Health) -> list[str]:
+    found = []
+    if health.frames < 200:
+        found.append(
+            f"only {health.frames} held-out frames were measured: more or longer clips would make "
+            "these figures worth more"
+        )
+    if health.explained_variance < 0.4:
+        found.append(
+            "little of the motion is explained: train longer (--training.windows), with more "
+            "channels, or see whether the clips move periodically at all"
+        )
+    if health.forward_strongest < 0.9:
+        found.append(
+            "phase often stands or runs backwards: the clips may be mostly still or not periodic, "
+            "or the training was too short"
+        )
+    if health.speed_error > 0.15:
+        found.append(
+            "phase does not advance as its frequency says: train longer, or try a longer window "
+            "where the movement is slow"
+        )
+    used = sum(channel.in_use for channel in health.channels)
+    if used < len(health.channels) / 2:
+        found.append(
+            f"only {used} of {len(health.channels)} channels carry motion: fewer would do "
+            "(--network.channels)"
+        )
+    return found

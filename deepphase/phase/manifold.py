@@ -1,0 +1,64 @@
+"""One saved view of a phase manifold: a PCA with fixed signs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from deepphase.errors import ParameterError
+
+Array = np.ndarray
+
+_VIEW_AXES = 3
+
+
+@dataclass(frozen=True, eq=False)
+class ManifoldProjection:
+    """The leading principal axes of a manifold; new clips land in the same picture.
+
+    Parameters
+    ----------
+    mean
+        (2 * channels,)
+    axes
+        (3, 2 * channels) orthonormal rows; zeros where the manifold has fewer dimensions.
+    explained
+        (3,) share of the variance on each axis.
+    """
+
+    mean: Array
+    axes: Array
+    explained: Array
+
+    @classmethod
+    def fit(cls, manifold: Array) -> ManifoldProjection:
+        """Principal axes of (frames, 2 * channels).
+
+        The sign of an axis is arbitrary; here its largest component is positive, so that two
+        pictures of the same manifold agree.
+
+        Raises
+        ------
+        ParameterError
+            Where there are no frames or a value is not finite.
+        """
+        if manifold.ndim != 2 or not len(manifold) or not np.isfinite(manifold).all():
+            raise ParameterError("a manifold without frames, or with values that are not finite")
+        values = manifold.astype(np.float64)
+        mean = values.mean(0)
+        variance, vectors = np.linalg.eigh(np.atleast_2d(np.cov(values.T, bias=True)))
+        order = np.argsort(variance)[::-1][:_VIEW_AXES]
+        axes = np.zeros((_VIEW_AXES, values.shape[1]))
+        axes[: len(order)] = vectors[:, order].T
+        largest = np.abs(axes).argmax(1)
+        axes *= np.where(axes[np.arange(_VIEW_AXES), largest] < 0, -1.0, 1.0)[:, None]
+        explained = np.zeros(_VIEW_AXES)
+        total = variance.sum()
+        if total > 0:
+            explained[: len(order)] = np.maximum(variance[order], 0) / total
+        return cls(*(item.astype(np.float32) for item in (mean, axes, explained)))
+
+    def __call__(self, manifold: Array) -> Array:
+        """(..., 2 * channels) -> (..., 3)."""
+        return (manifold - self.mean) @ self.axes.T

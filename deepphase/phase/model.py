@@ -1,0 +1,236 @@
+"""A trained phase model: one file, and the phases that it reads off a clip."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from deepphase.errors import CheckpointError, DeepPhaseError
+from deepphase.formats.array_file import read_arrays, write_arrays
+from deepphase.motion.clip import Clip
+from deepphase.phase.autoencoder import PeriodicAutoencoder
+from deepphase.phase.configuration import PhaseConfig
+from deepphase.phase.health import Health
+from deepphase.phase.manifold import ManifoldProjection
+from deepphase.phase.parameters import PhaseParameters, wrapped
+from deepphase.phase.signals import JointVelocities
+from deepphase.phase.windows import gather, interior_frames, padded
+
+Array = np.ndarray
+
+FORMAT, VERSION = "deepphase.phase_model", 1
+# Windows encoded at once: large enough for the matrix products, small enough for the cache.
+_BATCH = 256
+
+
+@dataclass(frozen=True, eq=False)
+class ClipPhases:
+    """The phases of every frame of one clip.
+
+    Parameters
+    ----------
+    parameters
+        (frames, channels) each.
+    interior
+        (frames,) bool: the whole window lies inside the clip. The other frames were encoded with
+        repeated edge poses.
+    fps
+        Frames a second: the model's rate.
+    name, source
+        The clip and its file.
+    """
+
+    parameters: PhaseParameters
+    interior: Array
+    fps: float
+    name: str
+    source: str = ""
+
+    def __len__(self) -> int:
+        return len(self.interior)
+
+    @property
+    def time(self) -> Array:
+        """(frames,) seconds from the clip's start."""
+        return np.arange(len(self)) / self.fps
+
+
+@dataclass(eq=False)
+class PhaseModel:
+    """A periodic autoencoder with all that is needed to use it on another clip.
+
+    Parameters
+    ----------
+    network
+        In evaluation mode.
+    config
+        What it was made and trained with.
+    signals
+        What it reads of a clip.
+    projection
+        The PCA view of the manifold of its training clips.
+    health
+        Its measures on held-out clips.
+    provenance
+        Data, package versions, seed: what made it.
+    """
+
+    network: PeriodicAutoencoder
+    config: PhaseConfig
+    signals: JointVelocities
+    projection: ManifoldProjection | None = None
+    health: Health | None = None
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.network.eval()
+
+    @property
+    def fps(self) -> float:
+        """Frames a second of the signals."""
+        return self.signals.fps
+
+    @property
+    def window(self) -> int:
+        """Frames of a window."""
+        return self.network.window
+
+    @property
+    def sha256(self) -> str:
+        """Hash of the weights: which model made a phases file."""
+        digest = hashlib.sha256()
+        for name, tensor in sorted(self.network.state_dict().items()):
+            digest.update(name.encode())
+            digest.update(tensor.cpu().numpy().tobytes())
+        return digest.hexdigest()
+
+    def encode(self, clip: Clip) -> ClipPhases:
+        """Phases of every frame of a clip, at the model's rate.
+
+        Raises
+        ------
+        SkeletonError
+            Where the clip lacks a joint that the model reads.
+        """
+        return self.encode_signals(self.signals.read(clip), name=clip.name, source=clip.source.path)
+
+    def encode_signals(self, signals: Array, *, name: str = "", source: str = "") -> ClipPhases:
+        """Phases of every frame of signals (frames, channels) that `signals.read` made."""
+        return ClipPhases(
+            encode_windows(self.network, padded(signals, self.window), np.arange(len(signals))),
+            interior_frames(len(signals), self.window),
+            self.fps,
+            name,
+            source,
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write the model file, whole or not at all."""
+        arrays = {
+            f"network.{name}": tensor.detach().cpu().numpy()
+            for name, tensor in self.network.state_dict().items()
+        }
+        if self.projection is not None:
+            arrays |= {f"projection.{name}": value for name, value in vars(self.projection).items()}
+        header = {
+            "config": asdict(self.config),
+            "signals": {
+                "kind": "joint velocities in root space",
+                "unit": "m/s",
+                "joints": list(self.signals.joints),
+                "fps": self.signals.fps,
+                "body": dict(self.signals.body),
+            },
+            "normalisation": "the mean over a window is taken off each signal; nothing else",
+            "conventions": CONVENTIONS,
+            "health": None if self.health is None else self.health.as_mapping(),
+            "provenance": dict(self.provenance),
+        }
+        write_arrays(path, arrays, header, format=FORMAT, version=VERSION)
+
+    @classmethod
+    def load(cls, path: str | Path) -> PhaseModel:
+        """Read a model file.
+
+        Raises
+        ------
+        CheckpointError
+            Where the file is damaged, foreign or does not fit its own configuration.
+        """
+        arrays, header = read_arrays(path, format=FORMAT, version=VERSION)
+        try:
+            config = PhaseConfig.from_mapping(header["config"])
+            read = header["signals"]
+            signals = JointVelocities(tuple(read["joints"]), float(read["fps"]), read["body"])
+            network = PeriodicAutoencoder(3 * len(signals.joints), signals.fps, config.network)
+            network.load_state_dict(
+                {
+                    name.removeprefix("network."): torch.from_numpy(np.array(value))
+                    for name, value in arrays.items()
+                    if name.startswith("network.")
+                }
+            )
+            projection = None
+            if "projection.mean" in arrays:
+                projection = ManifoldProjection(
+                    *(np.array(arrays[f"projection.{n}"]) for n in ("mean", "axes", "explained"))
+                )
+            health = header["health"]
+            return cls(
+                network,
+                config,
+                signals,
+                projection,
+                None if health is None else Health.from_mapping(health),
+                header["provenance"],
+            )
+        except (KeyError, TypeError, ValueError, RuntimeError, DeepPhaseError) as error:
+            raise CheckpointError(
+                f"the weights do not fit the header: {' '.join(str(error).split())[:200]}",
+                hint="the file was changed after it was written: train again or take a copy",
+                path=path,
+            ) from None
+
+
+CONVENTIONS = (
+    "phase is in cycles in [-0.5, 0.5) and grows with time: "
+    "latent(t) = amplitude * sin(2 pi (frequency * t + phase)) + offset, t in seconds from the "
+    "frame; frequency in Hz; manifold = (A sin 2 pi phase, A cos 2 pi phase), interleaved by "
+    "channel; one step is phase += frequency * dt"
+)
+
+
+@torch.inference_mode()
+def encode_windows(
+    network: PeriodicAutoencoder, signals: Array | torch.Tensor, starts: Array
+) -> PhaseParameters:
+    """Phase parameters (windows, channels) of the windows that begin at `starts`.
+
+    Parameters
+    ----------
+    network
+        In evaluation mode.
+    signals
+        (frames, channels).
+    starts
+        (windows,) first frame of each window; the phases are those of its middle frame.
+    """
+    device = next(network.parameters()).device
+    data = torch.as_tensor(signals, device=device)
+    centres = torch.as_tensor(starts, device=device) + network.window // 2
+    parts: list[list[Array]] = [[] for _ in range(4)]
+    for batch in centres.split(_BATCH):
+        encoding = network.encode(gather(data, batch, network.window))
+        for part, value in zip(parts, encoding[:4], strict=True):
+            part.append(value.float().cpu().numpy())
+    phase, frequency, amplitude, offset = (
+        np.concatenate(part) if part else np.zeros((0, network.config.channels), np.float32)
+        for part in parts
+    )
+    return PhaseParameters(wrapped(phase), frequency, amplitude, offset)

@@ -1,0 +1,98 @@
+"""What a phase is: the convention that every other module leans on.
+
+A phase channel describes a window of motion around a frame by one sinusoid,
+
+    latent(t) = amplitude * sin(2 pi (frequency * t + phase)) + offset,
+
+with t in seconds from the frame. `phase` is in cycles in [-0.5, 0.5) and grows with time: one
+step of `dt` seconds is phase += frequency * dt. (Starke et al. 2022 write the shift S of eq. 4
+with the other sign: phase = -S.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from deepphase.errors import ParameterError
+
+Array = np.ndarray
+
+
+def wrapped(cycles: Array) -> Array:
+    """Cycles brought into [-0.5, 0.5), elementwise."""
+    turned = cycles - np.floor(cycles + 0.5)
+    # Rounding can carry a value just below -0.5 onto +0.5, which the interval leaves out.
+    return np.where(turned >= 0.5, turned - 1.0, turned).astype(np.asarray(cycles).dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class PhaseParameters:
+    """Phase, frequency, amplitude and offset of every channel, each (..., channels).
+
+    Parameters
+    ----------
+    phase
+        Cycles in [-0.5, 0.5), growing with time.
+    frequency
+        Hz, not negative.
+    amplitude, offset
+        In the latent's unit; amplitude is not negative.
+
+    Raises
+    ------
+    ParameterError
+        Where the shapes differ or a value is not finite.
+    """
+
+    phase: Array
+    frequency: Array
+    amplitude: Array
+    offset: Array
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if value.shape != self.phase.shape:
+                raise ParameterError(
+                    f"{item.name} {value.shape}, but phase {self.phase.shape}: shapes must agree"
+                )
+            if not np.isfinite(value).all():
+                raise ParameterError(f"{item.name} holds values that are not finite")
+
+    @property
+    def channels(self) -> int:
+        """Number of phase channels."""
+        return self.phase.shape[-1]
+
+    def __getitem__(self, index: object) -> PhaseParameters:
+        return PhaseParameters(*(getattr(self, item.name)[index] for item in fields(self)))
+
+    def manifold(self) -> Array:
+        """(..., 2 * channels): A sin 2 pi phase, A cos 2 pi phase, interleaved by channel.
+
+        References
+        ----------
+        Starke et al. 2022, eq. 8.
+        """
+        angle = 2.0 * np.pi * self.phase
+        pair = np.stack([self.amplitude * np.sin(angle), self.amplitude * np.cos(angle)], axis=-1)
+        return pair.reshape(*self.phase.shape[:-1], 2 * self.channels)
+
+    def advanced(self, seconds: float | Array) -> PhaseParameters:
+        """The same sinusoids seen from `seconds` later: phase += frequency * seconds.
+
+        `seconds` is a number or an array that broadcasts against (..., channels).
+        """
+        return PhaseParameters(
+            wrapped(self.phase + self.frequency * np.asarray(seconds, self.phase.dtype)),
+            self.frequency,
+            self.amplitude,
+            self.offset,
+        )
+
+    def sinusoid(self, times: Array) -> Array:
+        """(..., channels, times): the fitted latent at `times` (times,) seconds from the frame."""
+        turns = self.frequency[..., None] * times + self.phase[..., None]
+        return self.amplitude[..., None] * np.sin(2.0 * np.pi * turns) + self.offset[..., None]

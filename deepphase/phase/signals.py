@@ -1,0 +1,103 @@
+"""The signals that phases are learnt from: joint velocities in root space."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from deepphase.errors import ParameterError, SkeletonError
+from deepphase.motion.clip import Clip
+from deepphase.motion.kinematics import joint_positions, velocities
+from deepphase.motion.resample import resample
+from deepphase.motion.roles import Roles, find_roles
+from deepphase.motion.root_trajectory import root_trajectory, velocities_in_root_space
+
+Array = np.ndarray
+
+_ROOT_ROLES = ("hips", "left_hip", "right_hip", "left_shoulder", "right_shoulder")
+# No joint of a body that is measured in metres moves faster than this; see `check_speed`.
+_FASTEST_M_PER_S = 60.0
+
+
+@dataclass(frozen=True)
+class JointVelocities:
+    """Velocities of named joints, each frame in its own root space.
+
+    Parameters
+    ----------
+    joints
+        Names of the joints that are read, in the order of the signals (x, y, z of each).
+    fps
+        Frames a second that a motion is resampled to.
+    body
+        Role -> joint name of what the root trajectory needs (hips, hip and shoulder joints), and
+        "kind": so that a model finds facing on every clip as it did in training.
+    """
+
+    joints: tuple[str, ...]
+    fps: float
+    body: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of_clip(cls, clip: Clip, roles: Roles | None = None) -> JointVelocities:
+        """All joints of a clip's skeleton at the clip's rate."""
+        roles = find_roles(clip.skeleton, clip=clip) if roles is None else roles
+        names = clip.skeleton.names
+        body = {
+            role: names[getattr(roles, role)]
+            for role in _ROOT_ROLES
+            if getattr(roles, role) is not None
+        }
+        return cls(names, clip.fps, {**body, "kind": roles.kind})
+
+    @property
+    def names(self) -> list[str]:
+        """(3 * joints,) names of the signals, as in "LeftFoot.x"."""
+        return [f"{joint}.{axis}" for joint in self.joints for axis in "xyz"]
+
+    def read(self, clip: Clip) -> Array:
+        """(frames, 3 * joints) float32, m/s, at this rate.
+
+        The mean over a window is taken off later, when windows are gathered.
+
+        Raises
+        ------
+        SkeletonError
+            Where the clip lacks a joint; it lists both.
+        """
+        missing = [name for name in self.joints if name not in clip.skeleton.names]
+        if missing:
+            raise SkeletonError(
+                f"{clip.name}: another skeleton: it has no joint {missing[0]!r}",
+                hint=f"the model reads {', '.join(self.joints)}; "
+                f"the clip has {', '.join(clip.skeleton.names)}",
+                path=clip.source.path or None,
+            )
+        if clip.fps != self.fps:
+            clip = resample(clip, self.fps)
+        roles = find_roles(clip.skeleton, description=self.body, clip=clip)
+        positions = joint_positions(clip)
+        root = root_trajectory(clip, roles, positions=positions)
+        order = [clip.skeleton.names.index(name) for name in self.joints]
+        moving = velocities_in_root_space(velocities(positions[:, order], clip.fps), root)
+        signals = moving.reshape(len(clip), -1).astype(np.float32)
+        if not np.isfinite(signals).all():
+            raise ParameterError(f"{clip.name}: a joint velocity that is not finite")
+        return signals
+
+
+def check_speed(signals: Array, *, name: str) -> None:
+    """Refuse signals that no body makes: a wrong unit or a broken rate.
+
+    Raises
+    ------
+    ParameterError
+    """
+    speed = float(np.sqrt(np.mean(np.square(signals, dtype=np.float64)) * 3)) if signals.size else 0
+    if speed > _FASTEST_M_PER_S:
+        raise ParameterError(
+            f"{name}: joints move at {speed:.3g} m/s on average",
+            hint="the unit or the frame rate is wrong: see `deepphase inspect`, then --unit, --fps",
+        )

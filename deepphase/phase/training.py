@@ -1,0 +1,222 @@
+"""Learning phases from a corpus of clips, by Lightning."""
+
+from __future__ import annotations
+
+import logging
+import math
+import platform
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytorch_lightning as pl
+import torch
+
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.errors import ParameterError
+from deepphase.phase.autoencoder import PeriodicAutoencoder
+from deepphase.phase.configuration import PhaseConfig
+from deepphase.phase.health import measure
+from deepphase.phase.lesson import PhaseLesson
+from deepphase.phase.manifold import ManifoldProjection
+from deepphase.phase.model import PhaseModel, encode_windows
+from deepphase.phase.resume import WholeCheckpoints, resume_point
+from deepphase.phase.signal_corpus import SignalCorpus
+from deepphase.phase.windows import Split, gather, split_by_source
+from deepphase.progress import Progress
+
+Array = np.ndarray
+_VALIDATIONS = 20
+_BANNERS = ("utilities.rank_zero", "accelerators.cuda", "trainer.setup")
+# Windows whose reconstruction is measured, at most.
+_MEASURED_WINDOWS = 4096
+# Frames that health and the projection are measured on, at most.
+_MEASURED_FRAMES = 40_000
+
+
+def train_phase(
+    store: ClipStore,
+    config: PhaseConfig | None = None,
+    *,
+    folder: str | Path,
+    resume: bool = False,
+    progress: Progress | None = None,
+    **trainer: Any,
+) -> PhaseModel | None:
+    """Train a phase model on all clips of a store.
+
+    Parameters
+    ----------
+    store
+        Clips of one skeleton.
+    config
+        The recipe; `configs/phase/default.yaml` if none.
+    folder
+        Where the resume point is kept while the training runs.
+    resume
+        Go on from the resume point in `folder`; on a processor this ends in the same weights,
+        bit for bit, as a training that was not interrupted.
+    progress
+        Called now and then; see `Progress`.
+    trainer
+        Options of `pytorch_lightning.Trainer`: accelerator, devices, precision, strategy ...
+
+    Returns
+    -------
+    The model; None in the helper processes of a training on several devices.
+
+    Raises
+    ------
+    ParameterError
+        Where the configuration and the clips cannot go together.
+    KeyboardInterrupt
+        Where it was interrupted; the resume point stays.
+    CheckpointError
+        Where `resume` finds no resume point, or one of another training.
+    """
+    config = PhaseConfig.load("default") if config is None else config
+    corpus = SignalCorpus.read(store, progress)
+    window = config.network.window(store.fps)
+    options = config.training
+    split = split_by_source(
+        corpus.starts, corpus.stops, corpus.sources, window, options.held_out, options.seed
+    )
+    if len(split.train) < options.batch_size:
+        raise ParameterError(
+            f"{len(split.train)} training windows, fewer than one batch of {options.batch_size}",
+            hint="choose a smaller --training.batch_size or add clips",
+        )
+    point = resume_point(Path(folder), fingerprint(config, corpus), resume=resume)
+    torch.manual_seed(options.seed)
+    network = PeriodicAutoencoder(corpus.values.shape[1], store.fps, config.network)
+    lesson = PhaseLesson(network, options, corpus.values, split)
+    with _quiet_lightning():
+        runner = pl.Trainer(
+            max_epochs=lesson.pieces,
+            check_val_every_n_epoch=max(lesson.pieces // _VALIDATIONS, 1),
+            callbacks=[
+                WholeCheckpoints(point),
+                *([] if progress is None else [_Report(progress)]),
+            ],
+            logger=False,
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+            num_sanity_val_steps=0,
+            use_distributed_sampler=False,
+            **trainer,
+        )
+        try:
+            runner.fit(lesson, ckpt_path=str(point) if resume else None, weights_only=True)
+        except SystemExit:
+            # Lightning turns an interruption into an exit of the whole program.
+            raise KeyboardInterrupt from None
+        if not runner.is_global_zero:
+            return None
+    model = PhaseModel(
+        network.to("cpu"),
+        config,
+        corpus.signals,
+        provenance=_provenance(store, split, config, runner),
+    )
+    if progress is not None:
+        progress("measuring", 0, 1, "on held-out clips")
+    return measured(model, corpus, split)
+
+
+class _Report(pl.Callback):
+    """Passes on how far a training is."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+
+    def on_train_batch_end(self, trainer: Any, lesson: PhaseLesson, *_: Any) -> None:
+        step = trainer.global_step
+        total = lesson.steps(trainer.world_size)
+        if trainer.is_global_zero and (step % 20 == 0 or step == total):
+            shown = lesson.options.batch_size * trainer.world_size
+            words = f"loss {float(lesson.last_loss):.4f}"
+            if math.isfinite(lesson.explained):
+                words += f", explained {lesson.explained:.3f}"
+            self._progress("training", min(step * shown, lesson.windows), lesson.windows, words)
+
+
+def measured(model: PhaseModel, corpus: SignalCorpus, split: Split) -> PhaseModel:
+    """The model with its health on held-out clips and its projection of the manifold."""
+    half, network = model.window // 2, model.network
+    ranges = [(a, b) for a, b in split.held_out_ranges if b - a >= model.window]
+    stretches, counted = [], 0
+    for start, stop in ranges:
+        if counted >= _MEASURED_FRAMES:
+            break
+        first = np.arange(start, stop - 2 * half)
+        counted += len(first)
+        stretches.append(encode_windows(network, corpus.values, first))
+    values = torch.from_numpy(corpus.values)
+    unexplained = np.zeros(corpus.values.shape[1])
+    deviation = np.zeros_like(unexplained)
+    chosen = split.held_out[:: max(len(split.held_out) // _MEASURED_WINDOWS, 1)]
+    with torch.inference_mode():
+        for centres in torch.from_numpy(chosen).split(256):
+            windows = gather(values, centres, model.window)
+            error = network(windows) - windows
+            unexplained += error.square().sum((0, 2)).double().numpy()
+            deviation += windows.square().sum((0, 2)).double().numpy()
+    health = measure(stretches, model.fps, unexplained, deviation, model.signals.joints)
+    seen = split.train[:: max(len(split.train) // _MEASURED_FRAMES, 1)] - half
+    manifold = encode_windows(network, corpus.values, seen).manifold()
+    return replace(model, health=health, projection=ManifoldProjection.fit(manifold))
+
+
+def fingerprint(config: PhaseConfig, corpus: SignalCorpus) -> dict[str, Any]:
+    """What two trainings must share for one to go on where the other stopped."""
+    return {
+        "config": asdict(config),
+        "joints": list(corpus.signals.joints),
+        "fps": corpus.signals.fps,
+        "frames": len(corpus.values),
+        "clips": len(corpus.starts),
+        "checksum": float(np.abs(corpus.values).sum(dtype=np.float64)),
+    }
+
+
+def _provenance(
+    store: ClipStore, split: Split, config: PhaseConfig, runner: pl.Trainer
+) -> dict[str, Any]:
+    return {
+        "clips": len(store),
+        "minutes": store.frames / store.fps / 60,
+        "training_windows": len(split.train),
+        "held_out_windows": len(split.held_out),
+        "clips_too_short": split.too_short,
+        "seed": config.training.seed,
+        "steps": runner.global_step,
+        "precision": str(runner.precision),
+        "versions": {
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            "pytorch_lightning": pl.__version__,
+            "numpy": np.__version__,
+        },
+    }
+
+
+@contextmanager
+def _quiet_lightning() -> Iterator[None]:
+    """Keeps Lightning's banners out of the terminal; its warnings to the user and errors stay."""
+    loggers = [logging.getLogger(f"pytorch_lightning.{name}") for name in _BANNERS]
+    levels = [logger.level for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.setLevel(logging.WARNING)
+        with warnings.catch_warnings():
+            # Lightning's own use of a torch name that is on its way out.
+            warnings.filterwarnings("ignore", message=".*LeafSpec.*")
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)

@@ -1,0 +1,171 @@
+"""Windows of signals: where they may lie, which are for training, and how they are fetched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from deepphase.errors import ParameterError
+
+Array = np.ndarray
+
+
+def interior_frames(frames: int, window: int) -> Array:
+    """(frames,) bool: the whole window around the frame lies inside the clip."""
+    index = np.arange(frames)
+    half = window // 2
+    return (index >= half) & (index < frames - half)
+
+
+def gather(signals: Tensor, centres: Tensor, window: int) -> Tensor:
+    """Windows around frames, their mean over time taken off.
+
+    Parameters
+    ----------
+    signals : (frames, channels)
+    centres : (batch,)
+        Frames at least window // 2 away from either end.
+    window
+        Frames; odd.
+
+    Returns
+    -------
+    (batch, channels, window), laid out in memory as (window, batch, channels): see `convolution`.
+    """
+    steps = torch.arange(window, device=centres.device) - window // 2
+    frames = (steps[:, None] + centres).reshape(-1)
+    windows = signals.index_select(0, frames).view(window, len(centres), -1)
+    windows -= windows.mean(0)
+    return windows.permute(1, 2, 0)
+
+
+def padded(signals: Array, window: int) -> Array:
+    """(frames + window - 1, channels): velocities of a clip whose edge poses are repeated.
+
+    A repeated pose has no velocity, so the padding is zeros.
+    """
+    half = window // 2
+    return np.pad(signals, ((half, half), (0, 0)))
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Frames that windows may be centred on, for training and for measuring.
+
+    Parameters
+    ----------
+    train, held_out
+        (windows,) indices of frames in the corpus; no window crosses a clip's end, and no frame
+        of a held-out window is in a training window.
+    held_out_ranges
+        (ranges, 2) frames start to stop - 1 of each held-out stretch of a clip.
+    too_short
+        Clips that are shorter than one window and serve neither.
+    """
+
+    train: Array
+    held_out: Array
+    held_out_ranges: Array
+    too_short: int
+
+
+def split_by_source(
+    starts: Array, stops: Array, sources: list[str], window: int, held_out: float, seed: int
+) -> Split:
+    """Hold out about a share `held_out` of the frames, by source file.
+
+    A clip, its mirror image and other pieces of the same file stay on one side. Where there is
+    only one source, the last part of each of its clips is held out.
+
+    Raises
+    ------
+    ParameterError
+        Where no clip is as long as a window.
+    """
+    lengths = np.asarray(stops) - np.asarray(starts)
+    usable = lengths >= window
+    if not usable.any():
+        longest = int(lengths.max(initial=0))
+        raise ParameterError(
+            f"no clip is as long as a window: the longest has {longest} frames of {window}",
+            hint="choose a smaller --network.window_s, or longer clips",
+        )
+    names = sorted({source for source, ok in zip(sources, usable, strict=True) if ok})
+    if len(names) > 1:
+        order = np.random.default_rng(seed).permutation(len(names))
+        frames = dict.fromkeys(names, 0)
+        for source, length, ok in zip(sources, lengths, usable, strict=True):
+            if ok:
+                frames[source] += int(length)
+        kept: set[str] = set()
+        wanted = held_out * sum(frames.values())
+        for index in order[:-1]:
+            if kept and sum(frames[name] for name in kept) >= wanted:
+                break
+            kept.add(names[index])
+        ranges = [
+            (start, stop, source in kept)
+            for start, stop, source, ok in zip(starts, stops, sources, usable, strict=True)
+            if ok
+        ]
+    else:
+        ranges = []
+        for start, stop, ok in zip(starts, stops, usable, strict=True):
+            if not ok:
+                continue
+            tail = max(int(held_out * (stop - start)), window)
+            if stop - start - tail >= window:
+                ranges += [(start, stop - tail, False), (stop - tail, stop, True)]
+            else:
+                ranges.append((start, stop, False))
+        if not any(held for *_, held in ranges):
+            # Nothing can be spared: measures are then those of the training itself.
+            ranges += [(start, stop, True) for start, stop, _ in ranges]
+    half = window // 2
+    centres = {
+        side: np.concatenate(
+            [np.arange(a + half, b - half) for a, b, held in ranges if held == side]
+            or [np.zeros(0, np.int64)]
+        )
+        for side in (False, True)
+    }
+    held_ranges = np.array([(a, b) for a, b, held in ranges if held], np.int64).reshape(-1, 2)
+    return Split(centres[False], centres[True], held_ranges, int((~usable).sum()))
+
+
+class WindowOrder:
+    """The order in which training sees windows: pass after pass, each a permutation of its own.
+
+    A pure function of the seed and the position, so that a resumed training sees just the
+    windows that it would have seen.
+
+    Parameters
+    ----------
+    count
+        Windows to choose from.
+    seed
+        Any integer.
+    """
+
+    def __init__(self, count: int, seed: int) -> None:
+        self.count, self.seed = count, seed
+        self._pass, self._order = -1, torch.empty(0, dtype=torch.int64)
+
+    def __call__(self, start: int, stop: int) -> Tensor:
+        """(stop - start,) the windows at these positions of the whole training."""
+        parts = []
+        while start < stop:
+            pass_, inside = divmod(start, self.count)
+            taken = min(stop - start, self.count - inside)
+            parts.append(self._permutation(pass_)[inside : inside + taken])
+            start += taken
+        return torch.cat(parts)
+
+    def _permutation(self, pass_: int) -> Tensor:
+        if pass_ != self._pass:
+            generator = torch.Generator().manual_seed(self.seed * 1_000_003 + pass_)
+            self._pass, self._order = pass_, torch.randperm(self.count, generator=generator)
+        return self._order

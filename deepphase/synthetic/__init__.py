@@ -1,0 +1,1 @@
+"""Motion and songs made by formula, with their true phases, contacts and beats."""

@@ -1,0 +1,275 @@
+"""Bodies that go: programs of gaits performed, with the truth about every frame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from deepphase.errors import ParameterError
+from deepphase.motion import quaternions
+from deepphase.motion.clip import Clip, Source
+from deepphase.motion.skeleton import Array
+from deepphase.synthetic.bodies import Body, body_named
+from deepphase.synthetic.footholds import follow_footholds, gait_footholds
+from deepphase.synthetic.gait import FREEDOMS, Gait, Style
+from deepphase.synthetic.posture import plant_feet, pose_trunk
+from deepphase.synthetic.program import Program, Segment, Tempo
+from deepphase.synthetic.timeline import Timeline, timeline
+from deepphase.synthetic.waves import evaluate_waves, wrapped
+
+_GRAVITY = 9.81
+# Runners lean into a curve, by this share of what balances it and not beyond this angle.
+_BANKING, _LARGEST_BANK = 0.6, 0.35
+# Radians of lean per m/s^2 of acceleration, of a look aside per rad/s of turning.
+_ACCELERATION_LEAN, _LOOK_ASIDE = 0.035, 0.22
+# Sway of a body at rest: Hz of its components, metres and radians.
+_SWAY_HZ = (0.11, 0.19, 0.31)
+_SWAY_SIDE, _SWAY_TURN, _BREATH = 0.012, 0.06, 0.012
+
+
+@dataclass(frozen=True, eq=False)
+class SyntheticMotion:
+    """A motion that was made, and what is true of it.
+
+    Parameters
+    ----------
+    clip
+        The motion; its labels hold body, gait and seed.
+    limb_names
+        The limbs, by the names of their foot joints.
+    contact_joints
+        (limbs,) the joint of each limb that keeps its place on the ground while it touches.
+    phase
+        (frames, limbs) cycles in [-0.5, 0.5), growing with time; 0 at the limb's touch-down.
+    frequency
+        (frames, limbs) Hz: the phase's rate of change. Between two frames the phase grows by the
+        mean of their frequencies times the frame's duration.
+    contacts
+        (frames, limbs) whether the limb touches the ground. The horizontal place of the contact
+        joint is fixed throughout.
+    oscillator_names
+        What swings independently: waving arms, a wagging tail, beat and bar of a dance.
+    oscillator_phase, oscillator_frequency, oscillator_amplitude
+        (frames, oscillators) the same of these; amplitude from 0 (still) to 1.
+    gait_names, gait
+        Gaits, and (frames,) the index of each frame's.
+    """
+
+    clip: Clip
+    limb_names: tuple[str, ...]
+    contact_joints: Array
+    phase: Array
+    frequency: Array
+    contacts: Array
+    oscillator_names: tuple[str, ...]
+    oscillator_phase: Array
+    oscillator_frequency: Array
+    oscillator_amplitude: Array
+    gait_names: tuple[str, ...]
+    gait: Array
+
+    def __len__(self) -> int:
+        return len(self.clip)
+
+
+def locomotion(
+    seed: int,
+    seconds: float = 20.0,
+    *,
+    body: str | Body = "biped",
+    gait: str | Gait = "walk",
+    fps: float = 60.0,
+    speed: float | None = None,
+    turn_rate: float = 0.0,
+    profile: str = "constant",
+    variety: float = 1.0,
+    oscillators: Mapping[str, float] | None = None,
+    noise: float = 0.0,
+) -> SyntheticMotion:
+    """One gait for a while.
+
+    Parameters
+    ----------
+    seed
+        Individual and initial phase; the same seed gives the same motion.
+    speed, turn_rate
+        m/s (None for the gait's own) and rad/s to the left.
+    profile
+        Of the stride frequency: "constant", "drift" (by 15 %) or "ramp" (0.5 Hz a second).
+    variety
+        0 for the plain style, 1 for the usual spread of individuals.
+    oscillators
+        Name -> Hz: arms that wave, the tail.
+    noise
+        Radians, see `perform`.
+
+    Raises
+    ------
+    ParameterError
+        For an unknown body, gait or profile, or a number out of range.
+    """
+    segment = Segment(
+        gait,
+        seconds,
+        speed=speed,
+        turn_rate=turn_rate,
+        tempo=Tempo(profile),
+        oscillators=oscillators or {},
+    )
+    return perform([segment], seed, body=body, fps=fps, variety=variety, noise=noise)
+
+
+def perform(
+    program: Program,
+    seed: int,
+    *,
+    body: str | Body = "biped",
+    fps: float = 60.0,
+    style: Style | None = None,
+    variety: float = 1.0,
+    noise: float = 0.0,
+    name: str = "",
+) -> SyntheticMotion:
+    """A program, performed by an individual.
+
+    Parameters
+    ----------
+    program
+        Segments, one after the other.
+    style
+        The individual; None for a random one, by `seed` and `variety`.
+    noise
+        Standard deviation in radians of white noise on every joint, as a capture has (the root's
+        place gets a tenth of it, in metres). Feet are no longer quite still then.
+
+    Raises
+    ------
+    ParameterError
+        For an unknown body, gait or oscillator, or a number out of range.
+    """
+    if not (np.isfinite(noise) and noise >= 0 and np.isfinite(variety) and variety >= 0):
+        raise ParameterError("noise and variety are numbers from 0 up")
+    body = body_named(body)
+    generator = np.random.default_rng(seed)
+    style = Style.random(generator, variety) if style is None else style
+    line = timeline(program, body, style, generator, fps)
+    feet = [
+        follow_footholds(limb, holds, line.limb_cycles[:, number], line.tracks)
+        for number, (limb, holds) in enumerate(
+            zip(body.limbs, gait_footholds(body, line, style.toe_out), strict=True)
+        )
+    ]
+    values, root = _freedoms(body, line, generator)
+    oscillators = (line.oscillator_cycles, line.oscillator_amplitude)
+    rotations, root = plant_feet(
+        body, pose_trunk(body, values, oscillators), root, line.heading, feet, fps
+    )
+    wanted = line.wanted
+    gaits = list(dict.fromkeys(line.gait_names))
+    gait = np.array([gaits.index(name) for name in line.gait_names])[line.gait[wanted]]
+    labels = {"body": body.kind, "gait": "+".join(gaits), "seed": str(seed)}
+    clip = made_clip(
+        body, rotations[wanted], root[wanted], fps, labels, name or f"{gaits[0]}_{seed}"
+    )
+    if noise:
+        clip = noisy(clip, noise, generator)
+    return SyntheticMotion(
+        clip,
+        body.limb_names,
+        np.array([limb.toe for limb in body.limbs]),
+        wrapped(line.limb_cycles[wanted]),
+        line.limb_frequency[wanted],
+        np.stack([foot.contact for foot in feet], axis=1)[wanted],
+        body.oscillators,
+        wrapped(line.oscillator_cycles[wanted]),
+        line.oscillator_frequency[wanted],
+        line.oscillator_amplitude[wanted],
+        tuple(gaits),
+        gait,
+    )
+
+
+def made_clip(
+    body: Body, rotations: Array, root: Array, fps: float, labels: Mapping[str, str], name: str
+) -> Clip:
+    """A clip of (frames, joints, 4) rotations and (frames, 3) root positions, in float32."""
+    return Clip(
+        body.skeleton,
+        quaternions.sign_continuous(quaternions.normalized(rotations)).astype(np.float32),
+        root[:, None].astype(np.float32),
+        float(fps),
+        labels=labels,
+        source=Source(fps=float(fps), notes=("made by formula (deepphase.synthetic)",)),
+        name=name,
+    )
+
+
+def noisy(clip: Clip, noise: float, generator: np.random.Generator) -> Clip:
+    """The clip with white noise of so many radians on its joints, a tenth in metres on its root."""
+    turns = noise * generator.standard_normal((*clip.rotations.shape[:2], 3))
+    jitter = np.concatenate([0.5 * turns, np.ones((*turns.shape[:2], 1))], axis=-1)
+    rotations = quaternions.multiply(clip.rotations, quaternions.normalized(jitter))
+    shaken = 0.1 * noise * generator.standard_normal(clip.translations.shape)
+    return Clip(
+        clip.skeleton,
+        rotations.astype(np.float32),
+        (clip.translations + shaken).astype(np.float32),
+        clip.fps,
+        clip.translated_joints,
+        {**clip.labels, "noise": f"{noise:g}"},
+        clip.source,
+        clip.name,
+    )
+
+
+def _freedoms(
+    body: Body, line: Timeline, generator: np.random.Generator
+) -> tuple[dict[str, Array], Array]:
+    """Values of the degrees of freedom, and where the root is."""
+    freedoms = FREEDOMS[body.kind]
+    waves = dict(zip(freedoms, line.waves.swapaxes(0, 1), strict=True))
+    values = {name: evaluate_waves(wave, line.cycles) for name, wave in waves.items()}
+    # The first two limbs are the left and the right one of the arms' or front legs' phase.
+    for name in ("arm_swing", "arm_raise", "elbow", "arm_twist", "scapula"):
+        if name in values:
+            values[name] = np.stack(
+                [evaluate_waves(waves[name], line.limb_cycles[:, side]) for side in (0, 1)], axis=1
+            )
+    values["heading"] = line.heading
+    _live(values, line, generator)
+    scale = body.hips_height / (0.95 if body.kind == "biped" else 0.55)
+    bank = np.arctan(line.speed * line.turn_rate / _GRAVITY) * _BANKING
+    bank = _LARGEST_BANK * np.tanh(bank / _LARGEST_BANK)
+    values["list"] = values["list"] - bank
+    side = scale * values["side"] + np.sin(bank) * body.hips_height
+    ahead = scale * values["ahead"]
+    acceleration = np.gradient(line.speed, 1.0 / line.fps)
+    values["tilt"] = values["tilt"] + np.clip(_ACCELERATION_LEAN * acceleration, -0.2, 0.2)
+    values["head_turn"] = values["head_turn"] + _LOOK_ASIDE * np.tanh(line.turn_rate)
+    sine, cosine = np.sin(line.heading), np.cos(line.heading)
+    root = np.stack(
+        [
+            line.path[:, 0] + cosine * side + sine * ahead,
+            body.hips_height + scale * values["up"],
+            line.path[:, 1] + cosine * ahead - sine * side,
+        ],
+        axis=1,
+    )
+    return values, root
+
+
+def _live(values: dict[str, Array], line: Timeline, generator: np.random.Generator) -> None:
+    """Breath and slow sway, larger at rest, added to the values."""
+    phases = generator.uniform(0, 1, (3, len(_SWAY_HZ)))
+    waves = np.cos(2 * np.pi * (line.seconds[:, None, None] * np.array(_SWAY_HZ) + phases))
+    side, look, lean = waves.mean(axis=2).T
+    rest = line.tracks["stands"]
+    values["side"] = values["side"] + rest * _SWAY_SIDE * side
+    values["list"] = values["list"] + rest * _SWAY_SIDE * side
+    values["spine_list"] = values["spine_list"] - rest * _SWAY_SIDE * side
+    values["spine_turn"] = values["spine_turn"] + 0.5 * rest * _SWAY_TURN * look
+    values["head_turn"] = values["head_turn"] + (0.3 + rest) * _SWAY_TURN * 2.0 * look
+    breath = np.cos(2 * np.pi * (0.27 * line.seconds + phases[0, 0]))
+    values["spine_tilt"] = values["spine_tilt"] + rest * (_BREATH * breath + 0.02 * lean)

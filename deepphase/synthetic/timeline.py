@@ -1,0 +1,283 @@
+"""A program as curves over time: phases, frequencies, the body's path, and every gait parameter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from deepphase.errors import ParameterError
+from deepphase.motion.skeleton import Array
+from deepphase.synthetic.bodies import Body
+from deepphase.synthetic.gait import FREEDOMS, Gait, Style
+from deepphase.synthetic.program import Program, Segment, gait_named
+from deepphase.synthetic.waves import integrated, smooth_step
+
+# Simulated before and after what is wanted, so that a clip begins and ends in full motion.
+_MARGIN_S = 3.0
+_TRANSITION_S = 1.2
+# A start takes this long, and so much longer for every m/s to be reached.
+_START_S, _START_S_PER_SPEED = 1.4, 0.25
+# A stop ends, and a stand begins, this many cycles after a touch-down: no foot is in the air.
+_REST_PHASE = 0.13
+_STOP_CYCLES_S = np.linspace(1.0, 3.0, 81)
+_USUAL_STOP_S = 1.7
+# In a start the feet go first, in a stop the body rests first: else legs would be overstretched.
+_HEAD_START = 0.35
+
+
+@dataclass(frozen=True, eq=False)
+class Timeline:
+    """Curves of a program, with margins at both ends.
+
+    Parameters
+    ----------
+    wanted
+        The frames asked for; the others are margin.
+    cycles, frequency
+        (frames,) of the stride: cycles since its start (not wrapped) and Hz.
+    limb_cycles, limb_frequency
+        (frames, limbs) the same of each limb; a limb touches down at whole numbers.
+    oscillator_cycles, oscillator_frequency, oscillator_amplitude
+        (frames, oscillators); amplitude from 0 (still) to 1.
+    path
+        (frames, 2) metres, x and z of the body on the ground.
+    heading, turn_rate, speed
+        (frames,) radians (0 is +Z, positive to +X), rad/s, and m/s forward.
+    tracks
+        Name -> (frames, ...) every parameter of the gaits, blended.
+    waves
+        (frames, freedoms, 5) coefficients of the body's waves.
+    gait_names, gait
+        The segments' gaits, and (frames,) which of them a frame belongs to.
+    """
+
+    fps: float
+    wanted: slice
+    cycles: Array
+    frequency: Array
+    limb_cycles: Array
+    limb_frequency: Array
+    oscillator_cycles: Array
+    oscillator_frequency: Array
+    oscillator_amplitude: Array
+    path: Array
+    heading: Array
+    turn_rate: Array
+    speed: Array
+    tracks: dict[str, Array]
+    waves: Array
+    gait_names: tuple[str, ...]
+    gait: Array
+
+    @property
+    def seconds(self) -> Array:
+        """(frames,) time; 0 at the first frame wanted."""
+        return (np.arange(len(self.cycles)) - self.wanted.start) / self.fps
+
+
+def timeline(
+    program: Program, body: Body, style: Style, generator: np.random.Generator, fps: float
+) -> Timeline:
+    """The curves of a program.
+
+    Raises
+    ------
+    ParameterError
+        For an empty program, an unknown gait or oscillator, or a rate below 10 frames a second.
+    """
+    if not program:
+        raise ParameterError("a program without segments")
+    if not (np.isfinite(fps) and fps >= 10):
+        raise ParameterError(f"{fps} frames a second", hint="made motion needs at least 10")
+    gaits = [gait_named(segment.gait, body.kind) for segment in program]
+    speeds = [_speed(segment, gait) for segment, gait in zip(program, gaits, strict=True)]
+    margin = int(np.ceil(_MARGIN_S * fps))
+    count = max(int(round(sum(segment.seconds for segment in program) * fps)), 1)
+    seconds = (np.arange(count + 2 * margin) - margin) / fps
+    step = 1.0 / fps
+
+    base = np.array(
+        [
+            gait.stride_frequency(speed, style) if segment.frequency is None else segment.frequency
+            for segment, gait, speed in zip(program, gaits, speeds, strict=True)
+        ]
+    )
+    base = np.where([gait.moves for gait in gaits], base, 0.0)
+    starts = np.concatenate([[0.0], np.cumsum([segment.seconds for segment in program])[:-1]])
+    tempo = np.stack(
+        [
+            segment.tempo.factor(seconds - start, frequency)
+            for segment, start, frequency in zip(program, starts, base, strict=True)
+        ],
+        axis=1,
+    )
+    first_cycle = _REST_PHASE if base[0] == 0 else generator.uniform(0.0, 1.0)
+    frequency, weights, body_weights = _blends(
+        seconds, step, starts, program, base, base * tempo, np.abs(speeds), first_cycle
+    )
+    cycles = first_cycle + integrated(frequency, step)
+
+    lags = _unwrapped_lags(np.array([gait.lags for gait in gaits], np.float64))
+    limb_lags = body_weights @ lags
+    limb_frequency = frequency[:, None] - np.gradient(limb_lags, step, axis=0)
+    limb_cycles = first_cycle - limb_lags[0] + integrated(limb_frequency, step)
+
+    headings = np.array([gait.heading for gait in gaits])
+    velocity = (body_weights * tempo * np.array(speeds)) @ headings
+    turn_rate = body_weights @ np.array([segment.turn_rate for segment in program])
+    heading = integrated(turn_rate, step)
+    heading -= heading[margin]
+    sine, cosine = np.sin(heading), np.cos(heading)
+    ground_velocity = np.stack(
+        [
+            cosine * velocity[:, 0] + sine * velocity[:, 1],
+            cosine * velocity[:, 1] - sine * velocity[:, 0],
+        ],
+        axis=1,
+    )
+    path = integrated(ground_velocity, step)
+    path -= path[margin]
+    waves = np.stack(
+        [
+            gait.coefficients(FREEDOMS[body.kind], speed, style)
+            for gait, speed in zip(gaits, speeds, strict=True)
+        ]
+    )
+    oscillator_frequency, oscillator_amplitude = _oscillators(program, body, style, weights)
+    return Timeline(
+        fps,
+        slice(margin, margin + count),
+        cycles,
+        frequency,
+        limb_cycles,
+        limb_frequency,
+        generator.uniform(0, 1, len(body.oscillators)) + integrated(oscillator_frequency, step),
+        oscillator_frequency,
+        oscillator_amplitude,
+        path,
+        heading,
+        turn_rate,
+        velocity[:, 1],
+        _tracks(gaits, speeds, body, style, weights),
+        np.tensordot(weights, waves, axes=1),
+        tuple(gait.name for gait in gaits),
+        weights.argmax(axis=1),
+    )
+
+
+def _speed(segment: Segment, gait: Gait) -> float:
+    if not gait.moves:
+        return 0.0
+    return gait.speed if segment.speed is None else segment.speed
+
+
+def _blends(
+    seconds: Array,
+    step: float,
+    starts: Array,
+    program: Program,
+    base: Array,
+    frequencies: Array,
+    speeds: Array,
+    first_cycle: float,
+) -> tuple[Array, Array, Array]:
+    """Stride frequency (frames,), and each segment's weight (frames, segments) in the pose and,
+    a little before or after it, in the body's travel."""
+    frequency = frequencies[:, 0].copy()
+    weights = np.zeros((len(seconds), len(program)))
+    body_weights = weights.copy()
+    weights[:, 0] = body_weights[:, 0] = 1.0
+    for index in range(1, len(program)):
+        start, longest = starts[index], program[index].seconds
+        since = seconds - start
+        stops = base[index] == 0 and base[index - 1] > 0
+        begins = base[index] > 0 and base[index - 1] == 0
+        duration = min(_TRANSITION_S, longest)
+        if begins:
+            duration = min(_START_S + _START_S_PER_SPEED * speeds[index], longest)
+        elif stops:
+            reached = first_cycle + integrated(frequency, step)
+            duration = _stop_duration(since, step, frequency, reached, longest)
+        share = since / duration
+        pose = smooth_step(share)
+        travel = pose
+        if begins:
+            travel = smooth_step((share - _HEAD_START) / (1 - _HEAD_START))
+        elif stops:
+            travel = smooth_step(share / (1 - _HEAD_START))
+        frequency = (1 - pose) * frequency + pose * frequencies[:, index]
+        weights *= 1 - pose[:, None]
+        weights[:, index] = pose
+        body_weights *= 1 - travel[:, None]
+        body_weights[:, index] = travel
+    return frequency, weights, body_weights
+
+
+def _stop_duration(
+    since: Array, step: float, frequency: Array, reached: Array, longest: float
+) -> float:
+    """Seconds of a stop after which the stride rests where every foot is on the ground."""
+    durations = _STOP_CYCLES_S[_STOP_CYCLES_S <= max(longest, _STOP_CYCLES_S[0])]
+    window = (since >= 0) & (since <= durations[-1])
+    fading = 1.0 - smooth_step(since[window] / durations[:, None])
+    last = reached[window][0] + step * (fading * frequency[window]).sum(axis=1)
+    # Rest phases come twice a cycle, after either (hind) foot.
+    misses = np.abs(np.mod(2 * (last - _REST_PHASE) + 0.5, 1.0) - 0.5)
+    usual = min(_USUAL_STOP_S, longest)
+    return float(durations[np.argmin(misses + 0.1 * np.abs(durations - usual))])
+
+
+def _unwrapped_lags(lags: Array) -> Array:
+    """(segments, limbs) lags with whole cycles added such that changes are small.
+
+    A limb rather catches up by 0.7 cycles than waits for 0.3: waiting, its phase would stand.
+    """
+    changes = np.diff(lags, axis=0)
+    changes = np.mod(changes + 0.7, 1.0) - 0.7
+    return np.concatenate([lags[:1], lags[:1] + np.cumsum(changes, axis=0)])
+
+
+def _oscillators(
+    program: Program, body: Body, style: Style, weights: Array
+) -> tuple[Array, Array]:
+    frequency = np.zeros((len(program), len(body.oscillators)))
+    for row, segment in zip(frequency, program, strict=True):
+        unknown = set(segment.oscillators) - set(body.oscillators)
+        if unknown:
+            raise ParameterError(
+                f"a {body.kind} has no oscillator {', '.join(sorted(unknown))}",
+                hint=f"it has {', '.join(body.oscillators)}",
+            )
+        for column, name in enumerate(body.oscillators):
+            usual = style.tail_frequency if name == "Tail" else 0.0
+            row[column] = segment.oscillators.get(name, usual)
+    amplitude = weights @ (frequency > 0)
+    # Where one rests it keeps its frequency, lest it slows down while it fades.
+    for column in frequency.T:
+        known = np.flatnonzero(column > 0)
+        if known.size:
+            nearest = np.abs(np.arange(len(column))[:, None] - known).argmin(axis=1)
+            column[:] = column[known[nearest]]
+    return weights @ frequency, amplitude
+
+
+def _tracks(
+    gaits: list[Gait], speeds: list[float], body: Body, style: Style, weights: Array
+) -> dict[str, Array]:
+    limbs = len(body.limbs)
+    effort = np.array([gait.effort(speed) for gait, speed in zip(gaits, speeds, strict=True)])
+    scale = body.hips_height / (0.95 if body.kind == "biped" else 0.55)
+    rows = {
+        "duty": [gait.per_limb("duty", limbs) for gait in gaits],
+        "forward": [gait.per_limb("forward", limbs) * scale for gait in gaits],
+        "hop": [gait.hop for gait in gaits],
+        "step_height": [gait.step_height * style.step_height * scale for gait in gaits],
+        "strike": [gait.strike for gait in gaits] * effort,
+        "toe_off": [gait.toe_off for gait in gaits] * effort,
+        "swing_flexion": [gait.swing_flexion for gait in gaits],
+        "loading": [gait.loading for gait in gaits],
+        "width": [(gait.width + style.stride_width) * scale for gait in gaits],
+        "stands": [float(not gait.moves) for gait in gaits],
+    }
+    return {name: np.tensordot(weights, np.asarray(row), axes=1) for name, row in rows.items()}

@@ -1,0 +1,95 @@
+"""The curves that made motion is built of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from deepphase.motion.skeleton import Array
+
+# Mean, cosine and sine of the first harmonic, cosine and sine of the second.
+COEFFICIENTS = 5
+
+
+@dataclass(frozen=True)
+class Wave:
+    """One degree of freedom over a gait cycle: a mean and two harmonics.
+
+    value(phase) = mean + first cos 2 pi (phase - first_peak) + second cos 4 pi (phase -
+    second_peak), in the unit of the degree of freedom (radians or metres).
+
+    Parameters
+    ----------
+    first_peak, second_peak
+        Phases, in cycles, at which the harmonics are largest.
+    """
+
+    mean: float = 0.0
+    first: float = 0.0
+    first_peak: float = 0.0
+    second: float = 0.0
+    second_peak: float = 0.0
+
+    def coefficients(self, scale: float = 1.0) -> Array:
+        """(5,) linear coefficients, the harmonics scaled: what gaits are blended by."""
+        one, two = 2 * np.pi * self.first_peak, 4 * np.pi * self.second_peak
+        return np.array(
+            [
+                self.mean,
+                scale * self.first * np.cos(one),
+                scale * self.first * np.sin(one),
+                scale * self.second * np.cos(two),
+                scale * self.second * np.sin(two),
+            ]
+        )
+
+
+def evaluate_waves(coefficients: Array, phase: Array) -> Array:
+    """Values of waves whose coefficients change over time.
+
+    Parameters
+    ----------
+    coefficients : (frames, ..., 5)
+    phase : (frames,)
+        Cycles.
+
+    Returns
+    -------
+    (frames, ...)
+    """
+    angle = 2 * np.pi * phase
+    basis = np.stack(
+        [np.ones_like(angle), np.cos(angle), np.sin(angle), np.cos(2 * angle), np.sin(2 * angle)],
+        axis=-1,
+    )
+    return np.einsum("f...c,fc->f...", coefficients, basis)
+
+
+def smooth_step(x: Array) -> Array:
+    """0 before 0, 1 after 1, smooth to the second derivative: 6 x^5 - 15 x^4 + 10 x^3.
+
+    References
+    ----------
+    Flash and Hogan 1985: the minimum-jerk movement between two rests.
+    """
+    x = np.clip(x, 0.0, 1.0)
+    return x * x * x * (10.0 + x * (6.0 * x - 15.0))
+
+
+def smooth_bump(x: Array) -> Array:
+    """0 outside of (0, 1), 1 at one half, smooth to the second derivative."""
+    x = np.clip(x, 0.0, 1.0)
+    return 64.0 * (x * (1.0 - x)) ** 3
+
+
+def wrapped(cycles: Array) -> Array:
+    """Cycles as phase in [-0.5, 0.5)."""
+    phase = np.mod(cycles + 0.5, 1.0) - 0.5
+    return np.where(phase >= 0.5, -0.5, phase)
+
+
+def integrated(rate: Array, step: float) -> Array:
+    """Integral over the first axis by the trapezoidal rule, 0 at the first frame."""
+    steps = 0.5 * step * (rate[1:] + rate[:-1])
+    return np.concatenate([np.zeros_like(rate[:1]), np.cumsum(steps, axis=0)])

@@ -1,0 +1,470 @@
+"""A folder of captures becomes a store: what is in it, what is left out, and that it is said."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from deepphase.corpus import parallel
+from deepphase.corpus.prepare import corpus_of, prepare
+from deepphase.corpus.prepared_file import PreparedFile
+from deepphase.corpus.store import open_store, write_store
+from deepphase.errors import (
+    CheckpointError,
+    DeepPhaseError,
+    FormatError,
+    ParameterError,
+    SkeletonError,
+)
+from deepphase.motion.clip import Source
+from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.skeleton import Skeleton
+from tests.corpus.made_clips import PARTNERS, made_clip, made_skeleton, write_bvh
+from tests.real_data import real_clips
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Three good clips in two subfolders, at 30 and 120 frames a second."""
+    folder = tmp_path / "captures"
+    write_bvh(folder / "old" / "walk_slow_1.bvh", made_clip(0, 61, 30.0))
+    write_bvh(folder / "old" / "walk_fast_2.bvh", made_clip(1, 91, 30.0))
+    write_bvh(folder / "young" / "run_fast_1.BVH", made_clip(2, 241, 120.0))
+    return folder
+
+
+@pytest.fixture
+def output(tmp_path):
+    return tmp_path / "out" / "some.store"
+
+
+def test_a_folder_becomes_a_store(folder, output):
+    (folder / "notes.txt").write_text("not a motion")
+    (folder / ".hidden.bvh").write_text("broken")
+    seen = []
+    report = prepare(folder, output, progress=lambda *each: seen.append(each))
+    store = open_store(output)
+    assert store.names == ("walk_fast_2", "walk_slow_1", "run_fast_1")
+    assert store.fps == 60.0
+    assert store.lengths.tolist() == [181, 121, 121]
+    assert store.label_column("folder").tolist() == ["old", "old", "young"]
+    assert [source.path for source in store.sources] == [
+        "old/walk_fast_2.bvh",
+        "old/walk_slow_1.bvh",
+        "young/run_fast_1.BVH",
+    ]
+    assert [source.fps for source in store.sources] == pytest.approx([30.0, 30.0, 120.0])
+    assert all(len(each["sha256"]) == 64 for each in store.provenance)
+    assert seen == [(n + 1, 3, source.path) for n, source in enumerate(store.sources)]
+    assert (report.clips, report.files, report.left_out) == (3, 3, ())
+    assert report.minutes == pytest.approx(store.minutes)
+    assert [group.name for group in report.groups] == ["Hips-9"]
+
+
+def test_motion_is_the_captured_one(folder, output):
+    prepare(folder, output)
+    clip = open_store(output).selected("walk_slow_1").clip(0)
+    captured = made_clip(0, 61, 30.0)
+    np.testing.assert_allclose(
+        joint_positions(clip)[::2], joint_positions(captured), rtol=0, atol=1e-4
+    )
+
+
+def test_the_store_is_the_same_bytes_for_any_number_of_workers(folder, output):
+    for seed in range(10):
+        write_bvh(folder / "more" / f"{seed}.bvh", made_clip(seed, 30, 60.0))
+    (folder / "more" / "bad.bvh").write_text("HIERARCHY\nROOT Hips\n{\n")
+    environment = dict(os.environ)
+    for workers in (1, 2):
+        report = prepare(folder, output.with_name(f"{workers}"), mirror=True, workers=workers)
+        assert len(report.left_out) == 1
+    one, two = (output.with_name(name).read_bytes() for name in "12")
+    assert one == two
+    assert multiprocessing.active_children() == []
+    assert dict(os.environ) == environment
+
+
+def test_bad_files_are_listed_and_the_rest_goes_on(folder, output):
+    text = (folder / "old" / "walk_slow_1.bvh").read_text().splitlines()
+    (folder / "broken.bvh").write_text("\n".join([*text[:80], "1 2 3", *text[81:]]))
+    (folder / "empty.bvh").write_text("")
+    write_bvh(folder / "pose.bvh", made_clip(5, 1))
+    write_bvh(folder / "short.bvh", made_clip(5, 20))
+    report = prepare(folder, output, min_seconds=1.0)
+    left_out = {each.file: each for each in report.left_out}
+    assert left_out.keys() == {"broken.bvh", "empty.bvh", "pose.bvh", "short.bvh"}
+    assert left_out["broken.bvh"].line == 81
+    assert str(left_out["broken.bvh"]).startswith("broken.bvh:81: ")
+    assert "a pose, not a motion" in left_out["pose.bvh"].reason
+    assert "0.32 s, shorter than 1 s" in left_out["short.bvh"].reason
+    store = open_store(output)
+    assert len(store) == 3
+    assert [each["file"] for each in store.left_out] == list(left_out)
+
+
+def test_numbers_that_no_body_has_are_a_reason_to_leave_out(folder, output):
+    clip = made_clip(3, 30)
+    far = replace(clip, translations=clip.translations.astype(np.float64) * 1e60)
+    write_bvh(folder / "far.bvh", far)
+    report = prepare(folder, output)
+    assert [each.file for each in report.left_out] == ["far.bvh"]
+    assert report.clips == 3
+
+
+def test_nothing_left_is_one_error_with_the_first_reasons(tmp_path, output):
+    for number in range(9):
+        (tmp_path / f"{number}.bvh").write_text("no motion")
+    with pytest.raises(FormatError) as caught:
+        prepare(tmp_path, output)
+    assert "none of 9 files" in caught.value.fact
+    assert "0.bvh" in caught.value.hint
+    assert "and 4 more" in caught.value.hint
+    assert list(output.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "kind"),
+    [
+        ({"fps": 0}, ParameterError),
+        ({"fps": float("nan")}, ParameterError),
+        ({"unit": "parsec"}, ParameterError),
+        ({"up": "w"}, ParameterError),
+        ({"workers": 0}, ParameterError),
+        ({"min_seconds": -1}, ParameterError),
+        ({"labels": "{a"}, ParameterError),
+        ({"labels_csv": "none.csv"}, FormatError),
+    ],
+)
+def test_impossible_options_are_refused_before_anything_is_read(folder, output, options, kind):
+    with pytest.raises(kind):
+        prepare(folder, output, progress=lambda *_: pytest.fail("was read"), **options)
+    assert not output.parent.exists()
+
+
+def test_inputs_that_are_not_there(tmp_path, folder, output):
+    with pytest.raises(FormatError, match="no such file"):
+        prepare(tmp_path / "nothing", output)
+    (tmp_path / "films").mkdir()
+    (tmp_path / "films" / "a.fbx").write_text("")
+    with pytest.raises(FormatError, match="no motion files") as caught:
+        prepare(tmp_path / "films", output)
+    assert "1 .fbx" in caught.value.hint
+    assert ".bvh" in caught.value.hint
+
+
+def test_a_capture_is_never_overwritten(folder):
+    capture = folder / "old" / "walk_slow_1.bvh"
+    before = capture.read_bytes()
+    for output in (capture, folder / "new.bvh"):
+        with pytest.raises(ParameterError, match="a motion file"):
+            prepare(folder, output)
+    assert capture.read_bytes() == before
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_interruption_leaves_nothing(folder, output, workers):
+    def interrupt(done, total, file):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        prepare(folder, output, workers=workers, progress=interrupt)
+    assert list(output.parent.iterdir()) == []
+    assert multiprocessing.active_children() == []
+
+
+def test_a_worker_that_dies_is_one_error():
+    with pytest.raises(ParameterError, match="worker process died"):
+        list(parallel.map_in_order(os._exit, [3, 3], 2))
+
+
+def test_only_a_few_results_are_held(monkeypatch):
+    started = []
+
+    class Pool:
+        def __init__(self, *_, **__):
+            pass
+
+        def submit(self, function, task):
+            started.append(task)
+            future = parallel.Future()
+            future.set_result(function(task))
+            return future
+
+        def shutdown(self, **_):
+            pass
+
+    monkeypatch.setattr(parallel, "ProcessPoolExecutor", Pool)
+    for place, result in enumerate(parallel.map_in_order(abs, range(100), 2)):
+        assert result == place
+        assert len(started) - place <= 9
+
+
+def test_labels_out_of_names(folder, output):
+    write_bvh(folder / "calibration.bvh", made_clip(3, 20))
+    report = prepare(folder, output, labels="{gait}_{pace}_{take}")
+    store = open_store(output)
+    assert store.label_names == ("gait", "pace", "take")
+    assert store.label_column("gait").tolist() == ["", "walk", "walk", "run"]
+    assert [file for file, note in report.notes if "no labels" in note] == ["calibration.bvh"]
+
+
+def test_a_table_cuts_clips_into_labelled_pieces(tmp_path, folder, output):
+    table = tmp_path / "labels.csv"
+    table.write_text(
+        "file,start_s,stop_s,gait\n"
+        "walk_slow_1,0.5,1.5,slow\nwalk_slow_1,1.5,,slower\nrun_fast_1,,,fast\n"
+    )
+    report = prepare(folder, output, labels_csv=table)
+    store = open_store(output)
+    assert store.names == (
+        "walk_fast_2",
+        "walk_slow_1 0.50-1.50s",
+        "walk_slow_1 1.50-2.00s",
+        "run_fast_1",
+    )
+    assert store.label_column("gait").tolist() == ["", "slow", "slower", "fast"]
+    assert store.lengths.tolist() == [181, 61, 31, 121]
+    assert ("old/walk_fast_2.bvh", "no labels: it has no row in labels.csv") in report.notes
+    prepare(folder, output.with_name("whole"))
+    whole = open_store(output.with_name("whole")).selected("walk_slow_1")
+    np.testing.assert_array_equal(store.clip(1).rotations, whole.clip(0).rotations[30:91])
+    assert store.provenance[1]["start_s"] == 0.5
+
+
+@pytest.mark.parametrize("row", ["1.0,2.5", "5,", "3,4", "1.999,2.001"])
+def test_times_beyond_the_clip_are_an_error_with_line(tmp_path, folder, output, row):
+    table = tmp_path / "labels.csv"
+    table.write_text(f"file,start_s,stop_s,gait\nrun_fast_1,0,1,fast\nwalk_slow_1,{row},slow\n")
+    with pytest.raises(FormatError, match=r"lasts 2\.00 s") as caught:
+        prepare(folder, output, labels_csv=table)
+    assert (caught.value.path, caught.value.line) == (table, 3)
+
+
+def test_mirrored_copies(folder, output):
+    report = prepare(folder, output, mirror=True)
+    store = open_store(output)
+    assert report.clips == len(store) == 6
+    assert store.names[3:] == tuple(f"{name} mirrored" for name in store.names[:3])
+    assert store.label_column("mirrored").tolist() == [""] * 3 + ["yes"] * 3
+    assert store.label_column("folder").tolist() == ["old", "old", "young"] * 2
+    assert store.provenance[3]["sha256"] == store.provenance[0]["sha256"]
+    for clip, image in zip(list(store)[:3], list(store)[3:], strict=True):
+        expected = joint_positions(clip)[:, PARTNERS] * [-1.0, 1.0, 1.0]
+        np.testing.assert_allclose(joint_positions(image), expected, rtol=0, atol=1e-4)
+
+
+def one_sided(seed):
+    chain = Skeleton(
+        ("A", "B", "C"), np.array([-1, 0, 1]), np.array([[0.0, 0, 0], [0, 0.5, 0], [0, 0.4, 0]])
+    )
+    return made_clip(seed, 30, skeleton=chain)
+
+
+def test_what_has_no_two_sides_is_not_mirrored_and_that_is_said(folder, output):
+    write_bvh(folder / "snake.bvh", one_sided(0))
+    report = prepare(folder, output, mirror=True)
+    assert sorted((group.name, group.clips) for group in report.groups) == [
+        ("A-3", 1),
+        ("Hips-9", 6),
+    ]
+    assert [group for group, note in report.notes if "no mirrored clips" in note] == ["A-3"]
+    with pytest.raises(SkeletonError, match="A-3"):
+        prepare(folder / "snake.bvh", output, mirror=True)
+
+
+@pytest.mark.parametrize(("frame", "end"), [(0, "start"), (119, "end")])
+def test_a_lone_pose_at_an_end_is_left_out_and_that_is_said(tmp_path, output, frame, end):
+    clip = made_clip(0, 120)
+    rotations = clip.rotations.copy()
+    rotations[frame] = [0.0, 0.0, 0.0, 1.0]
+    translations = clip.translations.copy()
+    translations[frame] = [3.0, 0.9, 2.0]
+    path = tmp_path / "walk.bvh"
+    write_bvh(path, replace(clip, rotations=rotations, translations=translations))
+    report = prepare(path, output)
+    (stored,) = open_store(output)
+    assert len(stored) == 119
+    kept = np.delete(clip.translations, frame, axis=0)
+    np.testing.assert_allclose(stored.translations, kept, atol=1e-4)
+    assert [glitch.what for _, glitch in report.glitches] == [f"{end} of the clip"]
+    assert any(f"left out: frame {frame}" in sentence for _, sentence in report.notes)
+    assert any(f"left out: frame {frame}" in note for note in stored.source.notes)
+    (provenance,) = open_store(output).provenance
+    assert provenance["glitches"][0]["first"] == frame
+    assert provenance["captured_frames"] == 120
+    # Times of a label table are the capture's, whatever is left out.
+    table = tmp_path / "labels.csv"
+    table.write_text("file,start_s,stop_s,gait\nwalk,0.5,1.0,slow\nwalk,1.0,2.0,slower\n")
+    prepare(path, output, labels_csv=table)
+    (slow, _) = open_store(output)
+    np.testing.assert_allclose(slow.translations, clip.translations[30:61], atol=1e-4)
+
+
+def test_jumps_are_reported_and_kept(tmp_path, output):
+    clip = made_clip(0, 120)
+    translations = clip.translations.copy()
+    translations[60] += [2.0, 0.0, 0.0]
+    write_bvh(tmp_path / "walk.bvh", replace(clip, translations=translations))
+    report = prepare(tmp_path / "walk.bvh", output)
+    (file, glitch), *_ = report.glitches
+    assert file == "walk.bvh"
+    assert glitch.first <= 60 <= glitch.last
+    assert len(open_store(output).clip(0)) == 120
+
+
+def test_files_with_the_same_content_are_noted(folder, output):
+    copy = folder / "zebra.bvh"
+    copy.write_bytes((folder / "old" / "walk_slow_1.bvh").read_bytes())
+    report = prepare(folder, output)
+    assert ("zebra.bvh", "the same content as old/walk_slow_1.bvh") in report.notes
+    assert report.clips == 4
+
+
+def test_the_same_stem_in_two_folders_makes_two_names(folder, output):
+    write_bvh(folder / "young" / "walk_slow_1.bvh", made_clip(8, 30))
+    prepare(folder, output)
+    assert open_store(output).names == (
+        "walk_fast_2",
+        "old_walk_slow_1",
+        "run_fast_1",
+        "young_walk_slow_1",
+    )
+
+
+def test_several_skeletons_are_several_groups(folder, output):
+    write_bvh(folder / "b.bvh", made_clip(5, 30, skeleton=made_skeleton(root="Pelvis")))
+    report = prepare(folder, output)
+    assert [(group.name, group.clips) for group in report.groups] == [
+        ("Pelvis-9", 1),
+        ("Hips-9", 3),
+    ]
+    with pytest.raises(ParameterError, match="2 skeletons"):
+        open_store(output)
+    assert len(open_store(output, "Hips-9")) == 3
+
+
+def test_an_outvoted_unit_is_taken_from_the_group(folder, output, monkeypatch):
+    from deepphase.corpus import prepared_file
+
+    read = prepared_file.load
+
+    def sometimes_wrong(path, **options):
+        if path.stem == "walk_fast_2" and "unit" not in options:
+            clip = read(path, unit=0.0254, **options)
+            assert clip.source.unit_m == 0.0254
+            return replace(clip, source=replace(clip.source, unit_m=0.0254))
+        return read(path, **options)
+
+    prepare(folder, output)
+    right = open_store(output)
+    monkeypatch.setattr(prepared_file, "load", sometimes_wrong)
+    report = prepare(folder, output, workers=1)
+    store = open_store(output)
+    np.testing.assert_allclose(store.offsets, right.offsets, rtol=1e-6)
+    np.testing.assert_allclose(store.translations, right.translations, atol=1e-6)
+    assert [source.unit_m for source in store.sources] == [0.01] * 3
+    ((file, sentence),) = report.notes
+    assert file == "old/walk_fast_2.bvh"
+    assert "2 of 3 clips" in sentence
+    assert "alone it looked like 0.0254 m" in sentence
+
+
+def test_a_file_of_another_magnitude_keeps_its_unit(folder, output):
+    metres = Source("", 1.0, "y", 60.0)
+    write_bvh(folder / "metres.bvh", made_clip(4, 60, source=metres))
+    report = prepare(folder, output)
+    store = open_store(output)
+    assert sorted(source.unit_m for source in store.sources) == [0.01, 0.01, 0.01, 1.0]
+    np.testing.assert_allclose(store.offsets, np.tile(store.offsets[:1], (4, 1, 1)), atol=1e-5)
+    assert not [note for note in report.notes if "unit" in note[1]]
+
+
+def test_told_options_reach_the_reader(folder, output):
+    prepare(folder, output, unit="m", fps=30.0)
+    inferred = made_skeleton().offsets
+    np.testing.assert_allclose(open_store(output).offsets[0], 100 * inferred, atol=1e-3)
+    assert open_store(output).lengths.tolist() == [91, 61, 61]
+    text = (folder / "old" / "walk_slow_1.bvh").read_text()
+    (folder / "old" / "walk_slow_1.bvh").write_text(text[: len(text) // 2])
+    (left_out,) = prepare(folder, output).left_out
+    assert "truncated" in left_out.hint
+    assert len(prepare(folder, output, allow_truncated=True).left_out) == 0
+
+
+def test_files_and_linked_folders(tmp_path, folder, output):
+    (folder / "old" / "loop").symlink_to(folder)
+    (tmp_path / "link").symlink_to(folder)
+    assert prepare(tmp_path / "link", output).clips == 3
+    files = [folder / "old" / "walk_slow_1.bvh", folder / "young" / "run_fast_1.BVH"]
+    prepare([*files, files[0]], output)
+    assert [source.path for source in open_store(output).sources] == [
+        "old/walk_slow_1.bvh",
+        "young/run_fast_1.BVH",
+    ]
+
+
+def test_names_that_no_encoding_makes_sense_of(folder, output):
+    strange = os.fsencode(folder / "old") + b"/\xff\xfe.bvh"
+    os.rename(folder / "old" / "walk_slow_1.bvh", strange)
+    assert prepare(folder, output).clips == 3
+    assert "\\udcff\\udcfe" in open_store(output).names
+
+
+def test_a_corpus_is_a_store_a_folder_or_a_file(tmp_path, folder):
+    stored = tmp_path / "some.store"
+    prepare(folder, stored)
+    before = set(tmp_path.rglob("*"))
+    expected = open_store(stored)
+    for path in (stored, folder):
+        corpus = corpus_of(path)
+        assert corpus.names == expected.names
+        np.testing.assert_array_equal(corpus.rotations, expected.rotations)
+    (single,) = corpus_of(folder / "old" / "walk_slow_1.bvh", fps=30.0, mirror=False)
+    assert len(single) == 61
+    assert set(tmp_path.rglob("*")) == before
+    write_store(stored, [made_clip(0), one_sided(0)])
+    assert corpus_of(stored, skeleton="A-3").names == ("walk0",)
+    with pytest.raises(ParameterError, match="2 skeletons"):
+        corpus_of(stored)
+    stored.write_bytes(stored.read_bytes()[:-3])
+    with pytest.raises(CheckpointError):
+        corpus_of(stored, skeleton="A-3")
+    with pytest.raises(DeepPhaseError):
+        corpus_of(tmp_path / "nothing")
+
+
+def test_errors_and_results_cross_process_borders(folder):
+    import pickle
+
+    result = PreparedFile(reason="broken", line=3)
+    assert pickle.loads(pickle.dumps(result)) == result
+
+
+@pytest.mark.real_data
+def test_real_clips_of_two_skeletons(output):
+    dogs = sorted(real_clips("dog_mann").glob("*.bvh"), key=lambda path: path.stat().st_size)[:3]
+    people = sorted(real_clips("bandai2_locomotion").glob("*_001.bvh"))[:5]
+    report = prepare([*dogs, *people], output, mirror=True, workers=1)
+    assert report.left_out == ()
+    assert sorted(group.clips for group in report.groups) == [6, 10]
+    by_joints = {len(group.joints): group.name for group in report.groups}
+    dog, person = (open_store(output, by_joints[joints]) for joints in (21, 22))
+    np.testing.assert_array_equal(person.translated_joints, [0, 1])
+    for store in (dog, person):
+        assert store.fps == 60.0
+        for index, clip in enumerate(store):
+            positions = joint_positions(clip)
+            height = positions[..., 1].max() - positions[..., 1].min()
+            assert 0.4 < height < 2.5
+            original = store.sources[index]
+            captured = store.provenance[index]["captured_frames"]
+            assert len(clip) == int((captured - 1) * 60 / original.fps + 1e-6) + 1
+    for index in range(5):
+        clip, image = person.clip(index), person.clip(index + 5)
+        np.testing.assert_allclose(
+            joint_positions(clip)[:, 1], joint_positions(image)[:, 1] * [-1, 1, 1], atol=1e-4
+        )

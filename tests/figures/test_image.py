@@ -1,0 +1,70 @@
+"""PNG files where there is a browser, and a reason where there is none."""
+
+from __future__ import annotations
+
+import os
+import struct
+import sys
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from deepphase.figures.image import write_images
+from deepphase.figures.manifold import Colouring, manifold_2d, manifold_3d
+from tests.figures.made_phases import made_phases
+
+
+def _figures(folder):
+    points = made_phases(1200, 3).manifold()[:, :3]
+    told = {"explained": np.full(3, 0.3), "colour": Colouring("x", points[:, 0], "m")}
+    return {
+        folder / "2d.png": manifold_2d(points, **told),
+        folder / "below" / "3d.png": manifold_3d(points, **told),
+    }
+
+
+def test_pictures_are_written(tmp_path):
+    figures = _figures(tmp_path)
+    images = write_images(figures)
+    if "was found" in images.problem:
+        pytest.skip(images.problem)
+    assert images == (list(figures), "")
+    for path in figures:
+        content = path.read_bytes()
+        assert content[:8] == b"\x89PNG\r\n\x1a\n"
+        assert struct.unpack(">II", content[16:24]) == (1200, 800)
+        # A blank picture of this size has some 5 kB.
+        assert len(content) > 20_000
+    assert sorted(p.name for p in tmp_path.rglob("*") if p.is_file()) == ["2d.png", "3d.png"]
+
+
+def test_no_browser_is_a_reason_and_no_error(tmp_path, monkeypatch):
+    monkeypatch.setenv("BROWSER_PATH", str(tmp_path / "nothing"))
+    images = write_images({tmp_path / "a.png": go.Figure()})
+    assert images == ([], "no PNG: neither Chromium nor Chrome was found")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the false browser is a shell script")
+@pytest.mark.parametrize("script", ["exit 1", "exec sleep 50"])
+def test_a_browser_that_fails_or_hangs_is_a_reason(tmp_path, monkeypatch, script, capfd):
+    browser = tmp_path / "browser"
+    browser.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\n{script}\n")
+    browser.chmod(0o755)
+    monkeypatch.setenv("BROWSER_PATH", str(browser))
+    images = write_images({tmp_path / "a.png": go.Figure()}, time_limit_s=1.5)
+    assert images.paths == []
+    assert images.problem.startswith("no PNG: the browser did not")
+    assert not (tmp_path / "a.png").exists()
+    assert capfd.readouterr() == ("", "")
+    # Nothing that was started lives on (a killed process may wait to be collected).
+    pid = (tmp_path / "pid").read_text().strip()
+    if sys.platform == "linux" and os.path.exists(f"/proc/{pid}/stat"):
+        with open(f"/proc/{pid}/stat") as file:
+            assert file.read().rpartition(")")[2].split()[0] in "ZX"
+
+
+def test_nothing_to_write_starts_nothing(monkeypatch):
+    monkeypatch.setenv("BROWSER_PATH", "/nothing")
+    assert write_images({}) == ([], "")

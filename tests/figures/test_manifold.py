@@ -1,0 +1,156 @@
+"""The picture of a manifold: its axes, its colours, its lines."""
+
+from __future__ import annotations
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from deepphase.errors import ParameterError
+from deepphase.figures.manifold import Colouring, manifold_2d, manifold_3d
+from deepphase.figures.theme import channel_colour
+from deepphase.phase.manifold import ManifoldProjection
+from deepphase.phase.parameters import PhaseParameters
+from tests.figures.made_phases import FPS, made_phases
+
+DRAWN = {2: manifold_2d, 3: manifold_3d}
+
+
+def _cloud(lengths=(300, 200, 100), channels=5):
+    phases = [made_phases(n, channels, speed=1 + i, seed=i) for i, n in enumerate(lengths)]
+    manifold = np.concatenate([p.manifold() for p in phases])
+    projection = ManifoldProjection.fit(manifold)
+    clips = np.repeat([f"clip {i}" for i in range(len(lengths))], lengths)
+    time = np.concatenate([np.arange(n) / FPS for n in lengths])
+    frequency = np.concatenate([p.frequency[:, 0] for p in phases])
+    return projection(manifold), projection.explained, clips, time, frequency
+
+
+@pytest.mark.parametrize("axes", [2, 3])
+def test_axes_say_the_explained_variance(axes):
+    points, _, clips, *_ = _cloud()
+    chart = DRAWN[axes](points, np.array([0.413, 0.2, 0.05]), colour=Colouring("clip", clips))
+    place = chart.layout.scene if axes == 3 else chart.layout
+    assert place.xaxis.title.text == "PC 1 (41 % of variance)"
+    assert place.yaxis.title.text == "PC 2 (20 % of variance)"
+    if axes == 3:
+        assert place.zaxis.title.text == "PC 3 (5 % of variance)"
+        assert place.aspectmode == "data"
+    else:
+        assert (place.yaxis.scaleanchor, place.yaxis.scaleratio) == ("x", 1)
+
+
+@pytest.mark.parametrize("axes", [2, 3])
+def test_a_category_is_a_trace_with_its_points_in_order_of_time(axes):
+    points, explained, clips, time, _ = _cloud()
+    chart = DRAWN[axes](
+        points, explained, colour=Colouring("clip", clips), clips=clips, time=time, lines=True
+    )
+    assert [trace.name for trace in chart.data] == ["clip 0", "clip 1", "clip 2"]
+    assert [trace.marker.color for trace in chart.data] == [channel_colour(i) for i in range(3)]
+    for name, trace in zip(("clip 0", "clip 1", "clip 2"), chart.data, strict=True):
+        np.testing.assert_allclose(trace.x, points[clips == name, 0], rtol=1e-6)
+        np.testing.assert_allclose(trace.customdata, time[clips == name], rtol=1e-6)
+        assert trace.mode == "lines+markers"
+
+
+def test_a_line_stops_between_clips_and_between_stretches():
+    points, explained, clips, time, _ = _cloud()
+    style = np.where(np.arange(600) % 300 < 150, "slow", "fast")
+    chart = manifold_2d(
+        points, explained, colour=Colouring("style", style), clips=clips, time=time, lines=True
+    )
+    slow = chart.data[0]
+    # Frames 0 to 149 of clip 0; 300 to 449 of clip 1: one gap. Text stands beside each point.
+    assert np.flatnonzero(np.isnan(slow.x)).tolist() == [150]
+    assert slow.text[0] == "clip 0"
+    assert slow.text[150] == ""
+    assert slow.text[151] == "clip 1"
+    fast = chart.data[1]
+    # 150 to 299 of clip 0; 450 to 499 of clip 1; 500 to 599 of clip 2.
+    assert np.flatnonzero(np.isnan(fast.x)).tolist() == [150, 201]
+
+
+@pytest.mark.parametrize("axes", [2, 3])
+def test_a_number_is_a_scale_with_its_unit(axes):
+    points, explained, clips, time, frequency = _cloud()
+    frequency[0] = 1e6
+    colour = Colouring("frequency", frequency, unit="Hz")
+    chart = DRAWN[axes](points, explained, colour=colour, clips=clips, time=time, lines=True)
+    path, cloud = chart.data
+    assert path.mode == "lines"
+    assert np.isnan(path.x).sum() == 2
+    np.testing.assert_allclose(cloud.marker.color, frequency, rtol=1e-6)
+    assert chart.layout.coloraxis.colorbar.title.text == "Frequency (Hz)"
+    # One wild frame does not take the scale from the others.
+    assert chart.layout.coloraxis.cmax < 10
+
+
+def test_phase_has_a_scale_without_a_seam():
+    points, explained, *_ = _cloud()
+    phase = np.linspace(-0.5, 0.49, len(points))
+    chart = manifold_2d(points, explained, colour=Colouring("phase", phase, "cycles", cyclic=True))
+    scale = chart.layout.coloraxis
+    assert (scale.cmin, scale.cmax) == (-0.5, 0.5)
+    assert scale.colorscale[0][1] == scale.colorscale[-1][1]
+
+
+def test_webgl_draws_what_has_more_than_a_thousand_points():
+    for lengths, kind in (((600, 400), go.Scatter), ((600, 401), go.Scattergl)):
+        points, explained, clips, *_ = _cloud(lengths)
+        chart = manifold_2d(points, explained, colour=Colouring("clip", clips))
+        assert {type(trace) for trace in chart.data} == {kind}
+
+
+def test_the_rarest_of_many_categories_share_a_trace():
+    points, explained, *_ = _cloud((400,))
+    names = np.array([f"clip {min(i // 10, 30)}" for i in range(400)])
+    chart = manifold_2d(points, explained, colour=Colouring("clip", names))
+    assert len(chart.data) == 13
+    assert chart.data[-1].name == "19 others"
+    assert sum(len(trace.x) for trace in chart.data) == 400
+    assert len({(t.marker.color, t.marker.symbol) for t in chart.data}) == 13
+
+
+@pytest.mark.parametrize("axes", [2, 3])
+@pytest.mark.parametrize("channels", [1, 12])
+def test_channels_without_amplitude_are_a_point(axes, channels):
+    zero = np.zeros((50, channels), np.float32)
+    manifold = PhaseParameters(zero, zero, zero, zero).manifold()
+    projection = ManifoldProjection.fit(manifold)
+    colour = Colouring("frequency", np.zeros(50), "Hz")
+    chart = DRAWN[axes](projection(manifold), projection.explained, colour=colour)
+    assert np.allclose(chart.data[0].x, 0)
+    assert chart.layout.coloraxis.cmin < chart.layout.coloraxis.cmax
+    if axes == 3:
+        assert chart.layout.scene.aspectmode == "cube"
+
+
+@pytest.mark.parametrize("axes", [2, 3])
+def test_no_points_say_so(axes):
+    empty = np.zeros((0, 3))
+    chart = DRAWN[axes](empty, np.zeros(3), colour=Colouring("clip", np.zeros(0, "U1")))
+    assert not chart.data
+    assert "no frames" in chart.layout.annotations[0].text
+
+
+def test_names_are_no_markup():
+    points, explained, *_ = _cloud((50,))
+    names = np.full(50, "<a href='https://example.org'>x</a>")
+    colour = Colouring("clip", names)
+    chart = manifold_2d(points, explained, colour=colour, clips=names)
+    assert "<a" not in chart.data[0].name
+    assert "<a" not in chart.data[0].text[0]
+
+
+def test_what_does_not_fit_is_refused():
+    points, explained, clips, *_ = _cloud()
+    for bad in (
+        {"colour": Colouring("clip", clips[1:])},
+        {"colour": Colouring("clip", clips), "time": np.zeros(3)},
+        {"colour": Colouring("speed", np.full(len(points), np.nan), "m/s")},
+    ):
+        with pytest.raises(ParameterError):
+            manifold_2d(points, explained, **bad)
+    with pytest.raises(ParameterError):
+        manifold_3d(points[:, :2], explained, colour=Colouring("clip", clips))

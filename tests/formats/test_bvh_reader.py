@@ -1,0 +1,297 @@
+"""What the BVH reader makes of well-formed files of many kinds."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from deepphase.errors import FormatError, ParameterError
+from deepphase.formats.bvh import load_bvh, read_bvh
+from tests.formats.bvh_text import JOINT_CHANNELS, ROOT_CHANNELS, bvh_text, two_joints, written
+
+OFFSET_BY_AXIS = (("x", 4), ("y", 5), ("z", 6))
+
+
+def assert_same_rotations(found, expected):
+    turn = (Rotation.from_quat(found) * Rotation.from_quat(expected).inv()).magnitude()
+    assert turn.max() < 1e-12
+
+
+@pytest.mark.parametrize(
+    "channels",
+    [
+        "Zrotation Xrotation Yrotation",
+        "Xrotation Yrotation Zrotation",
+        "Yrotation Zrotation Xrotation",
+        "Xrotation Zrotation",
+        "Yrotation",
+        "Xposition Zrotation Yposition Xrotation Zposition Yrotation",
+        "Zposition Yrotation",
+        "Yrotation Xrotation Zrotation Zposition Yposition Xposition",
+        "XROTATION yrotation ZRotation",
+        "Yposition Zposition",
+        "",
+    ],
+)
+def test_channels_of_any_kind_and_order(tmp_path, channels):
+    names = channels.split()
+    rows = np.random.default_rng(3).uniform(-170, 170, (20, 6 + len(names) + 3))
+    joints = [
+        ("Hips", -1, (1, 2, 3), ROOT_CHANNELS),
+        ("Odd", 0, (4, 5, 6), names),
+        ("Last", 1, (0, 7, 0), ["Yrotation", "Xrotation", "Zrotation"]),
+    ]
+    raw = read_bvh(written(tmp_path, bvh_text(joints, rows)))
+    own = {name.lower(): rows[:, 6 + column] for column, name in enumerate(names)}
+    order = "".join(name[0].upper() for name in names if name.lower().endswith("rotation"))
+    if order:
+        angles = np.stack([own[f"{axis.lower()}rotation"] for axis in order], axis=1)
+        expected = Rotation.from_euler(order, angles, degrees=True)
+        assert_same_rotations(raw.rotations[:, 1], expected.as_quat())
+    else:
+        assert (raw.rotations[:, 1] == [0, 0, 0, 1]).all()
+    assert raw.rotation_orders == ("ZXY", order, "YXZ")
+    last = Rotation.from_euler("YXZ", rows[:, -3:], degrees=True).as_quat()
+    assert_same_rotations(raw.rotations[:, 2], last)
+    np.testing.assert_array_equal(raw.translations[:, 0], rows[:, :3])
+    if "position" in channels.lower():
+        assert raw.translated_joints.tolist() == [0, 1]
+        place = [own.get(f"{axis}position", offset) for axis, offset in OFFSET_BY_AXIS]
+        np.testing.assert_array_equal(
+            raw.translations[:, 1], np.stack(np.broadcast_arrays(*place, rows[:, 0])[:3], axis=1)
+        )
+    else:
+        assert raw.translated_joints.tolist() == [0]
+    assert raw.offsets.tolist()[1:] == [[4, 5, 6], [0, 7, 0]]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace("\n", "\r\n"),
+        lambda text: text.replace("\n", "\r"),
+        lambda text: "\ufeff" + text,
+        lambda text: text.replace("\n", "  \t\n"),
+        lambda text: text.replace("\n", "\n\n"),
+        lambda text: text.replace(" ", "\t"),
+        lambda text: text.replace("\n{", " {"),
+        lambda text: text.rstrip("\n"),
+        lambda text: text + "\n \n\x1a",
+        lambda text: text.replace("ROOT", "root").replace("CHANNELS", "Channels"),
+        lambda text: text.replace("HIERARCHY", "hierarchy").replace("MOTION", "motion"),
+        lambda text: text.replace("End Site", "End Site of Chest"),
+        lambda text: text.replace("End Site", "END SITE"),
+        lambda text: text.replace("Frames: 3", "FRAMES:\t3").replace("Time: ", "Time:"),
+        lambda text: (
+            text[: text.index("MOTION")].replace("\n", " ") + "\n" + text[text.index("MOTION") :]
+        ),
+        lambda text: text.replace("20.0", "2.0e+1").replace(" 3.0", " +3."),
+    ],
+)
+def test_ways_of_writing_the_same(tmp_path, change):
+    plain = read_bvh(written(tmp_path, two_joints()))
+    other = read_bvh(written(tmp_path, change(two_joints()), "other.bvh"))
+    np.testing.assert_array_equal(other.rotations, plain.rotations)
+    np.testing.assert_array_equal(other.translations, plain.translations)
+    np.testing.assert_array_equal(other.end_offsets, plain.end_offsets)
+    assert (other.names, other.fps) == (("Hips", "Chest"), 30.0)
+
+
+def test_utf_16_and_latin_1(tmp_path):
+    text = two_joints().replace("Chest", "Brust größer")
+    assert read_bvh(written(tmp_path, text.encode("utf-16"))).names[1] == "Brust größer"
+    raw = read_bvh(written(tmp_path, text.encode("latin-1")))
+    assert raw.names[1] == "Brust größer"
+    assert "Latin-1" in raw.notes[0]
+
+
+@pytest.mark.parametrize(
+    "name", ["mixamorig:Left Hand", "上半身", "spine.001", "JOINT", "End Site"]
+)
+def test_names(tmp_path, name):
+    text = two_joints().replace("Chest", name)
+    assert read_bvh(written(tmp_path, text)).names == ("Hips", name)
+
+
+def test_names_that_occur_twice_are_numbered(tmp_path):
+    joints = [("A", -1, (0, 0, 0), ROOT_CHANNELS)]
+    joints += [(name, 0, (1, 0, 0), JOINT_CHANNELS) for name in ("A", "A#2", "A")]
+    raw = read_bvh(written(tmp_path, bvh_text(joints, np.zeros((2, 15)))))
+    assert raw.names == ("A", "A#3", "A#2", "A#4")
+    assert "A#3" in raw.notes[0]
+
+
+def test_several_end_sites_and_none(tmp_path):
+    end = "End Site\n{\nOFFSET 0 1 0\n}\n"
+    second = end.replace("0 1 0", "0 2 5")
+    raw = read_bvh(written(tmp_path, two_joints().replace(end, end + second)))
+    assert raw.end_parents.tolist() == [1, 1]
+    assert raw.end_offsets.tolist() == [[0, 1, 0], [0, 2, 5]]
+    raw = read_bvh(written(tmp_path, two_joints().replace(end, "")))
+    assert raw.end_offsets.shape == (0, 3)
+
+
+def test_ten_thousand_joints_deep(tmp_path):
+    depth = 10_000
+    joints = [(f"J{i}", i - 1, (0, 1, 0), ["Zrotation"]) for i in range(depth)]
+    raw = read_bvh(written(tmp_path, bvh_text(joints, np.zeros((2, depth)))))
+    assert (raw.parents == np.arange(-1, depth - 1)).all()
+
+
+def rows_with_positions(positions: np.ndarray) -> np.ndarray:
+    """Rows of a six-channel root and a six-channel Hips at these positions."""
+    rows = np.zeros((len(positions), 12))
+    rows[:, 6:9] = positions
+    return rows
+
+
+def six_channels(tmp_path, positions):
+    joints = [
+        ("Root", -1, (0, 0, 0), ROOT_CHANNELS),
+        ("Hips", 0, (0, 90, 0), ROOT_CHANNELS),
+    ]
+    return read_bvh(written(tmp_path, bvh_text(joints, rows_with_positions(positions))))
+
+
+def test_travelling_positions_replace_the_offset(tmp_path):
+    path = np.linspace([0, 88, 0], [10, 91, 300], 30)
+    raw = six_channels(tmp_path, path)
+    assert raw.translated_joints.tolist() == [0, 1]
+    np.testing.assert_array_equal(raw.translations[:, 1], path)
+    assert any("Hips" in note for note in raw.notes)
+
+
+def test_still_positions_become_the_offset(tmp_path):
+    raw = six_channels(tmp_path, np.full((30, 3), [1.0, 85.0, 2.0]))
+    assert raw.translated_joints.tolist() == [0]
+    assert raw.offsets[1].tolist() == [1, 85, 2]
+    assert any("took the place" in note for note in raw.notes)
+
+
+def test_positions_that_stay_at_zero_are_added_to_the_offset(tmp_path):
+    raw = six_channels(tmp_path, np.zeros((30, 3)))
+    assert raw.translated_joints.tolist() == [0]
+    assert raw.offsets[1].tolist() == [0, 90, 0]
+    assert any("added" in note for note in raw.notes)
+
+
+def test_root_without_position_channels_stands_at_its_offset(tmp_path):
+    joints = [("Hips", -1, (1, 2, 3), JOINT_CHANNELS)]
+    raw = read_bvh(written(tmp_path, bvh_text(joints, np.zeros((4, 3)))))
+    assert raw.translations.tolist() == [[[1, 2, 3]]] * 4
+
+
+def test_root_positions_replace_its_offset(tmp_path):
+    joints = [("Hips", -1, (100, 200, 300), ROOT_CHANNELS)]
+    raw = read_bvh(written(tmp_path, bvh_text(joints, np.arange(12.0).reshape(2, 6))))
+    assert raw.translations.tolist() == [[[0, 1, 2]], [[6, 7, 8]]]
+
+
+@pytest.mark.parametrize("widths", [(5, 4), (1,) * 9, (9, 0)])
+def test_wrapped_frames(tmp_path, widths):
+    head, table = two_joints().split("0.0333333\n")
+    words = table.split()
+    lines = []
+    while words:
+        for width in widths:
+            lines.append(" ".join(words[:width]))
+            words = words[width:]
+    raw = read_bvh(written(tmp_path, head + "0.0333333\n" + "\n".join(lines)))
+    plain = read_bvh(written(tmp_path, two_joints()))
+    np.testing.assert_array_equal(raw.rotations, plain.rotations)
+    assert any("wrapped" in note for note in raw.notes) == (widths != (9, 0))
+
+
+@pytest.mark.parametrize("width", [4, 7, 18, 27])
+def test_numbers_that_flow_over_lines(tmp_path, width):
+    head, table = two_joints().split("0.0333333\n")
+    words = table.split()
+    lines = [" ".join(words[start : start + width]) for start in range(0, len(words), width)]
+    raw = read_bvh(written(tmp_path, head + "0.0333333\n" + "\n".join(lines)))
+    np.testing.assert_array_equal(raw.translations[:, 0, 0], [0, 9, 18])
+
+
+def test_first_motion_line_and_lines_of_faults(tmp_path):
+    text = two_joints(np.zeros((50, 9)))
+    raw = read_bvh(written(tmp_path, text))
+    lines = text.splitlines()
+    assert lines[raw.first_motion_line - 1].startswith("0.0 ")
+    assert lines[raw.first_motion_line - 2].startswith("Frame Time")
+    lines[raw.first_motion_line - 1 + 20] = "0 1 nan 3 4 5 6 7 8"
+    with pytest.raises(FormatError, match="column 5: 'nan'") as caught:
+        read_bvh(written(tmp_path, "\n".join(lines)))
+    assert caught.value.line == raw.first_motion_line + 20
+    assert "20 of 50" in caught.value.hint
+
+
+@pytest.mark.parametrize("cut", [1, 30, 100, 200])
+def test_truncated_files(tmp_path, cut):
+    text = two_joints(np.random.default_rng(4).uniform(-1, 1, (50, 9)))
+    whole = read_bvh(written(tmp_path, text))
+    path = written(tmp_path, text[: -cut - 1])
+    frames = 50 - text[-cut - 1 :].strip().count("\n") - 1
+    if cut == 1:
+        # A cut within the last number cannot be told.
+        assert len(read_bvh(path).rotations) == 50
+        return
+    with pytest.raises(FormatError, match="allow_truncated"):
+        read_bvh(path)
+    raw = read_bvh(path, allow_truncated=True)
+    assert len(raw.rotations) == frames
+    np.testing.assert_array_equal(raw.rotations, whole.rotations[:frames])
+    assert f"first {frames} of 50" in raw.notes[0]
+
+
+def test_message_of_a_short_row(tmp_path):
+    lines = two_joints(np.zeros((5, 9))).splitlines()
+    lines[-2] = "0 0 0"
+    path = written(tmp_path, "\n".join(lines))
+    with pytest.raises(FormatError) as caught:
+        read_bvh(path)
+    assert str(caught.value) == (
+        f"{path}:{len(lines) - 1}: 3 numbers, but the hierarchy declares 9 channels\n"
+        "  3 of 5 declared frames are readable; allow_truncated takes those"
+    )
+
+
+def test_memory_stays_under_twenty_times_the_file(tmp_path):
+    # The worst case: numbers of one digit.
+    rows = np.zeros((20_000, 9), int)
+    path = written(tmp_path, two_joints(rows))
+    tracemalloc.start()
+    read_bvh(path)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 20 * path.stat().st_size
+
+
+def test_units_and_axes_are_put_right(tmp_path):
+    path = written(tmp_path, two_joints())
+    raw, clip = read_bvh(path), load_bvh(path, unit="cm", up="z", fps=50)
+    # Z up to Y up: (x, y, z) becomes (x, z, -y).
+    expected = raw.translations[:, 0][:, [0, 2, 1]] * [0.01, 0.01, -0.01]
+    np.testing.assert_allclose(clip.translations[:, 0], expected, atol=1e-12)
+    assert clip.skeleton.offsets[1].tolist() == pytest.approx([0, 0.1, 0])
+    assert clip.skeleton.end_offsets[0].tolist() == pytest.approx([0, 0.01, 0])
+    assert (clip.fps, clip.source.fps, clip.source.unit_m, clip.source.up) == (50, 30, 0.01, "z")
+    assert any("50 frames a second" in note for note in clip.source.notes)
+    turn = Rotation.from_euler("X", -90, degrees=True)
+    expected = turn * Rotation.from_quat(raw.rotations[:, 0])
+    assert_same_rotations(clip.rotations[:, 0], expected.as_quat())
+
+
+def test_what_is_inferred_is_said(tmp_path):
+    clip = load_bvh(written(tmp_path, two_joints()))
+    assert len(clip.source.notes) == 2
+    assert "unit" in clip.source.notes[0]
+    assert "up" in clip.source.notes[1]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"unit": "furlong"}, {"unit": -1.0}, {"unit": 0}, {"up": "w"}, {"fps": 0}, {"fps": np.nan}],
+)
+def test_impossible_options(tmp_path, options):
+    with pytest.raises(ParameterError):
+        load_bvh(written(tmp_path, two_joints()), **options)

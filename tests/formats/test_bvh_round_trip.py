@@ -1,0 +1,216 @@
+"""What is written is read again, over random skeletons, channel layouts and motions."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scipy.spatial.transform import Rotation
+
+from deepphase.errors import FormatError, ParameterError
+from deepphase.formats.bvh import load_bvh, read_bvh
+from deepphase.formats.bvh_writer import save_bvh
+from deepphase.formats.euler import EULER_ORDERS
+from deepphase.motion.clip import Clip, Source
+from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.skeleton import Skeleton
+from tests.formats.bvh_text import bvh_text, two_joints, written
+
+AXES = ("x", "y", "z", "-x", "-y", "-z")
+
+
+def turn_degrees(first, second):
+    one, other = (Rotation.from_quat(np.reshape(q, (-1, 4))) for q in (first, second))
+    return np.rad2deg((one.inv() * other).magnitude()).max()
+
+
+def random_clip(seed=0, joints=8, frames=40, translated=(0,), depth_first=True):
+    random = np.random.default_rng(seed)
+    parents = [-1]
+    while len(parents) < joints:
+        low = len(parents) - 1 if depth_first else 0
+        parents.append(int(random.integers(low, len(parents))))
+    skeleton = Skeleton(
+        [f"J{i}" for i in range(joints)],
+        parents,
+        random.uniform(-0.5, 0.5, (joints, 3)),
+        [joints - 1, 0],
+        random.uniform(-0.1, 0.1, (2, 3)),
+    )
+    rotations = Rotation.random(frames * joints, random_state=seed).as_quat()
+    return Clip(
+        skeleton,
+        rotations.reshape(frames, joints, 4),
+        random.uniform(-1, 1, (frames, len(translated), 3)),
+        60.0,
+        np.array(translated),
+    )
+
+
+@st.composite
+def bvh_files(draw):
+    """A file in millimetres, 20 m of travel, angles at and near the poles, any channels."""
+    count = draw(st.integers(1, 6))
+    joints = []
+    for index in range(count):
+        parent = -1 if index == 0 else draw(st.sampled_from(sorted({0, index - 1})))
+        order = draw(st.sampled_from(sorted(EULER_ORDERS)))[: draw(st.integers(1, 3))]
+        channels = [f"{axis}rotation" for axis in order]
+        if index == 0 or draw(st.booleans()):
+            channels += ["Xposition", "Yposition", "Zposition"]
+        offset = draw(st.tuples(*[st.integers(-900, 900).map(float)] * 3))
+        joints.append((f"J{index}", parent, offset, draw(st.permutations(channels))))
+    # Depth first: what hangs from joint 0 behind a chain closes that chain.
+    seed, pole = draw(st.integers(0, 10_000)), draw(st.sampled_from([0.0, 1e-9, 1e-6, 1e-3, 5.0]))
+    random = np.random.default_rng(seed)
+    names = [name for _, _, _, channels in joints for name in channels]
+    rows = np.empty((25, len(names)))
+    for column, name in enumerate(names):
+        if name.endswith("position"):
+            rows[:, column] = random.uniform(-20_000, 20_000, 25)
+        else:
+            near = random.choice([-90.0, 90.0, 270.0], 25) + pole * random.standard_normal(25)
+            anywhere = random.uniform(-400, 400, 25)
+            rows[:, column] = np.where(random.random(25) < 0.5, near, anywhere)
+    return bvh_text(joints, rows)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(text=bvh_files(), up=st.sampled_from(AXES))
+def test_read_write_read(tmp_path_factory, text, up):
+    folder = tmp_path_factory.mktemp("round_trip")
+    first = written(folder, text)
+    save_bvh(load_bvh(first, unit="mm", up=up), folder / "again.bvh")
+    raw, again = read_bvh(first), read_bvh(folder / "again.bvh")
+    assert again.names == raw.names
+    assert again.parents.tolist() == raw.parents.tolist()
+    assert again.fps == raw.fps
+    assert again.translated_joints.tolist() == raw.translated_joints.tolist()
+    assert np.abs(again.translations - raw.translations).max() < 1e-4
+    assert np.abs(again.offsets - raw.offsets).max() < 1e-4
+    assert np.abs(again.end_offsets - raw.end_offsets).max() < 1e-4
+    assert turn_degrees(raw.rotations, again.rotations) < 1e-3
+
+
+@pytest.mark.parametrize("order", EULER_ORDERS)
+@pytest.mark.parametrize("up", AXES)
+def test_units_axes_and_orders(tmp_path, order, up):
+    clip = random_clip(translated=(0, 3))
+    save_bvh(clip, tmp_path / "clip.bvh", unit="inch", up=up, rotation_order=order)
+    again = load_bvh(tmp_path / "clip.bvh", unit="inch", up=up)
+    assert set(again.source.rotation_orders) == {order}
+    np.testing.assert_allclose(joint_positions(again), joint_positions(clip), atol=1e-6)
+    raw = read_bvh(tmp_path / "clip.bvh")
+    np.testing.assert_allclose(raw.offsets[1:] * 0.0254, clip.skeleton.offsets[1:], atol=1e-7)
+
+
+def test_source_says_how_it_is_written(tmp_path):
+    path = written(tmp_path, two_joints())
+    clip = load_bvh(path, unit="cm", up="z")
+    save_bvh(clip, tmp_path / "again.bvh")
+    raw, again = read_bvh(path), read_bvh(tmp_path / "again.bvh")
+    np.testing.assert_allclose(again.translations, raw.translations, atol=1e-6)
+    assert again.rotation_orders == raw.rotation_orders
+    assert again.channels == raw.channels
+
+
+def test_clip_without_source_is_in_metres(tmp_path):
+    clip = random_clip()
+    save_bvh(clip, tmp_path / "clip.bvh")
+    raw = read_bvh(tmp_path / "clip.bvh")
+    np.testing.assert_allclose(raw.translations, clip.translations, atol=1e-6)
+    assert set(raw.rotation_orders) == {"ZXY"}
+    assert raw.fps == 60
+
+
+def test_short_orders_of_the_source_are_filled_up(tmp_path):
+    orders = ("ZX", "", "Y", "XYZ", "ZXY", "X", "YX", "Z")
+    clip = replace(random_clip(), source=Source(rotation_orders=orders))
+    save_bvh(clip, tmp_path / "clip.bvh")
+    again = read_bvh(tmp_path / "clip.bvh")
+    for full, order in zip(again.rotation_orders, orders, strict=True):
+        assert full.startswith(order)
+    assert turn_degrees(again.rotations, clip.rotations) < 1e-5
+
+
+def test_joints_are_written_depth_first(tmp_path):
+    clip = random_clip(seed=5, joints=12, translated=(0, 4), depth_first=False)
+    orders = [sorted(EULER_ORDERS)[joint % 6] for joint in range(12)]
+    save_bvh(clip, tmp_path / "clip.bvh", rotation_order=orders)
+    again = load_bvh(tmp_path / "clip.bvh", unit="m", up="y")
+    assert again.skeleton.names != clip.skeleton.names
+    sorted_again = again.in_order_of(clip.skeleton)
+    np.testing.assert_allclose(joint_positions(sorted_again), joint_positions(clip), atol=1e-5)
+    assert list(sorted_again.source.rotation_orders) == orders
+
+
+def test_float32_and_a_still_joint(tmp_path):
+    clip = random_clip(translated=(0, 2))
+    translations = clip.translations.astype(np.float32)
+    translations[:, 1] = [0.25, 0.5, 0.75]
+    clip = replace(clip, rotations=clip.rotations.astype(np.float32), translations=translations)
+    save_bvh(clip, tmp_path / "clip.bvh")
+    again = load_bvh(tmp_path / "clip.bvh", unit="m", up="y")
+    assert again.translated_joints.tolist() == [0]
+    assert again.skeleton.offsets[2].tolist() == [0.25, 0.5, 0.75]
+    np.testing.assert_allclose(joint_positions(again), joint_positions(clip), atol=1e-5)
+
+
+def test_curves_are_continuous_in_the_file(tmp_path):
+    turns = Rotation.from_euler("Y", np.linspace(0, 1080, 200)[:, None], degrees=True)
+    rotations = np.broadcast_to(turns.as_quat()[:, None], (200, 1, 4))
+    skeleton = Skeleton(["Hips"], [-1], np.zeros((1, 3)))
+    save_bvh(Clip(skeleton, rotations, np.zeros((200, 1, 3)), 60.0), tmp_path / "clip.bvh")
+    rows = np.loadtxt((tmp_path / "clip.bvh").read_text().splitlines()[-200:])
+    np.testing.assert_allclose(rows[:, 5], np.linspace(0, 1080, 200), atol=1e-5)
+
+
+def test_deep_chain(tmp_path):
+    depth = 3000
+    skeleton = Skeleton(
+        [f"J{i}" for i in range(depth)], np.arange(-1, depth - 1), np.ones((depth, 3))
+    )
+    clip = Clip(skeleton, np.full((2, depth, 4), 0.5), np.zeros((2, 1, 3)), 30.0)
+    save_bvh(clip, tmp_path / "clip.bvh")
+    again = read_bvh(tmp_path / "clip.bvh")
+    assert (again.parents == skeleton.parents).all()
+    assert (tmp_path / "clip.bvh").stat().st_size < 2_000_000
+
+
+@pytest.mark.parametrize("name", ["a{b", "}", "two\nlines", "a\rb", " blank", "blank ", "\ud800"])
+def test_names_that_bvh_cannot_hold(tmp_path, name):
+    clip = random_clip(joints=2)
+    skeleton = replace(clip.skeleton, names=("Hips", name))
+    with pytest.raises(FormatError, match="name"):
+        save_bvh(replace(clip, skeleton=skeleton), tmp_path / "clip.bvh")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_half_written_stays(tmp_path, monkeypatch):
+    path = written(tmp_path, "before")
+
+    def full(*_):
+        yield b"1 2 3\n"
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("deepphase.formats.bvh_writer._frames", full)
+    with pytest.raises(FormatError, match="No space left"):
+        save_bvh(random_clip(), path)
+    assert path.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"rotation_order": "XXY"},
+        {"rotation_order": ["ZXY"]},
+        {"decimals": -1},
+        {"unit": "ell"},
+        {"up": "up"},
+    ],
+)
+def test_impossible_options(tmp_path, options):
+    with pytest.raises(ParameterError):
+        save_bvh(random_clip(), tmp_path / "clip.bvh", **options)

@@ -1,0 +1,73 @@
+"""Quaternion arithmetic against scipy."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.spatial.transform import Rotation
+
+from deepphase.motion import quaternions
+
+RNG = np.random.default_rng(0)
+A = Rotation.random(60, random_state=1)
+B = Rotation.random(60, random_state=2)
+V = RNG.standard_normal((60, 3))
+
+
+def test_product_rotation_and_inverse_are_scipys():
+    a, b = A.as_quat(), B.as_quat()
+    product = Rotation.from_quat(quaternions.multiply(a, b))
+    assert (product * (A * B).inv()).magnitude().max() < 1e-12
+    np.testing.assert_allclose(quaternions.rotate(a, V), A.apply(V), atol=1e-12)
+    np.testing.assert_allclose(quaternions.conjugate(a), A.inv().as_quat(), atol=1e-15)
+    np.testing.assert_allclose(
+        quaternions.angle_between(a, -b), (A.inv() * B).magnitude(), atol=1e-7
+    )
+
+
+def test_leading_axes_broadcast_and_precision_is_kept():
+    a = A.as_quat().reshape(12, 5, 4).astype(np.float32)
+    turned = quaternions.rotate(a[:, None], V[:3].astype(np.float32)[None, :, None])
+    assert turned.shape == (12, 3, 5, 3)
+    assert turned.dtype == np.float32
+    assert quaternions.multiply(a, a[:1]).dtype == np.float32
+    assert quaternions.conjugate(a).dtype == np.float32
+    assert quaternions.normalized(a).dtype == np.float32
+    assert quaternions.sign_continuous(a).dtype == np.float32
+
+
+def test_axis_and_angle():
+    turn = quaternions.about_axis(np.array([0.0, 1.0, 0.0]), np.array([0.0, np.pi / 2]))
+    np.testing.assert_allclose(
+        quaternions.rotate(turn, np.array([0.0, 0.0, 1.0])), [[0, 0, 1], [1, 0, 0]], atol=1e-12
+    )
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 20), st.integers(0, 2**31))
+def test_signs_are_continuous_and_rotations_the_same(frames, seed):
+    rng = np.random.default_rng(seed)
+    raw = quaternions.normalized(rng.standard_normal((frames, 3, 4)))
+    smooth = quaternions.sign_continuous(raw)
+    np.testing.assert_array_equal(np.abs(smooth), np.abs(raw))
+    np.testing.assert_array_equal(smooth[0], raw[0])
+    assert (np.einsum("fjc,fjc->fj", smooth[1:], smooth[:-1]) >= 0).all()
+
+
+def test_a_quaternion_without_direction_becomes_the_identity():
+    made = quaternions.normalized(np.array([[0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 2.0]]))
+    np.testing.assert_array_equal(made, [[0, 0, 0, 1], [0, 0, 0, 1]])
+
+
+def test_the_mean_rotation_is_scipys_and_blind_to_signs():
+    signs = RNG.choice([-1.0, 1.0], (60, 1))
+    turns = (Rotation.from_rotvec(0.3 * V) * A[0]).as_quat()
+    mean = quaternions.mean_rotation((signs * turns)[:, None])[0]
+    assert quaternions.angle_between(mean, Rotation.from_quat(turns).mean().as_quat()) < 1e-6
+
+
+@pytest.mark.parametrize("shape", [(4,), (2, 3, 4)])
+def test_any_leading_shape(shape):
+    q = quaternions.normalized(RNG.standard_normal(shape))
+    assert quaternions.multiply(q, q).shape == shape
+    assert quaternions.angle_between(q, q).shape == shape[:-1]

@@ -1,0 +1,249 @@
+"""What each joint of a body is: by names, by structure, by motion, and as told."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from deepphase.errors import ParameterError, SkeletonError
+from deepphase.motion.roles import find_roles
+from deepphase.motion.skeleton import Skeleton
+from deepphase.motion.skeleton_description import load_description
+from deepphase.recipes import recipe_path
+from tests.motion.bodies import (
+    CONVENTIONS,
+    DOG,
+    HUMAN,
+    PAIRED,
+    ROLE_PARTS,
+    body,
+    standing,
+    walking,
+)
+
+
+def roles_of(roles):
+    names = ["hips", "chest", "head"]
+    names += [f"{side}_{part}" for side in ("left", "right") for part in ROLE_PARTS]
+    return {name: getattr(roles, name) for name in names}
+
+
+def expected(index):
+    return {name: index[name] for name in roles_of_names(index)}
+
+
+def roles_of_names(index):
+    paired = [f"{side}_{part}" for side in ("left", "right") for part in ROLE_PARTS]
+    return ["hips", "chest", "head", *paired]
+
+
+def partners(index):
+    pairs = np.arange(len(index))
+    for part in PAIRED:
+        left, right = index[f"left_{part}"], index[f"right_{part}"]
+        pairs[left], pairs[right] = right, left
+    return pairs
+
+
+@pytest.mark.parametrize("right_first", [False, True])
+@pytest.mark.parametrize("convention", CONVENTIONS)
+def test_names_of_every_convention_are_understood(convention, right_first):
+    skeleton, index = body(HUMAN, CONVENTIONS[convention], right_first=right_first)
+    roles = find_roles(skeleton)
+    assert roles_of(roles) == expected(index)
+    assert roles.neck == index["neck"]
+    assert roles.spine == index["spine"]
+    np.testing.assert_array_equal(roles.pairs, partners(index))
+    assert roles.kind == "biped"
+
+
+@pytest.mark.parametrize("prefix", ["rig|Armature|", "actor01:", "Skeleton Prop_"])
+def test_a_prefix_common_to_all_joints_says_nothing(prefix):
+    names = {part: prefix + name for part, name in CONVENTIONS["smpl"].items()}
+    skeleton, index = body(HUMAN, names)
+    assert roles_of(find_roles(skeleton)) == expected(index)
+
+
+def test_helpers_between_trunk_and_leg_are_not_the_hip():
+    names = "Hips LHipJoint LeftUpLeg LeftLeg LeftFoot RHipJoint RightUpLeg RightLeg RightFoot"
+    offsets = [(0, 0.9, 0), (0, 0, 0), (0.1, 0, 0), (0, -0.4, 0), (0, -0.4, 0)]
+    offsets += [(0, 0, 0), (-0.1, 0, 0), (0, -0.4, 0), (0, -0.4, 0)]
+    skeleton = Skeleton(tuple(names.split()), [-1, 0, 1, 2, 3, 0, 5, 6, 7], offsets)
+    roles = find_roles(skeleton)
+    assert (roles.left_hip, roles.left_knee, roles.left_foot) == (2, 3, 4)
+    assert roles.hips == 0
+    assert roles.kind == "biped"
+    assert roles.both("shoulder") is None
+
+
+def test_lumbar_vertebrae_are_not_on_the_left():
+    skeleton, _ = body(HUMAN, CONVENTIONS["xsens"])
+    roles = find_roles(skeleton)
+    joint = skeleton.index("L5")
+    assert roles.pairs[joint] == joint
+
+
+def nameless(geometry, *, right_first=False):
+    skeleton, index = body(geometry, right_first=right_first)
+    return replace(skeleton, names=tuple(f"joint_{i}" for i in range(len(skeleton)))), index
+
+
+@pytest.mark.parametrize("heading", [0.0, 1.9, -2.6])
+@pytest.mark.parametrize("right_first", [False, True])
+@pytest.mark.parametrize("geometry", [HUMAN, DOG], ids=["human", "dog"])
+def test_structure_and_motion_replace_names(geometry, right_first, heading):
+    skeleton, index = nameless(geometry, right_first=right_first)
+    roles = find_roles(skeleton, clip=walking(skeleton, index, heading=heading))
+    assert roles_of(roles) == expected(index)
+    np.testing.assert_array_equal(roles.pairs, partners(index))
+    assert roles.kind == ("biped" if geometry is HUMAN else "quadruped")
+    if geometry is DOG:
+        assert roles.tail == (index["tail"], index["tail1"])
+    assert any("structure" in note for note in roles.notes)
+    assert any("left and right" in note for note in roles.notes)
+
+
+def test_walking_backwards_does_not_swap_left_and_right():
+    skeleton, index = nameless(HUMAN)
+    roles = find_roles(skeleton, clip=walking(skeleton, index, speed=-1.2))
+    assert roles.left_hip == index["left_hip"]
+
+
+def test_without_feet_the_way_travelled_tells_left_from_right():
+    geometry = {part: value for part, value in HUMAN.items() if part != "toe"}
+    geometry["foot"] = ("knee", (0.0, -0.4, 0.0))
+    skeleton, index = nameless(geometry)
+    turned = walking(skeleton, index, heading=np.pi)
+    roles = find_roles(skeleton, clip=turned)
+    assert roles.left_hip == index["left_hip"]
+    assert roles.left_hand == index["left_hand"]
+    assert any("travel" in note for note in roles.notes)
+
+
+def test_without_motion_the_rest_pose_tells_left_from_right():
+    skeleton, index = nameless(HUMAN, right_first=True)
+    roles = find_roles(skeleton)
+    assert roles_of(roles) == expected(index)
+    assert any("rest pose" in note for note in roles.notes)
+
+
+@pytest.mark.parametrize("names", [None, "numbers"])
+def test_a_crawling_human_is_a_biped(names):
+    skeleton, index = body(HUMAN, CONVENTIONS["smpl"]) if names is None else nameless(HUMAN)
+    clip = standing(skeleton)
+    rotations = clip.rotations.copy()
+    rotations[:, 0] = Rotation.from_euler("x", 90, degrees=True).as_quat()
+    for side, sign in (("left", 1), ("right", -1)):
+        rotations[:, index[f"{side}_shoulder"]] = Rotation.from_euler(
+            "y", -90 * sign, True
+        ).as_quat()
+    roles = find_roles(skeleton, clip=replace(clip, rotations=rotations))
+    assert roles.kind == "biped"
+
+
+def test_a_dog_that_sits_is_a_quadruped():
+    skeleton, index = body(DOG)
+    clip = standing(skeleton)
+    rotations = clip.rotations.copy()
+    turns = {"hips": -35, "left_hip": -50, "right_hip": -50}
+    turns |= {"left_shoulder": 35, "right_shoulder": 35}
+    for part, angle in turns.items():
+        rotations[:, index[part]] = Rotation.from_euler("x", angle, degrees=True).as_quat()
+    assert find_roles(skeleton, clip=replace(clip, rotations=rotations)).kind == "quadruped"
+
+
+def test_legs_named_front_and_hind():
+    names = {
+        **{part: part for part in body(DOG)[1]},
+        **{
+            f"{side}_{part}": f"{side}_{name}"
+            for side in ("left", "right")
+            for part, name in {
+                "collar": "front_scapula",
+                "shoulder": "front_upper_leg",
+                "elbow": "front_lower_leg",
+                "hand": "front_paw",
+                "hip": "hind_upper_leg",
+                "knee": "hind_lower_leg",
+                "foot": "hind_paw",
+                "toe": "hind_toe",
+            }.items()
+        },
+    }
+    skeleton, index = body(DOG, names)
+    roles = find_roles(skeleton)
+    assert roles_of(roles) == expected(index)
+    assert roles.kind == "quadruped"
+
+
+def test_a_body_without_limbs_has_hips_and_no_more():
+    skeleton = Skeleton(("a", "b", "c"), [-1, 0, 1], [(0, 0, 0), (0, 0, 1), (0, 0, 1)])
+    roles = find_roles(skeleton)
+    assert roles.kind == "other"
+    assert roles.hips == 0
+    assert roles.both("hip") is None
+    np.testing.assert_array_equal(roles.pairs, [0, 1, 2])
+    assert find_roles(Skeleton(("one",), [-1], [(0, 0, 0)])).hips == 0
+
+
+def test_end_sites_that_stand_off_their_joint_are_tips():
+    skeleton, index = body(HUMAN)
+    toes = [index["left_toe"], index["right_toe"], index["left_hand"]]
+    skeleton = replace(
+        skeleton, end_parents=toes, end_offsets=[(0, 0, 0.05), (0, 0, 0.05), (0, 0, 0)]
+    )
+    roles = find_roles(skeleton)
+    assert (roles.left_foot_end, roles.right_foot_end) == (0, 1)
+    assert roles.left_hand_end is None
+
+
+def test_a_description_overrules_names(tmp_path):
+    skeleton, index = body(HUMAN)
+    path = tmp_path / "own.yaml"
+    path.write_text(
+        "left_hand: left_elbow\nkind: other\ntail: [head]\npairs: [[spine, chest]]\n", "utf-8"
+    )
+    roles = find_roles(skeleton, load_description(path))
+    assert roles.left_hand == index["left_elbow"]
+    assert roles.kind == "other"
+    assert roles.tail == (index["head"],)
+    assert roles.pairs[index["spine"]] == index["chest"]
+    assert roles.left_knee == index["left_knee"]
+    with pytest.raises(SkeletonError, match="no joint 'nose'"):
+        find_roles(skeleton, {"head": "nose"})
+
+
+def test_the_shipped_example_describes_smpl():
+    skeleton, index = body(HUMAN, CONVENTIONS["smpl"])
+    description = load_description(recipe_path("skeletons", "example"))
+    description["pairs"] = description["pairs"][:1]
+    assert roles_of(find_roles(skeleton, description)) == expected(index)
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        ("nose: Head", "no role 'nose'"),
+        ("head: 3", "head cannot be 3"),
+        ("kind: bird", "kind cannot be 'bird'"),
+        ("pairs: [[a]]", "pairs cannot be"),
+        ("tail: Tail", "tail cannot be"),
+        ("- head", "not a mapping"),
+        ("head: [", "not valid YAML"),
+    ],
+)
+def test_a_bad_description_gets_one_clear_error(tmp_path, text, fact):
+    path = tmp_path / "own.yaml"
+    path.write_text(text, "utf-8")
+    with pytest.raises(ParameterError, match=fact.replace("[", r"\[")) as caught:
+        load_description(path)
+    assert caught.value.path == path
+
+
+def test_a_description_that_does_not_exist(tmp_path):
+    with pytest.raises(ParameterError, match="cannot be read"):
+        load_description(tmp_path / "none.yaml")
+    empty = tmp_path / "empty.yaml"
+    empty.write_text("# nothing yet\n", "utf-8")
+    assert load_description(empty) == {}

@@ -1,0 +1,94 @@
+"""The periodic autoencoder against its plain form, and on input that breaks the plain form."""
+
+import pytest
+import torch
+
+from deepphase.errors import ParameterError
+from deepphase.phase.autoencoder import PeriodicAutoencoder
+from deepphase.phase.configuration import NetworkConfig
+from tests.phase.released_form import PlainAutoencoder
+
+
+@pytest.fixture
+def networks():
+    torch.manual_seed(3)
+    ours = PeriodicAutoencoder(12, 60.0, NetworkConfig(channels=3, window_s=1.0))
+    for module in ours.modules():
+        if isinstance(module, torch.nn.BatchNorm1d):
+            module.running_mean.normal_(0, 0.1)
+            module.running_var.uniform_(0.5, 2.0)
+            torch.nn.init.uniform_(module.weight, 0.5, 1.5)
+            torch.nn.init.normal_(module.bias, 0, 0.1)
+    plain = PlainAutoencoder(12, 3, ours.window)
+    plain.take_weights(ours)
+    return ours, plain
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_equals_the_plain_form(networks, training):
+    ours, plain = (network.train(training) for network in networks)
+    windows = torch.randn(16, 12, ours.window)
+    assert torch.allclose(ours(windows), plain(windows), atol=2e-5)
+    encoding, expected = ours.encode(windows), plain.encode(windows)
+    for name, reference in zip(encoding._fields, expected, strict=False):
+        value = getattr(encoding, name)
+        if name == "phase":
+            assert (torch.remainder(value - reference + 0.5, 1) - 0.5).abs().max() < 1e-4
+        else:
+            assert torch.allclose(value, reference, atol=1e-4, rtol=1e-4), name
+
+
+def test_gradients_equal_the_plain_form(networks):
+    ours, plain = networks
+    windows = torch.randn(8, 12, ours.window)
+    for network in networks:
+        (network(windows) - windows).square().mean().backward()
+    for conv, theirs in [(ours.encoder_in, plain.conv1), (ours.decoder_out, plain.deconv2)]:
+        difference = conv.weight.grad.permute(2, 1, 0) - theirs.weight.grad
+        assert difference.abs().max() < 1e-4 * theirs.weight.grad.abs().max() + 1e-7
+
+
+def test_forward_is_encode_sinusoids_decode(networks):
+    ours = networks[0].eval()
+    windows = torch.randn(4, 12, ours.window)
+    encoding = ours.encode(windows)
+    assert torch.allclose(ours.decode(ours.sinusoids(encoding)), ours(windows), atol=1e-6)
+    assert encoding.latent.shape == (4, 3, ours.window)
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("level", [0.0, 1.0, 1e6])
+def test_flat_windows_give_no_nan(networks, training, level):
+    ours = networks[0].train(training)
+    windows = torch.full((4, 12, ours.window), level)
+    encoding = ours.encode(windows)
+    assert all(torch.isfinite(part).all() for part in encoding)
+    loss = ours(windows).square().mean()
+    loss.backward()
+    for parameter in ours.parameters():
+        assert torch.isfinite(parameter.grad).all()
+
+
+def test_silent_latent_gives_no_nan():
+    """Weights of zero: a latent without power, and the phase head's outputs at the origin."""
+    network = PeriodicAutoencoder(6, 60.0, NetworkConfig(channels=2, window_s=0.5))
+    torch.nn.init.zeros_(network.encoder_out.weight)
+    torch.nn.init.zeros_(network.phase_head.weight)
+    torch.nn.init.zeros_(network.phase_head.bias)
+    network(torch.randn(4, 6, network.window)).square().mean().backward()
+    for parameter in network.parameters():
+        assert parameter.grad is None or torch.isfinite(parameter.grad).all()
+
+
+def test_window_and_kernel_are_odd():
+    config = NetworkConfig(window_s=2.0, kernel_s=0.4)
+    assert (config.window(60.0), config.kernel(60.0)) == (121, 25)
+    assert config.window(30.0) == 61
+
+
+@pytest.mark.parametrize(
+    "values", [{"channels": 0}, {"window_s": 0.0}, {"kernel_s": 3.0}, {"hidden": 0}]
+)
+def test_impossible_configuration_is_refused(values):
+    with pytest.raises(ParameterError, match=next(iter(values))):
+        NetworkConfig(**values)

@@ -1,0 +1,66 @@
+"""The FFT layer: its two forms, Parseval, silence."""
+
+import numpy as np
+import pytest
+import torch
+
+from deepphase.errors import ParameterError
+from deepphase.phase.spectrum import SpectralLayer
+
+
+def test_matrix_form_equals_rfft():
+    torch.manual_seed(0)
+    latent = torch.randn(121, 16, 5)
+    by_matrix = SpectralLayer(121, 60.0, "matrix")(latent)
+    by_fft = SpectralLayer(121, 60.0, "rfft")(latent)
+    for ours, reference in zip(by_matrix, by_fft, strict=True):
+        assert torch.allclose(ours, reference, atol=1e-5, rtol=1e-5)
+
+
+def test_gradients_of_both_forms_agree():
+    grads = []
+    for form in ("matrix", "rfft"):
+        torch.manual_seed(0)
+        latent = torch.randn(61, 3, 2, requires_grad=True)
+        sum(part.square().sum() for part in SpectralLayer(61, 60.0, form)(latent)).backward()
+        grads.append(latent.grad)
+    assert torch.allclose(*grads, atol=1e-5, rtol=1e-4)
+
+
+def test_amplitude_is_root_two_times_deviation():
+    """Parseval."""
+    latent = torch.randn(121, 4, 3)
+    amplitude = SpectralLayer(121, 60.0)(latent).amplitude
+    expected = 2**0.5 * latent.std(0, unbiased=False)
+    assert torch.allclose(amplitude, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("cycles", [1, 2, 5, 17])
+def test_whole_cycles_are_read_exactly(cycles):
+    time = torch.arange(121) / 60.0
+    frequency = cycles * 60 / 121
+    latent = 0.7 * torch.sin(2 * np.pi * (frequency * time + 0.13)) + 0.2
+    out = SpectralLayer(121, 60.0)(latent[:, None, None])
+    assert out.frequency.item() == pytest.approx(frequency, rel=1e-4)
+    assert out.amplitude.item() == pytest.approx(0.7, rel=1e-3)
+    assert out.offset.item() == pytest.approx(0.2, abs=1e-5)
+
+
+@pytest.mark.parametrize("level", [0.0, 3.0])
+def test_flat_window_is_silent_and_has_a_gradient(level):
+    latent = torch.full((121, 2, 3), level, requires_grad=True)
+    out = SpectralLayer(121, 60.0)(latent)
+    assert out.amplitude.abs().max() < 1e-4
+    assert out.frequency.abs().max() < 30.0
+    assert torch.allclose(out.offset, torch.full((2, 3), level))
+    (out.frequency.sum() + out.amplitude.sum() + out.offset.sum()).backward()
+    assert torch.isfinite(latent.grad).all()
+
+
+def test_silence_has_no_frequency():
+    assert SpectralLayer(121, 60.0)(torch.zeros(121, 1, 1)).frequency.item() == 0.0
+
+
+def test_even_window_is_refused():
+    with pytest.raises(ParameterError, match="odd"):
+        SpectralLayer(120, 60.0)

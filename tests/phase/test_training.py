@@ -1,0 +1,224 @@
+"""Training end to end on motion by formula: it learns the phase, resumes bit for bit, refuses."""
+
+import numpy as np
+import pytest
+import torch
+
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.errors import CheckpointError, ParameterError, SkeletonError
+from deepphase.motion.clip import Clip
+from deepphase.phase.configuration import PhaseConfig
+from deepphase.phase.model import PhaseModel
+from deepphase.phase.parameters import wrapped
+from deepphase.phase.training import train_phase
+from tests.formula_motion import body, swinging
+
+
+def store(count: int = 6, seconds: float = 6.0) -> ClipStore:
+    rates = np.linspace(0.8, 1.6, count)
+    return ClipStore.from_clips(
+        [swinging(rate, seconds, start=0.3 * i, seed=i)[0] for i, rate in enumerate(rates)]
+    )
+
+
+def config(**changes) -> PhaseConfig:
+    tiny = {
+        "network.channels": 2,
+        "network.window_s": 1.0,
+        "training.windows": 800,
+        "training.batch_size": 16,
+        "training.held_out": 0.2,
+    }
+    return PhaseConfig.load("default", **(tiny | changes))
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory) -> PhaseModel:
+    folder = tmp_path_factory.mktemp("training")
+    return train_phase(
+        store(10, 8.0),
+        config(**{"training.windows": 24_000, "training.batch_size": 64, "network.window_s": 2.0}),
+        folder=folder,
+        accelerator="cpu",
+    )
+
+
+def test_learns_the_phase_of_a_swing(model):
+    """The strongest channel's phase is the true one (or its double) up to a constant."""
+    clip, phase = swinging(1.1, 8.0, seed=50)
+    phases = model.encode(clip)
+    strongest = phases.parameters.amplitude.mean(0).argmax()
+    found = phases.parameters.phase[phases.interior, strongest]
+    errors = []
+    for multiple in (1, 2):
+        difference = wrapped(found - multiple * phase[phases.interior])
+        centre = np.angle(np.exp(2j * np.pi * difference).mean()) / (2 * np.pi)
+        errors.append(np.median(np.abs(wrapped(difference - centre))))
+    assert min(errors) < 0.03
+
+
+def test_health_of_a_training_that_worked(model):
+    health = model.health
+    assert health.explained_variance > 0.8
+    assert health.forward_strongest > 0.98
+    assert health.speed_error < 0.15
+    assert set(health.explained_by_joint) == set(model.signals.joints)
+    assert any("explained variance" in line for line in health.words())
+
+
+def test_shifted_clip_has_the_same_phases_later(model):
+    """Window edges: frame i of the whole is frame i - 30 of the clip that begins there."""
+    clip, _ = swinging(1.2, 7.0)
+    whole, part = model.encode(clip), model.encode(clip.sliced(30, len(clip)))
+    inside = part.interior.copy()
+    inside[:75] = False  # the facing is smoothed: the first frames see the clip's start
+    inside[-75:] = False
+    np.testing.assert_allclose(
+        part.parameters.manifold()[inside], whole.parameters.manifold()[30:][inside], atol=1e-3
+    )
+
+
+def test_joints_in_another_order_are_the_same_motion(model):
+    clip, _ = swinging(1.0)
+    original = body()
+    order = [0, 7, 12, 10, 11, 8, 9, 4, 5, 6, 1, 2, 3]
+    place = {joint: index for index, joint in enumerate(order)}
+    shuffled = type(original)(
+        tuple(original.names[joint] for joint in order),
+        np.array([place.get(original.parents[joint], -1) for joint in order]),
+        original.offsets[order],
+    )
+    other = clip.in_order_of(shuffled)
+    assert other.skeleton.names != clip.skeleton.names
+    np.testing.assert_allclose(
+        model.encode(other).parameters.phase, model.encode(clip).parameters.phase, atol=1e-4
+    )
+
+
+def test_another_skeleton_is_refused_with_both_lists(model):
+    clip, _ = swinging(1.0)
+    names = tuple(f"bone_{index}" for index in range(len(clip.skeleton)))
+    skeleton = type(clip.skeleton)(names, clip.skeleton.parents, clip.skeleton.offsets)
+    foreign = Clip(skeleton, clip.rotations, clip.translations, clip.fps)
+    with pytest.raises(SkeletonError) as caught:
+        model.encode(foreign)
+    assert "LeftUpLeg" in str(caught.value)
+    assert "bone_7" in str(caught.value)
+
+
+def test_file_round_trip(model, tmp_path):
+    path = tmp_path / "phases.model"
+    model.save(path)
+    again = PhaseModel.load(path)
+    clip, _ = swinging(1.3)
+    for name in ("phase", "frequency", "amplitude", "offset"):
+        one, two = (getattr(m.encode(clip).parameters, name) for m in (model, again))
+        np.testing.assert_array_equal(one, two)
+    assert again.sha256 == model.sha256
+    assert again.health == model.health
+    np.testing.assert_array_equal(again.projection.axes, model.projection.axes)
+
+
+def test_short_clip_is_encoded_with_repeated_edges(model):
+    clip, _ = swinging(1.0, 0.5)
+    phases = model.encode(clip)
+    assert len(phases) == 30
+    assert not phases.interior.any()
+    single = model.encode(clip.sliced(0, 1))
+    assert len(single) == 1
+    assert np.isfinite(single.parameters.manifold()).all()
+
+
+class Stop:
+    """Interrupts a training when it has come so far."""
+
+    def __init__(self, share: float) -> None:
+        self.share = share
+
+    def __call__(self, what, done, total, words):
+        if what == "training" and done >= self.share * total:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("share", [0.35, 0.8])
+def test_resume_ends_in_the_same_weights(tmp_path, share):
+    options = {"accelerator": "cpu", "devices": 1}
+    clips, recipe = store(), config(**{"training.windows": 6_400})
+    whole = train_phase(clips, recipe, folder=tmp_path / "whole", **options)
+    with pytest.raises(KeyboardInterrupt):
+        train_phase(clips, recipe, folder=tmp_path / "cut", progress=Stop(share), **options)
+    torch.rand(100)  # another process would have drawn other random numbers
+    resumed = train_phase(clips, recipe, folder=tmp_path / "cut", resume=True, **options)
+    assert resumed.provenance["steps"] == whole.provenance["steps"] == 400
+    for (name, one), two in zip(
+        whole.network.state_dict().items(), resumed.network.state_dict().values(), strict=True
+    ):
+        assert torch.equal(one, two), name
+    assert resumed.health == whole.health
+
+
+def test_unfinished_training_is_not_overwritten(tmp_path):
+    clips = store()
+    with pytest.raises(KeyboardInterrupt):
+        train_phase(clips, config(), folder=tmp_path, progress=Stop(0.5), accelerator="cpu")
+    with pytest.raises(CheckpointError, match="unfinished training lies here"):
+        train_phase(clips, config(), folder=tmp_path, accelerator="cpu")
+    with pytest.raises(CheckpointError, match=r"network\.channels was 2, now 3"):
+        train_phase(clips, config(**{"network.channels": 3}), folder=tmp_path, resume=True)
+    (tmp_path / "resume.ckpt").write_bytes(b"PK broken")
+    with pytest.raises(CheckpointError, match="damaged"):
+        train_phase(clips, config(), folder=tmp_path, resume=True)
+
+
+def test_nothing_to_resume(tmp_path):
+    with pytest.raises(CheckpointError, match="no resume point"):
+        train_phase(store(), config(), folder=tmp_path, resume=True)
+
+
+def test_clips_shorter_than_a_window_are_refused(tmp_path):
+    with pytest.raises(ParameterError, match="no clip is as long as a window"):
+        train_phase(store(3, 0.5), config(), folder=tmp_path)
+
+
+def test_held_pose_is_refused(tmp_path):
+    clip, _ = swinging(1.0)
+    held = Clip(
+        clip.skeleton,
+        np.repeat(clip.rotations[:1], 400, 0),
+        np.repeat(clip.translations[:1], 400, 0),
+        60.0,
+    )
+    with pytest.raises(ParameterError, match="nothing moves"):
+        train_phase(ClipStore.from_clips([held]), config(), folder=tmp_path)
+
+
+def test_wrong_unit_is_refused(tmp_path):
+    clip, _ = swinging(1.0)
+    skeleton = clip.skeleton
+    huge = type(skeleton)(skeleton.names, skeleton.parents, skeleton.offsets * 1e6)
+    giant = Clip(huge, clip.rotations, clip.translations * 1e6, 60.0)
+    with pytest.raises(ParameterError, match="unit"):
+        train_phase(ClipStore.from_clips([giant]), config(), folder=tmp_path)
+
+
+def test_a_held_clip_among_moving_ones_gives_no_nan(tmp_path):
+    clips = [swinging(1.0, seed=i)[0] for i in range(4)]
+    held = Clip(
+        clips[0].skeleton,
+        np.repeat(clips[0].rotations[:1], 400, 0),
+        np.repeat(clips[0].translations[:1], 400, 0),
+        60.0,
+        name="held",
+    )
+    model = train_phase(
+        ClipStore.from_clips([*clips, held]), config(), folder=tmp_path, accelerator="cpu"
+    )
+    phases = model.encode(held)
+    assert np.isfinite(phases.parameters.manifold()).all()
+
+
+def test_bfloat16_training_runs(tmp_path):
+    model = train_phase(
+        store(), config(), folder=tmp_path, accelerator="cpu", precision="bf16-mixed"
+    )
+    assert np.isfinite(model.health.explained_variance)

@@ -1,0 +1,85 @@
+"""Windows: their edges, the split by source, the order in which training sees them."""
+
+import numpy as np
+import pytest
+import torch
+
+from deepphase.errors import ParameterError
+from deepphase.phase.windows import (
+    WindowOrder,
+    gather,
+    interior_frames,
+    padded,
+    split_by_source,
+)
+
+
+def test_gather_takes_the_frames_around_the_centre():
+    signals = torch.arange(40.0)[:, None] * torch.tensor([1.0, 2.0])
+    windows = gather(signals, torch.tensor([5, 20]), 5)
+    assert windows.shape == (2, 2, 5)
+    expected = torch.tensor([-2.0, -1, 0, 1, 2])
+    assert torch.equal(windows[0, 0], expected)
+    assert torch.equal(windows[1, 1], 2 * expected)
+    assert windows.permute(2, 0, 1).is_contiguous()
+
+
+def test_interior_frames_have_their_whole_window():
+    inside = interior_frames(9, 5)
+    assert inside.tolist() == [False] * 2 + [True] * 5 + [False] * 2
+    assert not interior_frames(4, 5).any()
+
+
+def test_padding_centres_every_frame():
+    signals = np.arange(1.0, 4.0)[:, None]
+    out = padded(signals, 5)
+    assert out[:, 0].tolist() == [0, 0, 1, 2, 3, 0, 0]
+
+
+def ranges(lengths):
+    stops = np.cumsum(lengths)
+    return stops - lengths, stops
+
+
+def test_no_window_crosses_a_clip():
+    starts, stops = ranges([30, 8, 50, 40, 25])
+    split = split_by_source(starts, stops, list("abcde"), 11, 0.3, seed=1)
+    owner = np.repeat(np.arange(5), [30, 8, 50, 40, 25])
+    for centres in (split.train, split.held_out):
+        assert len(centres)
+        assert (owner[centres - 5] == owner[centres + 5]).all()
+    assert not set(owner[split.train]) & set(owner[split.held_out])
+    assert split.too_short == 1
+
+
+def test_pieces_of_one_source_stay_together():
+    starts, stops = ranges([40] * 6)
+    sources = ["a", "a", "b", "b", "c", "c"]
+    split = split_by_source(starts, stops, sources, 11, 0.2, seed=0)
+    owner = np.repeat(sources, 40)
+    assert not set(owner[split.train]) & set(owner[split.held_out])
+
+
+def test_single_source_holds_out_its_end_without_overlap():
+    starts, stops = ranges([300])
+    split = split_by_source(starts, stops, ["a"], 21, 0.1, seed=0)
+    assert split.train.max() + 10 < split.held_out.min() - 10
+
+
+def test_clips_shorter_than_a_window_are_refused():
+    with pytest.raises(ParameterError, match="longest has 10 frames of 11"):
+        split_by_source(*ranges([10, 4]), ["a", "b"], 11, 0.1, seed=0)
+
+
+def test_order_shows_every_window_once_a_pass():
+    order = WindowOrder(10, seed=4)
+    assert sorted(order(0, 10).tolist()) == list(range(10))
+    assert sorted(order(10, 20).tolist()) == list(range(10))
+    assert order(0, 10).tolist() != order(10, 20).tolist()
+
+
+def test_order_depends_on_position_alone():
+    whole = WindowOrder(7, seed=2)(0, 40)
+    other = WindowOrder(7, seed=2)
+    assert torch.equal(torch.cat([other(0, 13), other(13, 14), other(14, 40)]), whole)
+    assert not torch.equal(WindowOrder(7, seed=3)(0, 40), whole)

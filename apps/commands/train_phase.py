@@ -51,7 +51,7 @@ def command(
     unit, up
         Unit and up axis of the files, inferred if not given (a store has them already).
     """
-    from apps.reports.training_page import training_report
+    from apps.reports.training_report import training_report
     from deepphase.corpus.prepare import corpus_of
     from deepphase.phase.resume import discard
     from deepphase.phase.training import train_phase

@@ -39,14 +39,16 @@ def example_window(
     if not 0 <= frame < len(signals):
         raise ParameterError(f"frame {frame} of a clip of {len(signals)} frames")
     network = model.network
-    values = torch.as_tensor(padded(signals, model.window), device=network.times.device)
+    values = torch.as_tensor(
+        padded(signals, model.window), device=next(network.parameters()).device
+    )
     centre = torch.tensor([frame + model.window // 2], device=values.device)
     window = gather(values, centre, model.window)
     encoding = network.encode(window)
     fitted = network.sinusoids(encoding)
     phase, frequency, amplitude, offset = (_numpy(item) for item in encoding[:4])
     return WindowExample(
-        times=_numpy(network.times[None]),
+        times=(np.arange(model.window) - model.window // 2) / model.fps,
         names=tuple(model.signals.names),
         signals=_numpy(window),
         reconstruction=_numpy(network.decode(fitted)),

@@ -11,6 +11,11 @@
   const draw = (scheme) => {
     for (const plot of document.querySelectorAll(".plot")) {
       const { data, layout } = read(`${plot.id}-data`);
+      if (plot.clientWidth < 640) {
+        // Beside the plot, a legend would leave it no room.
+        layout.legend = { ...layout.legend, orientation: "h", y: -0.15, yanchor: "top" };
+        layout.margin = { ...layout.margin, r: 10 };
+      }
       Plotly.react(plot, data, { ...layout, template: templates[scheme] }, config);
     }
   };

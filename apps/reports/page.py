@@ -93,10 +93,13 @@ class Page:
         )
         return self
 
-    def add_figure(self, chart: go.Figure, heading: str, explanation: str) -> Page:
+    def add_figure(
+        self, chart: go.Figure, heading: str, explanation: str, *, least_width: int = 0
+    ) -> Page:
         """A figure with its heading, and a sentence or two on what to look for.
 
-        It follows the reader's colour scheme; its own template is put aside.
+        It follows the reader's colour scheme; its own template is put aside. On a page narrower
+        than `least_width` pixels it is scrolled sideways.
         """
         self._add_heading(heading)
         number = len(self._figures) + 1
@@ -110,8 +113,9 @@ class Page:
         height = int(chart.layout.height or 560)
         self._body.append(
             f"<p>{_escaped(explanation)}</p>"
-            f'<figure class="plot" id="figure-{number}" style="height:{height}px" role="img" '
-            f'aria-label="{_escaped(heading)}"></figure>'
+            f'<div class="wide"><figure class="plot" id="figure-{number}" role="img" '
+            f'style="height:{height}px;min-width:{least_width}px" '
+            f'aria-label="{_escaped(heading)}"></figure></div>'
         )
         return self
 

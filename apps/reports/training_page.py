@@ -18,7 +18,6 @@ from deepphase.figures.manifold import Colouring, manifold_2d, manifold_3d
 from deepphase.figures.parameters_over_time import parameters_over_time
 from deepphase.figures.theme import channel_colour
 from deepphase.figures.window_fit import WindowExample, window_fit
-from deepphase.motion.clip import Clip
 from deepphase.phase.health import Health
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.model import ClipPhases, PhaseModel
@@ -34,7 +33,7 @@ _SHOWN_S = 10.0
 
 def training_page(
     model: PhaseModel,
-    clips: Sequence[tuple[Clip, ClipPhases]],
+    clips: Sequence[ClipPhases],
     example: WindowExample | None,
     path: str | Path,
 ) -> Path:
@@ -48,7 +47,7 @@ def training_page(
     model
         The trained model.
     clips
-        Some clips, training or held out, with the phases that the model reads off them.
+        The phases that the model reads off some clips, training or held out.
     example
         One window, as `example_window` makes it.
     path
@@ -67,8 +66,8 @@ def training_page(
         f"{model.config.network.window_s:g} s long.",
     )
     _add_health(page, model.health)
-    pictures = _add_manifold(page, model, [phases for _, phases in clips])
-    pictures |= _add_parameters(page, [phases for _, phases in clips])
+    pictures = _add_manifold(page, model, clips)
+    pictures |= _add_parameters(page, clips)
     if example is not None:
         chart = window_fit(example)
         pictures["window.png"] = chart
@@ -80,6 +79,7 @@ def training_page(
             "channel, and keeps only the sinusoid that fits it: frequency F, amplitude A, phase "
             "and offset B. Look whether the sinusoids follow the grey latent, and whether what "
             "they give back follows the grey input.",
+            least_width=640,
         )
     images = write_images({path.parent / name: chart for name, chart in pictures.items()})
     _add_origin(page, model, images.problem)
@@ -97,7 +97,8 @@ def _add_health(page: Page, health: Health | None) -> None:
         page.add_list([f"{finding[:1].upper()}{finding[1:]}." for finding in health.findings])
     else:
         page.add_text(
-            "Yes, by all measures below: they were taken on clips that the training did not see.",
+            "Yes, by all measures below. They are those of held-out motion, unless there was too "
+            "little of it to hold any out.",
             heading="Did the training work?",
         )
     page.add_table(

@@ -263,14 +263,15 @@ class ClipStore:
             indices = [self._index(name) for name in dict.fromkeys(wanted)]
         if not indices:
             raise ParameterError("no clip of the store is selected", hint=self._label_summary())
+        per_clip: dict[str, Any] = {
+            name: tuple(getattr(self, name)[index] for index in indices)
+            for name in ("skeletons", "names", "labels", "sources", "provenance")
+        }
         return replace(
             self,
             range_starts=self.range_starts[indices],
             range_stops=self.range_stops[indices],
-            **{
-                name: tuple(getattr(self, name)[index] for index in indices)
-                for name in ("skeletons", "names", "labels", "sources", "provenance")
-            },
+            **per_clip,
         )
 
     def _label_summary(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,7 @@ from deepphase.formats.array_file import is_array_file
 from deepphase.formats.length_unit import metres_per_unit
 from deepphase.formats.load import MOTION_FORMATS
 from deepphase.motion.glitches import Glitch
-
-Progress = Callable[[int, int, str], None]
+from deepphase.progress import Progress
 
 _UPS = ("x", "y", "z", "-x", "-y", "-z")
 # Below this much text for each, starting a process costs more than it saves.
@@ -79,7 +78,7 @@ def prepare(
     workers
         Processes; by default as many as there are cores to use and work to share.
     progress
-        Called with files done, files in all, and the file that is done.
+        Called after every file; see :data:`deepphase.progress.Progress`.
 
     Raises
     ------
@@ -115,7 +114,7 @@ def prepare(
         for done, (task, result) in enumerate(zip(tasks, results, strict=True), start=1):
             run.take(writer, task, result)
             if progress is not None:
-                progress(done, len(tasks), task.file)
+                progress("preparing", done, len(tasks), task.file)
         if not len(writer):
             raise _nothing_left(run.left_out, inputs)
         if unit is None:

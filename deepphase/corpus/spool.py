@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -168,9 +168,11 @@ def _append(path: Path, array: Array) -> int:
     """Append as float32; the byte at which it begins."""
     with path.open("ab") as file:
         start = file.tell()
-        file.write(memoryview(np.ascontiguousarray(array, "<f4").reshape(-1).view(np.uint8)))
+        file.write(np.ascontiguousarray(array, "<f4").reshape(-1).view(np.uint8).data)
     return start
 
 
-def _mapped(path: Path, shape: tuple[int, ...], mode: str = "r", at: int = 0) -> np.memmap:
+def _mapped(
+    path: Path, shape: tuple[int, ...], mode: Literal["r", "w+"] = "r", at: int = 0
+) -> np.memmap:
     return np.memmap(path, "<f4", mode, at, shape)

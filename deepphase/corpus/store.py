@@ -1,4 +1,21 @@
-"""Store files: one array file with the clips of one or more skeleton groups."""
+"""Store files: one array file with the clips of one or more skeleton groups.
+
+Format "deepphase.store", version 1. The header has ``fps``, ``options``, ``made_with``,
+``left_out`` and ``groups``, each with ``name``, ``joints``, ``parents``, ``frames`` and ``clips``
+(``name``, ``labels``, ``source``, ``provenance``). The arrays of a group are named
+``<group>/<array>``:
+
+===================  ===================================  =======================================
+rotations            (frames, joints, 4) float32          local, x y z w, clip behind clip
+translations         (frames, translated, 3) float32      metres, local
+translated_joints    (translated,) int64                  rising from the root, 0
+range_starts, _stops (clips,) int64                       clip i: frames start to stop - 1
+offsets              (clips, joints, 3) float64           metres, every clip's rest offsets
+end_starts           (clips + 1,) int64                   clip i: ends start i to start i + 1
+end_parents          (ends,) int64                        the joint that an end site hangs from
+end_offsets          (ends, 3) float64                    metres
+===================  ===================================  =======================================
+"""
 
 from __future__ import annotations
 

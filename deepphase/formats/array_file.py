@@ -144,7 +144,7 @@ def read_arrays(
             for entry in table.entries.values():
                 array = np.empty(entry.shape, entry.dtype)
                 file.seek(entry.begin)
-                if file.readinto(array.reshape(-1).view(np.uint8)) != array.nbytes:
+                if file.readinto(array.reshape(-1).view(np.uint8).data) != array.nbytes:
                     raise damaged(table.path, f"array {entry.name!r} ends early")
                 arrays[entry.name] = array
     except OSError as error:
@@ -156,7 +156,7 @@ def read_arrays(
 
 def map_arrays(
     path: str | Path, *, format: str, version: int, prefix: str = "", verify: bool = True
-) -> tuple[dict[str, np.memmap], Header]:
+) -> tuple[dict[str, Array], Header]:
     """Map a file's arrays into memory, read-only: pages are read when they are looked at.
 
     As :func:`read_arrays`, for the arrays whose name starts with `prefix` (all by default).
@@ -196,7 +196,7 @@ def _write_array(file: BinaryIO, name: str, array: Array) -> str:
                 f"array {name!r} has values that are not finite; nothing was written",
                 hint="find where the first NaN or infinity comes from",
             )
-        data = memoryview(np.ascontiguousarray(piece, stored).reshape(-1).view(np.uint8))
+        data = np.ascontiguousarray(piece, stored).reshape(-1).view(np.uint8).data
         digest.update(data)
         file.write(data)
     return digest.hexdigest()
@@ -208,7 +208,7 @@ def _verify(table: Table, arrays: Mapping[str, Array]) -> None:
         digest = hashlib.sha256()
         for piece in _pieces(array):
             data = piece.reshape(-1).view(np.uint8)
-            digest.update(memoryview(data))
+            digest.update(data.data)
             if piece.dtype.kind == "f" and not np.isfinite(piece).all():
                 raise damaged(table.path, f"array {name!r} has values that are not finite")
             # A boolean byte beyond 1 is undefined to numpy, whatever its hash says.

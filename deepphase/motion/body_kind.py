@@ -30,7 +30,8 @@ def body_kind(
     trunk is horizontal (both need a clip, Y up), its trunk is longer than its thigh and shin, a
     tail, names of an animal's parts. No single sign decides: people crawl, and dogs sit up.
     """
-    if roles.both("hip") is None or roles.both("foot") is None:
+    hips, feet = roles.both("hip"), roles.both("foot")
+    if hips is None or feet is None:
         return "other", "neither biped nor quadruped: no pair of legs found"
     shoulders = roles.both("shoulder")
     if shoulders is None:
@@ -42,7 +43,7 @@ def body_kind(
         signs.append("its joints' names")
     if roles.tail:
         signs.append("a tail")
-    leg = path_length(skeleton, roles.left_hip, roles.left_foot)
+    leg = path_length(skeleton, hips[0], feet[0])
     meeting = common_ancestor(skeleton, roles.hips, shoulders[0])
     trunk = path_length(skeleton, meeting, roles.hips) + path_length(
         skeleton, meeting, shoulders[0]
@@ -52,23 +53,25 @@ def body_kind(
     needed = 2
     if clip is not None:
         needed = 3
-        signs.extend(_signs_in_motion(clip, roles, leg))
+        signs.extend(_signs_in_motion(clip, roles, feet, shoulders, leg))
     if len(signs) >= needed:
         return "quadruped", f"a quadruped by {', '.join(signs)}"
     return "biped", f"a biped, in spite of {', '.join(signs)}" if signs else "a biped"
 
 
-def _signs_in_motion(clip: Clip, roles: Roles, leg: float) -> list[str]:
+def _signs_in_motion(
+    clip: Clip, roles: Roles, feet: tuple[int, int], shoulders: tuple[int, int], leg: float
+) -> list[str]:
     signs = []
     transforms = global_transforms(clip)
     positions = transforms[1]
-    hands = roles.both("hand") or roles.both("elbow") or roles.both("shoulder")
+    hands = roles.both("hand") or roles.both("elbow") or shoulders
     tips = np.stack([tip_positions(clip, transforms, joint)[:, 1] for joint in hands])
-    feet = np.stack([tip_positions(clip, transforms, joint)[:, 1] for joint in roles.both("foot")])
-    floor = np.percentile(feet.min(axis=0), 10)
+    foot_tips = np.stack([tip_positions(clip, transforms, joint)[:, 1] for joint in feet])
+    floor = np.percentile(foot_tips.min(axis=0), 10)
     if np.mean(tips.min(axis=0) - floor < 0.25 * leg) > 0.5:
         signs.append("front feet on the floor")
-    trunk = positions[:, list(roles.both("shoulder"))].mean(axis=1) - positions[:, roles.hips]
+    trunk = positions[:, list(shoulders)].mean(axis=1) - positions[:, roles.hips]
     elevation = trunk[:, 1] / np.maximum(np.linalg.norm(trunk, axis=1), 1e-9)
     if np.median(elevation) < 0.6:
         signs.append("a trunk closer to horizontal than to upright")

@@ -105,13 +105,15 @@ def foot_contacts(
             hint="name them in a skeleton description (left_foot, right_foot)",
         )
     transforms = global_transforms(clip) if transforms is None else transforms
-    groups = [_points_of_pair(clip, transforms, roles, "foot")]
-    joints = feet
-    if roles.kind == "quadruped" and roles.both("hand"):
-        groups.append(_points_of_pair(clip, transforms, roles, "hand"))
-        joints = (*feet, *roles.both("hand"))
-    legs = zip(roles.both("hip"), feet, strict=True) if roles.both("hip") else ()
-    leg = max((path_length(clip.skeleton, hip, foot) for hip, foot in legs), default=0.0)
+    groups = [_points_of_pair(clip, transforms, roles, "foot", feet)]
+    joints: tuple[int, ...] = feet
+    paws = roles.both("hand")
+    if roles.kind == "quadruped" and paws is not None:
+        groups.append(_points_of_pair(clip, transforms, roles, "hand", paws))
+        joints = (*feet, *paws)
+    hips = roles.both("hip") or ()
+    legs = [path_length(clip.skeleton, *leg) for leg in zip(hips, feet, strict=False)]
+    leg = max(legs, default=0.0)
     if leg <= 0:
         raise SkeletonError("contacts need the length of the legs, and it is 0")
     travel = velocities(transforms[1][:, roles.hips, ::2], clip.fps)
@@ -127,10 +129,16 @@ def foot_contacts(
     return Contacts(tuple(joints), flags, float(min(floors)))
 
 
-def _points_of_pair(clip: Clip, transforms: tuple[Array, Array], roles: Roles, part: str) -> Array:
+def _points_of_pair(
+    clip: Clip,
+    transforms: tuple[Array, Array],
+    roles: Roles,
+    part: str,
+    joints: tuple[int, int],
+) -> Array:
     """(frames, points, 2 sides, 3) metres: joints and tips of a pair of feet that touch floors."""
     positions = transforms[1]
-    points = [positions[:, list(roles.both(part))]]
+    points = [positions[:, list(joints)]]
     toes = roles.both("toe") if part == "foot" else None
     if toes:
         points.append(positions[:, list(toes)])

@@ -37,15 +37,15 @@ _PARTS = tuple(
     for part, pattern in (
         ("toe", r"toe|ball|metatars|footindex|phalan|digit"),
         ("finger", r"thumb|index|middle|(^|hand)(mid|ring)|pinky|little|finger|carpal|^prop"),
+        ("collar", r"collar|clavicle|scapula"),
         ("leg root", r"hipjoint|buttock|glute"),
-        ("upper leg", r"upleg|upperleg|thigh|femur"),
-        ("knee", r"lowleg|lowerleg|shin|calf|tibia|knee|stifle|crus"),
+        ("upper leg", r"upleg|upperleg|legupper|thigh|femur"),
+        ("knee", r"lowleg|lowerleg|leglower|shin|calf|tibia|knee|stifle|crus"),
         ("ankle", r"ankle|hock|tarsus"),
         ("foot", r"foot|paw|hoof|feet|fetlock"),
         ("leg", r"leg"),
-        ("elbow", r"forearm|lowerarm|lowarm|elbow|radius|ulna"),
-        ("collar", r"collar|clavicle|scapula"),
-        ("upper arm", r"upperarm|uparm|humerus|shldr"),
+        ("elbow", r"forearm|lowerarm|armlower|lowarm|elbow|radius|ulna"),
+        ("upper arm", r"upperarm|armupper|uparm|humerus|shldr"),
         ("wrist", r"wrist|carpus"),
         ("hand", r"hand"),
         ("arm", r"arm"),
@@ -112,6 +112,9 @@ def _unglued(word: str) -> list[str]:
             return [side, word[len(side) :]]
         if word.endswith(side) and len(word) > len(side):
             return [word[: -len(side)], side]
+    quarter = re.fullmatch(r"(front|fore|hind|rear)(.+)", word)
+    if quarter and word != "forearm" and _GLUED.fullmatch(quarter[2]):
+        return [quarter[1], quarter[2]]
     if word[0] in "lr" and _GLUED.fullmatch(word[1:]):
         return [word[0], word[1:]]
     return [word]

@@ -83,9 +83,10 @@ def _limbs_by_name(
         for parts in order:
             above = next((joint for joint in reversed(chain) if joint is not None), None)
             chain.append(_first_below(skeleton, names, candidates, parts, above))
-        if chain[0] is None:
+        upper, middle, last, toe = chain
+        if upper is None:
             return None
-        limbs.append(_completed(skeleton, chain, has_toe=order is _LEG))
+        limbs.append(_completed(skeleton, Limb(upper, middle, last, toe), has_toe=order is _LEG))
     return limbs[0], limbs[1]
 
 
@@ -104,9 +105,9 @@ def _first_below(
     return None
 
 
-def _completed(skeleton: Skeleton, chain: list[int | None], *, has_toe: bool) -> Limb:
+def _completed(skeleton: Skeleton, limb: Limb, *, has_toe: bool) -> Limb:
     """A limb with what its names left out put in from the hierarchy."""
-    upper, middle, last, toe = chain
+    upper, middle, last, toe = limb.upper, limb.middle, limb.last, limb.toe
     through = reach(skeleton)[1]
 
     def below(joint: int | None) -> int | None:
@@ -162,12 +163,12 @@ def _with_structure(
         first_left, said = _first_is_left(skeleton, names, leg_pair, top, clip)
         notes.append(said)
         legs = _as_limbs(skeleton, leg_pair, first_left, has_toe=True)
-    if arm_pair is not None:
+    if arm_pair is not None and legs is not None:
+        said = _said_side(names, arm_pair)
         leg_pair = leg_pair or _as_pair(skeleton, legs)
-        first_left, _ = _first_is_left(skeleton, names, arm_pair, None, None)
-        if not _said_side(names, arm_pair):
-            leg_left = leg_pair.first[0] in ancestors(skeleton, legs[0].upper)
-            first_left = leg_left == sides.on_same_side(skeleton, leg_pair, arm_pair, clip)
+        leg_left = leg_pair.first[0] in ancestors(skeleton, legs[0].upper)
+        same_side = sides.on_same_side(skeleton, leg_pair, arm_pair, clip)
+        first_left = said == "left" if said else leg_left == same_side
         arms = _as_limbs(skeleton, arm_pair, first_left, has_toe=False)
     return legs, arms, notes
 
@@ -190,8 +191,8 @@ def _as_limbs(skeleton: Skeleton, limb: LimbPair, first_is_left: bool, *, has_to
     start = long_bones(skeleton, limb.first)
     limbs = []
     for chain in (limb.first, limb.second):
-        joints: list[int | None] = [*chain[start : start + 4], None, None, None][:4]
-        limbs.append(Limb(joints[0], joints[1], joints[2], joints[3] if has_toe else None))
+        middle, last, toe = [*chain[start + 1 : start + 4], None, None, None][:3]
+        limbs.append(Limb(chain[start], middle, last, toe if has_toe else None))
     return (limbs[0], limbs[1]) if first_is_left else (limbs[1], limbs[0])
 
 

@@ -98,8 +98,8 @@ def pair_joints(skeleton: Skeleton, names: list[JointName]) -> tuple[Array, int]
     Returns
     -------
     pairs : (joints,)
-        Index of the partner; a joint's own index on the middle line. Partners' parents are
-        partners.
+        Index of the partner, whose parent is the parent's partner; a joint's own index on the
+        middle line, and where it has none (a prop in one hand).
     named
         How many joints have a partner by name.
     """
@@ -108,7 +108,7 @@ def pair_joints(skeleton: Skeleton, names: list[JointName]) -> tuple[Array, int]
     by_key = {(name.side, name.key): joint for joint, name in enumerate(names)}
     for joint, name in enumerate(names):
         other = by_key.get(("right", name.key)) if name.side == "left" else None
-        if other is not None:
+        if other is not None and pairs[other] == other:
             pairs[joint], pairs[other] = other, joint
     parents = skeleton.parents
     for joint in range(1, count):
@@ -123,14 +123,22 @@ def pair_joints(skeleton: Skeleton, names: list[JointName]) -> tuple[Array, int]
 def _pair_by_structure(skeleton: Skeleton, names: list[JointName], pairs: Array) -> None:
     signatures = _subtree_signatures(skeleton)
     scale = max(signatures[:, 0].max(), 1e-12)
+    # What holds both of a pair is on the middle line.
+    holds_pair = np.zeros(len(skeleton), bool)
+    for joint in range(len(skeleton) - 1, 0, -1):
+        holds_pair[skeleton.parents[joint]] |= holds_pair[joint] or pairs[joint] != joint
     for parent in range(len(skeleton)):
         partner = int(pairs[parent])
         if partner < parent:
             continue
-        own = [child for child in skeleton.children(parent) if pairs[child] == child]
-        others = own
-        if partner != parent:
-            others = [child for child in skeleton.children(partner) if pairs[child] == child]
+        own, others = (
+            [
+                child
+                for child in skeleton.children(joint)
+                if pairs[child] == child and not holds_pair[child]
+            ]
+            for joint in (parent, partner)
+        )
         candidates = sorted(
             (_difference(signatures[a], signatures[b]), a, b)
             for a in own

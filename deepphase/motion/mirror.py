@@ -35,7 +35,9 @@ from deepphase.motion.skeleton import Array, Skeleton
 OFFSET_TOLERANCE = 0.12
 _NEGLIGIBLE = 0.01
 # Weight of the preference for a common matrix, where the likeness of rotations counts 1.
-_COMMON_WEIGHT = 0.75
+_COMMON_WEIGHT = 0.8
+# Small beside the offsets: rotations decide only what offsets leave open.
+_FREEDOM_WEIGHT = 1e-6
 _WORLD = np.diag([-1.0, 1.0, 1.0])
 
 
@@ -77,22 +79,29 @@ def mirror_map(clips: Clip | Sequence[Clip], roles: Roles) -> MirrorMap:
     negligible = _NEGLIGIBLE * reach(skeleton)[0].max()
     parents = skeleton.parents
     moving = np.unique(np.concatenate([clip.translated_joints for clip in clips]))
-    moving = np.union1d(moving, pairs[moving])
-    common = _common_reflections(skeleton, pairs, means, negligible, moving)
+    left_out = np.union1d(moving, pairs[moving])
+    left_out = np.union1d(left_out, np.flatnonzero(without_partner(skeleton, pairs)))
+    hanging = [_children(skeleton, pairs, joint, left_out) for joint in range(len(skeleton))]
+    fitting = [
+        _fitting(*offsets, negligible, on_middle=pairs[joint] == joint)
+        for joint, offsets in enumerate(hanging)
+    ]
+    common = _common_reflections(skeleton, pairs, means, fitting)
+    # Where some axes point in directions of no symmetry, all may.
+    plain = all(fitting)
     reflections = np.tile(_WORLD, (len(skeleton), 1, 1))
     for joint, partner in enumerate(pairs.tolist()):
         if partner < joint:
             continue
         above = _WORLD if joint == 0 else reflections[parents[joint]]
-        own, other = _children(skeleton, pairs, joint, moving)
+        own, other = hanging[joint]
         # L'_j = S_p^T L_m(j) S_j should look like L_j: S_j like this, on average.
         wanted = means[partner].T @ above @ means[joint]
-        candidates = _fitting(own, other, negligible, partner == joint)
-        if candidates:
+        if plain:
             if joint > 0:
                 wanted = wanted + _COMMON_WEIGHT * common[int(partner != joint)]
             ends = _ends(skeleton, joint, partner)
-            reflection = _likeliest(candidates, own, other, ends, wanted)
+            reflection = _likeliest(fitting[joint], own, other, ends, wanted)
         else:
             reflection = _fitted(own, other, wanted, partner == joint)
             _check_fit(skeleton, joint, partner, reflection, own, other, negligible)
@@ -102,19 +111,12 @@ def mirror_map(clips: Clip | Sequence[Clip], roles: Roles) -> MirrorMap:
 
 
 def _common_reflections(
-    skeleton: Skeleton, pairs: Array, means: Array, negligible: float, moving: Array
+    skeleton: Skeleton, pairs: Array, means: Array, fitting: list[list[Array]]
 ) -> tuple[Array, Array]:
     """The reflections that serve the most joints best, of the middle line and of the limbs."""
     joints, parents = np.arange(len(skeleton)), skeleton.parents
     middle = joints[(pairs == joints) & (joints > 0)]
     limbs = joints[pairs > joints]
-    fits = {
-        joint: [
-            _within(one, *_children(skeleton, pairs, joint, moving), negligible)
-            for one in _SYMMETRIC
-        ]
-        for joint in (*middle.tolist(), *limbs.tolist())
-    }
 
     def score(group: Array, index: int, above_limb: Array | None) -> float:
         total, one = 0.0, _SYMMETRIC[index]
@@ -122,7 +124,8 @@ def _common_reflections(
             on_limb = above_limb is None or pairs[parents[joint]] != parents[joint]
             above = one if on_limb else above_limb
             likeness = np.trace(one.T @ means[pairs[joint]].T @ above @ means[joint])
-            total += likeness if fits[joint][index] else -1.0
+            fits = any(one is candidate for candidate in fitting[joint])
+            total += likeness if fits else -1.0
         return total
 
     indices = range(len(_SYMMETRIC))
@@ -132,6 +135,8 @@ def _common_reflections(
 
 def mirrored(clip: Clip, mapping: MirrorMap | Roles) -> Clip:
     """The mirror image of a clip across the plane x = 0; mirrored twice it is itself.
+
+    Joints on one side only (a prop in the right hand) stay on it and keep their local motion.
 
     Parameters
     ----------
@@ -148,14 +153,19 @@ def mirrored(clip: Clip, mapping: MirrorMap | Roles) -> Clip:
     pairs, parents = mapping.pairs, clip.skeleton.parents
     # S = -R with R a rotation; in L'_j = S_p^T L_m(j) S_j the two signs cancel.
     turns = Rotation.from_matrix(-mapping.reflections).as_quat()
+    alone = without_partner(clip.skeleton, pairs)
+    turns[alone] = quaternions.IDENTITY
     above = np.concatenate([[Rotation.from_matrix(-_WORLD).as_quat()], turns[parents[1:]]])
+    above[alone] = quaternions.IDENTITY
     dtype = clip.rotations.dtype
     before, after = quaternions.conjugate(above).astype(dtype), turns.astype(dtype)
     rotations = quaternions.multiply(quaternions.multiply(before, clip.rotations[:, pairs]), after)
     moving = clip.translated_joints
     joints = np.union1d(moving, pairs[moving])
     local = clip.local_positions()[:, pairs[joints]]
-    matrices = np.concatenate([_WORLD[None], mapping.reflections[parents[1:]]])[joints]
+    matrices = np.concatenate([_WORLD[None], mapping.reflections[parents[1:]]])
+    matrices[alone] = np.eye(3)
+    matrices = matrices[joints]
     translations = np.einsum("jba,fjb->fja", matrices.astype(local.dtype), local)
     return replace(
         clip,
@@ -165,10 +175,19 @@ def mirrored(clip: Clip, mapping: MirrorMap | Roles) -> Clip:
     )
 
 
+def without_partner(skeleton: Skeleton, pairs: Array) -> Array:
+    """(joints,) whether a joint hangs on one side of the body and has no partner on the other."""
+    alone = np.zeros(len(skeleton), bool)
+    for joint, parent in enumerate(skeleton.parents[1:].tolist(), start=1):
+        one_sided = pairs[joint] == joint and pairs[parent] != parent
+        alone[joint] = alone[parent] or one_sided
+    return alone
+
+
 def _check_pairs(skeleton: Skeleton, pairs: Array) -> None:
     parents = skeleton.parents
     for joint in range(1, len(skeleton)):
-        if pairs[parents[joint]] != parents[pairs[joint]]:
+        if pairs[joint] != joint and pairs[parents[joint]] != parents[pairs[joint]]:
             raise SkeletonError(
                 f"{skeleton.names[joint]!r} and {skeleton.names[pairs[joint]]!r} are said to "
                 "mirror each other, but their parents do not",
@@ -180,12 +199,12 @@ def _mean_matrices(clip: Clip) -> Array:
     return Rotation.from_quat(quaternions.mean_rotation(clip.rotations)).as_matrix()
 
 
-def _children(skeleton: Skeleton, pairs: Array, joint: int, moving: Array) -> tuple[Array, Array]:
+def _children(skeleton: Skeleton, pairs: Array, joint: int, left_out: Array) -> tuple[Array, Array]:
     """(children, 3) offsets of a joint's children, and of their partners.
 
-    Translated joints are left out: the motion replaces their offsets.
+    Left out are translated joints, whose offsets the motion replaces, and those without partner.
     """
-    children = [child for child in skeleton.children(joint) if child not in moving]
+    children = [child for child in skeleton.children(joint) if child not in left_out]
     own = skeleton.offsets[children].reshape(-1, 3)
     return own, skeleton.offsets[pairs[children]].reshape(-1, 3)
 
@@ -230,13 +249,13 @@ def _misfit(reflection: Array, own: Array, other: Array) -> float:
 
 
 def _fitted(own: Array, other: Array, wanted: Array, on_middle: bool) -> Array:
-    """The improper orthogonal matrix nearest to mapping the offsets, then to the wanted one.
+    """The improper orthogonal matrix that maps the offsets best, then nearest to the wanted one.
 
     Kabsch's solution with determinant -1; on the middle line the matrix has to be its own
     inverse, which makes it the reflection across a plane.
     """
     scale = max(float((own**2).sum()), 1e-12)
-    moments = other.T @ own / scale + 1e-2 * wanted
+    moments = other.T @ own / scale + _FREEDOM_WEIGHT * wanted
     if on_middle:
         # The plane's normal is the direction in which the symmetric moments are least.
         normal = np.linalg.eigh(0.5 * (moments + moments.T))[1][:, 0]

@@ -26,7 +26,8 @@ class Roles:
     hips
         The joint that both legs hang from (the pelvis).
     pairs
-        (joints,) index of each joint's mirror partner, its own on the middle line.
+        (joints,) index of each joint's mirror partner; its own on the middle line, and where it
+        has none (a prop in one hand).
     kind
         "biped", "quadruped" or "other" (no legs found).
     spine, chest, neck, head
@@ -107,12 +108,14 @@ def find_roles(
         **_limb_fields(legs, ("hip", "knee", "foot", "toe")),
         **_limb_fields(arms, ("shoulder", "elbow", "hand")),
     }
-    found["hips"], said = _hips(skeleton, names, found)
+    told = described_joints(skeleton, description)
+    found.update(told)
+    hips, said = _hips(skeleton, names, found)
     notes.extend(said)
-    found.update(_trunk(skeleton, names, pairs, found))
-    tail = _tail(skeleton, names, pairs, found)
+    hips = told.get("hips", hips)
+    found.update({"hips": hips, **_trunk(skeleton, names, pairs, hips, found), **told})
+    tail = _tail(skeleton, names, pairs, hips, found)
     if description:
-        found.update(described_joints(skeleton, description))
         pairs = described_pairs(skeleton, description, pairs)
         tail = tuple(skeleton.index(name) for name in description.get("tail", ())) or tail
         notes.append("the skeleton description overrules what was found")
@@ -158,9 +161,12 @@ def _hips(
 
 
 def _trunk(
-    skeleton: Skeleton, names: list[JointName], pairs: Array, found: Mapping[str, int | None]
+    skeleton: Skeleton,
+    names: list[JointName],
+    pairs: Array,
+    hips: int,
+    found: Mapping[str, int | None],
 ) -> dict[str, int | None]:
-    hips = found["hips"]
     below_hips = {
         joint
         for joint in range(len(skeleton))
@@ -197,7 +203,7 @@ def _trunk(
 
 def _upwards(skeleton: Skeleton, names: list[JointName], pairs: Array, joint: int) -> list[int]:
     """The longest chain on the middle line below a joint, tails left out."""
-    lengths, chain = reach(skeleton)[0], []
+    lengths, chain = reach(skeleton)[0], list[int]()
     while True:
         following = [
             child
@@ -211,13 +217,17 @@ def _upwards(skeleton: Skeleton, names: list[JointName], pairs: Array, joint: in
 
 
 def _tail(
-    skeleton: Skeleton, names: list[JointName], pairs: Array, found: Mapping[str, int | None]
+    skeleton: Skeleton,
+    names: list[JointName],
+    pairs: Array,
+    hips: int,
+    found: Mapping[str, int | None],
 ) -> tuple[int, ...]:
     named = tuple(_named(names, "tail"))
     if named or found.get("left_hip") is None or found["spine"] is None:
         return named
     lengths, through = reach(skeleton)
-    for child in skeleton.children(found["hips"]):
+    for child in skeleton.children(hips):
         chain = [child]
         while through[chain[-1]] >= 0:
             chain.append(int(through[chain[-1]]))

@@ -125,9 +125,9 @@ def _smooth_angles(facing: Array, smoothing_s: float, fps: float) -> Array:
         sigma = min(_VECTOR_SMOOTHING_S, smoothing_s) * fps
         facing = gaussian_filter1d(facing, sigma, axis=0, mode="nearest")
     weights = np.linalg.norm(facing, axis=1)
-    defined = np.flatnonzero(weights > 1e-2 * weights.max()) if weights.max() > 1e-9 else []
-    if len(defined) == 0:
+    if weights.max() < 1e-9:
         return np.zeros(frames)
+    defined = np.flatnonzero(weights > 1e-2 * weights.max())
     angles = np.unwrap(np.arctan2(facing[defined, 0], facing[defined, 2]))
     angles = np.interp(np.arange(frames), defined, angles)
     if not smooth:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import zipfile
 from pathlib import Path
@@ -111,10 +109,7 @@ def save_csv(phases: ClipPhases, path: str | Path) -> None:
         blocks.append(getattr(parameters, name))
     columns += [f"manifold_{channel}_{part}" for channel in channels for part in ("sin", "cos")]
     blocks.append(parameters.manifold())
-    with replacing(path) as file, io.TextIOWrapper(file, "utf-8", newline="") as text:
-        writer = csv.writer(text)
-        writer.writerow(columns)
-        for row in np.concatenate(blocks, axis=1, dtype=np.float64):
-            writer.writerow([f"{row[0]:.6f}", int(row[1]), *(f"{value:.6g}" for value in row[2:])])
-        text.flush()
-        text.detach()
+    values = np.concatenate(blocks, axis=1, dtype=np.float64)
+    formats = ["%.6f", "%d", *["%.6g"] * (len(columns) - 2)]
+    with replacing(path) as file:
+        np.savetxt(file, values, formats, ",", header=",".join(columns), comments="")

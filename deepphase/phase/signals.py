@@ -42,15 +42,23 @@ class JointVelocities:
 
     @classmethod
     def of_clip(cls, clip: Clip, roles: Roles | None = None) -> JointVelocities:
-        """All joints of a clip's skeleton at the clip's rate."""
+        """All joints of a clip's body, from the hips on, at the clip's rate.
+
+        What stands above the hips (a node at the origin, as some files have it) is no body.
+        """
         roles = find_roles(clip.skeleton, clip=clip) if roles is None else roles
-        names = clip.skeleton.names
+        names, parents = clip.skeleton.names, clip.skeleton.parents
+        in_body = np.zeros(len(names), bool)
+        in_body[roles.hips] = True
+        for joint in range(roles.hips + 1, len(names)):
+            in_body[joint] = in_body[parents[joint]]
         body = {
             role: names[getattr(roles, role)]
             for role in _ROOT_ROLES
             if getattr(roles, role) is not None
         }
-        return cls(names, clip.fps, {**body, "kind": roles.kind})
+        joints = tuple(name for name, ours in zip(names, in_body, strict=True) if ours)
+        return cls(joints, clip.fps, {**body, "kind": roles.kind})
 
     @property
     def names(self) -> list[str]:

@@ -7,6 +7,8 @@ each gait keeps its duty factor at every speed, so that one shift maps a body's 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from deepphase.synthetic.gait import Gait
 from deepphase.synthetic.waves import Wave
 
@@ -22,7 +24,7 @@ BIPED_GAITS = {
             toe_off=0.0,
             step_height=0.05,
             waves={
-                "up": Wave(-0.012),
+                "up": Wave(-0.011),
                 "tilt": Wave(0.02),
                 "spine_tilt": Wave(0.02),
                 "head_tilt": Wave(0.02),
@@ -40,10 +42,11 @@ BIPED_GAITS = {
             lags=(0.0, 0.5),
             step_height=0.045,
             strike=0.3,
-            toe_off=0.9,
+            toe_off=1.1,
+            forward=-0.085,
             waves={
                 "side": Wave(first=0.022, first_peak=0.31),
-                "up": Wave(-0.018, second=0.02, second_peak=0.31),
+                "up": Wave(-0.028, second=0.022, second_peak=0.31),
                 "ahead": Wave(second=0.012, second_peak=0.08),
                 "tilt": Wave(0.04, second=0.015, second_peak=0.05),
                 "turn": Wave(first=0.10, first_peak=0.55),
@@ -55,7 +58,7 @@ BIPED_GAITS = {
                 "head_turn": Wave(first=0.07, first_peak=0.55),
                 "arm_swing": Wave(0.02, first=0.42, first_peak=0.56),
                 "arm_raise": Wave(0.12),
-                "elbow": Wave(0.4, first=0.2, first_peak=0.6),
+                "elbow": Wave(0.28, first=0.15, first_peak=0.6),
                 "arm_twist": Wave(-0.15),
             },
         ),
@@ -90,17 +93,17 @@ BIPED_GAITS = {
             "jog",
             speed=2.3,
             frequency=1.32,
-            duty=0.42,
+            duty=0.4,
             lags=(0.0, 0.5),
             exponent=0.35,
             step_height=0.08,
             strike=0.12,
             toe_off=0.95,
             swing_flexion=0.45,
-            forward=-0.02,
+            forward=-0.08,
             waves={
                 "side": Wave(first=0.014, first_peak=0.21),
-                "up": Wave(-0.05, second=0.032, second_peak=0.46),
+                "up": Wave(-0.05, second=0.032, second_peak=0.45),
                 "tilt": Wave(0.09, second=0.02, second_peak=0.1),
                 "turn": Wave(first=0.13, first_peak=0.5),
                 "list": Wave(first=0.06, first_peak=0.15),
@@ -119,17 +122,17 @@ BIPED_GAITS = {
             "run",
             speed=3.6,
             frequency=1.46,
-            duty=0.33,
+            duty=0.31,
             lags=(0.0, 0.5),
             exponent=0.35,
             step_height=0.13,
             strike=0.05,
             toe_off=1.05,
             swing_flexion=0.75,
-            forward=-0.04,
+            forward=-0.1,
             waves={
                 "side": Wave(first=0.01, first_peak=0.165),
-                "up": Wave(-0.06, second=0.036, second_peak=0.415),
+                "up": Wave(-0.06, second=0.036, second_peak=0.405),
                 "tilt": Wave(0.14, second=0.03, second_peak=0.1),
                 "turn": Wave(first=0.16, first_peak=0.46),
                 "list": Wave(first=0.07, first_peak=0.12),
@@ -152,11 +155,11 @@ BIPED_GAITS = {
             lags=(0.0, 0.5),
             exponent=0.35,
             hop=(0.21, 0.37),
-            step_height=0.12,
+            step_height=0.24,
             strike=0.1,
             toe_off=0.75,
-            swing_flexion=0.3,
-            forward=-0.01,
+            swing_flexion=0.4,
+            forward=-0.06,
             waves={
                 "side": Wave(first=0.015, first_peak=0.25),
                 "up": Wave(-0.01, first=0.0, second=0.06, second_peak=0.29),
@@ -175,15 +178,15 @@ BIPED_GAITS = {
         ),
         Gait(
             "side_step",
-            speed=0.7,
-            frequency=0.95,
+            speed=0.6,
+            frequency=1.05,
             duty=0.62,
             lags=(0.0, 0.5),
             heading=(1.0, 0.0),
             step_height=0.07,
             strike=-0.2,
             toe_off=0.35,
-            width=0.085,
+            width=0.115,
             waves={
                 "side": Wave(first=0.02, first_peak=0.3),
                 "up": Wave(-0.05, second=0.02, second_peak=0.3),
@@ -221,3 +224,6 @@ BIPED_GAITS = {
         ),
     )
 }
+BIPED_GAITS["side_step_right"] = replace(
+    BIPED_GAITS["side_step"], name="side_step_right", heading=(-1.0, 0.0)
+)

@@ -11,9 +11,9 @@ from deepphase.motion.skeleton import Array, Skeleton
 from deepphase.synthetic.bodies import Limb
 
 # A standing leg is stretched to this share of its length at most: near 1 the knee would snap.
-_STRETCH = 0.99
-# A swinging leg may come this much closer to straight, smoothly.
-_SWING_STRETCH = 0.006
+_STRETCH = 0.986
+# A swinging leg is bent a little more, and drawn in over this range of its length.
+_SWING_BEND, _SWING_RANGE = 0.035, 0.012
 _LOWERING_S = 0.14
 _X = np.array([1.0, 0.0, 0.0])
 
@@ -33,7 +33,12 @@ def limb_lengths(skeleton: Skeleton, limb: Limb) -> tuple[float, float]:
 
 
 def lowering(
-    skeleton: Skeleton, limbs: tuple[Limb, ...], roots: Array, feet: Array, contacts: Array, fps: float
+    skeleton: Skeleton,
+    limbs: tuple[Limb, ...],
+    roots: Array,
+    feet: Array,
+    contacts: Array,
+    fps: float,
 ) -> Array:
     """How far a body must come down for its standing legs to reach their feet.
 
@@ -61,13 +66,18 @@ def lowering(
     return convolve1d(envelope, kernel / kernel.sum(), mode="nearest")
 
 
-def reached_feet(skeleton: Skeleton, limb: Limb, root: Array, foot: Array) -> Array:
-    """(frames, 3) the foot joint, drawn in where the leg would be too short for it."""
+def reached_feet(skeleton: Skeleton, limb: Limb, root: Array, foot: Array, aloft: Array) -> Array:
+    """(frames, 3) the foot joint, drawn in where a swinging leg would be stretched for it.
+
+    `aloft` (frames,) is 0 in stance, where `lowering` has made the leg long enough, and 1 in
+    mid-swing.
+    """
     length = sum(limb_lengths(skeleton, limb))
     vector = foot - root
     distance = np.maximum(np.linalg.norm(vector, axis=1, keepdims=True), 1e-9)
-    over = np.maximum(distance / length - _STRETCH, 0.0)
-    drawn = _STRETCH + _SWING_STRETCH * np.tanh(over / _SWING_STRETCH)
+    start = _STRETCH - _SWING_BEND * aloft[:, None]
+    over = np.maximum(distance / length - start, 0.0)
+    drawn = start + _SWING_RANGE * np.tanh(over / _SWING_RANGE)
     return np.where(over > 0, root + vector * (drawn * length / distance), foot)
 
 

@@ -19,6 +19,7 @@ from deepphase.synthetic.program import Program, Segment, Tempo
 from deepphase.synthetic.timeline import Timeline, timeline
 from deepphase.synthetic.waves import evaluate_waves, wrapped
 
+_DRIFT_EXTENT, _RAMP_EXTENT = 0.15, 0.3
 _GRAVITY = 9.81
 # Runners lean into a curve, by this share of what balances it and not beyond this angle.
 _BANKING, _LARGEST_BANK = 0.6, 0.35
@@ -97,7 +98,8 @@ def locomotion(
     speed, turn_rate
         m/s (None for the gait's own) and rad/s to the left.
     profile
-        Of the stride frequency: "constant", "drift" (by 15 %) or "ramp" (0.5 Hz a second).
+        Of the stride frequency: "constant", "drift" (by 15 %) or "ramp" (up and down by 30 % at
+        0.5 Hz a second).
     variety
         0 for the plain style, 1 for the usual spread of individuals.
     oscillators
@@ -115,7 +117,7 @@ def locomotion(
         seconds,
         speed=speed,
         turn_rate=turn_rate,
-        tempo=Tempo(profile),
+        tempo=Tempo(profile, extent=_RAMP_EXTENT if profile == "ramp" else _DRIFT_EXTENT),
         oscillators=oscillators or {},
     )
     return perform([segment], seed, body=body, fps=fps, variety=variety, noise=noise)

@@ -28,9 +28,7 @@ _WAVE_TWIST = -1.5
 _TAIL_SWING, _TAIL_DELAY = 0.3, 0.06
 
 
-def pose_trunk(
-    body: Body, values: Mapping[str, Array], oscillators: tuple[Array, Array]
-) -> Array:
+def pose_trunk(body: Body, values: Mapping[str, Array], oscillators: tuple[Array, Array]) -> Array:
     """Local rotations of all joints but those of the limbs, which stay at rest.
 
     Parameters
@@ -154,7 +152,7 @@ def plant_feet(
     for number, (limb, foot) in enumerate(zip(body.limbs, feet, strict=True)):
         between = 0.5 * (heading + foot.yaw)
         forward = np.stack([np.sin(between), np.zeros_like(between), np.cos(between)], axis=1)
-        ankle = reached_feet(skeleton, limb, roots[number], ankles[number])
+        ankle = reached_feet(skeleton, limb, roots[number], ankles[number], foot.aloft)
         upper, lower = two_joint_rotations(skeleton, limb, roots[number], ankle, forward)
         chain = (
             (limb.upper, trunk_rotations[skeleton.parents[limb.upper]], upper),

@@ -78,7 +78,7 @@ class Segment:
     gait
         Its name, or a Gait.
     seconds
-        How long, with the transition from the segment before.
+        How long, with the transition from the segment before, which it must have time for.
     speed
         m/s along the gait's heading (negative: against it); None for the gait's own.
     turn_rate

@@ -26,8 +26,8 @@ QUADRUPED_GAITS = {
         ),
         Gait(
             "walk",
-            speed=1.0,
-            frequency=1.15,
+            speed=0.95,
+            frequency=1.35,
             duty=0.64,
             lags=_WALK_LAGS,
             step_height=0.06,
@@ -51,7 +51,7 @@ QUADRUPED_GAITS = {
         Gait(
             "pace",
             speed=1.7,
-            frequency=1.65,
+            frequency=1.85,
             duty=0.48,
             lags=(0.0, 0.5, 0.0, 0.5),
             step_height=0.06,
@@ -73,7 +73,7 @@ QUADRUPED_GAITS = {
         Gait(
             "trot",
             speed=2.0,
-            frequency=1.9,
+            frequency=2.1,
             duty=0.44,
             lags=(0.5, 0.0, 0.0, 0.5),
             step_height=0.07,
@@ -96,8 +96,8 @@ QUADRUPED_GAITS = {
         Gait(
             "canter",
             speed=3.4,
-            frequency=2.05,
-            duty=0.36,
+            frequency=2.3,
+            duty=0.34,
             lags=(0.35, 0.02, 0.0, 0.68),
             exponent=0.3,
             step_height=0.09,
@@ -119,7 +119,7 @@ QUADRUPED_GAITS = {
         Gait(
             "gallop",
             speed=5.2,
-            frequency=2.45,
+            frequency=2.7,
             duty=0.25,
             lags=(0.5, 0.62, 0.0, 0.12),
             exponent=0.3,

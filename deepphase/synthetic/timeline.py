@@ -15,13 +15,11 @@ from deepphase.synthetic.waves import integrated, smooth_step
 
 # Simulated before and after what is wanted, so that a clip begins and ends in full motion.
 _MARGIN_S = 3.0
-_TRANSITION_S = 1.2
-# A start takes this long, and so much longer for every m/s to be reached.
+# Changes take this long, and so much longer for every m/s of change; starts and stops more.
+_TRANSITION_S, _TRANSITION_S_PER_SPEED = 1.1, 0.3
 _START_S, _START_S_PER_SPEED = 1.4, 0.25
 # A stop ends, and a stand begins, this many cycles after a touch-down: no foot is in the air.
 _REST_PHASE = 0.13
-_STOP_CYCLES_S = np.linspace(1.0, 3.0, 81)
-_USUAL_STOP_S = 1.7
 # In a start the feet go first, in a stop the body rests first: else legs would be overstretched.
 _HEAD_START = 0.35
 
@@ -84,7 +82,8 @@ def timeline(
     Raises
     ------
     ParameterError
-        For an empty program, an unknown gait or oscillator, or a rate below 10 frames a second.
+        For an empty program, an unknown gait or oscillator, a segment too short for the change to
+        it, or a rate below 10 frames a second.
     """
     if not program:
         raise ParameterError("a program without segments")
@@ -93,7 +92,7 @@ def timeline(
     gaits = [gait_named(segment.gait, body.kind) for segment in program]
     speeds = [_speed(segment, gait) for segment, gait in zip(program, gaits, strict=True)]
     margin = int(np.ceil(_MARGIN_S * fps))
-    count = max(int(round(sum(segment.seconds for segment in program) * fps)), 1)
+    count = max(round(sum(segment.seconds for segment in program) * fps), 1)
     seconds = (np.arange(count + 2 * margin) - margin) / fps
     step = 1.0 / fps
 
@@ -104,7 +103,8 @@ def timeline(
         ]
     )
     base = np.where([gait.moves for gait in gaits], base, 0.0)
-    starts = np.concatenate([[0.0], np.cumsum([segment.seconds for segment in program])[:-1]])
+    lengths = np.array([segment.seconds for segment in program])
+    starts = np.cumsum(lengths) - lengths
     tempo = np.stack(
         [
             segment.tempo.factor(seconds - start, frequency)
@@ -113,18 +113,18 @@ def timeline(
         axis=1,
     )
     first_cycle = _REST_PHASE if base[0] == 0 else generator.uniform(0.0, 1.0)
+    velocities = np.array(speeds)[:, None] * np.array([gait.heading for gait in gaits])
     frequency, weights, body_weights = _blends(
-        seconds, step, starts, program, base, base * tempo, np.abs(speeds), first_cycle
+        seconds, step, lengths, base, base * tempo, velocities, first_cycle
     )
     cycles = first_cycle + integrated(frequency, step)
 
-    lags = _unwrapped_lags(np.array([gait.lags for gait in gaits], np.float64))
+    lags = _unwrapped_lags(_lags(gaits))
     limb_lags = body_weights @ lags
     limb_frequency = frequency[:, None] - np.gradient(limb_lags, step, axis=0)
     limb_cycles = first_cycle - limb_lags[0] + integrated(limb_frequency, step)
 
-    headings = np.array([gait.heading for gait in gaits])
-    velocity = (body_weights * tempo * np.array(speeds)) @ headings
+    velocity = (body_weights * tempo) @ velocities
     turn_rate = body_weights @ np.array([segment.turn_rate for segment in program])
     heading = integrated(turn_rate, step)
     heading -= heading[margin]
@@ -175,30 +175,35 @@ def _speed(segment: Segment, gait: Gait) -> float:
 def _blends(
     seconds: Array,
     step: float,
-    starts: Array,
-    program: Program,
+    lengths: Array,
     base: Array,
     frequencies: Array,
-    speeds: Array,
+    velocities: Array,
     first_cycle: float,
 ) -> tuple[Array, Array, Array]:
     """Stride frequency (frames,), and each segment's weight (frames, segments) in the pose and,
     a little before or after it, in the body's travel."""
+    starts = np.cumsum(lengths) - lengths
     frequency = frequencies[:, 0].copy()
-    weights = np.zeros((len(seconds), len(program)))
+    weights = np.zeros((len(seconds), len(base)))
     body_weights = weights.copy()
     weights[:, 0] = body_weights[:, 0] = 1.0
-    for index in range(1, len(program)):
-        start, longest = starts[index], program[index].seconds
-        since = seconds - start
+    for index in range(1, len(base)):
+        since = seconds - starts[index]
         stops = base[index] == 0 and base[index - 1] > 0
         begins = base[index] > 0 and base[index - 1] == 0
-        duration = min(_TRANSITION_S, longest)
-        if begins:
-            duration = min(_START_S + _START_S_PER_SPEED * speeds[index], longest)
-        elif stops:
+        change = np.linalg.norm(velocities[index] - velocities[index - 1])
+        duration = _TRANSITION_S + _TRANSITION_S_PER_SPEED * change
+        if begins or stops:
+            duration = _START_S + _START_S_PER_SPEED * change
+        if duration > lengths[index]:
+            raise ParameterError(
+                f"segment {index + 1} takes {lengths[index]:g} s, the change to it {duration:.1f} s",
+                hint="give it more time, or a speed closer to that of the segment before it",
+            )
+        if stops:
             reached = first_cycle + integrated(frequency, step)
-            duration = _stop_duration(since, step, frequency, reached, longest)
+            duration = _stop_duration(since, step, frequency, reached, duration, lengths[index])
         share = since / duration
         pose = smooth_step(share)
         travel = pose
@@ -215,17 +220,33 @@ def _blends(
 
 
 def _stop_duration(
-    since: Array, step: float, frequency: Array, reached: Array, longest: float
+    since: Array,
+    step: float,
+    frequency: Array,
+    reached: Array,
+    usual: float,
+    longest: float,
 ) -> float:
     """Seconds of a stop after which the stride rests where every foot is on the ground."""
-    durations = _STOP_CYCLES_S[_STOP_CYCLES_S <= max(longest, _STOP_CYCLES_S[0])]
+    durations = np.linspace(0.6 * usual, min(1.6 * usual, longest), 101)
     window = (since >= 0) & (since <= durations[-1])
     fading = 1.0 - smooth_step(since[window] / durations[:, None])
     last = reached[window][0] + step * (fading * frequency[window]).sum(axis=1)
     # Rest phases come twice a cycle, after either (hind) foot.
     misses = np.abs(np.mod(2 * (last - _REST_PHASE) + 0.5, 1.0) - 0.5)
-    usual = min(_USUAL_STOP_S, longest)
     return float(durations[np.argmin(misses + 0.1 * np.abs(durations - usual))])
+
+
+def _lags(gaits: list[Gait]) -> Array:
+    """(segments, limbs) lags; a stand keeps those of the gait before it, the first of the next."""
+    lags = [gait.lags if gait.moves else None for gait in gaits]
+    known = [lag for lag in lags if lag is not None]
+    current = known[0] if known else gaits[0].lags
+    rows = []
+    for lag in lags:
+        current = current if lag is None else lag
+        rows.append(current)
+    return np.array(rows, np.float64)
 
 
 def _unwrapped_lags(lags: Array) -> Array:
@@ -238,9 +259,7 @@ def _unwrapped_lags(lags: Array) -> Array:
     return np.concatenate([lags[:1], lags[:1] + np.cumsum(changes, axis=0)])
 
 
-def _oscillators(
-    program: Program, body: Body, style: Style, weights: Array
-) -> tuple[Array, Array]:
+def _oscillators(program: Program, body: Body, style: Style, weights: Array) -> tuple[Array, Array]:
     frequency = np.zeros((len(program), len(body.oscillators)))
     for row, segment in zip(frequency, program, strict=True):
         unknown = set(segment.oscillators) - set(body.oscillators)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from dataclasses import replace
+import pickle
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 
-from deepphase.corpus import parallel
+from deepphase.corpus import parallel, prepared_file
 from deepphase.corpus.prepare import corpus_of, prepare
 from deepphase.corpus.prepared_file import PreparedFile
 from deepphase.corpus.store import open_store, write_store
@@ -59,7 +60,7 @@ def test_a_folder_becomes_a_store(folder, output):
     ]
     assert [source.fps for source in store.sources] == pytest.approx([30.0, 30.0, 120.0])
     assert all(len(each["sha256"]) == 64 for each in store.provenance)
-    assert seen == [(n + 1, 3, source.path) for n, source in enumerate(store.sources)]
+    assert seen == [("preparing", n + 1, 3, source.path) for n, source in enumerate(store.sources)]
     assert (report.clips, report.files, report.left_out) == (3, 3, ())
     assert report.minutes == pytest.approx(store.minutes)
     assert [group.name for group in report.groups] == ["Hips-9"]
@@ -167,7 +168,7 @@ def test_a_capture_is_never_overwritten(folder):
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_an_interruption_leaves_nothing(folder, output, workers):
-    def interrupt(done, total, file):
+    def interrupt(what, done, total, file):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -348,8 +349,6 @@ def test_several_skeletons_are_several_groups(folder, output):
 
 
 def test_an_outvoted_unit_is_taken_from_the_group(folder, output, monkeypatch):
-    from deepphase.corpus import prepared_file
-
     read = prepared_file.load
 
     def sometimes_wrong(path, **options):
@@ -437,11 +436,15 @@ def test_a_corpus_is_a_store_a_folder_or_a_file(tmp_path, folder):
         corpus_of(tmp_path / "nothing")
 
 
-def test_errors_and_results_cross_process_borders(folder):
-    import pickle
-
-    result = PreparedFile(reason="broken", line=3)
-    assert pickle.loads(pickle.dumps(result)) == result
+def test_results_cross_process_borders():
+    clip = made_clip(0, 30, labels={"style": "old"})
+    packed = {field.name: getattr(clip, field.name) for field in fields(clip)}
+    packed["labels"] = dict(clip.labels)
+    result = PreparedFile(clips=((packed, {"sha256": "0"}),))
+    ((again, provenance),) = pickle.loads(pickle.dumps(result)).prepared_clips()
+    assert dict(again.labels) == {"style": "old"}
+    assert provenance == {"sha256": "0"}
+    np.testing.assert_array_equal(again.rotations, clip.rotations)
 
 
 @pytest.mark.real_data

@@ -16,7 +16,7 @@ from tests.figures.made_phases import FPS, made_phases
 
 @pytest.mark.parametrize("direction", [1, -1])
 def test_phase_reaches_the_edge_and_returns_at_the_other(direction):
-    time = np.arange(301) / 60
+    time = np.arange(291) / 60
     # 0.7 cycles a second from 0: it passes half a cycle at 0.5 / 0.7 s, and then every 1 / 0.7 s.
     times, phase = broken_at_wrap(time, wrapped(direction * 0.7 * time))
     gaps = np.flatnonzero(np.isnan(phase))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -90,7 +91,7 @@ def test_rows_do_not_overlap():
     for column in (0.0, 0.56):
         own = [a for a in chart.select_xaxes() if a.domain[0] == column]
         spans = sorted(chart.layout[f"yaxis{a.anchor[1:]}"].domain for a in own)
-        assert all(low[1] < high[0] for low, high in zip(spans, spans[1:], strict=False))
+        assert all(low[1] < high[0] for low, high in itertools.pairwise(spans))
 
 
 def test_shapes_that_do_not_fit_are_refused():

@@ -107,7 +107,11 @@ def _named(middle, paired):
     return names
 
 
-_UP_LEG = "Shoulder Arm ForeArm Hand UpLeg Leg Foot ToeBase".split()
+def words(text):
+    return text.split()
+
+
+_UP_LEG = ["Shoulder", "Arm", "ForeArm", "Hand", "UpLeg", "Leg", "Foot", "ToeBase"]
 CONVENTIONS = {
     "mixamo": _named(
         [f"mixamorig:{name}" for name in ("Hips", "Spine", "Spine2", "Neck", "Head")],
@@ -121,71 +125,110 @@ CONVENTIONS = {
         [f"Bip01 {name}" for name in ("Pelvis", "Spine", "Spine2", "Neck", "Head")],
         [
             f"Bip01 <L> {name}"
-            for name in "Clavicle UpperArm Forearm Hand Thigh Calf Foot Toe0".split()
+            for name in words("Clavicle UpperArm Forearm Hand Thigh Calf Foot Toe0")
         ],
     ),
     "smpl": _named(
-        "Pelvis Spine1 Spine3 Neck Head".split(),
-        [f"<L>_{name}" for name in "Collar Shoulder Elbow Wrist Hip Knee Ankle Foot".split()],
+        ["Pelvis", "Spine1", "Spine3", "Neck", "Head"],
+        [f"<L>_{name}" for name in words("Collar Shoulder Elbow Wrist Hip Knee Ankle Foot")],
     ),
     "smpl, long": _named(
-        "pelvis spine1 spine3 neck head".split(),
-        [f"left_{name}" for name in "collar shoulder elbow wrist hip knee ankle foot".split()],
+        ["pelvis", "spine1", "spine3", "neck", "head"],
+        [f"left_{name}" for name in words("collar shoulder elbow wrist hip knee ankle foot")],
     ),
     "unreal": _named(
-        "pelvis spine_01 spine_03 neck_01 head".split(),
-        [f"{name}_<l>" for name in "clavicle upperarm lowerarm hand thigh calf foot ball".split()],
+        ["pelvis", "spine_01", "spine_03", "neck_01", "head"],
+        [
+            f"{name}_<l>"
+            for name in [
+                "clavicle",
+                "upperarm",
+                "lowerarm",
+                "hand",
+                "thigh",
+                "calf",
+                "foot",
+                "ball",
+            ]
+        ],
     ),
     "xsens": _named(
-        "Pelvis L5 T8 Neck Head".split(),
+        ["Pelvis", "L5", "T8", "Neck", "Head"],
         [
             f"Left{name}"
-            for name in "Shoulder UpperArm ForeArm Hand UpperLeg LowerLeg Foot Toe".split()
+            for name in [
+                "Shoulder",
+                "UpperArm",
+                "ForeArm",
+                "Hand",
+                "UpperLeg",
+                "LowerLeg",
+                "Foot",
+                "Toe",
+            ]
         ],
     ),
     "acclaim": _named(
-        "root lowerback thorax upperneck head".split(),
-        [f"<l>{name}" for name in "clavicle humerus radius hand femur tibia foot toes".split()],
+        ["root", "lowerback", "thorax", "upperneck", "head"],
+        [f"<l>{name}" for name in words("clavicle humerus radius hand femur tibia foot toes")],
     ),
     "poser": _named(
-        "hip abdomen chest neck head".split(),
-        [f"<l>{name}" for name in "Collar Shldr ForeArm Hand Thigh Shin Foot Toe".split()],
+        ["hip", "abdomen", "chest", "neck", "head"],
+        [f"<l>{name}" for name in words("Collar Shldr ForeArm Hand Thigh Shin Foot Toe")],
     ),
     "hip knee ankle": _named(
-        "Hips Chest Chest4 Neck Head".split(),
-        [f"Left{name}" for name in "Collar Shoulder Elbow Wrist Hip Knee Ankle Toe".split()],
+        ["Hips", "Chest", "Chest4", "Neck", "Head"],
+        [f"Left{name}" for name in words("Collar Shoulder Elbow Wrist Hip Knee Ankle Toe")],
     ),
     "side last": _named(
-        "SpineBase SpineMid SpineShoulder Neck Head".split(),
-        [f"{name}Left" for name in "Clavicle Shoulder Elbow Wrist Hip Knee Ankle Foot".split()],
+        ["SpineBase", "SpineMid", "SpineShoulder", "Neck", "Head"],
+        [f"{name}Left" for name in words("Clavicle Shoulder Elbow Wrist Hip Knee Ankle Foot")],
     ),
     "vrm": _named(
         [f"J_Bip_C_{name}" for name in ("Hips", "Spine", "Chest", "Neck", "Head")],
         [
             f"J_Bip_<L>_{name}"
-            for name in "Shoulder UpperArm LowerArm Hand UpperLeg LowerLeg Foot ToeBase".split()
+            for name in [
+                "Shoulder",
+                "UpperArm",
+                "LowerArm",
+                "Hand",
+                "UpperLeg",
+                "LowerLeg",
+                "Foot",
+                "ToeBase",
+            ]
         ],
     ),
     "rigify": _named(
         ["DEF-spine", "DEF-spine.001", "DEF-spine.003", "DEF-spine.004", "DEF-spine.006"],
         [
             f"DEF-{name}.<L>"
-            for name in "shoulder upper_arm forearm hand thigh shin foot toe".split()
+            for name in words("shoulder upper_arm forearm hand thigh shin foot toe")
         ],
     ),
     "thigh and shin": _named(
-        "Hips Spine Chest Neck Head".split(),
-        [f"Left{name}" for name in "Shoulder Arm ForeArm Hand Thigh Shin Foot Toe".split()],
+        ["Hips", "Spine", "Chest", "Neck", "Head"],
+        [f"Left{name}" for name in words("Shoulder Arm ForeArm Hand Thigh Shin Foot Toe")],
     ),
     "suffix": _named(
-        "Hips Spine Chest Neck Head".split(),
+        ["Hips", "Spine", "Chest", "Neck", "Head"],
         [
             f"{name}_<L>"
-            for name in "Shoulder UpperArm LowerArm Hand UpperLeg LowerLeg Foot Toes".split()
+            for name in [
+                "Shoulder",
+                "UpperArm",
+                "LowerArm",
+                "Hand",
+                "UpperLeg",
+                "LowerLeg",
+                "Foot",
+                "Toes",
+            ]
         ],
     ),
     "capitals": _named(
-        "HIPS SPINE CHEST NECK HEAD".split(),
-        [f"<L>_{name}" for name in "CLAVICLE UPPERARM FOREARM HAND THIGH CALF FOOT TOE".split()],
+        ["HIPS", "SPINE", "CHEST", "NECK", "HEAD"],
+        [f"<L>_{name}" for name in words("CLAVICLE UPPERARM FOREARM HAND THIGH CALF FOOT TOE")],
     ),
 }

@@ -75,7 +75,9 @@ def test_the_up_axis_of_a_body_without_legs_is_that_of_its_steady_height():
     skeleton = Skeleton(("a", "b"), [-1, 0], [(0, 0, 0), (0, 0, 0.3)])
     clip = standing(skeleton, frames=200)
     time = np.linspace(0, 6, 200)
-    path = np.stack([np.sin(time), 0.05 * np.sin(9 * time), np.cos(time)], axis=-1) + [0, 1, 0]
+    path = np.stack([np.sin(time), 0.05 * np.sin(9 * time), np.cos(time)], axis=-1) + np.array(
+        [0, 1, 0]
+    )
     clip = replace(clip, translations=path[:, None])
     assert infer_up(clip)[0] == "y"
     assert infer_up(rotate_from_y_up(clip, "z"))[0] == "z"

@@ -4,12 +4,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from deepphase.errors import ParameterError, SkeletonError
+from deepphase.motion.glitches import find_glitches
+from deepphase.motion.orientation import AXES, infer_unit, infer_up
 from deepphase.motion.roles import find_roles
+from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.motion.skeleton import Skeleton
-from deepphase.motion.skeleton_description import load_description
+from deepphase.motion.skeleton_description import KINDS, load_description
 from deepphase.recipes import recipe_path
 from tests.motion.bodies import (
     CONVENTIONS,
@@ -18,6 +23,7 @@ from tests.motion.bodies import (
     PAIRED,
     ROLE_PARTS,
     body,
+    random_clip,
     standing,
     walking,
 )
@@ -30,12 +36,8 @@ def roles_of(roles):
 
 
 def expected(index):
-    return {name: index[name] for name in roles_of_names(index)}
-
-
-def roles_of_names(index):
     paired = [f"{side}_{part}" for side in ("left", "right") for part in ROLE_PARTS]
-    return ["hips", "chest", "head", *paired]
+    return {name: index[name] for name in ("hips", "chest", "head", *paired)}
 
 
 def partners(index):
@@ -153,24 +155,30 @@ def test_a_dog_that_sits_is_a_quadruped():
     assert find_roles(skeleton, clip=replace(clip, rotations=rotations)).kind == "quadruped"
 
 
-def test_legs_named_front_and_hind():
-    names = {
-        **{part: part for part in body(DOG)[1]},
-        **{
-            f"{side}_{part}": f"{side}_{name}"
-            for side in ("left", "right")
-            for part, name in {
-                "collar": "front_scapula",
-                "shoulder": "front_upper_leg",
-                "elbow": "front_lower_leg",
-                "hand": "front_paw",
-                "hip": "hind_upper_leg",
-                "knee": "hind_lower_leg",
-                "foot": "hind_paw",
-                "toe": "hind_toe",
-            }.items()
-        },
-    }
+FORE_AND_HIND = (
+    ("scapula", "upper", "lower", "foot"),
+    ("upper", "lower", "foot", "toe"),
+)
+
+
+@pytest.mark.parametrize(
+    ("fore", "hind"),
+    [
+        ("leg_front_<l>_{}", "leg_back_<l>_{}"),
+        ("<side>_fore_leg_{}", "<side>_hind_leg_{}"),
+        ("F<L>_leg_{}", "R<L>_leg_{}"),
+        ("Front_{}_Leg.<L>", "Rear_{}_Leg.<L>"),
+        ("{}_foreleg_<l>", "{}_hindleg_<l>"),
+    ],
+)
+def test_legs_named_fore_and_hind(fore, hind):
+    names = {part: part for part in body(DOG)[1]}
+    for side in ("left", "right"):
+        for index, part in enumerate(PAIRED):
+            pattern, words = (fore, FORE_AND_HIND[0]) if index < 4 else (hind, FORE_AND_HIND[1])
+            name = pattern.format(words[index % 4])
+            name = name.replace("<l>", side[0]).replace("<L>", side[0].upper())
+            names[f"{side}_{part}"] = name.replace("<side>", side)
     skeleton, index = body(DOG, names)
     roles = find_roles(skeleton)
     assert roles_of(roles) == expected(index)
@@ -185,6 +193,49 @@ def test_a_body_without_limbs_has_hips_and_no_more():
     assert roles.both("hip") is None
     np.testing.assert_array_equal(roles.pairs, [0, 1, 2])
     assert find_roles(Skeleton(("one",), [-1], [(0, 0, 0)])).hips == 0
+
+
+WORDS = (
+    "left",
+    "Right",
+    "L",
+    "r",
+    "Hand",
+    "hip",
+    "UpLeg",
+    "spine",
+    "foot",
+    "12",
+    "_",
+    ":",
+    "Bip01 ",
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(1, 14), st.integers(0, 2**31), st.booleans())
+def test_any_tree_with_any_names_gets_roles_that_fit_together(joints, seed, moves):
+    rng = np.random.default_rng(seed)
+    parents = [-1, *(int(rng.integers(0, joint)) for joint in range(1, joints))]
+    names = ["".join(rng.choice(WORDS, rng.integers(0, 4))) for _ in range(joints)]
+    names = [name if names.count(name) == 1 else f"{name}{i}" for i, name in enumerate(names)]
+    offsets = rng.choice([0.0, 0.1, -0.1, 0.4], (joints, 3))
+    skeleton = Skeleton(tuple(f"{name}{i}" for i, name in enumerate(names)), parents, offsets)
+    clip = random_clip(skeleton, rng, frames=3) if moves else None
+    roles = find_roles(skeleton, clip=clip)
+    pairs = roles.pairs
+    np.testing.assert_array_equal(pairs[pairs], np.arange(joints))
+    for joint in range(1, joints):
+        if pairs[joint] != joint:
+            assert pairs[skeleton.parents[joint]] == skeleton.parents[pairs[joint]]
+    assert 0 <= roles.hips < joints
+    assert roles.kind in KINDS
+    assert infer_unit(skeleton)[0] > 0
+    assert infer_up(clip or standing(skeleton))[0] in AXES
+    if clip is not None:
+        root = root_trajectory(clip, roles)
+        assert np.isfinite(root.angles).all()
+        find_glitches(clip)
 
 
 def test_end_sites_that_stand_off_their_joint_are_tips():

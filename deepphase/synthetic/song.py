@@ -1,0 +1,172 @@
+"""Songs made by formula, with their true beats, bars and tempo."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from deepphase.errors import ParameterError
+from deepphase.motion.skeleton import Array
+from deepphase.synthetic import instruments
+from deepphase.synthetic.tempo import TempoMap
+from deepphase.synthetic.waves import wrapped
+
+# 512 samples of it are exactly one frame of 60 a second.
+SAMPLE_RATE = 30720
+_LEAD_IN_S = 0.5
+# Degrees of a major scale, in halftones, that the bars' chords stand on, and their thirds.
+_PROGRESSIONS = (
+    ((0, 4), (9, 3), (5, 4), (7, 4)),
+    ((0, 4), (7, 4), (9, 3), (5, 4)),
+    ((9, 3), (5, 4), (0, 4), (7, 4)),
+    ((2, 3), (7, 4), (0, 4), (9, 3)),
+)
+_LOWEST_KEY_HZ = 110.0
+
+
+@dataclass(frozen=True, eq=False)
+class Song:
+    """A song and what is true of it.
+
+    Parameters
+    ----------
+    samples
+        (samples,) float32, mono, from -1 to 1.
+    sample_rate
+        Samples a second.
+    beats, bars
+        Seconds of every beat, and of the first beat of every bar.
+    tempo
+        The tempo, and where between the beats any moment is.
+    seed
+        What it was made from.
+    """
+
+    samples: Array
+    sample_rate: int
+    beats: Array
+    bars: Array
+    tempo: TempoMap
+    seed: int
+
+    @property
+    def duration(self) -> float:
+        """Seconds."""
+        return len(self.samples) / self.sample_rate
+
+    def beat_phase(self, seconds: Array) -> Array:
+        """Cycles in [-0.5, 0.5), 0 on every beat."""
+        return wrapped(self.tempo.beat_position(seconds))
+
+    def bar_phase(self, seconds: Array) -> Array:
+        """Cycles in [-0.5, 0.5), 0 on the first beat of every bar."""
+        return wrapped(self.tempo.beat_position(seconds) / self.tempo.beats_per_bar)
+
+
+def make_song(
+    seed: int,
+    seconds: float = 30.0,
+    *,
+    tempo_bpm: float | Sequence[tuple[float, float]] = 120.0,
+    beats_per_bar: int = 4,
+    swing: float = 0.5,
+    noise: float = 0.0,
+    sample_rate: int = SAMPLE_RATE,
+) -> Song:
+    """Drums, bass and chords on known beats.
+
+    Parameters
+    ----------
+    seed
+        Key, chords and drum pattern; the same seed makes the same song.
+    tempo_bpm
+        Beats a minute; or (seconds, beats a minute) pairs between which the tempo changes
+        linearly.
+    beats_per_bar
+        4 or 3.
+    swing
+        Where in a beat its off-beat lies: 0.5 is straight, 2/3 swings.
+    noise
+        Root mean square of white noise, as a share of the music's.
+
+    Raises
+    ------
+    ParameterError
+        For a number out of range.
+    """
+    if not (np.isfinite(seconds) and seconds >= 1):
+        raise ParameterError(f"a song of {seconds} s", hint="songs take at least 1 s")
+    if beats_per_bar not in (3, 4):
+        raise ParameterError(f"{beats_per_bar} beats in a bar: songs are made in 3 or 4")
+    if not 0.4 <= swing <= 0.8 or not (np.isfinite(noise) and noise >= 0) or sample_rate < 8000:
+        raise ParameterError("a swing from 0.4 to 0.8, noise from 0 up, 8000 samples a second")
+    pairs = [(0.0, tempo_bpm)] if isinstance(tempo_bpm, int | float) else list(tempo_bpm)
+    tempo = TempoMap(*np.array(pairs, np.float64).T, _LEAD_IN_S, beats_per_bar)
+    generator = np.random.default_rng([seed, 0x50])
+    last = int(np.floor(tempo.beat_position(np.asarray(seconds - 1e-9))))
+    beats = tempo.seconds_at(np.arange(last + 1))
+    samples = np.zeros(round(seconds * sample_rate))
+    _drums(samples, sample_rate, tempo, last, swing, generator)
+    _harmony(samples, sample_rate, tempo, last, generator)
+    samples *= 0.8 / max(np.abs(samples).max(), 1e-9)
+    if noise:
+        level = noise * np.sqrt(np.mean(samples**2))
+        samples = np.clip(samples + level * generator.standard_normal(len(samples)), -1.0, 1.0)
+    return Song(samples.astype(np.float32), sample_rate, beats, beats[::beats_per_bar], tempo, seed)
+
+
+def _drums(
+    samples: Array,
+    rate: int,
+    tempo: TempoMap,
+    last: int,
+    swing: float,
+    generator: np.random.Generator,
+) -> None:
+    beat = np.arange(last + 1)
+    place = beat % tempo.beats_per_bar
+    backbeat = place % 2 == 1 if tempo.beats_per_bar == 4 else place > 0
+    drum = instruments.kick(rate)
+    for at, accent in zip(beat[~backbeat], place[~backbeat] == 0, strict=True):
+        _play(samples, rate, tempo, float(at), (1.0 if accent else 0.8) * drum)
+    if tempo.beats_per_bar == 4 and generator.uniform() < 0.6:
+        for at in beat[place == 2]:
+            _play(samples, rate, tempo, at + swing, 0.5 * drum)
+    drum = instruments.snare(rate, generator)
+    for at in beat[backbeat]:
+        _play(samples, rate, tempo, float(at), 0.7 * drum)
+    cymbal = instruments.hat(rate, generator)
+    for at in beat:
+        _play(samples, rate, tempo, float(at), 0.45 * cymbal)
+        _play(samples, rate, tempo, at + swing, 0.25 * cymbal)
+    crash = instruments.hat(rate, generator, decay=0.2)
+    for at in beat[beat % (4 * tempo.beats_per_bar) == 0]:
+        _play(samples, rate, tempo, float(at), 0.4 * crash)
+
+
+def _harmony(
+    samples: Array, rate: int, tempo: TempoMap, last: int, generator: np.random.Generator
+) -> None:
+    progression = _PROGRESSIONS[generator.integers(len(_PROGRESSIONS))]
+    key = _LOWEST_KEY_HZ * 2 ** (generator.integers(12) / 12)
+    per_bar = tempo.beats_per_bar
+    for number, first in enumerate(range(0, last + 1, per_bar)):
+        degree, third = progression[number % len(progression)]
+        root = key * 2 ** (degree / 12)
+        start, stop = tempo.seconds_at(np.array([first, first + per_bar], np.float64))
+        tones = root * 2 ** (np.array([12, 12 + third, 19]) / 12)
+        _play(
+            samples, rate, tempo, float(first), 0.09 * instruments.chord(rate, tones, stop - start)
+        )
+        for place in range(min(per_bar, last + 1 - first)):
+            tone = 0.5 * root * (1.5 if place == per_bar - 1 else 1.0)
+            note = instruments.bass(rate, tone, (stop - start) / per_bar)
+            _play(samples, rate, tempo, float(first + place), 0.35 * note)
+
+
+def _play(samples: Array, rate: int, tempo: TempoMap, beat: float, sound: Array) -> None:
+    start = round(float(tempo.seconds_at(np.asarray(beat))) * rate)
+    part = sound[: max(len(samples) - start, 0)]
+    samples[start : start + len(part)] += part

@@ -1,0 +1,154 @@
+"""Many different motions, as a corpus to learn from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from deepphase.errors import ParameterError
+from deepphase.synthetic.bodies import Body, body_named
+from deepphase.synthetic.gait import Gait, Style
+from deepphase.synthetic.locomotion import SyntheticMotion, perform
+from deepphase.synthetic.program import GAITS, PROFILES, Program, Segment, Tempo
+
+# One motion of so many is a medley: gaits, turns and rests in one clip.
+_MEDLEY_EVERY = 4
+_SEGMENT_S = (4.5, 8.0)
+_SPEED_RANGE = (0.8, 1.2)
+_DRIFT_EXTENTS, _DRIFT_PERIODS_S = (0.1, 0.2), (5.0, 10.0)
+_RAMP_EXTENTS = (0.2, 0.3)
+# From each gait to those that a body changes to in one transition.
+_NEIGHBOURS = {
+    "biped": {
+        "idle": ("walk", "jog", "side_step", "turn", "backward_walk", "skip"),
+        "walk": ("idle", "jog", "side_step_right", "turn", "skip", "backward_walk", "walk"),
+        "backward_walk": ("idle", "walk", "turn"),
+        "jog": ("walk", "run", "skip", "jog"),
+        "run": ("jog", "run"),
+        "skip": ("walk", "jog", "skip"),
+        "side_step": ("idle", "walk", "side_step"),
+        "side_step_right": ("idle", "walk", "side_step_right"),
+        "turn": ("idle", "walk"),
+    },
+    "quadruped": {
+        "idle": ("walk", "pace", "trot"),
+        "walk": ("idle", "pace", "trot", "walk"),
+        "pace": ("walk", "trot"),
+        "trot": ("walk", "canter", "idle", "trot"),
+        "canter": ("trot", "gallop"),
+        "gallop": ("canter", "gallop"),
+    },
+}
+
+
+def corpus(
+    seed: int,
+    minutes: float,
+    *,
+    body: str | Body = "biped",
+    fps: float = 60.0,
+    clip_seconds: float = 20.0,
+    variety: float = 1.0,
+    noise: float = 0.0,
+) -> Iterator[SyntheticMotion]:
+    """Motions of all gaits by ever new individuals, no two alike, so many minutes together.
+
+    Gaits take turns; frequency profiles, speeds, curves, waving arms and wagging tails are drawn
+    at random. Every fourth motion is a medley of gaits with starts, stops and turns. All share
+    one skeleton.
+
+    Parameters
+    ----------
+    seed
+        The same seed gives the same motions, each the same whatever `minutes` are.
+    clip_seconds
+        Length of each motion; the last is cut so that the sum is right.
+
+    Raises
+    ------
+    ParameterError
+        For an unknown body or a number out of range.
+    """
+    body = body_named(body)
+    if not (np.isfinite(minutes) and minutes > 0 and clip_seconds >= 2):
+        raise ParameterError("a corpus needs minutes above 0, of clips of 2 s at least")
+    return _motions(seed, minutes, body, fps, clip_seconds, variety, noise)
+
+
+def _motions(
+    seed: int,
+    minutes: float,
+    body: Body,
+    fps: float,
+    clip_seconds: float,
+    variety: float,
+    noise: float,
+) -> Iterator[SyntheticMotion]:
+    left, number = 60.0 * minutes, 0
+    gaits = [gait for gait in GAITS[body.kind].values() if gait.moves]
+    while left > 0.5 / fps:
+        generator = np.random.default_rng([seed, number])
+        style = Style.random(generator, variety)
+        seconds = max(min(clip_seconds, left), 1.0)
+        medley = number % _MEDLEY_EVERY == _MEDLEY_EVERY - 1
+        if medley:
+            program = medley_program(generator, seconds, body)
+        else:
+            single = number - number // _MEDLEY_EVERY
+            program = [_segment(generator, gaits[single % len(gaits)], seconds, body)]
+        kind = "medley" if medley else program[0].gait.name  # type: ignore[union-attr]
+        yield perform(
+            program,
+            int(generator.integers(2**31)),
+            body=body,
+            fps=fps,
+            style=style,
+            noise=noise,
+            name=f"{body.kind}_{number:04d}_{kind}",
+        )
+        left -= seconds
+        number += 1
+
+
+def medley_program(generator: np.random.Generator, seconds: float, body: Body) -> Program:
+    """A random walk through the gaits that fills so many seconds."""
+    segments: list[Segment] = []
+    names = list(_NEIGHBOURS[body.kind])
+    name = str(generator.choice(names[:3]))
+    left = seconds
+    while left > 0:
+        length = float(generator.uniform(*_SEGMENT_S))
+        # A rest too short to come to would be a stumble.
+        length = left if left - length < _SEGMENT_S[0] else length
+        segments.append(_segment(generator, GAITS[body.kind][name], length, body))
+        left -= length
+        name = str(generator.choice(_NEIGHBOURS[body.kind][name]))
+    return segments
+
+
+def _segment(generator: np.random.Generator, gait: Gait, seconds: float, body: Body) -> Segment:
+    speed = gait.speed * float(generator.uniform(*_SPEED_RANGE))
+    turn_rate = 0.0
+    if gait.name == "turn":
+        turn_rate = float(generator.choice([-1, 1]) * generator.uniform(0.6, 1.4))
+    elif gait.moves and generator.uniform() < 0.6:
+        # Faster bodies turn wider: no more than 0.3 g to the side.
+        turn_rate = float(generator.uniform(-1, 1) * min(1.0, 3.0 / max(speed, 0.5)))
+    oscillators = {}
+    if body.kind == "biped":
+        for arm in body.oscillators:
+            if generator.uniform() < 0.12:
+                oscillators[arm] = float(generator.uniform(0.8, 2.6))
+    profile = str(generator.choice(PROFILES))
+    extent = generator.uniform(*(_RAMP_EXTENTS if profile == "ramp" else _DRIFT_EXTENTS))
+    return Segment(
+        gait,
+        seconds,
+        speed=speed,
+        turn_rate=turn_rate,
+        tempo=Tempo(
+            profile, extent=float(extent), seconds=float(generator.uniform(*_DRIFT_PERIODS_S))
+        ),
+        oscillators=oscillators,
+    )

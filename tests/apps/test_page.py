@@ -1,0 +1,92 @@
+"""A page is one file that fetches nothing and shows names literally."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import plotly.graph_objects as go
+import pytest
+from plotly.offline import get_plotlyjs
+
+from apps.reports.page import Page
+from deepphase.errors import CheckpointError
+from deepphase.figures.theme import figure
+
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
+
+
+def _own(content: str) -> str:
+    """The page without plotly's own program."""
+    assert content.count(get_plotlyjs()) == 1
+    return content.replace(get_plotlyjs(), "")
+
+
+def _hostile_page() -> Page:
+    chart = figure("t").add_trace(go.Scatter(y=[1.0, 2.0], name=HOSTILE, text=[HOSTILE, HOSTILE]))
+    page = Page(HOSTILE, HOSTILE)
+    page.add_text(HOSTILE, heading=HOSTILE).add_list([HOSTILE], heading=HOSTILE)
+    page.add_table([HOSTILE], [[HOSTILE]], heading=HOSTILE, colours=[HOSTILE])
+    return page.add_figure(chart, HOSTILE, HOSTILE)
+
+
+def test_names_are_never_read_as_html():
+    own = _own(_hostile_page().html())
+    # templates, one figure, plotly's own, and the page's own: as many as were written.
+    assert own.count("<script") == own.count("</script>") == 4
+    assert "<img" not in own
+    assert "onerror=alert(2)&gt;" in own
+    assert '"onerror' not in own
+
+
+def test_figures_survive_the_escape():
+    own = _own(_hostile_page().html())
+    (content,) = re.findall(
+        r'<script type="application/json" id="figure-1-data">(.*?)</script>', own
+    )
+    drawn = json.loads(content)
+    assert drawn["data"][0]["name"] == HOSTILE
+    assert drawn["data"][0]["y"] == [1.0, 2.0]
+    assert "template" not in drawn["layout"]
+
+
+def test_nothing_is_fetched():
+    page = Page("t").add_figure(figure("f"), "h", "e").add_table(["a"], [[1]])
+    own = _own(page.html())
+    assert "://" not in own
+    assert "url(" not in own
+    assert not re.search(r"\b(?:src|href)=\"(?!data:)", own)
+    assert "default-src 'none'" in own
+
+
+def test_both_looks_are_in_the_page():
+    own = _own(Page("t").add_figure(figure("f"), "h", "e").html())
+    (content,) = re.findall(r'id="templates">(.*?)</script>', own)
+    looks = json.loads(content)
+    assert looks["light"]["layout"]["paper_bgcolor"] != looks["dark"]["layout"]["paper_bgcolor"]
+    assert "prefers-color-scheme: dark" in own
+
+
+def test_numbers_and_colours_of_a_table():
+    table = Page("t").add_table(
+        ["a", "b"], [[1234567, 0.5], ["x", True]], colours=["#111111", "#222222"]
+    )
+    content = table.html()
+    assert '<td class="number"><span class="dot" style="background:#111111"></span>1,234,567' in (
+        content
+    )
+    assert '<td class="number">0.500</td>' in content
+    assert "<td>yes</td>" in content
+
+
+def test_a_page_without_figures_is_small():
+    assert len(Page("t").add_text("hello").html()) < 5_000
+
+
+def test_it_is_written_whole_or_not_at_all(tmp_path):
+    path = Page("undecodable \udcff").write(tmp_path / "new" / "page.html")
+    assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert [p.name for p in path.parent.iterdir()] == ["page.html"]
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CheckpointError):
+        Page("t").write(tmp_path / "file" / "page.html")

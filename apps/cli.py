@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from deepphase.errors import DeepPhaseError
+from deepphase.errors import DeepPhaseError, ParameterError
 
 DONE, BUG, MISTAKE, INTERRUPTED = 0, 1, 2, 130
 
@@ -59,19 +60,21 @@ def _run(words: list[str]) -> int:
             module.command(**options)
             return DONE
     kin = [name for name in COMMANDS if name.split()[0] == words[0]]
-    print(
-        f"deepphase: error: no command {words[0]!r}"
-        if not kin
-        else f"deepphase: error: {words[0]!r} needs another word: {', '.join(kin)}",
-        "  deepphase --help lists the commands",
-        sep="\n",
-        file=sys.stderr,
-    )
-    return MISTAKE
+    if kin and {"-h", "--help"} & set(words):
+        print(_overview(kin))
+        return DONE
+    hint = "deepphase --help lists the commands"
+    if kin:
+        raise ParameterError(f"{words[0]!r} needs another word: {', '.join(kin)}", hint=hint)
+    near = difflib.get_close_matches(" ".join(words[:2]), COMMANDS, n=1)
+    near = near or difflib.get_close_matches(words[0], COMMANDS, n=1)
+    if near:
+        hint = f"did you mean {near[0]!r}? {hint}"
+    raise ParameterError(f"no command {words[0]!r}", hint=hint)
 
 
-def _overview() -> str:
-    lines = [f"  {name:<12} {what}" for name, (_, what) in COMMANDS.items()]
+def _overview(names: Iterable[str] = COMMANDS) -> str:
+    lines = [f"  {name:<12} {COMMANDS[name][1]}" for name in names]
     return "\n".join(
         [
             "deepphase: phase manifolds from unlabelled motion capture",

@@ -2,43 +2,77 @@
 
 from __future__ import annotations
 
+import argparse
+import dataclasses
+import difflib
 import inspect
+import re
 import sys
 import typing
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import jsonargparse
 
+from deepphase.errors import ParameterError
 from deepphase.phase.configuration import PhaseConfig
 
 # Parameter -> its short spelling.
 _SHORT = {"output": "-o"}
+# The one value that looks like an option: an up axis of a file that stands on its head.
+_AXIS = re.compile(r"-[xyz]")
+# What jsonargparse says of mistakes -> what a user calls these things.
+_WORDS = (
+    (r"^the following arguments are required: (.*)\boutput\b", r"missing: \1-o"),
+    (r"^the following arguments are required:", "missing:"),
+    (r'^Parser key "([^"]*)":', r"--\1:"),
+    (r"Expected a <class 'int'>\. Got value:", "expected a whole number, not"),
+    (r"Expected a <class 'float'>\. Got value:", "expected a number, not"),
+    (
+        r"Does not validate .*Expected a <class 'int'>.* Given value:",
+        "expected a whole number, not",
+    ),
+    (r"Does not validate .*Expected a <class 'float'>.* Given value:", "expected a number, not"),
+    (r"Expected a typing\.Literal\[(.*)\]\. Got value:", r"expected one of \1, not"),
+)
 
 
 def parsed(program: str, command: Callable[..., Any], words: Sequence[str]) -> dict[str, Any]:
     """The command's keyword arguments from the words of a command line.
 
     Parameters without a default are positional (a list takes one word or more), `output` is -o,
-    the others are --options; a dataclass gives one dotted option a field. A `config` parameter
-    names a recipe, whose values become the defaults of the dotted options.
+    the others are --options, spelled with underscores or hyphens; a dataclass gives one dotted
+    option a field. A `config` parameter names a recipe, whose values become the defaults of the
+    dotted options.
 
     Raises
     ------
     SystemExit
-        For --help, and with status 2 where a word is unknown or a value impossible.
+        For --help.
     ParameterError
-        Where the recipe is.
+        Where a word is unknown, a value impossible, or the recipe is.
     """
-    parser = jsonargparse.ArgumentParser(
-        prog=program, description=inspect.getdoc(command), default_env=False
+    words = _plain(words)
+    text = inspect.getdoc(command) or ""
+    parser = _Parser(
+        prog=program,
+        description=text.split("\nParameters\n")[0].strip(),
+        default_env=False,
+        allow_abbrev=False,
+        formatter_class=_HelpFormatter,
     )
     parameters = inspect.signature(command).parameters
     types = typing.get_type_hints(command)
-    texts = _parameter_texts(inspect.getdoc(command) or "")
+    texts = _parameter_texts(text)
+    recipe = None
+    if "config" in parameters:
+        recipe = PhaseConfig.load(_named_recipe(words, parameters["config"].default))
+    sections = {name: kind for name, kind in types.items() if dataclasses.is_dataclass(kind)}
     for name, parameter in parameters.items():
+        if name in sections:
+            _add_section(parser, name, sections[name], getattr(recipe, name))
+            continue
         required = parameter.default is inspect.Parameter.empty
         settings: dict[str, Any] = {"type": types[name], "help": texts.get(name, "")}
         if name in _SHORT:
@@ -52,34 +86,81 @@ def parsed(program: str, command: Callable[..., Any], words: Sequence[str]) -> d
             parser.add_argument(
                 f"--{name}", action="store_true", default=False, help=settings["help"]
             )
-        elif hasattr(types[name], "__dataclass_fields__"):
-            parser.add_class_arguments(types[name], name)
         else:
             parser.add_argument(f"--{name}", default=parameter.default, **settings)
-    parser.description = (inspect.getdoc(command) or "").split("\nParameters\n")[0].strip()
-    if "config" in parameters:
-        recipe = PhaseConfig.load(_named_recipe(words, parameters["config"].default))
-        parser.set_defaults(_flat(asdict(recipe)))
-    options = parser.parse_args(list(words))
-    return {**parser.instantiate_classes(options).as_dict()}
+    options = parser.parse_args(words).as_dict()
+    for name, kind in sections.items():
+        options[name] = kind(**options[name])
+    return options
+
+
+class _HelpFormatter(jsonargparse.DefaultHelpFormatter):
+    """Help without the names of Python's types; a default where it says something."""
+
+    def _get_help_string(self, action: argparse.Action) -> str:
+        text = action.help or ""
+        # By identity: 0 is a default worth telling, and equals False.
+        silent = any(action.default is each for each in (None, False, argparse.SUPPRESS))
+        if silent or not action.option_strings:
+            return text
+        return f"{text} (default: %(default)s)".lstrip()
+
+
+class _Parser(jsonargparse.ArgumentParser):
+    """A parser whose errors are ours: one fact and one hint, no usage in front of them."""
+
+    def error(self, message: str, ex: Exception | None = None) -> NoReturn:
+        fact = " ".join(message.split())
+        for pattern, words in _WORDS:
+            fact = re.sub(pattern, words, fact)
+        hint = f"{self.prog} --help tells its options"
+        unknown = re.search(r"unrecognized arguments: (--[\w.]+)", fact)
+        if unknown:
+            known = [text for action in self._actions for text in action.option_strings]
+            near = difflib.get_close_matches(unknown[1], known, n=1)
+            hint = f"did you mean {near[0]}? {hint}" if near else hint
+        raise ParameterError(fact, hint=hint) from None
+
+
+def _add_section(parser: _Parser, name: str, kind: type, values: Any) -> None:
+    """One dotted option a field of a dataclass."""
+    text = inspect.getdoc(kind) or ""
+    group = parser.add_argument_group(text.partition("\n")[0].rstrip("."))
+    texts, types = _parameter_texts(text), typing.get_type_hints(kind)
+    for field in dataclasses.fields(kind):
+        group.add_argument(
+            f"--{name}.{field.name}",
+            type=types[field.name],
+            default=getattr(values, field.name),
+            help=texts.get(field.name, ""),
+        )
+
+
+def _plain(words: Sequence[str]) -> list[str]:
+    """The words with options as they are declared: --min-seconds is --min_seconds."""
+    plain: list[str] = []
+    for index, word in enumerate(words):
+        if word == "--":
+            return [*plain, *words[index:]]
+        if _AXIS.fullmatch(word) and plain and plain[-1] == "--up":
+            plain[-1] = f"--up={word}"
+        elif word.startswith("--"):
+            option, equals, value = word.partition("=")
+            plain.append(f"--{option[2:].replace('-', '_')}{equals}{value}")
+        else:
+            plain.append(word)
+    return plain
 
 
 def _named_recipe(words: Sequence[str], default: str) -> str:
     """The value of --config, before the parser that needs it exists."""
+    named = default
     for index, word in enumerate(words):
         if word == "--config" and index + 1 < len(words):
-            return words[index + 1]
-        if word.startswith("--config="):
-            return word.removeprefix("--config=")
-    return default
-
-
-def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in values.items():
-        name = f"{prefix}{key}"
-        flat |= _flat(value, f"{name}.") if isinstance(value, dict) else {name: value}
-    return flat
+            named = words[index + 1]
+        elif word.startswith("--config="):
+            named = word.removeprefix("--config=")
+    return named
 
 
 def _parameter_texts(docstring: str) -> dict[str, str]:

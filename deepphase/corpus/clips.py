@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from deepphase.corpus.motion_files import find_motion_files
+from deepphase.corpus.motion_files import check_told, find_motion_files
 from deepphase.corpus.store import open_store
 from deepphase.formats.array_file import is_array_file
 from deepphase.formats.load import load
@@ -48,8 +48,9 @@ def clips_in(
     FormatError
         Where a path does not exist or no motion file is found.
     ParameterError, CheckpointError
-        As :func:`deepphase.corpus.store.open_store`.
+        As :func:`deepphase.corpus.store.open_store`; also where a unit or up axis is impossible.
     """
+    check_told(reader.get("unit"), reader.get("up"))
     entries = []
     stores = [path for path in paths if Path(path).is_file() and is_array_file(path)]
     for path in stores:

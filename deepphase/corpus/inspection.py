@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from deepphase.corpus.motion_files import MotionFile, find_motion_files
+from deepphase.corpus.motion_files import MotionFile, check_told, find_motion_files
 from deepphase.corpus.parallel import map_in_order
 from deepphase.corpus.skeleton_group import default_group_name
 from deepphase.errors import DeepPhaseError
@@ -93,7 +93,10 @@ def inspect_files(
     ------
     FormatError
         Where there is no motion file.
+    ParameterError
+        Where an option is impossible.
     """
+    check_told(reader.get("unit"), reader.get("up"))
     files = find_motion_files(inputs)
     tasks = [(each, reader) for each in files]
     return len(files), map_in_order(_facts, tasks, min(workers, len(files)))

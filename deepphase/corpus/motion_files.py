@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from deepphase.errors import FormatError
+from deepphase.errors import FormatError, ParameterError
+from deepphase.formats.length_unit import metres_per_unit
 from deepphase.formats.load import MOTION_FORMATS
+from deepphase.motion.orientation import AXES
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,19 @@ def find_motion_files(inputs: str | Path | Sequence[str | Path]) -> list[MotionF
         MotionFile(path, _plain(file), _plain(_clip_name(file, stems[path.stem] > 1)))
         for file, path in relative
     ]
+
+
+def check_told(unit: str | float | None, up: str | None) -> None:
+    """Refuse a unit or an up axis that no file can have, once and not for every file.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if unit is not None:
+        metres_per_unit(unit)
+    if up is not None and up not in AXES:
+        raise ParameterError(f"an up axis of {up!r}", hint=f"choose one of {', '.join(AXES)}")
 
 
 def _under(root: Path) -> list[Path]:

@@ -13,19 +13,17 @@ import numpy as np
 from deepphase.corpus.group_passes import add_mirrored_clips, files_of_another_unit
 from deepphase.corpus.label_table import read_label_table
 from deepphase.corpus.labels import LabelPattern, folder_labels
-from deepphase.corpus.motion_files import MotionFile, find_motion_files
+from deepphase.corpus.motion_files import MotionFile, check_told, find_motion_files
 from deepphase.corpus.parallel import map_in_order, usable_cores
 from deepphase.corpus.preparation import LeftOut, Preparation
 from deepphase.corpus.prepared_file import FileTask, PreparedFile, prepare_file
 from deepphase.corpus.store import ClipStore, StoreWriter, open_store, store_groups
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.array_file import is_array_file
-from deepphase.formats.length_unit import metres_per_unit
 from deepphase.formats.load import MOTION_FORMATS
 from deepphase.motion.glitches import Glitch
 from deepphase.progress import Progress
 
-_UPS = ("x", "y", "z", "-x", "-y", "-z")
 # Below this much text for each, starting a process costs more than it saves.
 _BYTES_PER_WORKER = 4_000_000
 _REASONS_SHOWN = 5
@@ -252,10 +250,7 @@ def _check_options(
 ) -> None:
     if not (np.isfinite(fps) and fps > 0):
         raise ParameterError(f"a rate of {fps} frames a second", hint="60 is usual")
-    if unit is not None:
-        metres_per_unit(unit)
-    if up is not None and up not in _UPS:
-        raise ParameterError(f"an up axis of {up!r}", hint=f"choose one of {', '.join(_UPS)}")
+    check_told(unit, up)
     if not (np.isfinite(min_seconds) and min_seconds >= 0):
         raise ParameterError(f"a shortest clip of {min_seconds} s")
     if workers is not None and workers < 1:

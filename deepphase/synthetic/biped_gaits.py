@@ -58,7 +58,7 @@ BIPED_GAITS = {
                 "head_turn": Wave(first=0.07, first_peak=0.55),
                 "arm_swing": Wave(0.02, first=0.42, first_peak=0.56),
                 "arm_raise": Wave(0.12),
-                "elbow": Wave(0.28, first=0.15, first_peak=0.6),
+                "elbow": Wave(0.36, first=0.15, first_peak=0.6),
                 "arm_twist": Wave(-0.15),
             },
         ),

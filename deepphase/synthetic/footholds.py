@@ -20,7 +20,7 @@ _SHORTEST_HOP, _SHORTEST_LANDING, _USUAL_SWING = 0.1, 0.06, 0.3
 # A foot that stands longer than this stands for the body at rest, not for its travel.
 _LONG_STANCE_S = 1.3
 # Metres that a body goes over a standing foot at most, per metre of leg.
-_LONGEST_STANCE = 1.4
+_LONGEST_STANCE = 1.65
 # The body rests where a stand has this weight; no swing lasts so long there.
 _STANDS, _LONG_SWING_S = 0.97, 0.5
 # Share of the stance after which the heel rises.
@@ -109,7 +109,9 @@ def follow_footholds(
     yaw = holds.yaws[index] + moved * (holds.yaws[index + 1] - holds.yaws[index])
 
     strike, toe_off = tracks["strike"], tracks["toe_off"]
-    loading = np.minimum(tracks["loading"], 0.7 * (lift - down))
+    # Paws may roll on and off at once, a heel is down before it rises.
+    flat_by = _HEEL_RISE if limb.heel is not None else 0.7
+    loading = np.minimum(tracks["loading"], flat_by * (lift - down))
     landed = np.where(contact, 1 - smooth_step((clock - down) / loading), moved)
     air = following - lift
     rising, falling = (1 - _HEEL_RISE) * (lift - down), _HEEL_TOP * air

@@ -72,7 +72,7 @@ class Style:
             "sway": (-0.2, 0.2),
             "step_height": (-0.3, 0.4),
             "lean": (-0.05, 0.08),
-            "elbow": (-0.15, 0.35),
+            "elbow": (-0.05, 0.35),
             "arm_raise": (-0.05, 0.12),
             "head_tilt": (-0.12, 0.15),
             "stride_width": (-0.015, 0.03),

@@ -27,7 +27,7 @@ _BANKING, _LARGEST_BANK = 0.6, 0.35
 _ACCELERATION_LEAN, _LOOK_ASIDE = 0.035, 0.22
 # Sway of a body at rest: Hz of its components, metres and radians.
 _SWAY_HZ = (0.11, 0.19, 0.31)
-_SWAY_SIDE, _SWAY_TURN, _BREATH = 0.012, 0.06, 0.012
+_SWAY_SIDE, _SWAY_TURN, _BREATH = 0.025, 0.1, 0.015
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,6 +153,8 @@ def perform(
     """
     if not (np.isfinite(noise) and noise >= 0 and np.isfinite(variety) and variety >= 0):
         raise ParameterError("noise and variety are numbers from 0 up")
+    if seed < 0:
+        raise ParameterError(f"a seed of {seed}", hint="seeds are whole numbers from 0 up")
     body = body_named(body)
     generator = np.random.default_rng(seed)
     style = Style.random(generator, variety) if style is None else style

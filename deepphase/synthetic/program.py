@@ -82,7 +82,7 @@ class Segment:
     speed
         m/s along the gait's heading (negative: against it); None for the gait's own.
     turn_rate
-        rad/s, positive to the left.
+        rad/s, positive to the left; a stand has none.
     frequency
         Strides a second (Hz); None for what is usual at that speed.
     tempo

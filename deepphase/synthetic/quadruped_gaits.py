@@ -95,7 +95,7 @@ QUADRUPED_GAITS = {
         ),
         Gait(
             "canter",
-            speed=3.4,
+            speed=3.2,
             frequency=2.3,
             duty=0.34,
             lags=(0.35, 0.02, 0.0, 0.68),
@@ -118,7 +118,7 @@ QUADRUPED_GAITS = {
         ),
         Gait(
             "gallop",
-            speed=5.2,
+            speed=5.0,
             frequency=2.7,
             duty=0.25,
             lags=(0.5, 0.62, 0.0, 0.12),

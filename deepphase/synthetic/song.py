@@ -103,7 +103,8 @@ def make_song(
     if not 0.4 <= swing <= 0.8 or not (np.isfinite(noise) and noise >= 0) or sample_rate < 8000:
         raise ParameterError("a swing from 0.4 to 0.8, noise from 0 up, 8000 samples a second")
     pairs = [(0.0, tempo_bpm)] if isinstance(tempo_bpm, int | float) else list(tempo_bpm)
-    tempo = TempoMap(*np.array(pairs, np.float64).T, _LEAD_IN_S, beats_per_bar)
+    moments, bpm = np.array(pairs, np.float64).T
+    tempo = TempoMap(moments, bpm, _LEAD_IN_S, beats_per_bar)
     generator = np.random.default_rng([seed, 0x50])
     last = int(np.floor(tempo.beat_position(np.asarray(seconds - 1e-9))))
     beats = tempo.seconds_at(np.arange(last + 1))

@@ -11,17 +11,13 @@ from deepphase.motion.skeleton import Array
 from deepphase.synthetic.bodies import Body
 from deepphase.synthetic.gait import FREEDOMS, Gait, Style
 from deepphase.synthetic.program import Program, Segment, gait_named
-from deepphase.synthetic.waves import integrated, smooth_step
+from deepphase.synthetic.transitions import REST_PHASE, blends, stride_lags, unwrapped_lags
+from deepphase.synthetic.waves import integrated
 
 # Simulated before and after what is wanted, so that a clip begins and ends in full motion.
 _MARGIN_S = 3.0
-# Changes take this long, and so much longer for every m/s of change; starts and stops more.
-_TRANSITION_S, _TRANSITION_S_PER_SPEED = 1.1, 0.3
-_START_S, _START_S_PER_SPEED = 1.4, 0.25
-# A stop ends, and a stand begins, this many cycles after a touch-down: no foot is in the air.
-_REST_PHASE = 0.13
-# In a start the feet go first, in a stop the body rests first: else legs would be overstretched.
-_HEAD_START = 0.35
+# Times a gait's own speed.
+_FASTEST = 1.8
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,11 +87,6 @@ def timeline(
         raise ParameterError(f"{fps} frames a second", hint="made motion needs at least 10")
     gaits = [gait_named(segment.gait, body.kind) for segment in program]
     speeds = [_speed(segment, gait) for segment, gait in zip(program, gaits, strict=True)]
-    margin = int(np.ceil(_MARGIN_S * fps))
-    count = max(round(sum(segment.seconds for segment in program) * fps), 1)
-    seconds = (np.arange(count + 2 * margin) - margin) / fps
-    step = 1.0 / fps
-
     base = np.array(
         [
             gait.stride_frequency(speed, style) if segment.frequency is None else segment.frequency
@@ -103,6 +94,12 @@ def timeline(
         ]
     )
     base = np.where([gait.moves for gait in gaits], base, 0.0)
+    # A whole stride, even the slowest.
+    slowest = min((frequency for frequency in base if frequency > 0), default=1.0)
+    margin = int(np.ceil(max(_MARGIN_S, 1.5 / slowest) * fps))
+    count = max(round(sum(segment.seconds for segment in program) * fps), 1)
+    seconds = (np.arange(count + 2 * margin) - margin) / fps
+    step = 1.0 / fps
     lengths = np.array([segment.seconds for segment in program])
     starts = np.cumsum(lengths) - lengths
     tempo = np.stack(
@@ -112,20 +109,25 @@ def timeline(
         ],
         axis=1,
     )
-    first_cycle = _REST_PHASE if base[0] == 0 else generator.uniform(0.0, 1.0)
+    first_cycle = REST_PHASE if base[0] == 0 else generator.uniform(0.0, 1.0)
     velocities = np.array(speeds)[:, None] * np.array([gait.heading for gait in gaits])
-    frequency, weights, body_weights = _blends(
+    frequency, weights, body_weights = blends(
         seconds, step, lengths, base, base * tempo, velocities, first_cycle
     )
     cycles = first_cycle + integrated(frequency, step)
 
-    lags = _unwrapped_lags(_lags(gaits))
+    lags = unwrapped_lags(stride_lags(gaits))
     limb_lags = body_weights @ lags
     limb_frequency = frequency[:, None] - np.gradient(limb_lags, step, axis=0)
     limb_cycles = first_cycle - limb_lags[0] + integrated(limb_frequency, step)
 
     velocity = (body_weights * tempo) @ velocities
-    turn_rate = body_weights @ np.array([segment.turn_rate for segment in program])
+    turn_rate = body_weights @ np.array(
+        [
+            segment.turn_rate if gait.moves else 0.0
+            for segment, gait in zip(program, gaits, strict=True)
+        ]
+    )
     heading = integrated(turn_rate, step)
     heading -= heading[margin]
     sine, cosine = np.sin(heading), np.cos(heading)
@@ -169,94 +171,13 @@ def timeline(
 def _speed(segment: Segment, gait: Gait) -> float:
     if not gait.moves:
         return 0.0
-    return gait.speed if segment.speed is None else segment.speed
-
-
-def _blends(
-    seconds: Array,
-    step: float,
-    lengths: Array,
-    base: Array,
-    frequencies: Array,
-    velocities: Array,
-    first_cycle: float,
-) -> tuple[Array, Array, Array]:
-    """Stride frequency (frames,), and each segment's weight (frames, segments) in the pose and,
-    a little before or after it, in the body's travel."""
-    starts = np.cumsum(lengths) - lengths
-    frequency = frequencies[:, 0].copy()
-    weights = np.zeros((len(seconds), len(base)))
-    body_weights = weights.copy()
-    weights[:, 0] = body_weights[:, 0] = 1.0
-    for index in range(1, len(base)):
-        since = seconds - starts[index]
-        stops = base[index] == 0 and base[index - 1] > 0
-        begins = base[index] > 0 and base[index - 1] == 0
-        change = np.linalg.norm(velocities[index] - velocities[index - 1])
-        duration = _TRANSITION_S + _TRANSITION_S_PER_SPEED * change
-        if begins or stops:
-            duration = _START_S + _START_S_PER_SPEED * change
-        if duration > lengths[index]:
-            raise ParameterError(
-                f"segment {index + 1} takes {lengths[index]:g} s, the change to it {duration:.1f} s",
-                hint="give it more time, or a speed closer to that of the segment before it",
-            )
-        if stops:
-            reached = first_cycle + integrated(frequency, step)
-            duration = _stop_duration(since, step, frequency, reached, duration, lengths[index])
-        share = since / duration
-        pose = smooth_step(share)
-        travel = pose
-        if begins:
-            travel = smooth_step((share - _HEAD_START) / (1 - _HEAD_START))
-        elif stops:
-            travel = smooth_step(share / (1 - _HEAD_START))
-        frequency = (1 - pose) * frequency + pose * frequencies[:, index]
-        weights *= 1 - pose[:, None]
-        weights[:, index] = pose
-        body_weights *= 1 - travel[:, None]
-        body_weights[:, index] = travel
-    return frequency, weights, body_weights
-
-
-def _stop_duration(
-    since: Array,
-    step: float,
-    frequency: Array,
-    reached: Array,
-    usual: float,
-    longest: float,
-) -> float:
-    """Seconds of a stop after which the stride rests where every foot is on the ground."""
-    durations = np.linspace(0.6 * usual, min(1.6 * usual, longest), 101)
-    window = (since >= 0) & (since <= durations[-1])
-    fading = 1.0 - smooth_step(since[window] / durations[:, None])
-    last = reached[window][0] + step * (fading * frequency[window]).sum(axis=1)
-    # Rest phases come twice a cycle, after either (hind) foot.
-    misses = np.abs(np.mod(2 * (last - _REST_PHASE) + 0.5, 1.0) - 0.5)
-    return float(durations[np.argmin(misses + 0.1 * np.abs(durations - usual))])
-
-
-def _lags(gaits: list[Gait]) -> Array:
-    """(segments, limbs) lags; a stand keeps those of the gait before it, the first of the next."""
-    lags = [gait.lags if gait.moves else None for gait in gaits]
-    known = [lag for lag in lags if lag is not None]
-    current = known[0] if known else gaits[0].lags
-    rows = []
-    for lag in lags:
-        current = current if lag is None else lag
-        rows.append(current)
-    return np.array(rows, np.float64)
-
-
-def _unwrapped_lags(lags: Array) -> Array:
-    """(segments, limbs) lags with whole cycles added such that changes are small.
-
-    A limb rather catches up by 0.7 cycles than waits for 0.3: waiting, its phase would stand.
-    """
-    changes = np.diff(lags, axis=0)
-    changes = np.mod(changes + 0.7, 1.0) - 0.7
-    return np.concatenate([lags[:1], lags[:1] + np.cumsum(changes, axis=0)])
+    speed = gait.speed if segment.speed is None else segment.speed
+    if abs(speed) > _FASTEST * abs(gait.speed):
+        raise ParameterError(
+            f"a {gait.name} at {speed:g} m/s",
+            hint=f"its legs reach {_FASTEST * gait.speed:.1f} m/s at most",
+        )
+    return speed
 
 
 def _oscillators(program: Program, body: Body, style: Style, weights: Array) -> tuple[Array, Array]:
@@ -273,11 +194,12 @@ def _oscillators(program: Program, body: Body, style: Style, weights: Array) -> 
             row[column] = segment.oscillators.get(name, usual)
     amplitude = weights @ (frequency > 0)
     # Where one rests it keeps its frequency, lest it slows down while it fades.
-    for column in frequency.T:
-        known = np.flatnonzero(column > 0)
+    for oscillator in range(len(body.oscillators)):
+        told = frequency[:, oscillator].copy()
+        known = np.flatnonzero(told > 0)
         if known.size:
-            nearest = np.abs(np.arange(len(column))[:, None] - known).argmin(axis=1)
-            column[:] = column[known[nearest]]
+            nearest = np.abs(np.arange(len(told))[:, None] - known).argmin(axis=1)
+            frequency[:, oscillator] = told[known[nearest]]
     return weights @ frequency, amplitude
 
 

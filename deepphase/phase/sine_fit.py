@@ -1,0 +1,163 @@
+"""An FFT layer that is right between the bins: a least-squares sinusoid in every latent channel."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from deepphase.errors import ParameterError
+
+# Frequencies that are tried first, Hz apart at a window of 2 s (its spectral lines are 0.5 Hz wide).
+_STEP_PER_LINE = 0.2
+# Fewer cycles in a window than this cannot be told from a trend.
+_LEAST_CYCLES = 0.8
+_HIGHEST_HZ = 10.0
+# How sharply the best of the tried frequencies is preferred: two that explain shares e1 and e2
+# of the variance weigh as exp(_SHARPNESS * (e1 - e2)), so that the choice changes smoothly.
+_SHARPNESS = 25.0
+# The refinement is trusted where one sinusoid explains more than this share of the variance.
+_TRUSTED, _TRUST_WIDTH = 0.5, 0.05
+# No refinement moves farther than this, in steps of the first search.
+_FARTHEST_STEPS = 2.0
+# Latent amplitudes, in m/s, below which a channel is silent.
+_SILENCE = 1e-4
+
+
+class SineFit(NamedTuple):
+    """The fitted sinusoids, each (batch, channels): sine * sin + cosine * cos + offset."""
+
+    frequency: Tensor  # Hz
+    sine: Tensor
+    cosine: Tensor
+    offset: Tensor
+    deviation: Tensor  # the window's tapered root mean square around its mean
+
+
+class SineFitLayer(nn.Module):
+    """Frequency, phase, amplitude and offset of each channel by weighted least squares.
+
+    A power centroid over FFT bins errs by up to 100 % between the bins and leaks the offset into
+    the amplitude. Here the share of variance that a sinusoid of each frequency explains (a
+    discrete Fourier transform against functions that are orthogonal to the constant) gives a
+    first frequency, a Gauss-Newton step refines it, and a linear least-squares fit at that
+    frequency gives the rest. Every part changes smoothly with the window, so that frequency does
+    so from frame to frame.
+
+    Parameters
+    ----------
+    window
+        Frames; odd.
+    fps
+        Frames a second.
+    taper
+        Exponent of the cosine that weights the window: 0 is flat, 1 a half cosine, 2 a Hann
+        window. A taper lets the window's middle, which the phase is for, count most.
+
+    Notes
+    -----
+    Sines and cosines around the middle frame are orthogonal for any frequency by symmetry, which
+    splits all normal equations in two.
+    """
+
+    def __init__(self, window: int, fps: float, taper: float = 1.0) -> None:
+        super().__init__()
+        if window % 2 == 0 or window < 5:
+            raise ParameterError(f"a window of {window} frames: must be odd and at least 5")
+        if taper < 0:
+            raise ParameterError(f"a taper of {taper}")
+        half = window // 2
+        times = (torch.arange(window, dtype=torch.float64) - half) / fps
+        weights = torch.cos(math.pi / 2 * times * fps / (half + 1)) ** taper
+        weights = weights / weights.sum()
+        line = fps / window
+        self.step = _STEP_PER_LINE * line
+        self.lowest = _LEAST_CYCLES * line
+        highest = min(_HIGHEST_HZ, 0.45 * fps)
+        tried = torch.arange(self.lowest, max(highest, 2 * self.lowest), self.step).double()
+        angle = 2.0 * math.pi * tried[:, None] * times
+        sine, cosine = torch.sin(angle), torch.cos(angle)
+        cosine = cosine - (cosine @ weights)[:, None]
+        basis = torch.cat(
+            [
+                part * weights / torch.sqrt((weights * part * part).sum(1, keepdim=True))
+                for part in (sine, cosine)
+            ]
+        )
+        for name, value in (
+            ("times", times[:, None]),
+            ("weights", weights[:, None]),
+            ("tried", tried),
+            ("basis", basis),
+        ):
+            self.register_buffer(name, value.float(), persistent=False)
+
+    def forward(self, latent: Tensor) -> SineFit:
+        """`latent` is (time, batch, channels)."""
+        time, batch, channels = latent.shape
+        signal = latent.reshape(time, -1).float()
+        frequency = self._frequency(signal)
+        sine, cosine, offset, variance = self._fit(signal, frequency)
+        # A silent channel has no frequency; the factor is 1 for all others.
+        frequency = frequency * (variance / (variance + _SILENCE**2))
+        return SineFit(
+            *(
+                part.view(batch, channels)
+                for part in (frequency, sine, cosine, offset, torch.sqrt(variance + _SILENCE**2))
+            )
+        )
+
+    def _frequency(self, signal: Tensor) -> Tensor:
+        """Frequency of each column: (time, columns) -> (columns,)."""
+        weights, times = self.weights, self.times
+        with torch.no_grad():
+            centred = signal - (weights * signal).sum(0)
+            variance = (weights * centred * centred).sum(0)
+            silent = 1e-6 * _SILENCE**2
+            projected = (self.basis @ signal).square().view(2, len(self.tried), -1).sum(0)
+            share = projected / (variance + silent)
+            first = self.tried @ torch.softmax(_SHARPNESS * share, 0)
+            angle = 2.0 * math.pi * times * first
+            sine, cosine = torch.sin(angle), torch.cos(angle)
+            cosine_mean = (weights * cosine).sum(0)
+            even = cosine - cosine_mean
+            sine_norm = (weights * sine * sine).sum(0) + 1e-6
+            even_norm = (weights * even * even).sum(0) + 1e-6
+            # How the two parts change with frequency, without what the fit itself would absorb.
+            odd_slope = times * cosine
+            odd_slope = odd_slope - sine * ((weights * odd_slope * sine).sum(0) / sine_norm)
+            even_slope = times * sine
+            even_slope = even_slope - (weights * even_slope).sum(0)
+            even_slope = even_slope - even * ((weights * even_slope * even).sum(0) / even_norm)
+            odd_norm = (weights * odd_slope * odd_slope).sum(0)
+            slope_norm = (weights * even_slope * even_slope).sum(0)
+            sine, even, odd_slope, even_slope = (
+                weights * part for part in (sine, even, odd_slope, even_slope)
+            )
+        # One Newton step at the optimum also carries the optimum's derivative, so that the search
+        # itself needs none.
+        a = (sine * signal).sum(0) / sine_norm
+        b = (even * signal).sum(0) / even_norm
+        slope = a * (odd_slope * signal).sum(0) - b * (even_slope * signal).sum(0)
+        curve = a * a * odd_norm + b * b * slope_norm
+        step = slope / (2.0 * math.pi * curve + 1e-4 * variance + silent)
+        explained = (a * a * sine_norm + b * b * even_norm).detach() / (variance + silent)
+        trust = torch.sigmoid((explained - _TRUSTED) / _TRUST_WIDTH)
+        farthest = _FARTHEST_STEPS * self.step
+        refined = first + trust * farthest * torch.tanh(step / farthest)
+        return refined.clamp(min=0.5 * self.lowest)
+
+    def _fit(self, signal: Tensor, frequency: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Linear least squares at a frequency a column; also the tapered variance."""
+        weights = self.weights
+        angle = 2.0 * math.pi * self.times * frequency
+        sine, cosine = torch.sin(angle), torch.cos(angle)
+        cosine_mean = (weights * cosine).sum(0)
+        even = cosine - cosine_mean
+        mean = (weights * signal).sum(0)
+        a = (weights * sine * signal).sum(0) / ((weights * sine * sine).sum(0) + 1e-6)
+        b = (weights * even * signal).sum(0) / ((weights * even * even).sum(0) + 1e-6)
+        variance = (weights * (signal - mean).square()).sum(0)
+        return a, b, mean - b * cosine_mean, variance

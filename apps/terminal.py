@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from deepphase.errors import DeepPhaseError
 from deepphase.progress import Progress as Report
 
-console = Console(highlight=False, soft_wrap=True)
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        # Rich would end the program with status 1; the program itself knows better.
+        raise BrokenPipeError
+
+
+console = _Console(highlight=False, soft_wrap=True)
 if not console.is_terminal:
     # Nobody's window: rows of tables stay whole.
     console.width = 240
@@ -83,6 +91,15 @@ def note(text: str) -> None:
 def warn(text: str) -> None:
     """One line for what deserves attention, on the error stream."""
     print(f"deepphase: note: {text}", file=sys.stderr)
+
+
+def list_left_out(what: str, errors: Iterable[DeepPhaseError]) -> None:
+    """One note an error; a way out that many share is said once."""
+    said: set[str] = set()
+    for error in errors:
+        again = type(error)(error.fact, path=error.path, line=error.line)
+        warn(f"{what}: {again if error.hint in said else error}")
+        said.add(error.hint)
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from apps.terminal import note, progress, warn
+from apps.terminal import list_left_out, note, progress
 from deepphase.errors import DeepPhaseError, FormatError
+
+# Bytes: with a number and our suffix behind it, still a name that every disk takes.
+_LONGEST_STEM = 230
 
 
 def command(
@@ -67,16 +70,20 @@ def command(
             if csv:
                 save_csv(phases, output / f"{stem}.phases.csv")
             frames += len(phases)
-    for error in refused:
-        warn(f"left out: {error}")
+    if len(entries) == len(refused) == 1:
+        raise refused[0]
+    list_left_out("left out", refused)
     if not written:
-        raise FormatError("no clip could be encoded", hint="the reasons stand above")
+        raise FormatError(
+            f"none of {len(refused)} clips could be encoded", hint="the reasons stand above"
+        )
     note(f"{len(written)} clips, {frames:,} frames at {trained.fps:g} fps -> {output}")
 
 
 def _unused(name: str, written: set[str]) -> str:
     """A file stem of its own for each clip, also where two folders hold the same name."""
-    safe = "".join(c if c.isalnum() or c in "-_.() " else "_" for c in name).strip() or "clip"
+    safe = "".join(c if c.isalnum() or c in "-_.() " else "_" for c in name)
+    safe = safe.encode()[:_LONGEST_STEM].decode(errors="ignore").strip() or "clip"
     stem, count = safe, 1
     while stem.lower() in written:
         count += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from apps.terminal import note, progress, table, warn
+from apps.terminal import list_left_out, note, progress, table, warn
 from deepphase.corpus.inspection import FileFacts, inspect_files
 from deepphase.corpus.parallel import usable_cores
 from deepphase.errors import FormatError
@@ -26,7 +26,7 @@ def command(
     Parameters
     ----------
     path
-        Motion files, folders of them, or a store.
+        Motion files, folders of them, or stores.
     unit
         Unit of the files (m, cm, mm, inch, foot or metres as a number); inferred if not given.
     up
@@ -36,8 +36,11 @@ def command(
     every
         A row for every file, however many there are.
     """
-    if len(path) == 1 and is_array_file(path[0]):
-        _show_store(path[0])
+    stores = [each for each in path if is_array_file(each)]
+    path = [each for each in path if each not in stores]
+    for store in stores:
+        _show_store(store)
+    if not path:
         return
     reader = {"unit": unit, "up": up, "allow_truncated": allow_truncated}
     reader = {name: value for name, value in reader.items() if value not in (None, False)}
@@ -48,6 +51,8 @@ def command(
             found.append(each)
             report("inspecting", index + 1, count, "")
     good = [each for each in found if each.error is None]
+    if len(found) == 1 and found[0].error is not None:
+        raise found[0].error
     groups: dict[tuple[str, tuple[str, ...]], list[FileFacts]] = {}
     for each in good:
         groups.setdefault((each.group, tuple(sorted(each.skeleton.names))), []).append(each)
@@ -90,10 +95,10 @@ def _common_notes(members: list[FileFacts]) -> list[str]:
     return [text for text, count in counts.items() if count > len(members) / 2]
 
 
-def _counted(values: Counter[str]) -> str:
+def _counted(values: Counter[str], of: str = "files") -> str:
     if len(values) == 1:
         return next(iter(values))
-    return ", ".join(f"{value} ({count} files)" for value, count in values.most_common())
+    return ", ".join(f"{value or 'none'} ({count} {of})" for value, count in values.most_common())
 
 
 def _show_files(files: list[FileFacts]) -> None:
@@ -118,9 +123,7 @@ def _show_problems(found: list[FileFacts]) -> None:
         for glitch in each.glitches:
             place = f":{each.first_line + glitch.first}" if each.first_line else ""
             note(f"problem: {each.file}{place}: {glitch.sentence}")
-    for each in found:
-        if each.error is not None:
-            warn(f"cannot be read: {each.error}")
+    list_left_out("cannot be read", [each.error for each in found if each.error is not None])
 
 
 def _show_store(path: Path) -> None:
@@ -134,6 +137,6 @@ def _show_store(path: Path) -> None:
         note(f"{group.name}: {store.fps:g} fps; joints {', '.join(group.joints)}")
         for name in store.label_names:
             values = Counter(str(value) for value in store.label_column(name))
-            note(f"  {name}: {_counted(values)}")
+            note(f"  {name}: {_counted(values, 'clips')}")
     for left_out in store.left_out:
         warn(f"left out of the store: {left_out['file']}: {left_out['reason']}")

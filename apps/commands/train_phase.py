@@ -53,20 +53,26 @@ def command(
     """
     from apps.reports.training_report import training_report
     from deepphase.corpus.prepare import corpus_of
+    from deepphase.formats.replacing import check_writable
     from deepphase.phase.resume import discard
     from deepphase.phase.training import train_phase
 
     if resume and restart:
         raise ParameterError("--resume and --restart contradict each other")
+    work = output.with_name(f"{output.name}.unfinished")
+    folder = output.with_name(f"{output.name}.report") if report is None else report
+    check_writable(output)
     if output.is_dir():
         raise ParameterError(
             f"{output} is a folder", hint=f"name the model file: -o {output / 'model'}"
         )
-    work = output.with_name(f"{output.name}.unfinished")
-    if restart:
-        discard(work)
+    check_writable(work)
+    if report is not None:
+        check_writable(report / "index.html")
     with progress() as shown:
         corpus = corpus_of(store, skeleton=skeleton, unit=unit, up=up, progress=shown)
+        if restart:
+            discard(work)
         try:
             model = train_phase(
                 corpus,
@@ -87,7 +93,6 @@ def command(
     model.save(output)
     discard(work)
     _say(model, output)
-    folder = output.with_name(f"{output.name}.report") if report is None else report
     with progress() as shown:
         page = training_report(model, corpus, folder, progress=shown)
     note(f"report: {page}")

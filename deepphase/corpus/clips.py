@@ -52,7 +52,7 @@ def clips_in(
     """
     check_told(reader.get("unit"), reader.get("up"))
     entries = []
-    stores = [path for path in paths if Path(path).is_file() and is_array_file(path)]
+    stores = [path for path in paths if is_array_file(path)]
     for path in stores:
         store = open_store(path, skeleton)
         entries += [

@@ -51,7 +51,8 @@ def find_motion_files(inputs: str | Path | Sequence[str | Path]) -> list[MotionF
     given = [inputs] if isinstance(inputs, str | Path) else list(inputs)
     roots = [Path(each).absolute() for each in given]
     for root, each in zip(roots, given, strict=True):
-        if not root.exists():
+        # Unlike Path.exists, no error for a name that is too long.
+        if not os.path.exists(root):
             raise FormatError("no such file or folder", hint="check the path", path=each)
     found: dict[Path, None] = {}
     suffixes: Counter[str] = Counter()

@@ -27,6 +27,8 @@ from deepphase.progress import Progress
 # Below this much text for each, starting a process costs more than it saves.
 _BYTES_PER_WORKER = 4_000_000
 _REASONS_SHOWN = 5
+# Below, no movement is left; above, only memory goes: no body moves so fast.
+_LOWEST_FPS, _HIGHEST_FPS = 1.0, 1000.0
 
 
 def prepare(
@@ -160,15 +162,27 @@ def corpus_of(
 
     Raises
     ------
-    As :func:`prepare` and :func:`deepphase.corpus.store.open_store` do.
+    As :func:`prepare` and :func:`deepphase.corpus.store.open_store` do; ParameterError too where a
+    store's unit or up axis is told, which were settled when it was prepared.
     """
     if is_array_file(path):
+        told = [name for name in ("unit", "up") if options.get(name) is not None]
+        if told:
+            raise ParameterError(
+                f"a store is in metres, Y up: --{told[0]} is for motion files",
+                hint="prepare the store again with it",
+                path=path,
+            )
         return open_store(path, skeleton)
     # On systems that cannot delete a mapped file the system clears the folder later.
     with tempfile.TemporaryDirectory(prefix="deepphase-", ignore_cleanup_errors=True) as folder:
         store = Path(folder) / "prepared.store"
         prepare(path, store, fps=fps, **options)
-        return open_store(store, skeleton, verify=False)
+        try:
+            return open_store(store, skeleton, verify=False)
+        except ParameterError as error:
+            # The user knows the folder, not the store that was made of it.
+            raise ParameterError(error.fact, hint=error.hint, path=path) from None
 
 
 class _Run:
@@ -248,8 +262,11 @@ def _tasks(
 def _check_options(
     fps: float, unit: str | float | None, up: str | None, min_seconds: float, workers: int | None
 ) -> None:
-    if not (np.isfinite(fps) and fps > 0):
-        raise ParameterError(f"a rate of {fps} frames a second", hint="60 is usual")
+    if not _LOWEST_FPS <= fps <= _HIGHEST_FPS:
+        raise ParameterError(
+            f"a rate of {fps:g} frames a second",
+            hint=f"60 is usual, {_LOWEST_FPS:g} to {_HIGHEST_FPS:g} are possible",
+        )
     check_told(unit, up)
     if not (np.isfinite(min_seconds) and min_seconds >= 0):
         raise ParameterError(f"a shortest clip of {min_seconds} s")
@@ -271,6 +288,9 @@ def _listed(inputs: str | Path | Sequence[str | Path]) -> list[str | Path]:
 def _nothing_left(
     left_out: list[LeftOut], inputs: str | Path | Sequence[str | Path]
 ) -> FormatError:
+    if len(left_out) == 1:
+        only = left_out[0]
+        return FormatError(only.reason, hint=only.hint, path=only.file, line=only.line)
     more = len(left_out) - _REASONS_SHOWN
     reasons = "; ".join(str(each) for each in left_out[:_REASONS_SHOWN])
     return FormatError(

@@ -150,11 +150,7 @@ def _chosen(path: str | Path, groups: list[StoreGroup], skeleton: str | None) ->
         return names[0]
     if skeleton in names:
         return skeleton
-    fact = (
-        f"this store holds {len(names)} skeletons"
-        if skeleton is None
-        else f"no skeleton {skeleton!r} in this store"
-    )
+    fact = f"{len(names)} skeletons" if skeleton is None else f"no skeleton {skeleton!r}"
     raise ParameterError(fact, hint=f"choose with --skeleton NAME: {group_list(groups)}", path=path)
 
 

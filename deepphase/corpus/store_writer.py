@@ -16,6 +16,7 @@ from deepphase.corpus.skeleton_group import default_group_name, hierarchy, uniqu
 from deepphase.corpus.spool import GroupSpool, Record
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.formats.array_file import write_arrays
+from deepphase.formats.replacing import check_writable
 from deepphase.motion.clip import Clip
 from deepphase.motion.skeleton import Array
 
@@ -44,6 +45,7 @@ class StoreWriter:
     def __enter__(self) -> StoreWriter:
         parent = self.path.parent
         # Said now, and not after an hour of reading files.
+        check_writable(self.path)
         if self.path.is_dir():
             raise CheckpointError(
                 "a folder, where the store is to be written",
@@ -51,8 +53,7 @@ class StoreWriter:
                 path=self.path,
             )
         try:
-            parent.mkdir(parents=True, exist_ok=True)
-            spool = tempfile.mkdtemp(prefix=f".{self.path.name}.", suffix=".spool", dir=parent)
+            spool = tempfile.mkdtemp(prefix=".deepphase-", suffix=".spool", dir=parent)
         except OSError as error:
             raise _unwritable(self.path, error) from None
         self._spool = Path(spool)

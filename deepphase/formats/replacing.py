@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import secrets
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -20,7 +21,8 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
     beside it. Raises CheckpointError where the disk or the folder refuses.
     """
     target = Path(os.path.realpath(path))
-    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    # Not of the file's name, which may be as long as the disk allows.
+    beside = target.with_name(f".deepphase-{secrets.token_hex(8)}.tmp")
     try:
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -33,8 +35,29 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
             beside.unlink(missing_ok=True)
             raise
     except OSError as error:
-        raise CheckpointError(
-            f"cannot be written: {error.strerror or error}",
-            hint="choose another place with enough room and permission",
-            path=path,
-        ) from None
+        raise _unwritable(path, error) from None
+
+
+def check_writable(path: str | Path) -> None:
+    """Make a file's folder and try to write there: before long work, not after it.
+
+    Raises
+    ------
+    CheckpointError
+        Where the folder cannot be made or written, or the disk refuses the name.
+    """
+    target = Path(os.path.realpath(path))
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=target.parent), suppress(FileNotFoundError):
+            target.lstat()
+    except OSError as error:
+        raise _unwritable(path, error) from None
+
+
+def _unwritable(path: str | Path, error: OSError) -> CheckpointError:
+    return CheckpointError(
+        f"cannot be written: {error.strerror or error}",
+        hint="choose another place with enough room and permission",
+        path=path,
+    )

@@ -18,6 +18,9 @@ class NetworkConfig:
 
     Parameters
     ----------
+    preset
+        Which network: "sine_fit" is our own; "sine_fit_no_fc" the same without the fully
+        connected phase layer; "paper" and "released_v0" to "released_v2" are DeepPhase's.
     channels
         Phase channels M. The paper uses 5 for a biped or a quadruped, 10 for styles, 8 for dance.
     window_s
@@ -26,12 +29,16 @@ class NetworkConfig:
         Seconds that a convolution's kernel spans; None is the whole window.
     hidden
         Channels between the two convolutions; None is a third of the input's (one a joint).
+    band_hz
+        Convolutions leave out frequencies above this one; None keeps all.
     """
 
+    preset: str = "sine_fit"
     channels: int = 5
     window_s: float = 2.0
     kernel_s: float | None = None
     hidden: int | None = None
+    band_hz: float | None = None
 
     def __post_init__(self) -> None:
         if self.channels < 1:
@@ -44,6 +51,8 @@ class NetworkConfig:
             )
         if self.hidden is not None and self.hidden < 1:
             raise ParameterError(f"hidden must be at least 1, not {self.hidden}")
+        if self.band_hz is not None and not self.band_hz >= 1.0:
+            raise ParameterError(f"band_hz must be at least 1 Hz, not {self.band_hz}")
 
     def window(self, fps: float) -> int:
         """Frames of a window: odd, as many on either side of the frame that it describes."""
@@ -72,9 +81,11 @@ class TrainingConfig:
         Of AdamW.
     schedule
         "constant", or "cosine": a linear warm-up over the first `warmup` of the training, then a
-        cosine down to a hundredth.
+        cosine down to `final_rate`.
     warmup
         Share of the training that warms up.
+    final_rate
+        The last learning rate as a share of the highest.
     held_out
         Share of the source files kept out of training, to measure on.
     seed
@@ -88,6 +99,7 @@ class TrainingConfig:
     weight_decay: float = 1e-4
     schedule: Literal["constant", "cosine"] = "cosine"
     warmup: float = 0.05
+    final_rate: float = 0.01
     held_out: float = 0.1
     seed: int = 0
 
@@ -104,6 +116,7 @@ class TrainingConfig:
             self.schedule in ("constant", "cosine"),
             f"schedule {self.schedule!r} is neither 'constant' nor 'cosine'",
         )
+        _require(0 <= self.final_rate <= 1, f"final_rate of {self.final_rate}")
         _require(0 <= self.warmup < 1, f"warmup must lie in 0 to 1, not {self.warmup}")
         _require(0 < self.held_out < 0.9, f"held_out must lie in 0 to 0.9, not {self.held_out}")
 

@@ -33,6 +33,9 @@ class Convolution(nn.Module):
     form
         "fourier", "direct" (torch.nn.functional.conv1d) or "auto": whichever needs fewer
         multiplications.
+    fps, band_hz
+        With `band_hz`, at `fps` frames a second, frequencies above it are left out of the product
+        (and "fourier" is the only form): the kernels are low-passed, at a fraction of the cost.
 
     Notes
     -----
@@ -40,7 +43,15 @@ class Convolution(nn.Module):
     """
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel: int, window: int, form: str = "auto"
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel: int,
+        window: int,
+        form: str = "auto",
+        *,
+        fps: float = 60.0,
+        band_hz: float | None = None,
     ) -> None:
         super().__init__()
         if kernel % 2 == 0 or window % 2 == 0:
@@ -52,13 +63,19 @@ class Convolution(nn.Module):
         bound = 1.0 / math.sqrt(in_channels * kernel)
         nn.init.uniform_(self.weight, -bound, bound)
         nn.init.uniform_(self.bias, -bound, bound)
+        bins = _period(window, kernel) // 2 + 1
+        if band_hz is not None and band_hz < 0.5 * fps:
+            bins = int(band_hz * _period(window, kernel) / fps) + 1
+            if form == "direct":
+                raise ParameterError("a direct convolution has no band_hz")
+            form = "fourier"
         if form == "auto":
             form = self._cheaper_form(in_channels, out_channels)
         if form not in ("fourier", "direct"):
             raise ParameterError(f"form {form!r} is neither 'fourier', 'direct' nor 'auto'")
         self.form = form
         if form == "fourier":
-            signal, taps, inverse = _transform_matrices(window, kernel)
+            signal, taps, inverse = _transform_matrices(window, kernel, bins)
             self.register_buffer("signal_transform", signal, persistent=False)
             self.register_buffer("kernel_transform", taps, persistent=False)
             self.register_buffer("inverse_transform", inverse, persistent=False)
@@ -103,13 +120,15 @@ def _period(window: int, kernel: int) -> int:
     return shortest + 1 - shortest % 2
 
 
-def _transform_matrices(window: int, kernel: int) -> tuple[Tensor, Tensor, Tensor]:
+def _transform_matrices(window: int, kernel: int, count: int) -> tuple[Tensor, Tensor, Tensor]:
     """Real DFTs of a window and of a kernel, and the inverse, with time 0 at their centres.
+
+    Only the lowest `count` bins.
 
     Rows of the first two are the real parts of all bins, then the imaginary parts.
     """
     period = _period(window, kernel)
-    bins = torch.arange(period // 2 + 1, dtype=torch.float64)[:, None]
+    bins = torch.arange(count, dtype=torch.float64)[:, None]
 
     def transform(length: int) -> Tensor:
         time = torch.arange(length, dtype=torch.float64) - length // 2

@@ -78,7 +78,8 @@ class PhaseLesson(pl.LightningModule):
             if step < warm:
                 return (step + 1) / (warm + 1)
             share = min((step - warm) / max(total - warm, 1), 1.0)
-            return 0.01 + 0.99 * 0.5 * (1.0 + math.cos(math.pi * share))
+            fall = 0.5 * (1.0 + math.cos(math.pi * share))
+            return options.final_rate + (1.0 - options.final_rate) * fall
 
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
         return {

@@ -19,6 +19,7 @@ from deepphase.phase.configuration import PhaseConfig
 from deepphase.phase.health import Health
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.parameters import PhaseParameters, wrapped
+from deepphase.phase.presets import make_autoencoder
 from deepphase.phase.signals import JointVelocities
 from deepphase.phase.windows import gather, interior_frames, padded
 
@@ -168,7 +169,7 @@ class PhaseModel:
             config = PhaseConfig.from_mapping(header["config"])
             read = header["signals"]
             signals = JointVelocities(tuple(read["joints"]), float(read["fps"]), read["body"])
-            network = PeriodicAutoencoder(3 * len(signals.joints), signals.fps, config.network)
+            network = make_autoencoder(3 * len(signals.joints), signals.fps, config.network)
             network.load_state_dict(
                 {
                     name.removeprefix("network."): torch.from_numpy(np.array(value))

@@ -12,7 +12,12 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions, velocities
 from deepphase.motion.resample import resample
 from deepphase.motion.roles import Roles, find_roles
-from deepphase.motion.root_trajectory import root_trajectory, velocities_in_root_space
+from deepphase.motion.root_trajectory import (
+    RootTrajectory,
+    root_trajectory,
+    to_root_space,
+    velocities_in_root_space,
+)
 
 Array = np.ndarray
 
@@ -75,6 +80,23 @@ class JointVelocities:
         SkeletonError
             Where the clip lacks a joint; it lists both.
         """
+        clip, root, positions = self._body_of(clip)
+        moving = velocities_in_root_space(velocities(positions, clip.fps), root)
+        signals = moving.reshape(len(clip), -1).astype(np.float32)
+        if not np.isfinite(signals).all():
+            raise ParameterError(f"{clip.name}: a joint velocity that is not finite")
+        return signals
+
+    def poses(self, clip: Clip) -> Array:
+        """(frames, joints, 3) float32, m: the same joints' positions in root space.
+
+        Raises SkeletonError as `read` does.
+        """
+        clip, root, positions = self._body_of(clip)
+        return to_root_space(positions, root).astype(np.float32)
+
+    def _body_of(self, clip: Clip) -> tuple[Clip, RootTrajectory, Array]:
+        """The clip at this rate, its root trajectory, and its joints' positions in the world."""
         missing = [name for name in self.joints if name not in clip.skeleton.names]
         if missing:
             raise SkeletonError(
@@ -89,11 +111,7 @@ class JointVelocities:
         positions = joint_positions(clip)
         root = root_trajectory(clip, roles, positions=positions)
         order = [clip.skeleton.names.index(name) for name in self.joints]
-        moving = velocities_in_root_space(velocities(positions[:, order], clip.fps), root)
-        signals = moving.reshape(len(clip), -1).astype(np.float32)
-        if not np.isfinite(signals).all():
-            raise ParameterError(f"{clip.name}: a joint velocity that is not finite")
-        return signals
+        return clip, root, positions[:, order]
 
 
 def check_speed(signals: Array, *, name: str) -> None:

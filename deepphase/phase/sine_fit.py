@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from deepphase.errors import ParameterError
 
-# Frequencies that are tried first, Hz apart at a window of 2 s (its spectral lines are 0.5 Hz wide).
+# Frequencies that are tried first lie so far apart, in spectral lines (1 / the window's seconds).
 _STEP_PER_LINE = 0.2
 # Fewer cycles in a window than this cannot be told from a trend.
 _LEAST_CYCLES = 0.8
@@ -98,6 +98,9 @@ class SineFitLayer(nn.Module):
         """`latent` is (time, batch, channels)."""
         time, batch, channels = latent.shape
         signal = latent.reshape(time, -1).float()
+        # Far from zero, rounding alone would look like movement.
+        level = signal.mean(0)
+        signal = signal - level
         frequency = self._frequency(signal)
         sine, cosine, offset, variance = self._fit(signal, frequency)
         # A silent channel has no frequency; the factor is 1 for all others.
@@ -105,7 +108,13 @@ class SineFitLayer(nn.Module):
         return SineFit(
             *(
                 part.view(batch, channels)
-                for part in (frequency, sine, cosine, offset, torch.sqrt(variance + _SILENCE**2))
+                for part in (
+                    frequency,
+                    sine,
+                    cosine,
+                    offset + level,
+                    torch.sqrt(variance + _SILENCE**2),
+                )
             )
         )
 

@@ -18,15 +18,15 @@ import torch
 
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
-from deepphase.phase.autoencoder import PeriodicAutoencoder
 from deepphase.phase.configuration import PhaseConfig
-from deepphase.phase.health import measure
 from deepphase.phase.lesson import PhaseLesson
 from deepphase.phase.manifold import ManifoldProjection
+from deepphase.phase.measuring import measured_health
 from deepphase.phase.model import PhaseModel, encode_windows
+from deepphase.phase.presets import make_autoencoder
 from deepphase.phase.resume import WholeCheckpoints, resume_point
 from deepphase.phase.signal_corpus import SignalCorpus
-from deepphase.phase.windows import Split, gather, split_by_source
+from deepphase.phase.windows import Split, split_by_source
 from deepphase.progress import Progress
 
 Array = np.ndarray
@@ -34,8 +34,8 @@ _VALIDATIONS = 20
 _BANNERS = ("utilities.rank_zero", "accelerators.cuda", "trainer.setup")
 # Windows whose reconstruction is measured, at most.
 _MEASURED_WINDOWS = 4096
-# Frames that health and the projection are measured on, at most.
-_MEASURED_FRAMES = 40_000
+# Frames that the projection is fitted to, at most.
+_PROJECTED_FRAMES = 40_000
 
 
 def train_phase(
@@ -92,7 +92,7 @@ def train_phase(
         )
     point = resume_point(Path(folder), fingerprint(config, corpus), resume=resume)
     torch.manual_seed(options.seed)
-    network = PeriodicAutoencoder(corpus.values.shape[1], store.fps, config.network)
+    network = make_autoencoder(corpus.values.shape[1], store.fps, config.network)
     lesson = PhaseLesson(network, options, corpus.values, split)
     with _quiet_lightning():
         runner = pl.Trainer(
@@ -125,7 +125,14 @@ def train_phase(
     )
     if progress is not None:
         progress("measuring", 0, 1, "on held-out clips")
-    return measured(model, corpus, split)
+    half = model.window // 2
+    seen = split.train[:: max(len(split.train) // _PROJECTED_FRAMES, 1)] - half
+    manifold = encode_windows(model.network, corpus.values, seen).manifold()
+    return replace(
+        model,
+        health=measured_health(model, corpus.values, split.held_out_ranges),
+        projection=ManifoldProjection.fit(manifold),
+    )
 
 
 class _Report(pl.Callback):
@@ -143,33 +150,6 @@ class _Report(pl.Callback):
             if math.isfinite(lesson.explained):
                 words += f", explained {lesson.explained:.3f}"
             self._progress("training", min(step * shown, lesson.windows), lesson.windows, words)
-
-
-def measured(model: PhaseModel, corpus: SignalCorpus, split: Split) -> PhaseModel:
-    """The model with its health on held-out clips and its projection of the manifold."""
-    half, network = model.window // 2, model.network
-    ranges = [(a, b) for a, b in split.held_out_ranges if b - a >= model.window]
-    stretches, counted = [], 0
-    for start, stop in ranges:
-        if counted >= _MEASURED_FRAMES:
-            break
-        first = np.arange(start, stop - 2 * half)
-        counted += len(first)
-        stretches.append(encode_windows(network, corpus.values, first))
-    values = torch.from_numpy(corpus.values)
-    unexplained = np.zeros(corpus.values.shape[1])
-    deviation = np.zeros_like(unexplained)
-    chosen = split.held_out[:: max(len(split.held_out) // _MEASURED_WINDOWS, 1)]
-    with torch.inference_mode():
-        for centres in torch.from_numpy(chosen).split(256):
-            windows = gather(values, centres, model.window)
-            error = network(windows) - windows
-            unexplained += error.square().sum((0, 2)).double().numpy()
-            deviation += windows.square().sum((0, 2)).double().numpy()
-    health = measure(stretches, model.fps, unexplained, deviation, model.signals.joints)
-    seen = split.train[:: max(len(split.train) // _MEASURED_FRAMES, 1)] - half
-    manifold = encode_windows(network, corpus.values, seen).manifold()
-    return replace(model, health=health, projection=ManifoldProjection.fit(manifold))
 
 
 def fingerprint(config: PhaseConfig, corpus: SignalCorpus) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from apps.reports.example_window import example_window
 from apps.reports.training_page import training_page
 from deepphase.errors import ParameterError
 from deepphase.figures.image import Images
-from deepphase.phase.autoencoder import PeriodicAutoencoder
+from deepphase.phase.presets import make_autoencoder
 from deepphase.phase.configuration import NetworkConfig, PhaseConfig
 from deepphase.phase.health import ChannelHealth, Health
 from deepphase.phase.model import ClipPhases, PhaseModel
@@ -36,7 +36,7 @@ def no_browser(monkeypatch):
 def _model(channels=4, **told):
     torch.manual_seed(0)
     config = PhaseConfig(network=NetworkConfig(channels=channels, window_s=1.0))
-    network = PeriodicAutoencoder(3 * len(JOINTS), FPS, config.network)
+    network = make_autoencoder(3 * len(JOINTS), FPS, config.network)
     return PhaseModel(network, config, JointVelocities(JOINTS, FPS), **told)
 
 

@@ -11,8 +11,9 @@ import argparse
 import numpy as np
 import torch
 
-from deepphase.phase.autoencoder import PeriodicAutoencoder
+from deepphase.phase.configuration import NetworkConfig
 from deepphase.phase.model import encode_windows
+from deepphase.phase.presets import make_autoencoder
 from deepphase.phase.windows import gather
 from tests.benchmarks.rounds import medians
 from tests.phase.released_form import PlainAutoencoder
@@ -58,7 +59,7 @@ def bench_training(rounds: int) -> None:
                 lambda centres=centres: plain_batch(signals, centres),
             )
             for name, precision in (("ours", torch.float32), ("bf16", torch.bfloat16)):
-                ours = PeriodicAutoencoder(3 * JOINTS, 60.0)
+                ours = make_autoencoder(3 * JOINTS, 60.0, NetworkConfig("paper"))
                 rivals[name] = training_step(
                     ours,
                     torch.optim.AdamW(ours.parameters(), 1e-4, fused=True),
@@ -77,7 +78,7 @@ def bench_encoding(rounds: int) -> None:
     frames = 1024
     signals = np.random.default_rng(0).standard_normal((frames + WINDOW - 1, 3 * JOINTS))
     signals = signals.astype(np.float32)
-    ours = PeriodicAutoencoder(3 * JOINTS, 60.0).eval()
+    ours = make_autoencoder(3 * JOINTS, 60.0, NetworkConfig("paper")).eval()
     plain = PlainAutoencoder(3 * JOINTS, CHANNELS, WINDOW).eval()
     plain.take_weights(ours)
     starts = np.arange(frames)

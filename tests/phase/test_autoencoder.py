@@ -4,15 +4,15 @@ import pytest
 import torch
 
 from deepphase.errors import ParameterError
-from deepphase.phase.autoencoder import PeriodicAutoencoder
 from deepphase.phase.configuration import NetworkConfig
+from deepphase.phase.presets import make_autoencoder
 from tests.phase.released_form import PlainAutoencoder
 
 
 @pytest.fixture
 def networks():
     torch.manual_seed(3)
-    ours = PeriodicAutoencoder(12, 60.0, NetworkConfig(channels=3, window_s=1.0))
+    ours = make_autoencoder(12, 60.0, NetworkConfig("paper", channels=3, window_s=1.0))
     for module in ours.modules():
         if isinstance(module, torch.nn.BatchNorm1d):
             module.running_mean.normal_(0, 0.1)
@@ -71,7 +71,7 @@ def test_flat_windows_give_no_nan(networks, training, level):
 
 def test_silent_latent_gives_no_nan():
     """Weights of zero: a latent without power, and the phase head's outputs at the origin."""
-    network = PeriodicAutoencoder(6, 60.0, NetworkConfig(channels=2, window_s=0.5))
+    network = make_autoencoder(6, 60.0, NetworkConfig("paper", channels=2, window_s=0.5))
     torch.nn.init.zeros_(network.encoder_out.weight)
     torch.nn.init.zeros_(network.phase_head.weight)
     torch.nn.init.zeros_(network.phase_head.bias)

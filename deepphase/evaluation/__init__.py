@@ -1,0 +1,1 @@
+"""Measurements of phases and motions: pure functions of arrays and clips."""

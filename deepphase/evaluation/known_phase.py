@@ -1,0 +1,134 @@
+"""Learnt phases against a phase that is known: how far they are off, up to one constant shift."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from deepphase.errors import ParameterError
+from deepphase.phase.parameters import wrapped
+
+Array = np.ndarray
+
+# What repeats twice in a limb's cycle (the body's bounce, say) is learnt at twice its frequency.
+_MULTIPLES = (1, 2)
+
+
+@dataclass(frozen=True)
+class PhaseKey:
+    """Which learnt phase tells a limb's: phase[channel] = multiple * limb phase + shift.
+
+    Parameters
+    ----------
+    channel
+        The phase channel.
+    multiple
+        Cycles of the channel in one of the limb.
+    shift
+        Cycles in [-0.5, 0.5). Where a cycle begins is for neither to say, so it is chosen.
+    """
+
+    channel: int
+    multiple: int
+    shift: float
+
+
+def choose_key(phases: Sequence[Array], truths: Sequence[Array]) -> PhaseKey:
+    """The channel, multiple and shift whose median error over all frames is the smallest.
+
+    The shift is the circular median, which a few frames that are wide off do not move.
+
+    Parameters
+    ----------
+    phases
+        (frames, channels) cycles, of each clip.
+    truths
+        (frames,) cycles, the limb's phase in each clip.
+
+    Raises
+    ------
+    ParameterError
+        Where the shapes do not fit, there are no frames, or a value is not finite.
+    """
+    if len(phases) != len(truths) or not len(phases):
+        raise ParameterError(f"phases of {len(phases)} clips, true phases of {len(truths)}")
+    for phase, truth in zip(phases, truths, strict=True):
+        _check(phase, truth)
+        if phase.shape[1] != phases[0].shape[1]:
+            raise ParameterError("clips with different numbers of phase channels")
+    learnt, true = np.concatenate(phases), np.concatenate(truths)
+    if not learnt.size:
+        raise ParameterError("no frames to compare phases on")
+    best, smallest = None, np.inf
+    for channel in range(learnt.shape[1]):
+        for multiple in _MULTIPLES:
+            ahead = learnt[:, channel] - multiple * true.astype(np.float64)
+            key = PhaseKey(channel, multiple, circular_median(ahead))
+            error = float(np.median(phase_errors(key, learnt, true)))
+            if error < smallest:
+                best, smallest = key, error
+    assert best is not None
+    return best
+
+
+def phase_errors(key: PhaseKey, phase: Array, truth: Array) -> Array:
+    """(frames,) how far the learnt phase is off, in cycles of its channel, 0 to 0.5.
+
+    Parameters
+    ----------
+    phase
+        (frames, channels) cycles.
+    truth
+        (frames,) cycles of the limb.
+
+    Raises
+    ------
+    ParameterError
+        Where the shapes do not fit, or a value is not finite.
+    """
+    _check(phase, truth)
+    expected = key.multiple * truth.astype(np.float64) + key.shift
+    return np.abs(wrapped(phase[:, key.channel] - expected))
+
+
+def circular_median(cycles: Array) -> float:
+    """The angle whose mean distance along the circle to all others is the smallest.
+
+    Parameters
+    ----------
+    cycles
+        (values,) angles in cycles, at least one.
+
+    Returns
+    -------
+    Cycles in [-0.5, 0.5).
+
+    References
+    ----------
+    Fisher 1993, Statistical Analysis of Circular Data, 2.3.2.
+    """
+    values = np.sort(np.mod(np.asarray(cycles, np.float64), 1.0))
+    count = len(values)
+    # The minimum lies at one of the angles. Twice around, those up to half a turn ahead of each
+    # are a range, and the rest of its turn lies behind it.
+    around = np.concatenate([values, values + 1.0])
+    sums = np.concatenate([[0.0], np.cumsum(around)])
+    first = np.arange(count)
+    half = np.searchsorted(around, values + 0.5, side="right")
+    ahead = sums[half] - sums[first] - (half - first) * values
+    behind = (first + count - half) * (values + 1.0) - (sums[first + count] - sums[half])
+    centre = values[np.argmin(ahead + behind)]
+    # Of an even number, the middle between the two in the middle.
+    return float(wrapped(centre + np.median(wrapped(values - centre))))
+
+
+def _check(phase: Array, truth: Array) -> None:
+    if phase.ndim != 2 or truth.shape != phase.shape[:1]:
+        raise ParameterError(
+            f"phases {phase.shape} and true phases {truth.shape}, "
+            "expected (frames, channels) and (frames,)"
+        )
+    if not (np.isfinite(phase).all() and np.isfinite(truth).all()):
+        raise ParameterError("phases that are not finite")

@@ -1,0 +1,46 @@
+"""Runs a phase model over clips to measure its health."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from deepphase.phase.health import Health, measure
+from deepphase.phase.model import PhaseModel, encode_windows
+from deepphase.phase.windows import gather
+
+Array = np.ndarray
+
+# At most so many frames are encoded, and so many windows reconstructed, for the measures.
+_FRAMES, _WINDOWS = 60_000, 8_192
+_BATCH = 256
+
+
+@torch.inference_mode()
+def measured_health(model: PhaseModel, values: Array, ranges: Array) -> Health:
+    """Health on the interior frames of some stretches of signals.
+
+    Parameters
+    ----------
+    values
+        (frames, signals) that `model.signals.read` made, clips one behind the other.
+    ranges
+        (stretches, 2) frames start to stop - 1 of each; those shorter than a window are left out.
+        Where they are very many, stretches are taken evenly among them.
+    """
+    window, half = model.window, model.window // 2
+    starts = [np.arange(a, b - 2 * half) for a, b in ranges if b - a >= window]
+    total = sum(len(each) for each in starts)
+    starts = starts[:: max(-(-total // _FRAMES), 1)]
+    stretches = [encode_windows(model.network, values, each) for each in starts]
+    data = torch.from_numpy(values)
+    unexplained = np.zeros(values.shape[1])
+    deviation = np.zeros_like(unexplained)
+    every = np.concatenate(starts) if starts else np.zeros(0, np.int64)
+    chosen = np.unique(np.linspace(0, len(every) - 1, _WINDOWS).astype(int)) if starts else every
+    for first in torch.from_numpy(every[chosen]).split(_BATCH):
+        windows = gather(data, first + half, window)
+        error = model.network(windows) - windows
+        unexplained += error.square().sum((0, 2)).double().numpy()
+        deviation += windows.square().sum((0, 2)).double().numpy()
+    return measure(stretches, model.fps, unexplained, deviation, model.signals.joints)

@@ -1,0 +1,136 @@
+"""The least-squares FFT layer against signals whose parameters are known."""
+
+import numpy as np
+import pytest
+import torch
+
+from deepphase.errors import ParameterError
+from deepphase.phase.sine_fit import SineFitLayer
+
+WINDOW, FPS = 121, 60.0
+TIMES = (torch.arange(WINDOW) - WINDOW // 2) / FPS
+
+
+@pytest.fixture(scope="module")
+def layer():
+    return SineFitLayer(WINDOW, FPS)
+
+
+def tones(offset=0.0, amplitude=1.0):
+    """Frequencies 0.6 to 8 Hz at all phases: (time, tones, 1), frequency, phase."""
+    frequency, phase = torch.meshgrid(
+        torch.linspace(0.6, 8.0, 75), torch.arange(-0.5, 0.5, 0.025), indexing="ij"
+    )
+    frequency, phase = frequency.reshape(-1), phase.reshape(-1)
+    turns = frequency * TIMES[:, None] + phase
+    return (amplitude * torch.sin(2 * np.pi * turns) + offset)[..., None], frequency, phase
+
+
+def read(layer, latent):
+    fit = layer(latent)
+    amplitude = torch.hypot(fit.sine, fit.cosine)
+    phase = torch.atan2(fit.cosine, fit.sine) / (2 * np.pi)
+    return fit.frequency[:, 0], phase[:, 0], amplitude[:, 0], fit.offset[:, 0]
+
+
+@pytest.mark.parametrize("offset", [0.0, 2.0, -5.0])
+def test_pure_tones_are_read_between_the_bins(layer, offset):
+    latent, frequency, phase = tones(offset, amplitude=0.7)
+    found, turned, amplitude, level = read(layer, latent)
+    assert ((found - frequency).abs() / frequency).max() < 0.01
+    assert (torch.remainder(turned - phase + 0.5, 1) - 0.5).abs().max() < 0.01
+    assert (amplitude - 0.7).abs().max() < 0.01 * 0.7
+    assert (level - offset).abs().max() < 0.01 * 0.7
+
+
+def test_noise_of_a_tenth(layer):
+    torch.manual_seed(0)
+    latent, frequency, _ = tones()
+    found, *_ = read(layer, latent + 0.1 * torch.randn_like(latent))
+    assert np.quantile(((found - frequency).abs() / frequency).numpy(), 0.95) < 0.01
+
+
+def sliding(signal):
+    """Windows of a (frames,) signal, one a frame: (time, frames, 1)."""
+    return signal.unfold(0, WINDOW, 1).T[..., None]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "ratio"),
+    [(1.0, 2.0, 1.0), (1.0, 1.4, 1.0), (1.0, 2.0, 0.7), (0.9, 3.0, 1.0), (1.5, 2.2, 0.9)],
+)
+def test_frequency_of_two_tones_does_not_jump(layer, first, second, ratio):
+    time = torch.arange(0, 20, 1 / FPS)
+    signal = torch.sin(2 * np.pi * first * time)
+    signal += ratio * torch.sin(2 * np.pi * second * time + 1)
+    found, *_ = read(layer, sliding(signal))
+    assert (found[1:] - found[:-1]).abs().max() < 0.06
+    assert found.min() > 0.8 * first
+    assert found.max() < 1.2 * second
+
+
+def test_frequency_of_a_chirp_is_its_own(layer):
+    time = torch.arange(0, 10, 1 / FPS)
+    signal = torch.sin(2 * np.pi * (0.8 * time + 0.5 * 0.3 * time**2))
+    found, *_ = read(layer, sliding(signal))
+    middle = time[WINDOW // 2 : -(WINDOW // 2)]
+    assert (found - (0.8 + 0.3 * middle)).abs().max() < 0.06
+    assert (found[1:] - found[:-1]).abs().max() < 0.02
+
+
+def test_frequency_is_steady_under_noise(layer):
+    torch.manual_seed(1)
+    time = torch.arange(0, 20, 1 / FPS)
+    signal = torch.sin(2 * np.pi * 1.3 * time) + 0.1 * torch.randn(len(time))
+    found, *_ = read(layer, sliding(signal))
+    assert (found[1:] - found[:-1]).abs().max() < 0.02
+
+
+@pytest.mark.parametrize("level", [0.0, 3.0, -1e3])
+def test_flat_windows_are_calm(layer, level):
+    latent = torch.full((WINDOW, 2, 3), level, requires_grad=True)
+    fit = layer(latent)
+    assert fit.frequency.abs().max() < 1e-3
+    assert torch.hypot(fit.sine, fit.cosine).max() < 1e-3
+    assert torch.allclose(fit.offset, torch.full((2, 3), level), rtol=1e-5, atol=1e-4)
+    sum(part.sum() for part in fit).backward()
+    assert torch.isfinite(latent.grad).all()
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_gradients_are_finite(layer, scale):
+    torch.manual_seed(2)
+    latent = (scale * torch.randn(WINDOW, 8, 4)).requires_grad_()
+    sum(part.sum() for part in layer(latent)).backward()
+    assert torch.isfinite(latent.grad).all()
+
+
+def test_derivative_of_frequency(layer):
+    """By differences, on a tone with a second one beside it."""
+    time = TIMES.double()
+    tone = torch.sin(2 * np.pi * 1.7 * time) + 0.2 * torch.sin(2 * np.pi * 3.1 * time)
+    latent = tone.float()[:, None, None].requires_grad_()
+    layer(latent).frequency.sum().backward()
+    torch.manual_seed(3)
+    direction = torch.randn(WINDOW, 1, 1)
+    direction -= direction.mean()
+    with torch.no_grad():
+        ahead, behind = (
+            layer(latent + sign * 0.02 * direction).frequency.item() for sign in (1, -1)
+        )
+    expected = (ahead - behind) / 0.04
+    assert (latent.grad * direction).sum().item() == pytest.approx(expected, rel=0.15)
+
+
+def test_amplitude_follows_scale(layer):
+    torch.manual_seed(4)
+    latent = torch.randn(WINDOW, 16, 2)
+    one, two = layer(latent), layer(2 * latent)
+    assert torch.allclose(two.frequency, one.frequency, rtol=1e-4)
+    assert torch.allclose(two.sine, 2 * one.sine, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("window", [4, 3, 120])
+def test_impossible_windows_are_refused(window):
+    with pytest.raises(ParameterError):
+        SineFitLayer(window, FPS)

@@ -18,6 +18,7 @@ COMMANDS = {
     "prepare": ("prepare_store", "read, check and resample a folder of clips into one store"),
     "train phase": ("train_phase", "learn phases from clips, and say whether it worked"),
     "encode": ("encode_clips", "the phases of every frame of clips, as .npz and .csv"),
+    "evaluate": ("evaluate_model", "measure a phase model on clips, as a page and as numbers"),
     "demo": ("demo", "the whole chain on made motion, offline, with pictures to look at"),
     "doctor": ("doctor", "versions, devices, what is missing, what stands in the way"),
 }

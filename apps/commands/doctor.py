@@ -51,7 +51,7 @@ def command() -> None:
     problems += _shadowed()
     for problem in problems:
         note(f"problem: {problem}")
-    note("nothing is missing" if not problems else f"{len(problems)} problems")
+    note("nothing is missing" if not problems else f"{len(problems)} problem{'s' * (len(problems) > 1)}")
 
 
 def chromium() -> str | None:

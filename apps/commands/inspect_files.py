@@ -7,7 +7,6 @@ from pathlib import Path
 
 from apps.terminal import list_left_out, note, progress, table, warn
 from deepphase.corpus.inspection import FileFacts, inspect_files
-from deepphase.corpus.parallel import usable_cores
 from deepphase.errors import FormatError
 from deepphase.formats.array_file import is_array_file
 
@@ -46,7 +45,7 @@ def command(
     reader = {name: value for name, value in reader.items() if value not in (None, False)}
     found = []
     with progress() as report:
-        count, facts = inspect_files(path, workers=usable_cores(), **reader)
+        count, facts = inspect_files(path, **reader)
         for index, each in enumerate(facts):
             found.append(each)
             report("inspecting", index + 1, count, "")

@@ -58,7 +58,9 @@ def command(
     from deepphase.phase.training import train_phase
 
     if resume and restart:
-        raise ParameterError("--resume and --restart contradict each other")
+        raise ParameterError(
+            "--resume and --restart contradict each other", hint="give one of them, or neither"
+        )
     work = output.with_name(f"{output.name}.unfinished")
     folder = output.with_name(f"{output.name}.report") if report is None else report
     check_writable(output)

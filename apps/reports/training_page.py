@@ -11,14 +11,12 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from apps.reports.health_section import add_health, percent
 from apps.reports.page import Page
-from deepphase.figures.explained_by_joint import explained_by_joint
 from deepphase.figures.image import write_images
 from deepphase.figures.manifold import Colouring, manifold_2d, manifold_3d
 from deepphase.figures.parameters_over_time import parameters_over_time
-from deepphase.figures.theme import channel_colour
 from deepphase.figures.window_fit import WindowExample, window_fit
-from deepphase.phase.health import Health
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.model import ClipPhases, PhaseModel
 from deepphase.phase.parameters import PhaseParameters
@@ -65,7 +63,7 @@ def training_page(
         f"{len(model.signals.joints)} joints at {model.fps:g} frames a second, each window "
         f"{model.config.network.window_s:g} s long.",
     )
-    _add_health(page, model.health)
+    add_health(page, model.health)
     pictures = _add_manifold(page, model, clips)
     pictures |= _add_parameters(page, clips)
     if example is not None:
@@ -74,7 +72,7 @@ def training_page(
         page.add_figure(
             chart,
             f"One window, step by step: {example.clip}".rstrip(": "),
-            f"At {example.at:.2f} s: {_percent(example.explained)} of this window is explained. "
+            f"At {example.at:.2f} s: {percent(example.explained)} of this window is explained. "
             "The network squeezes the joint velocities of one window into a latent curve for each "
             "channel, and keeps only the sinusoid that fits it: frequency F, amplitude A, phase "
             "and offset B. Look whether the sinusoids follow the grey latent, and whether what "
@@ -84,83 +82,6 @@ def training_page(
     images = write_images({path.parent / name: chart for name, chart in pictures.items()})
     _add_origin(page, model, images.problem)
     return page.write(path)
-
-
-def _add_health(page: Page, health: Health | None) -> None:
-    if health is None:
-        page.add_text(
-            "This model was not measured on held-out clips.", heading="Did the training work?"
-        )
-        return
-    if health.findings:
-        page.add_text("Out of the ordinary:", heading="Did the training work?")
-        page.add_list([f"{finding[:1].upper()}{finding[1:]}." for finding in health.findings])
-    else:
-        page.add_text(
-            "Yes, by all measures below. They are those of held-out motion, unless there was too "
-            "little of it to hold any out.",
-            heading="Did the training work?",
-        )
-    page.add_table(
-        ("Measure", "Value", "What it says"),
-        (
-            (
-                "Explained variance",
-                _percent(health.explained_variance),
-                "Share of the motion that comes back out of a few sinusoids; more is better.",
-            ),
-            (
-                "Phase goes forward, strongest channel",
-                _percent(health.forward_strongest),
-                "Share of the frames; a phase that grows with time is near 100 %.",
-            ),
-            (
-                "Phase goes forward, all channels",
-                _percent(health.forward_share),
-                "The same over all channels, weighted by amplitude.",
-            ),
-            (
-                "Speed error",
-                _percent(health.speed_error),
-                "How far the phase's speed is from its own frequency (median); less is better.",
-            ),
-            (
-                "Frequency roughness",
-                f"{health.frequency_roughness:.2f} /s",
-                "Relative change of the frequency in a second (median); less is smoother.",
-            ),
-            ("Held-out frames", f"{health.frames:,}", "How many frames were measured."),
-        ),
-    )
-    page.add_table(
-        (
-            "Channel",
-            "Frequency (Hz)",
-            "from 5 % to 95 %",
-            "Amplitude",
-            "from 5 % to 95 %",
-            "In use",
-        ),
-        [
-            (
-                str(index),
-                f"{channel.frequency[1]:.2f}",
-                _band(channel.frequency),
-                f"{channel.amplitude[1]:.3f}",
-                _band(channel.amplitude),
-                channel.in_use,
-            )
-            for index, channel in enumerate(health.channels)
-        ],
-        heading="The channels",
-        colours=[channel_colour(index) for index in range(len(health.channels))],
-    )
-    page.add_figure(
-        explained_by_joint(health.explained_by_joint),
-        "Which joints are explained",
-        "How much of each joint's velocity the sinusoids give back. Limbs that swing come out on "
-        "top; joints that hardly move, or move without a rhythm, come out low and grey.",
-    )
 
 
 def _add_manifold(
@@ -285,14 +206,6 @@ def _plain(value: object) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
-
-
-def _band(values: tuple[float, float, float]) -> str:
-    return f"{values[0]:.3g} to {values[2]:.3g}"
 
 
 def _unique(names: Sequence[str]) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from deepphase.corpus.motion_files import MotionFile, check_told, find_motion_files
+from deepphase.corpus.motion_files import MotionFile, check_told, find_motion_files, fitting_workers
 from deepphase.corpus.parallel import map_in_order
 from deepphase.corpus.skeleton_group import default_group_name
 from deepphase.errors import DeepPhaseError
@@ -76,7 +76,7 @@ class FileFacts:
 
 
 def inspect_files(
-    inputs: str | Path | Sequence[str | Path], *, workers: int = 1, **reader: Any
+    inputs: str | Path | Sequence[str | Path], *, workers: int | None = None, **reader: Any
 ) -> tuple[int, Iterator[FileFacts]]:
     """How many motion files there are, and the facts of each, read as they are asked for.
 
@@ -85,7 +85,7 @@ def inspect_files(
     inputs
         Files and folders.
     workers
-        Processes.
+        Processes; by default as many as there are cores to use and work to share.
     reader
         Options of :func:`deepphase.formats.load.load`: unit, up, allow_truncated.
 
@@ -99,7 +99,7 @@ def inspect_files(
     check_told(reader.get("unit"), reader.get("up"))
     files = find_motion_files(inputs)
     tasks = [(each, reader) for each in files]
-    return len(files), map_in_order(_facts, tasks, min(workers, len(files)))
+    return len(files), map_in_order(_facts, tasks, fitting_workers(files, workers))
 
 
 def _facts(task: tuple[MotionFile, dict[str, Any]]) -> FileFacts:

@@ -8,10 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from deepphase.corpus.parallel import usable_cores
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.length_unit import metres_per_unit
 from deepphase.formats.load import MOTION_FORMATS
 from deepphase.motion.orientation import AXES
+
+# Below this much text for each, starting a process costs more than it saves.
+_BYTES_PER_WORKER = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,14 @@ def find_motion_files(inputs: str | Path | Sequence[str | Path]) -> list[MotionF
         MotionFile(path, _plain(file), _plain(_clip_name(file, stems[path.stem] > 1)))
         for file, path in relative
     ]
+
+
+def fitting_workers(files: Sequence[MotionFile], workers: int | None = None) -> int:
+    """Processes to read the files with: those told, or as many as cores allow and work is worth."""
+    if workers is None:
+        total = sum(each.path.stat().st_size for each in files)
+        workers = min(usable_cores(), 1 + total // _BYTES_PER_WORKER)
+    return max(1, min(workers, len(files)))
 
 
 def check_told(unit: str | float | None, up: str | None) -> None:

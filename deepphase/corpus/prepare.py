@@ -13,8 +13,13 @@ import numpy as np
 from deepphase.corpus.group_passes import add_mirrored_clips, files_of_another_unit
 from deepphase.corpus.label_table import read_label_table
 from deepphase.corpus.labels import LabelPattern, folder_labels
-from deepphase.corpus.motion_files import MotionFile, check_told, find_motion_files
-from deepphase.corpus.parallel import map_in_order, usable_cores
+from deepphase.corpus.motion_files import (
+    MotionFile,
+    check_told,
+    find_motion_files,
+    fitting_workers,
+)
+from deepphase.corpus.parallel import map_in_order
 from deepphase.corpus.preparation import LeftOut, Preparation
 from deepphase.corpus.prepared_file import FileTask, PreparedFile, prepare_file
 from deepphase.corpus.store import ClipStore, StoreWriter, open_store, store_groups
@@ -24,8 +29,6 @@ from deepphase.formats.load import MOTION_FORMATS
 from deepphase.motion.glitches import Glitch
 from deepphase.progress import Progress
 
-# Below this much text for each, starting a process costs more than it saves.
-_BYTES_PER_WORKER = 4_000_000
 _REASONS_SHOWN = 5
 # Below, no movement is left; above, only memory goes: no body moves so fast.
 _LOWEST_FPS, _HIGHEST_FPS = 1.0, 1000.0
@@ -110,7 +113,7 @@ def prepare(
     tasks = _tasks(files, pattern, labels_csv, reader, fps, min_seconds, notes)
     run = _Run(tasks, notes)
     with StoreWriter(output) as writer:
-        results = map_in_order(prepare_file, tasks, _workers(workers, files))
+        results = map_in_order(prepare_file, tasks, fitting_workers(files, workers))
         for done, (task, result) in enumerate(zip(tasks, results, strict=True), start=1):
             run.take(writer, task, result)
             if progress is not None:
@@ -272,13 +275,6 @@ def _check_options(
         raise ParameterError(f"a shortest clip of {min_seconds} s")
     if workers is not None and workers < 1:
         raise ParameterError(f"{workers} workers", hint="1 does all in one process")
-
-
-def _workers(workers: int | None, files: list[MotionFile]) -> int:
-    if workers is None:
-        total = sum(each.path.stat().st_size for each in files)
-        workers = min(usable_cores(), 1 + total // _BYTES_PER_WORKER)
-    return max(1, min(workers, len(files)))
 
 
 def _listed(inputs: str | Path | Sequence[str | Path]) -> list[str | Path]:

@@ -41,10 +41,20 @@ class SignalCorpus:
     sources: list[str]
 
     @classmethod
-    def read(cls, store: ClipStore, progress: Progress | None = None) -> SignalCorpus:
-        """Root-space joint velocities of every clip of a store."""
-        first = store.clip(int(np.argmax(store.range_stops - store.range_starts)))
-        signals = JointVelocities.of_clip(first, find_roles(first.skeleton, clip=first))
+    def read(
+        cls,
+        store: ClipStore,
+        progress: Progress | None = None,
+        signals: JointVelocities | None = None,
+    ) -> SignalCorpus:
+        """Root-space joint velocities of every clip of a store.
+
+        `signals` says which; if not given, those of all joints that move.
+        """
+        told = signals is not None
+        if signals is None:
+            first = store.clip(int(np.argmax(store.lengths)))
+            signals = JointVelocities.of_clip(first, find_roles(first.skeleton, clip=first))
         parts, sources = [], []
         for index in range(len(store)):
             clip = store.clip(index)
@@ -55,7 +65,8 @@ class SignalCorpus:
                 progress("reading clips", index + 1, len(store), "")
         values = np.concatenate(parts)
         stops = np.cumsum([len(part) for part in parts])
-        return cls(signals, values, stops - [len(part) for part in parts], stops, sources).moving()
+        corpus = cls(signals, values, stops - [len(part) for part in parts], stops, sources)
+        return corpus if told else corpus.moving()
 
     def moving(self) -> SignalCorpus:
         """Without the joints that never move, such as a root that stays at the origin.

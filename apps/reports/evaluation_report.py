@@ -1,0 +1,224 @@
+"""What a phase model is worth on given clips, as a page and as numbers."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from apps.reports.health_section import add_health
+from apps.reports.page import Page
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.errors import ParameterError
+from deepphase.evaluation.matches import (
+    Frames,
+    alignment_by_chance,
+    alignment_errors,
+    future_ranks,
+    interval_95,
+)
+from deepphase.formats.replacing import replacing
+from deepphase.phase.health import Health
+from deepphase.phase.measuring import measured_health
+from deepphase.phase.model import PhaseModel
+from deepphase.phase.parameters import PhaseParameters
+from deepphase.phase.signal_corpus import SignalCorpus
+from deepphase.progress import Progress
+
+Array = np.ndarray
+
+FORMAT, VERSION = "deepphase.report", 1
+# Seconds ahead that phases are asked to foresee.
+_AHEAD_S = 0.25
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One measured value, as report.json lists it."""
+
+    name: str
+    definition: str
+    value: float
+    unit: str
+    n: int
+    interval_95: list[float] | None = None
+
+
+def evaluation_report(
+    model: PhaseModel,
+    store: ClipStore,
+    folder: str | Path,
+    *,
+    queries: int = 10_000,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> tuple[Path, list[Measure], Health]:
+    """Measure a model on all clips of a store; write FOLDER/index.html and FOLDER/report.json.
+
+    Parameters
+    ----------
+    store
+        Clips that the model was not trained on.
+    queries
+        Frames that alignment and future ranks are measured on.
+
+    Raises
+    ------
+    ParameterError
+        Where no clip is as long as the model's window.
+    SkeletonError
+        Where the clips lack a joint that the model reads.
+    """
+    corpus = SignalCorpus.read(store, progress, model.signals)
+    ranges = np.stack([corpus.starts, corpus.stops], axis=1)
+    if not (corpus.stops - corpus.starts >= model.window).any():
+        raise ParameterError(f"no clip is as long as the model's window of {model.window} frames")
+    health = measured_health(model, corpus.values, ranges)
+    if progress is not None:
+        progress("measuring", 1, 2, "")
+    measures = [*_of_health(health), *_of_matches(model, store, corpus, queries, seed)]
+    if progress is not None:
+        progress("measuring", 2, 2, "")
+    folder = Path(folder)
+    content = {
+        "format": FORMAT,
+        "version": VERSION,
+        "made_with": {"deepphase": metadata.version("deepphase"), "model_sha256": model.sha256},
+        "data": {
+            "clips": len(store),
+            "minutes": store.minutes,
+            "fps": store.fps,
+            "skeleton": store.group,
+        },
+        "seeds": [seed],
+        "measures": [asdict(measure) for measure in measures],
+        "health": health.as_mapping(),
+    }
+    page = _page(model, store, health, measures).write(folder / "index.html")
+    with replacing(folder / "report.json") as file:
+        file.write(json.dumps(content, indent=1).encode())
+    return page, measures, health
+
+
+def _of_health(health: Health) -> list[Measure]:
+    n = health.frames
+    return [
+        Measure(
+            "explained variance",
+            "1 - squared reconstruction error / squared deviation from the window's mean",
+            health.explained_variance,
+            "",
+            n,
+        ),
+        Measure(
+            "phase-speed error",
+            "median of |phase step - F dt| / (F dt), weighted by amplitude",
+            health.speed_error,
+            "",
+            n,
+        ),
+        Measure(
+            "phase goes forward",
+            "share of steps, strongest channel of each frame",
+            health.forward_strongest,
+            "",
+            n,
+        ),
+    ]
+
+
+def _of_matches(
+    model: PhaseModel, store: ClipStore, corpus: SignalCorpus, queries: int, seed: int
+) -> list[Measure]:
+    parameters, poses, clip, index = [], [], [], []
+    for number in range(len(store)):
+        each = store.clip(number)
+        start, stop = corpus.starts[number], corpus.stops[number]
+        phases = model.encode_signals(corpus.values[start:stop])
+        inside = np.flatnonzero(phases.interior)
+        parameters.append(phases.parameters[inside])
+        poses.append(model.signals.poses(each)[inside])
+        clip.append(np.full(inside.size, number))
+        index.append(inside)
+    whole = PhaseParameters(
+        *(
+            np.concatenate([getattr(each, name) for each in parameters])
+            for name in ("phase", "frequency", "amplitude", "offset")
+        )
+    )
+    frames = Frames(np.concatenate(clip), np.concatenate(index))
+    pose = np.concatenate(poses)
+    options: dict[str, Any] = {"queries": queries, "seed": seed}
+    ahead = round(_AHEAD_S * model.fps)
+    measures = []
+    try:
+        exclude = model.window // 2
+        manifold = whole.manifold()
+        errors = alignment_errors(manifold, pose, frames, exclude=exclude, **options)
+        asked = np.sort(np.random.default_rng(seed).choice(len(pose), len(errors), replace=False))
+        best = alignment_errors(
+            pose.reshape(len(pose), -1), pose, frames, exclude=exclude, **options
+        ).mean()
+        chance = alignment_by_chance(pose, **options)
+        value = float(errors.mean())
+        measures += [
+            Measure(
+                "alignment error",
+                "mean distance of corresponding joints, 10 matches by phase manifold",
+                value,
+                "m",
+                len(errors),
+                interval_95(errors, frames.clip[asked]),
+            ),
+            Measure(
+                "alignment error, normalised",
+                "0: as good as matching by the pose itself; 1: chance",
+                float((value - best) / max(chance - best, 1e-9)),
+                "",
+                len(errors),
+            ),
+        ]
+    except ParameterError:
+        # Too few clips to find a frame that is far from a query: there is nothing to compare.
+        pass
+    ranks = future_ranks(whole, frames, model.fps, ahead=ahead, **options)
+    measures.append(
+        Measure(
+            f"rank of the frame {ahead} frames ahead",
+            "among all frames, by the manifold advanced by frequency * time",
+            float(ranks.mean()),
+            "",
+            len(ranks),
+        )
+    )
+    return measures
+
+
+def _page(model: PhaseModel, store: ClipStore, health: Health, measures: list[Measure]) -> Page:
+    page = Page(
+        "What the phase model is worth",
+        f"Measured on {len(store)} clips, {store.minutes:.1f} minutes at {store.fps:g} frames a "
+        "second. The figures mean what they say only for clips that the model was not trained on.",
+    )
+    page.add_table(
+        ("Measure", "Value", "95 % interval", "n", "Definition"),
+        [
+            (
+                each.name,
+                f"{each.value:.4g} {each.unit}".strip(),
+                ""
+                if each.interval_95 is None
+                else f"{each.interval_95[0]:.4g} to {each.interval_95[1]:.4g}",
+                f"{each.n:,}",
+                each.definition,
+            )
+            for each in measures
+        ],
+        heading="Measures",
+    )
+    add_health(page, health)
+    return page

@@ -1,0 +1,714 @@
+"""The `deepphase` program as a user drives it: words in; status, files and words out."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from apps import cli
+from apps.commands import train_phase as train_command
+from apps.reports import training_page
+from deepphase.corpus.store import open_store
+from deepphase.formats.load import save
+from deepphase.motion.clip import Clip
+from deepphase.phase.model import PhaseModel
+from deepphase.phase.phase_file import load_phases
+from tests.corpus.made_clips import made_clip, made_skeleton, write_bvh
+from tests.formula_motion import swinging
+
+TINY = (
+    *("--network.channels", "2", "--network.window_s", "1"),
+    *("--training.windows", "640", "--training.batch_size", "32"),
+    *("--accelerator", "cpu", "--devices", "1"),
+)
+COMMANDS = ["inspect", "prepare", "train phase", "encode", "doctor"]
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a run of the program left behind."""
+
+    status: int
+    out: str
+    err: str
+
+    def refused(self, *words: str) -> None:
+        """Status 2, and on stderr one error with those words and a hint below it."""
+        assert self.status == 2, self.err
+        lines = self.err.splitlines()
+        assert lines[0].startswith("deepphase: error: "), self.err
+        assert self.err.count("deepphase: error:") == 1
+        assert len(lines) == 2, self.err
+        assert lines[1].startswith("  "), self.err
+        assert "Traceback" not in self.err
+        for word in words:
+            assert word in self.err
+
+
+def run(*words: object) -> Ran:
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            status = cli.main([str(word) for word in words])
+        except SystemExit as end:
+            status = int(end.code or 0)
+    return Ran(status, out.getvalue(), err.getvalue())
+
+
+@contextlib.contextmanager
+def no_pictures() -> Iterator[None]:
+    """Reports without PNG files: a browser takes seconds to start."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            training_page, "write_images", lambda *_, **__: SimpleNamespace(paths=[], problem="")
+        )
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _without_pictures() -> Iterator[None]:
+    with no_pictures():
+        yield
+
+
+@pytest.fixture(scope="module")
+def swings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Six clips of four seconds, named as in set_action_style_take.bvh."""
+    folder = tmp_path_factory.mktemp("swings") / "clips"
+    folder.mkdir()
+    for index in range(6):
+        clip, _ = swinging(0.8 + 0.15 * index, 4.0, start=0.3 * index, seed=index)
+        style = "calm" if index % 2 else "wild"
+        save(clip, folder / f"a_swing_{style}_{index}.bvh")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def trained(swings: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ran]:
+    """A model that was trained by the program, in a folder that did not exist, and what it said."""
+    output = tmp_path_factory.mktemp("trained") / "new folder" / "swing.model"
+    with no_pictures():
+        ran = run("train", "phase", swings, "-o", output, *TINY)
+    assert ran.status == 0, ran.err
+    return output, ran
+
+
+@pytest.fixture
+def model(trained: tuple[Path, Ran]) -> Path:
+    return trained[0]
+
+
+@pytest.fixture
+def two_bodies(swings: Path, tmp_path: Path) -> Path:
+    """A folder with clips of two skeletons, Hips-13 and Hips-9."""
+    folder = tmp_path / "mixed"
+    for path in swings.iterdir():
+        write_bvh(folder / path.name, _loaded(path))
+    for seed in range(2):
+        write_bvh(folder / f"other_{seed}.bvh", made_clip(seed, 120))
+    return folder
+
+
+@pytest.fixture
+def broken(swings: Path, tmp_path: Path) -> Path:
+    """A file that ends in the middle of a frame, and the line where it does."""
+    text = (swings / "a_swing_wild_0.bvh").read_text()
+    path = tmp_path / "broken.bvh"
+    path.write_text(text[: len(text) // 2])
+    return path
+
+
+def _loaded(path: Path) -> Clip:
+    from deepphase.formats.load import load
+
+    return load(path)
+
+
+# The program
+
+
+def test_the_overview_needs_no_torch():
+    code = (
+        "import sys; from apps.cli import main; assert main(['--help']) == 0; "
+        "assert not {'torch', 'numpy', 'jsonargparse'} & set(sys.modules), sorted(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    for name in COMMANDS:
+        assert f"\n  {name} " in done.stdout
+
+
+def test_inspect_and_prepare_need_no_torch(swings, tmp_path):
+    code = (
+        "import sys; from apps.cli import main; "
+        f"assert main(['inspect', {str(swings)!r}]) == 0; "
+        f"assert main(['prepare', {str(swings)!r}, '-o', {str(tmp_path / 's')!r}]) == 0; "
+        "assert 'torch' not in sys.modules"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_of_a_command(name):
+    ran = run(*name.split(), "--help")
+    assert ran.status == 0
+    assert ran.out.startswith(f"usage: deepphase {name}")
+    assert "class '" not in ran.out
+
+
+def test_help_of_a_training_tells_the_recipes_values():
+    ran = run("train", "phase", "--config", "paper", "--help")
+    assert "(default: 32)" in ran.out.split("--training.batch_size")[-1]
+
+
+@pytest.mark.parametrize("words", [["train", "--help"], ["train", "-h"]])
+def test_help_of_half_a_command(words):
+    ran = run(*words)
+    assert (ran.status, ran.err) == (0, "")
+    assert "train phase" in ran.out
+
+
+def test_version():
+    assert run("--version").out.startswith("deepphase 0.")
+
+
+def test_an_unknown_command():
+    run("inspekt", "x").refused("'inspekt'", "did you mean 'inspect'")
+    run("frobnicate").refused("'frobnicate'", "deepphase --help")
+    run("train").refused("needs another word: train phase")
+    run("train", "controller").refused("'train'")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["inspect"], "missing: path"),
+        (["prepare", "x"], "missing: -o"),
+        (["inspect", "x", "--unti", "cm"], "did you mean --unit"),
+        (["inspect", "x", "--ever"], "did you mean --every"),
+        (["prepare", "x", "-o", "y", "--fps", "fast"], "--fps: expected a number, not fast"),
+        (["prepare", "x", "-o", "y", "--fps", "nan"], "--fps: expected a number, not nan"),
+        (["prepare", "x", "-o", "y", "--workers", "1.5"], "--workers: expected a whole number"),
+        (["train", "phase", "x", "y", "-o", "z"], "unrecognized arguments: y"),
+        (
+            ["train", "phase", "x", "-o", "y", "--network.channels", "five"],
+            "whole number, not five",
+        ),
+        (["train", "phase", "x", "-o", "y", "--network.channel", "5"], "--network.channels?"),
+        (["train", "phase", "x", "-o", "y", "--conf", "paper"], "did you mean --config"),
+        (["train", "phase", "x", "-o", "y", "--training.schedule", "x"], "'constant', 'cosine'"),
+        (["train", "phase", "x", "-o", "y", "--config"], "expected one argument"),
+    ],
+)
+def test_words_that_are_no_options(words, said):
+    run(*words).refused(said, f"deepphase {' '.join(words[: 1 + (words[0] == 'train')])} --help")
+
+
+def test_hyphens_and_underscores_are_the_same(swings, tmp_path):
+    for option in ("--min-seconds", "--min_seconds"):
+        run("prepare", swings, "-o", tmp_path / "s", option, "100").refused(
+            "none of 6 files", "shorter than 100 s"
+        )
+
+
+def test_a_bug_is_not_taken_for_a_mistake(monkeypatch, swings):
+    def bug(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("apps.commands.inspect_files.inspect_files", bug)
+    with pytest.raises(ZeroDivisionError):
+        cli.main(["inspect", str(swings)])
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_reader_that_goes_away(swings, tmp_path, stored):
+    """`deepphase inspect ... | head -1` ends well, whether a line or a table comes first."""
+    path = tmp_path / "s" if stored else swings
+    if stored:
+        assert run("prepare", swings, "-o", path).status == 0
+    program = subprocess.Popen(
+        [sys.executable, "-m", "apps.cli", "inspect", str(path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=Path(cli.__file__).parent.parent,
+    )
+    program.stdout.close()
+    error = program.stderr.read()
+    program.stderr.close()
+    assert (program.wait(timeout=60), error) == (0, b"")
+
+
+def test_doctor():
+    ran = run("doctor")
+    assert ran.status == 0
+    for word in ("deepphase", "torch", "lightning", "cpu", "cores"):
+        assert word in ran.out
+
+
+def test_doctor_finds_what_hides_our_packages(tmp_path):
+    (tmp_path / "matching.py").write_text("")
+    code = "from apps.cli import main; main(['doctor'])"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"import matching finds {tmp_path / 'matching.py'}" in done.stdout
+
+
+# inspect
+
+
+def test_inspect_says_what_it_reads_and_infers(swings):
+    ran = run("inspect", swings)
+    assert (ran.status, ran.err) == (0, "")
+    assert "skeleton Hips-13: 13 joints, biped; 6 files, 0.4 minutes" in ran.out
+    assert "left_foot LeftFoot" in ran.out
+    assert "fps: 60" in ran.out
+    assert "unit taken for metres" in ran.out
+    assert "a_swing_wild_0.bvh" in ran.out
+
+
+def test_inspect_lists_bad_files_and_goes_on(swings, broken):
+    (broken.parent / "no.bvh").write_text("hello\n")
+    ran = run("inspect", broken.parent, swings / "a_swing_wild_0.bvh")
+    assert ran.status == 0
+    assert "Hips-13" in ran.out
+    assert "broken.bvh:" in ran.err
+    assert "42 channels" in ran.err
+    assert "no.bvh:1: not a BVH file" in ran.err
+    assert "deepphase: error" not in ran.err
+
+
+def test_inspect_of_one_bad_file_is_one_error(broken):
+    line = broken.read_text().count("\n") + 1
+    run("inspect", broken).refused(f"broken.bvh:{line}: ", "42 channels", "allow_truncated")
+    ran = run("inspect", broken, "--allow-truncated")
+    assert ran.status == 0
+    assert "only the first" in ran.out
+
+
+def test_inspect_of_what_is_no_motion(swings, tmp_path):
+    run("inspect", tmp_path / "nowhere").refused("nowhere: no such file or folder")
+    run("inspect", tmp_path / ("n" * 300)).refused("no such file or folder")
+    run("inspect", tmp_path).refused("no motion files", ".bvh")
+    (tmp_path / "notes.txt").write_text("hello")
+    run("inspect", tmp_path / "notes.txt").refused("notes.txt: an unknown kind", ".bvh")
+    (tmp_path / "zero.bvh").write_text("")
+    ran = run("inspect", tmp_path / "zero.bvh")
+    assert ran.status == 2
+    assert "zero.bvh: an empty file" in ran.err
+    run("inspect", swings, "--unit", "furlong").refused("'furlong'", "inch")
+    run("inspect", swings, "--up", "w").refused("'w'", "-z")
+
+
+def test_inspect_takes_stores_beside_files(swings, tmp_path):
+    store = tmp_path / "s.store"
+    assert run("prepare", swings, "-o", store, "--mirror").status == 0
+    ran = run("inspect", store, swings / "a_swing_wild_0.bvh")
+    assert (ran.status, ran.err) == (0, "")
+    assert "mirrored: none (6 clips), yes (6 clips)" in ran.out
+    assert "1 files" in ran.out
+
+
+def test_an_upside_down_axis_can_be_told(swings):
+    ran = run("inspect", swings / "a_swing_wild_0.bvh", "--up", "-z")
+    assert ran.status == 0
+    assert "up: -z" in ran.out
+
+
+def test_a_z_up_file_in_millimetres_is_read_right(tmp_path):
+    clip, _ = swinging(1.1, 4.0)
+    save(clip, tmp_path / "metres.bvh")
+    save(clip, tmp_path / "millimetres.bvh", unit="mm", up="z")
+    ran = run("inspect", tmp_path / "millimetres.bvh")
+    assert "metres a unit: 0.001" in ran.out
+    assert "up: z" in ran.out
+    assert run("prepare", tmp_path, "-o", tmp_path / "both.store").status == 0
+    store = open_store(tmp_path / "both.store")
+    one, two = store.clip(0), store.clip(1)
+    np.testing.assert_allclose(one.skeleton.offsets, two.skeleton.offsets, atol=1e-5)
+    np.testing.assert_allclose(one.translations, two.translations, atol=1e-5)
+
+
+def test_unit_and_up_overrule_what_is_inferred(swings, tmp_path):
+    file, store = swings / "a_swing_wild_0.bvh", tmp_path / "s"
+    assert run("prepare", file, "-o", store, "--unit", "cm", "--up", "z").status == 0
+    clip, plain = open_store(store).clip(0), _loaded(file)
+    height = plain.translations[0, 0, 1]
+    # One centimetre a unit; what was up, y, is now the file's depth.
+    assert clip.translations[0, 0, 2] == pytest.approx(-height / 100, abs=1e-5)
+    assert clip.source.unit_m == pytest.approx(0.01)
+    assert run("prepare", file, "-o", store, "--unit", "0.5").status == 0
+    assert open_store(store).clip(0).source.unit_m == pytest.approx(0.5)
+
+
+# prepare
+
+
+def test_prepare_leaves_bad_files_out(swings, broken, tmp_path):
+    store = tmp_path / "made" / "s.store"
+    ran = run("prepare", swings, broken, "-o", store)
+    assert ran.status == 0
+    assert "left out: " in ran.err
+    assert "broken.bvh:" in ran.err
+    assert "6 clips of 7 files at 60 fps" in ran.out
+    left_out = open_store(store).left_out
+    assert [Path(each["file"]).name for each in left_out] == ["broken.bvh"]
+
+
+def test_labels_come_from_file_names(swings, tmp_path):
+    store = tmp_path / "s.store"
+    pattern = "{set}_{action}_{style}_{take}"
+    assert run("prepare", swings, "-o", store, "--labels", pattern).status == 0
+    labels = open_store(store).labels
+    assert labels[0] == {"set": "a", "action": "swing", "style": "calm", "take": "1"}
+    assert "style: calm (3 clips), wild (3 clips)" in run("inspect", store).out
+    run("prepare", swings, "-o", store, "--labels", "{a}_{b").refused("{a}_{b", "brace")
+
+
+def test_labels_come_from_a_table(swings, tmp_path):
+    table = tmp_path / "labels.csv"
+    table.write_text("file,mood,stop_s\na_swing_calm_1,good,2\n")
+    assert run("prepare", swings, "-o", tmp_path / "s", "--labels-csv", table).status == 0
+    labels = open_store(tmp_path / "s").labels
+    assert sum(each.get("mood") == "good" for each in labels) == 1
+    table.write_text("file,mood\nnobody,good\n")
+    run("prepare", swings, "-o", tmp_path / "s", "--labels-csv", table).refused(
+        "labels.csv:2:", "nobody"
+    )
+
+
+def test_a_store_that_cannot_be_written(swings, tmp_path):
+    run("prepare", swings, "-o", tmp_path).refused("a folder", "name a file")
+    (tmp_path / "file").write_text("")
+    run("prepare", swings, "-o", tmp_path / "file" / "s.store").refused("cannot be written")
+    run("prepare", swings, "-o", tmp_path / ("n" * 300)).refused("cannot be written", "long")
+    own = swings / "a_swing_wild_0.bvh"
+    before = own.read_bytes()
+    run("prepare", swings, "-o", own).refused("a motion file")
+    assert own.read_bytes() == before
+
+
+@pytest.mark.parametrize("fps", ["0", "-60", "1e9", "1e-9"])
+def test_an_impossible_rate(swings, tmp_path, fps):
+    run("prepare", swings, "-o", tmp_path / "s", f"--fps={fps}").refused("frames a second")
+
+
+# train phase
+
+
+def test_a_training_says_how_it_went(trained, swings):
+    output, ran = trained
+    assert ran.err == ""
+    assert "training: 640 of 640" in ran.out
+    assert "explained variance" in ran.out
+    assert "channels in use" in ran.out
+    assert f"model: {output}" in ran.out
+    page = output.with_name("swing.model.report") / "index.html"
+    assert page.is_file()
+    assert str(page) in ran.out
+    assert not output.with_name("swing.model.unfinished").exists()
+    made = PhaseModel.load(output)
+    assert made.config.network.channels == 2
+    assert made.config.training.windows == 640
+    assert made.window == 61
+
+
+def test_of_several_skeletons_one_is_taken(two_bodies, tmp_path):
+    words = ("train", "phase", two_bodies, "-o", tmp_path / "m", *TINY)
+    run(*words).refused("mixed: 2 skeletons", "--skeleton NAME", "Hips-13 (6 clips", "Hips-9 (2")
+    run(*words, "--skeleton", "Dog").refused("no skeleton 'Dog'", "Hips-13")
+    store = tmp_path / "s.store"
+    prepared = run("prepare", two_bodies, "-o", store)
+    assert "--skeleton NAME" in prepared.out
+    ran = run("train", "phase", store, "-o", tmp_path / "m", *TINY, "--skeleton", "Hips-13")
+    assert ran.status == 0, ran.err
+    assert len(PhaseModel.load(tmp_path / "m").signals.joints) == 13
+
+
+def _interrupted(monkeypatch: pytest.MonkeyPatch, share: float) -> None:
+    """Ctrl-C when a training has come so far."""
+    real = train_command.progress
+
+    @contextlib.contextmanager
+    def with_interruption() -> Iterator[object]:
+        with real() as report:
+
+            def reporting(what: str, done: int, total: int, words: str) -> None:
+                report(what, done, total, words)
+                if what == "training" and done >= share * total:
+                    raise KeyboardInterrupt
+
+            yield reporting
+
+    monkeypatch.setattr(train_command, "progress", with_interruption)
+
+
+def test_an_interrupted_training_goes_on_or_is_discarded(swings, model, tmp_path, monkeypatch):
+    output = tmp_path / "m"
+    words = ("train", "phase", swings, "-o", output, *TINY)
+    with monkeypatch.context() as patch:
+        _interrupted(patch, 0.9)
+        ran = run(*words)
+    assert ran.status == 130
+    assert "--resume" in ran.err
+    assert "Traceback" not in ran.err
+    assert not output.exists()
+
+    run(*words).refused("an unfinished training lies here", "--resume", "--restart")
+    run(*words, "--resume", "--network.channels", "3").refused("network.channels was 2, now 3")
+    run(*words, "--resume", "--restart").refused("contradict")
+    shutil.copytree(tmp_path / "m.unfinished", tmp_path / "n.unfinished")
+
+    assert run(*words, "--resume").status == 0
+    assert not (tmp_path / "m.unfinished").exists()
+    # The same as if it had never been interrupted.
+    assert PhaseModel.load(output).sha256 == PhaseModel.load(model).sha256
+
+    run(*words, "--resume").refused("no resume point", "leave out --resume")
+
+    other = ("train", "phase", swings, "-o", tmp_path / "n", *TINY)
+    assert run(*other, "--restart", "--network.channels", "3").status == 0
+    assert PhaseModel.load(tmp_path / "n").config.network.channels == 3
+
+
+def test_a_model_that_cannot_be_written_is_said_at_once(swings, tmp_path, monkeypatch):
+    def read(*_: object, **__: object) -> None:
+        raise AssertionError("the clips were read first")
+
+    monkeypatch.setattr("deepphase.corpus.prepare.corpus_of", read)
+    run("train", "phase", swings, "-o", tmp_path).refused("a folder", "name the model file")
+    (tmp_path / "file").write_text("")
+    run("train", "phase", swings, "-o", tmp_path / "file" / "m").refused("cannot be written")
+    run("train", "phase", swings, "-o", tmp_path / ("n" * 250)).refused("cannot be written")
+    run("train", "phase", swings, "-o", tmp_path / "m", "--report", tmp_path / "file").refused(
+        "cannot be written"
+    )
+
+
+def test_a_recipe_of_ones_own(swings, tmp_path):
+    recipe = tmp_path / "mine.yaml"
+    recipe.write_text(
+        "network: {channels: 3, window_s: 0.5}\n"
+        "training: {windows: 640, batch_size: 32, learning_rate: 1e-3}\n"
+    )
+    words = ("train", "phase", swings, "-o", tmp_path / "m", "--accelerator", "cpu")
+    ran = run(*words, f"--config={recipe}", "--network.channels", "2")
+    assert ran.status == 0, ran.err
+    config = PhaseModel.load(tmp_path / "m").config
+    assert (config.network.channels, config.network.window_s) == (2, 0.5)
+    assert config.training.learning_rate == 1e-3
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("network: {chanels: 3}", "unknown key 'chanels' in network"),
+        ("netwerk: {channels: 3}", "unknown key 'netwerk'"),
+        ("network: {channels: many}", "channels must be int, not 'many'"),
+        ("network: {channels: 2.5}", "channels must be int, not 2.5"),
+        ("network: {window_s: -1}", "window_s must lie"),
+        ("training: {held_out: 1}", "held_out must lie"),
+        ("- 1\n- 2", "a recipe is a mapping"),
+        ("network: 5", "network is not a mapping"),
+    ],
+)
+def test_a_recipe_that_is_wrong(swings, tmp_path, text, said):
+    recipe = tmp_path / "mine.yaml"
+    recipe.write_text(text)
+    ran = run("train", "phase", swings, "-o", tmp_path / "m", "--config", recipe)
+    assert ran.status == 2
+    assert f"{recipe}: {said}" in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_a_recipe_that_does_not_exist(swings, tmp_path):
+    run("train", "phase", swings, "-o", tmp_path / "m", "--config", "papr").refused(
+        "no recipe 'papr'", "default, paper"
+    )
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("--network.channels=0", "channels must be at least 1"),
+        ("--network.window_s=100", "window_s must lie"),
+        ("--network.window_s=30", "no clip is as long as a window"),
+        ("--training.batch_size=1", "batch_size must be at least 2"),
+        ("--training.batch_size=100000", "fewer than one batch"),
+        ("--training.held_out=0.9", "held_out must lie"),
+        ("--training.learning_rate=-1", "learning_rate"),
+        ("--unit=furlong", "'furlong'"),
+        ("--unit=1000", "the unit or the frame rate is wrong"),
+    ],
+)
+def test_values_that_are_impossible(swings, tmp_path, option, said):
+    ran = run("train", "phase", swings, "-o", tmp_path / "m", *TINY, option)
+    assert ran.status == 2
+    assert said in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_what_is_no_corpus(swings, model, tmp_path):
+    words = ("-o", tmp_path / "m", *TINY)
+    run("train", "phase", tmp_path / "nowhere", *words).refused("no such file")
+    run("train", "phase", model, *words).refused("deepphase.phase_model", "deepphase.store")
+    assert run("prepare", swings, "-o", tmp_path / "s").status == 0
+    run("train", "phase", tmp_path / "s", *words, "--unit", "cm").refused("a store is in metres")
+
+
+# encode
+
+
+def test_encode_writes_what_the_model_says(swings, model, tmp_path):
+    ran = run("encode", model, swings, "-o", tmp_path / "phases", "--csv")
+    assert (ran.status, ran.err) == (0, "")
+    assert "6 clips, 1,440 frames at 60 fps" in ran.out
+    path = tmp_path / "phases" / "a_swing_wild_0.phases.npz"
+    phases, meta = load_phases(path)
+    assert meta["model_sha256"] == PhaseModel.load(model).sha256
+    assert len(phases) == 240
+    with path.with_suffix(".csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 240
+    for name in ("phase", "frequency", "amplitude", "offset"):
+        for channel in range(2):
+            column = [float(row[f"{name}_{channel}"]) for row in rows]
+            values = getattr(phases.parameters, name)[:, channel]
+            np.testing.assert_allclose(column, values, rtol=1e-5, atol=1e-6)
+    assert [int(row["interior"]) for row in rows] == phases.interior.astype(int).tolist()
+
+
+def test_encode_of_a_store_is_encode_of_its_files(swings, model, tmp_path):
+    assert run("prepare", swings, "-o", tmp_path / "s").status == 0
+    for source, folder in ((swings, "files"), (tmp_path / "s", "store")):
+        assert run("encode", model, source, "-o", tmp_path / folder).status == 0
+    names = sorted(path.name for path in (tmp_path / "files").iterdir())
+    assert names == sorted(path.name for path in (tmp_path / "store").iterdir())
+    assert len(names) == 6
+    one, two = (load_phases(tmp_path / folder / names[0])[0] for folder in ("files", "store"))
+    np.testing.assert_allclose(
+        one.parameters.manifold(), two.parameters.manifold(), rtol=1e-3, atol=1e-4
+    )
+
+
+def test_encode_of_one_group_of_a_store(two_bodies, model, tmp_path):
+    assert run("prepare", two_bodies, "-o", tmp_path / "s").status == 0
+    words = ("encode", model, tmp_path / "s", "-o", tmp_path / "phases")
+    run(*words).refused("2 skeletons", "--skeleton NAME")
+    assert run(*words, "--skeleton", "Hips-13").status == 0
+    assert len(list((tmp_path / "phases").iterdir())) == 6
+
+
+def test_encode_keeps_clips_of_one_name_apart(swings, model, tmp_path):
+    for folder in ("one", "two"):
+        write_bvh(tmp_path / folder / "walk.bvh", _loaded(swings / "a_swing_wild_0.bvh"))
+    output = tmp_path / "phases"
+    assert run("encode", model, tmp_path / "one", tmp_path / "two", "-o", output).status == 0
+    assert len(list(output.iterdir())) == 2
+    assert run("prepare", tmp_path / "one", "-o", tmp_path / "s").status == 0
+    output = tmp_path / "again"
+    assert run("encode", model, tmp_path / "s", tmp_path / "one", "-o", output).status == 0
+    names = sorted(path.name for path in output.iterdir())
+    assert names == ["walk-2.phases.npz", "walk.phases.npz"]
+
+
+def test_encode_of_names_that_are_long_or_foreign(swings, model, tmp_path):
+    names = ["läuft schön 走", "n" * 251]
+    for name in names:
+        shutil.copy(swings / "a_swing_wild_0.bvh", tmp_path / f"{name}.bvh")
+    ran = run("encode", model, tmp_path, "-o", tmp_path / "where to", "--csv")
+    assert ran.status == 0, ran.err
+    written = sorted(path.name for path in (tmp_path / "where to").iterdir())
+    assert len(written) == 4
+    assert "läuft schön 走.phases.npz" in written
+
+
+def test_encode_leaves_out_what_it_cannot_read(swings, model, broken, tmp_path):
+    write_bvh(tmp_path / "other.bvh", made_clip())
+    write_bvh(tmp_path / "other2.bvh", made_clip(1))
+    words = ("encode", model, "-o", tmp_path / "phases", tmp_path)
+    ran = run(*words, swings)
+    assert ran.status == 0
+    assert "6 clips" in ran.out
+    assert "broken.bvh:" in ran.err
+    assert "other.bvh" in ran.err
+    assert ran.err.count("the model reads Hips") == 1
+    broken.unlink()
+    ran = run(*words)
+    assert ran.status == 2
+    assert ran.err.count("deepphase: error:") == 1
+    assert "none of 2 clips could be encoded" in ran.err
+
+
+def test_encode_of_another_skeleton_lists_both(model, tmp_path):
+    clip = made_clip(skeleton=made_skeleton(root="Pelvis"))
+    write_bvh(tmp_path / "other.bvh", clip)
+    run("encode", model, tmp_path / "other.bvh", "-o", tmp_path / "p").refused(
+        "other.bvh", "another skeleton", "LeftArm", "Pelvis"
+    )
+
+
+def test_encode_of_one_bad_file_is_one_error(model, broken, tmp_path):
+    run("encode", model, broken, "-o", tmp_path / "p").refused("broken.bvh:", "allow_truncated")
+    ran = run("encode", model, broken, "-o", tmp_path / "p", "--allow-truncated")
+    assert ran.status == 0, ran.err
+
+
+def test_a_file_that_is_no_model(swings, model, tmp_path):
+    output = ("-o", tmp_path / "p")
+    run("encode", tmp_path / "nowhere", swings, *output).refused("nowhere: cannot be read")
+    assert run("prepare", swings, "-o", tmp_path / "s").status == 0
+    run("encode", tmp_path / "s", swings, *output).refused(
+        "this is a deepphase.store, not a deepphase.phase_model"
+    )
+    run("encode", swings / "a_swing_wild_0.bvh", swings, *output).refused("not a deepphase file")
+    content = bytearray(model.read_bytes())
+    content[-50] ^= 0xFF
+    (tmp_path / "damaged").write_bytes(content)
+    run("encode", tmp_path / "damaged", swings, *output).refused("damaged")
+    (tmp_path / "cut").write_bytes(content[: len(content) // 2])
+    run("encode", tmp_path / "cut", swings, *output).refused("damaged")
+    assert not (tmp_path / "p").exists()
+
+
+def test_encode_where_nothing_can_be_written(swings, model, tmp_path):
+    (tmp_path / "file").write_text("")
+    run("encode", model, swings, "-o", tmp_path / "file").refused("cannot be written")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write")
+def test_a_folder_without_permission(swings, tmp_path):
+    tmp_path.chmod(0o500)
+    try:
+        run("prepare", swings, "-o", tmp_path / "s").refused("Permission denied")
+        run("train", "phase", swings, "-o", tmp_path / "m").refused("Permission denied")
+    finally:
+        tmp_path.chmod(0o700)
+
+
+def test_ctrl_c_outside_of_a_training(swings, monkeypatch):
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("apps.commands.inspect_files.inspect_files", stop)
+    ran = run("inspect", swings)
+    assert (ran.status, ran.err) == (130, "deepphase: interrupted\n")

@@ -86,6 +86,8 @@ class TrainingConfig:
         Share of the training that warms up.
     final_rate
         The last learning rate as a share of the highest.
+    mirror
+        Share of the windows that is shown as its mirror image, where the body has two sides.
     held_out
         Share of the source files kept out of training, to measure on.
     seed
@@ -100,6 +102,7 @@ class TrainingConfig:
     schedule: Literal["constant", "cosine"] = "cosine"
     warmup: float = 0.05
     final_rate: float = 0.01
+    mirror: float = 0.5
     held_out: float = 0.1
     seed: int = 0
 
@@ -118,6 +121,7 @@ class TrainingConfig:
         )
         _require(0 <= self.final_rate <= 1, f"final_rate of {self.final_rate}")
         _require(0 <= self.warmup < 1, f"warmup must lie in 0 to 1, not {self.warmup}")
+        _require(0 <= self.mirror <= 1, f"mirror must lie in 0 to 1, not {self.mirror}")
         _require(0 < self.held_out < 0.9, f"held_out must lie in 0 to 0.9, not {self.held_out}")
 
 

@@ -33,10 +33,12 @@ class PhaseLesson(pl.LightningModule):
         options: TrainingConfig,
         values: np.ndarray,
         split: Split,
+        mirror: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> None:
         super().__init__()
         self.network, self.options = network, options
         self._values = torch.from_numpy(values)
+        self._mirror = None if mirror is None else tuple(map(torch.from_numpy, mirror))
         self._train = torch.from_numpy(split.train)
         choice = np.linspace(0, len(split.held_out) - 1, _VALIDATION_WINDOWS).astype(np.int64)
         self._held_out = torch.from_numpy(split.held_out[np.unique(choice)])
@@ -60,6 +62,8 @@ class PhaseLesson(pl.LightningModule):
     def on_fit_start(self) -> None:
         # Not a buffer: buffers are broadcast between devices and stored with the weights.
         self._values = self._values.to(self.device)
+        if self._mirror is not None:
+            self._mirror = tuple(part.to(self.device) for part in self._mirror)
 
     def configure_optimizers(self) -> dict[str, Any]:
         options, device = self.options, self.trainer.strategy.root_device.type
@@ -95,6 +99,10 @@ class PhaseLesson(pl.LightningModule):
 
     def training_step(self, centres: Tensor) -> Tensor:
         windows = gather(self._values, centres, self.network.window)
+        if self._mirror is not None and self.options.mirror:
+            order, sign = self._mirror
+            count = round(self.options.mirror * len(windows))
+            windows[:count] = windows[:count, order] * sign[:, None]
         loss = torch.nn.functional.mse_loss(self.network(windows).float(), windows)
         self.last_loss = loss.detach()
         return loss

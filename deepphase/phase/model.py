@@ -147,6 +147,7 @@ class PhaseModel:
                 "joints": list(self.signals.joints),
                 "fps": self.signals.fps,
                 "body": dict(self.signals.body),
+                "partners": list(self.signals.partners),
             },
             "normalisation": "the mean over a window is taken off each signal; nothing else",
             "conventions": CONVENTIONS,
@@ -168,7 +169,9 @@ class PhaseModel:
         try:
             config = PhaseConfig.from_mapping(header["config"])
             read = header["signals"]
-            signals = JointVelocities(tuple(read["joints"]), float(read["fps"]), read["body"])
+            signals = JointVelocities(
+                tuple(read["joints"]), float(read["fps"]), read["body"], tuple(read["partners"])
+            )
             network = make_autoencoder(3 * len(signals.joints), signals.fps, config.network)
             network.load_state_dict(
                 {

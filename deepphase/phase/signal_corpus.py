@@ -83,11 +83,13 @@ class SignalCorpus:
                 "nothing moves: every joint stands still in every clip",
                 hint="phases are learnt from movement; see `deepphase inspect`",
             )
-        kept = np.flatnonzero(speed > _STILL * speed.max())
-        columns = (3 * kept[:, None] + np.arange(3)).reshape(-1)
-        joints = tuple(self.signals.joints[joint] for joint in kept)
+        moves = speed > _STILL * speed.max()
+        if self.signals.partners:
+            # A still left hand stays where the right one moves: mirroring needs both.
+            moves |= moves[list(self.signals.partners)]
+        columns = (3 * np.flatnonzero(moves)[:, None] + np.arange(3)).reshape(-1)
         return replace(
             self,
-            signals=replace(self.signals, joints=joints),
+            signals=self.signals.of_joints(moves),
             values=np.ascontiguousarray(self.values[:, columns]),
         )

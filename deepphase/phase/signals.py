@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -39,11 +39,15 @@ class JointVelocities:
     body
         Role -> joint name of what the root trajectory needs (hips, hip and shoulder joints), and
         "kind": so that a model finds facing on every clip as it did in training.
+    partners
+        (joints,) index of each joint's mirror partner, its own on the middle line; empty where
+        the body has no two sides.
     """
 
     joints: tuple[str, ...]
     fps: float
     body: Mapping[str, str] = field(default_factory=dict)
+    partners: tuple[int, ...] = ()
 
     @classmethod
     def of_clip(cls, clip: Clip, roles: Roles | None = None) -> JointVelocities:
@@ -62,8 +66,31 @@ class JointVelocities:
             for role in _ROOT_ROLES
             if getattr(roles, role) is not None
         }
-        joints = tuple(name for name, ours in zip(names, in_body, strict=True) if ours)
-        return cls(joints, clip.fps, {**body, "kind": roles.kind})
+        body["kind"] = roles.kind
+        every = cls(names, clip.fps, body, tuple(int(partner) for partner in roles.pairs))
+        return every.of_joints(in_body)
+
+    def of_joints(self, kept: Array) -> JointVelocities:
+        """The signals of some joints; `kept` is (joints,) bool."""
+        index = np.flatnonzero(kept)
+        place = {int(joint): new for new, joint in enumerate(index)}
+        partners = [place.get(self.partners[joint], -1) for joint in index if self.partners]
+        two_sided = -1 not in partners and partners != list(range(len(index)))
+        return replace(
+            self,
+            joints=tuple(self.joints[joint] for joint in index),
+            partners=tuple(partners) if two_sided else (),
+        )
+
+    def mirror(self) -> tuple[Array, Array] | None:
+        """What makes signals those of the mirror image: (signals,) order and (signals,) sign.
+
+        None where the body has no two sides.
+        """
+        if not self.partners:
+            return None
+        order = (3 * np.array(self.partners)[:, None] + np.arange(3)).reshape(-1)
+        return order, np.tile(np.array([-1.0, 1.0, 1.0], np.float32), len(self.joints))
 
     @property
     def names(self) -> list[str]:

@@ -93,7 +93,7 @@ def train_phase(
     point = resume_point(Path(folder), fingerprint(config, corpus), resume=resume)
     torch.manual_seed(options.seed)
     network = make_autoencoder(corpus.values.shape[1], store.fps, config.network)
-    lesson = PhaseLesson(network, options, corpus.values, split)
+    lesson = PhaseLesson(network, options, corpus.values, split, corpus.signals.mirror())
     with _quiet_lightning():
         runner = pl.Trainer(
             max_epochs=lesson.pieces,

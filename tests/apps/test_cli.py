@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import hashlib
 import io
+import json
 import os
 import shutil
 import subprocess
@@ -16,6 +18,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from safetensors import safe_open
 
 from apps import cli
 from apps.commands import train_phase as train_command
@@ -405,6 +408,29 @@ def test_a_store_that_cannot_be_written(swings, tmp_path):
     before = own.read_bytes()
     run("prepare", swings, "-o", own).refused("a motion file")
     assert own.read_bytes() == before
+
+
+def test_a_store_is_readable_without_deepphase(swings, tmp_path):
+    """As docs/formats.md says."""
+    path = tmp_path / "s.store"
+    assert run("prepare", swings, "-o", path).status == 0
+    with safe_open(path, "np") as file:
+        metadata = file.metadata()
+        header = json.loads(metadata["deepphase"])
+        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    length = int.from_bytes(path.read_bytes()[:8], "little")
+    table = json.loads(path.read_bytes()[8 : 8 + length])
+    del table["__metadata__"]
+    described = {name: [row["dtype"], row["shape"]] for name, row in table.items()}
+    text = json.dumps([described, metadata["deepphase"]], sort_keys=True, separators=(",", ":"))
+    assert hashlib.sha256(text.encode()).hexdigest() == metadata["deepphase_sha256"]
+    for name, array in arrays.items():
+        assert hashlib.sha256(array.tobytes()).hexdigest() == header["sha256"][name]
+    assert (header["format"], header["version"], header["fps"]) == ("deepphase.store", 1, 60.0)
+    start, stop = (arrays[f"Hips-13/range_{end}"][3] for end in ("starts", "stops"))
+    clip = open_store(path).clip(3)
+    assert header["groups"][0]["clips"][3]["name"] == clip.name
+    np.testing.assert_array_equal(arrays["Hips-13/rotations"][start:stop], clip.rotations)
 
 
 @pytest.mark.parametrize("fps", ["0", "-60", "1e9", "1e-9"])

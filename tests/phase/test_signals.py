@@ -1,0 +1,80 @@
+"""The signals: velocities in root space, and their mirror image."""
+
+import numpy as np
+import pytest
+
+from deepphase.errors import ParameterError
+from deepphase.motion.clip import Clip
+from deepphase.motion.mirror import mirrored
+from deepphase.motion.roles import find_roles
+from deepphase.motion.skeleton import Skeleton
+from deepphase.phase.signals import JointVelocities, check_speed
+from tests.formula_motion import swinging
+
+
+def test_velocity_is_seen_from_the_facing_body():
+    """A walk along +Z at 1.2 m/s: the hips move forward whatever the world's direction."""
+    clip, _ = swinging(1.0)
+    signals = JointVelocities.of_clip(clip)
+    values = signals.read(clip).reshape(len(clip), -1, 3)
+    hips = values[10:-10, signals.joints.index("Hips")]
+    np.testing.assert_allclose(hips[:, 2].mean(), 1.2, atol=0.01)
+    np.testing.assert_allclose(hips[:, 0], 0.0, atol=0.02)
+    assert signals.names[:3] == ["Hips.x", "Hips.y", "Hips.z"]
+
+
+def test_mirror_of_the_signals_is_the_signals_of_the_mirror_image():
+    clip, _ = swinging(1.0, seed=3)
+    roles = find_roles(clip.skeleton, clip=clip)
+    signals = JointVelocities.of_clip(clip, roles)
+    order, sign = signals.mirror()
+    values = signals.read(clip)
+    expected = signals.read(mirrored(clip, roles))
+    np.testing.assert_allclose(values[:, order] * sign, expected, atol=2e-3)
+    assert np.abs(values - expected).max() > 0.1
+
+
+def test_other_rates_are_resampled():
+    clip, _ = swinging(1.0, fps=120.0)
+    sixty, _ = swinging(1.0, fps=60.0)
+    signals = JointVelocities.of_clip(sixty)
+    np.testing.assert_allclose(signals.read(clip)[30:-30], signals.read(sixty)[30:-30], atol=0.02)
+
+
+def test_what_stands_above_the_hips_is_left_out():
+    """A node at the origin that never moves is no body."""
+    clip, _ = swinging(1.0)
+    body = clip.skeleton
+    skeleton = Skeleton(
+        ("Reference", *body.names),
+        np.concatenate([[-1], np.where(body.parents < 0, 0, body.parents + 1)]),
+        np.concatenate([np.zeros((1, 3)), body.offsets]),
+    )
+    still = np.zeros((len(clip), 1, 4))
+    still[..., 3] = 1.0
+    above = Clip(
+        skeleton,
+        np.concatenate([still, clip.rotations], axis=1),
+        np.concatenate([np.zeros((len(clip), 1, 3)), clip.translations], axis=1),
+        clip.fps,
+        np.array([0, 1]),
+    )
+    signals = JointVelocities.of_clip(above)
+    assert signals.joints == body.names
+    np.testing.assert_allclose(
+        signals.read(above), JointVelocities.of_clip(clip).read(clip), atol=1e-6
+    )
+
+
+def test_partners_follow_the_joints_that_are_kept():
+    clip, _ = swinging(1.0)
+    some = JointVelocities.of_clip(clip).of_joints(np.arange(13) >= 7)
+    assert some.joints[0] == "Chest"
+    assert some.partners == (0, 3, 4, 1, 2, 5)
+    one_sided = JointVelocities.of_clip(clip).of_joints(np.arange(13) < 4)
+    assert one_sided.mirror() is None
+
+
+def test_absurd_speeds_are_refused():
+    with pytest.raises(ParameterError, match="unit"):
+        check_speed(np.full((10, 3), 1e5), name="walk")

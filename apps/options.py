@@ -17,6 +17,7 @@ import jsonargparse
 
 from deepphase.errors import ParameterError
 from deepphase.phase.configuration import PhaseConfig
+from deepphase.recipes import recipe_path
 
 # Parameter -> its short spelling.
 _SHORT = {"output": "-o"}
@@ -68,7 +69,9 @@ def parsed(program: str, command: Callable[..., Any], words: Sequence[str]) -> d
     recipe = None
     if "config" in parameters:
         recipe = PhaseConfig.load(_named_recipe(words, parameters["config"].default))
-    sections = {name: kind for name, kind in types.items() if dataclasses.is_dataclass(kind)}
+    sections: dict[str, Any] = {
+        name: kind for name, kind in types.items() if dataclasses.is_dataclass(kind)
+    }
     for name, parameter in parameters.items():
         if name in sections:
             _add_section(parser, name, sections[name], getattr(recipe, name))
@@ -122,7 +125,7 @@ class _Parser(jsonargparse.ArgumentParser):
         raise ParameterError(fact, hint=hint) from None
 
 
-def _add_section(parser: _Parser, name: str, kind: type, values: Any) -> None:
+def _add_section(parser: _Parser, name: str, kind: Any, values: Any) -> None:
     """One dotted option a field of a dataclass."""
     text = inspect.getdoc(kind) or ""
     group = parser.add_argument_group(text.partition("\n")[0].rstrip("."))
@@ -175,6 +178,13 @@ def _parameter_texts(docstring: str) -> dict[str, str]:
             for name in names:
                 texts.setdefault(name, []).append(line.strip())
     return {name: " ".join(lines).strip() for name, lines in texts.items()}
+
+
+def told_skeleton(name: str | None) -> dict[str, Any] | None:
+    """The skeleton description that an option names: a YAML file, or a shipped one's name."""
+    from deepphase.motion.skeleton_description import load_description
+
+    return None if name is None else load_description(recipe_path("skeletons", name))
 
 
 if sys.flags.optimize > 1:

@@ -8,7 +8,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 
 from deepphase.errors import DeepPhaseError
@@ -50,7 +57,7 @@ def progress() -> Iterator[Report]:
         TextColumn("{task.fields[words]}"),
     )
     with Progress(*columns, console=console) as bars:
-        tasks: dict[str, int] = {}
+        tasks: dict[str, TaskID] = {}
 
         def report(what: str, done: int, total: int, words: str) -> None:
             if what not in tasks:

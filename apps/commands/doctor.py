@@ -51,7 +51,8 @@ def command() -> None:
     problems += _shadowed()
     for problem in problems:
         note(f"problem: {problem}")
-    note("nothing is missing" if not problems else f"{len(problems)} problem{'s' * (len(problems) > 1)}")
+    count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+    note(count if problems else "nothing is missing")
 
 
 def chromium() -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+from apps.options import told_skeleton
 from apps.terminal import list_left_out, note, progress, table, warn
 from deepphase.corpus.inspection import FileFacts, inspect_files
 from deepphase.errors import FormatError
@@ -19,6 +20,7 @@ def command(
     up: str | None = None,
     allow_truncated: bool = False,
     every: bool = False,
+    skeleton_description: str | None = None,
 ) -> None:
     """What is in motion files or a store: skeletons, rates, units, lengths, contacts, problems.
 
@@ -34,6 +36,8 @@ def command(
         Take the readable frames of files that end too early.
     every
         A row for every file, however many there are.
+    skeleton_description
+        A YAML file that says which joint is which, where names and structure do not tell.
     """
     stores = [each for each in path if is_array_file(each)]
     path = [each for each in path if each not in stores]
@@ -43,9 +47,10 @@ def command(
         return
     reader = {"unit": unit, "up": up, "allow_truncated": allow_truncated}
     reader = {name: value for name, value in reader.items() if value not in (None, False)}
+    description = told_skeleton(skeleton_description)
     found = []
     with progress() as report:
-        count, facts = inspect_files(path, **reader)
+        count, facts = inspect_files(path, description=description, **reader)
         for index, each in enumerate(facts):
             found.append(each)
             report("inspecting", index + 1, count, "")

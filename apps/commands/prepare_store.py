@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from apps.options import told_skeleton
 from apps.terminal import note, progress, table, warn
 from deepphase.corpus.prepare import prepare
-from deepphase.motion.skeleton_description import load_description
-from deepphase.recipes import recipe_path
 
 _SHOWN = 20
 
@@ -55,9 +54,7 @@ def command(
     workers
         Processes; as many as the cores allow if not given.
     """
-    description = None
-    if skeleton_description is not None:
-        description = load_description(recipe_path("skeletons", skeleton_description))
+    description = told_skeleton(skeleton_description)
     with progress() as report:
         done = prepare(
             folder,

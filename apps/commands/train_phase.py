@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from apps.options import told_skeleton
 from apps.terminal import note, progress, warn
 from deepphase.errors import ParameterError
 from deepphase.phase.configuration import NetworkConfig, PhaseConfig, TrainingConfig
@@ -24,6 +25,7 @@ def command(
     precision: str = "32-true",
     strategy: str = "auto",
     report: Path | None = None,
+    skeleton_description: str | None = None,
     unit: str | None = None,
     up: str | None = None,
 ) -> None:
@@ -48,13 +50,15 @@ def command(
         bf16-mixed.
     report
         Folder of the report; <model>.report beside the model if not given.
+    skeleton_description
+        A YAML file that says which joint is which, where names and structure do not tell.
     unit, up
         Unit and up axis of the files, inferred if not given (a store has them already).
     """
     from apps.reports.training_report import training_report
     from deepphase.corpus.prepare import corpus_of
     from deepphase.formats.replacing import check_writable
-    from deepphase.phase.resume import discard
+    from deepphase.phase.resume import discard, unfinished
     from deepphase.phase.training import train_phase
 
     if resume and restart:
@@ -71,6 +75,7 @@ def command(
     check_writable(work)
     if report is not None:
         check_writable(report / "index.html")
+    description = told_skeleton(skeleton_description)
     with progress() as shown:
         corpus = corpus_of(store, skeleton=skeleton, unit=unit, up=up, progress=shown)
         if restart:
@@ -81,6 +86,7 @@ def command(
                 PhaseConfig(network, training),
                 folder=work,
                 resume=resume,
+                description=description,
                 progress=shown,
                 accelerator=accelerator,
                 devices=int(devices) if devices.lstrip("-").isdigit() else devices,
@@ -88,7 +94,8 @@ def command(
                 strategy=strategy,
             )
         except KeyboardInterrupt:
-            warn("the same command with --resume goes on where this training stopped")
+            if unfinished(work):
+                warn("the same command with --resume goes on where this training stopped")
             raise
     if model is None:  # a helper process of a training on several devices
         return

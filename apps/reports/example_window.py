@@ -47,14 +47,17 @@ def example_window(
     encoding = network.encode(window)
     fitted = network.sinusoids(encoding)
     phase, frequency, amplitude, offset = (_numpy(item) for item in encoding[:4])
+    times = (np.arange(model.window) - model.window // 2) / model.fps
+    parameters = PhaseParameters(wrapped(phase), frequency, amplitude, offset)
+    latent_times = network.times.cpu().numpy()
     return WindowExample(
-        times=(np.arange(model.window) - model.window // 2) / model.fps,
+        times=times,
         names=tuple(model.signals.names),
         signals=_numpy(window),
         reconstruction=_numpy(network.decode(fitted)),
-        latent=_numpy(encoding.latent),
-        fitted=_numpy(fitted),
-        parameters=PhaseParameters(wrapped(phase), frequency, amplitude, offset),
+        latent=np.stack([np.interp(times, latent_times, each) for each in _numpy(encoding.latent)]),
+        fitted=parameters.sinusoid(times),
+        parameters=parameters,
         clip=clip,
         at=frame / model.fps,
     )

@@ -5,8 +5,10 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
@@ -22,6 +24,26 @@ _POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; "
     "img-src data: blob:; worker-src blob:"
 )
+
+
+@dataclass(frozen=True)
+class Link:
+    """A cell or an item that leads to a file beside the page.
+
+    Parameters
+    ----------
+    path
+        Relative to the page.
+    text
+        What is shown; the path if empty.
+    """
+
+    path: str
+    text: str = ""
+
+    def html(self) -> str:
+        """The element; a path is no address, whatever its name looks like."""
+        return f'<a href="./{_escaped(quote(self.path))}">{_escaped(self.text or self.path)}</a>'
 
 
 class Page:
@@ -57,6 +79,12 @@ class Page:
         self._body.append(f"<ul>{lines}</ul>")
         return self
 
+    def add_commands(self, lines: Sequence[str], heading: str = "") -> Page:
+        """Lines as one types them into a terminal."""
+        self._add_heading(heading)
+        self._body.append(f"<pre><code>{_escaped(chr(10).join(lines))}</code></pre>")
+        return self
+
     def add_table(
         self,
         columns: Sequence[str],
@@ -72,7 +100,7 @@ class Page:
         columns
             Their headings.
         rows
-            As many cells each.
+            As many cells each: texts, numbers, yes or no, or a `Link`.
         heading
             Above the table.
         colours
@@ -177,7 +205,7 @@ def _cell(value: object) -> str:
         return f'<td class="number">{value:,}</td>'
     if isinstance(value, float):
         return f'<td class="number">{value:.3f}</td>'
-    return f"<td>{_escaped(value)}</td>"
+    return f"<td>{value.html() if isinstance(value, Link) else _escaped(value)}</td>"
 
 
 def _data(name: str, content: str) -> str:

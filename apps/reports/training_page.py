@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -12,19 +11,16 @@ import numpy as np
 import plotly.graph_objects as go
 
 from apps.reports.health_section import add_health, percent
+from apps.reports.manifold_cloud import ManifoldCloud
 from apps.reports.page import Page
 from deepphase.figures.image import write_images
-from deepphase.figures.manifold import Colouring, manifold_2d, manifold_3d
+from deepphase.figures.manifold import manifold_2d, manifold_3d
 from deepphase.figures.parameters_over_time import parameters_over_time
 from deepphase.figures.window_fit import WindowExample, window_fit
-from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.model import ClipPhases, PhaseModel
-from deepphase.phase.parameters import PhaseParameters
 
 Array = np.ndarray
 
-# Points of each picture of the manifold; four of them stay below some 20,000 in the page.
-_POINTS = 5_000
 # Seconds of the clip that is shown over time.
 _SHOWN_S = 10.0
 
@@ -88,41 +84,16 @@ def _add_manifold(
     page: Page, model: PhaseModel, clips: Sequence[ClipPhases]
 ) -> dict[str, go.Figure]:
     clips = [clip for clip in clips if len(clip)]
-    interior = [clip.interior for clip in clips]
     if not clips:
         page.add_text("No clip was given to draw.", heading="The phase manifold")
         return {}
-    if not any(inside.any() for inside in interior):
-        interior = [np.ones(len(clip), bool) for clip in clips]
+    cloud = ManifoldCloud.of(model, clips)
+    if cloud.padded:
         page.add_text(
             "No clip is as long as a window: every frame below was encoded with repeated poses.",
             heading="A word of care",
         )
-    step = math.ceil(sum(int(inside.sum()) for inside in interior) / _POINTS)
-    frames = [np.flatnonzero(inside)[::step] for inside in interior]
-    phases = PhaseParameters(
-        *(
-            np.concatenate(
-                [getattr(c.parameters, name)[f] for c, f in zip(clips, frames, strict=True)]
-            )
-            for name in ("phase", "frequency", "amplitude", "offset")
-        )
-    )
-    manifold = phases.manifold()
-    projection = model.projection or ManifoldProjection.fit(manifold)
-    names = _unique([clip.name for clip in clips])
-    of_clip = np.repeat(np.array(names), [len(f) for f in frames])
-    # Amplitudes tell how much a channel has to say about a frame.
-    weight = np.maximum(phases.amplitude, 1e-9)
-    frequency = (weight * phases.frequency).sum(-1) / weight.sum(-1)
-    told: dict[str, Any] = {
-        "points": projection(manifold),
-        "explained": projection.explained,
-        "clips": of_clip,
-        "time": np.concatenate([c.time[f] for c, f in zip(clips, frames, strict=True)]),
-    }
-    by_clip = Colouring("clip", of_clip)
-    by_frequency = Colouring("mean frequency", frequency, unit="Hz")
+    told, by_clip, by_frequency = cloud.told, cloud.by_clip(), cloud.by_frequency()
     flat = manifold_2d(colour=by_clip, title="Phase manifold by clip", **told)
     solid = manifold_3d(colour=by_frequency, title="Phase manifold by frequency", **told)
     page.add_figure(
@@ -206,13 +177,3 @@ def _plain(value: object) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def _unique(names: Sequence[str]) -> list[str]:
-    """The names with a number after those that came before: two files may share a name."""
-    seen: dict[str, int] = {}
-    told = []
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        told.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return told

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -76,7 +76,11 @@ class FileFacts:
 
 
 def inspect_files(
-    inputs: str | Path | Sequence[str | Path], *, workers: int | None = None, **reader: Any
+    inputs: str | Path | Sequence[str | Path],
+    *,
+    description: Mapping[str, Any] | None = None,
+    workers: int | None = None,
+    **reader: Any,
 ) -> tuple[int, Iterator[FileFacts]]:
     """How many motion files there are, and the facts of each, read as they are asked for.
 
@@ -84,6 +88,8 @@ def inspect_files(
     ----------
     inputs
         Files and folders.
+    description
+        A skeleton description that overrules which joint is taken for which.
     workers
         Processes; by default as many as there are cores to use and work to share.
     reader
@@ -98,15 +104,15 @@ def inspect_files(
     """
     check_told(reader.get("unit"), reader.get("up"))
     files = find_motion_files(inputs)
-    tasks = [(each, reader) for each in files]
+    tasks = [(each, description, reader) for each in files]
     return len(files), map_in_order(_facts, tasks, fitting_workers(files, workers))
 
 
-def _facts(task: tuple[MotionFile, dict[str, Any]]) -> FileFacts:
-    each, reader = task
+def _facts(task: tuple[MotionFile, Mapping[str, Any] | None, dict[str, Any]]) -> FileFacts:
+    each, description, reader = task
     try:
         clip = load(each.path, **reader)
-        roles = find_roles(clip.skeleton, clip=clip)
+        roles = find_roles(clip.skeleton, description, clip=clip)
         transforms = global_transforms(clip)
         shares: tuple[tuple[str, float], ...] = ()
         if roles.both("foot") is not None:

@@ -13,7 +13,7 @@ from deepphase.phase.parameters import wrapped
 Array = np.ndarray
 
 # What repeats twice in a limb's cycle (the body's bounce, say) is learnt at twice its frequency.
-_MULTIPLES = (1, 2)
+MULTIPLES = (1, 2)
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,113 @@ class PhaseKey:
     shift: float
 
 
-def choose_key(phases: Sequence[Array], truths: Sequence[Array]) -> PhaseKey:
+@dataclass(frozen=True, eq=False)
+class KnownClip:
+    """Learnt phases of a clip, and what is true of it; frames with whole windows.
+
+    Parameters
+    ----------
+    name
+        Of the clip.
+    group
+        What it is one of, such as a gait: clips of a group share their keys.
+    phase
+        (frames, channels) learnt, cycles.
+    truth, frequency
+        (frames, limbs) true phase in cycles, and its rate in Hz.
+    """
+
+    name: str
+    group: str
+    phase: Array
+    truth: Array
+    frequency: Array
+
+
+@dataclass(frozen=True)
+class KnownPhaseError:
+    """How far the phases of one clip are off; a value each limb.
+
+    Parameters
+    ----------
+    clip, group
+        As in `KnownClip`.
+    frames
+        How many were compared.
+    stride_hz
+        The limbs' own frequency, the median over frames.
+    keys
+        Chosen on other clips of the group.
+    cycles
+        Median error in cycles of the channel.
+    seconds
+        Median error as time.
+    """
+
+    clip: str
+    group: str
+    frames: int
+    stride_hz: tuple[float, ...]
+    keys: tuple[PhaseKey, ...]
+    cycles: tuple[float, ...]
+    seconds: tuple[float, ...]
+
+
+def known_phase_errors(
+    training: Sequence[KnownClip],
+    held_out: Sequence[KnownClip],
+    *,
+    multiples: Sequence[int] = MULTIPLES,
+) -> list[KnownPhaseError]:
+    """Choose keys on training clips, for each group and limb; measure each held-out clip by them.
+
+    Parameters
+    ----------
+    multiples
+        As in `choose_key`.
+
+    Raises
+    ------
+    ParameterError
+        Where a held-out clip has no training clip of its group, or a limb of it stands still.
+    """
+    keys: dict[str, tuple[PhaseKey, ...]] = {}
+    for group in dict.fromkeys(clip.group for clip in held_out):
+        kin = [clip for clip in training if clip.group == group]
+        if not kin:
+            raise ParameterError(f"no training clip is of the group {group!r}")
+        keys[group] = tuple(
+            choose_key(
+                [clip.phase for clip in kin],
+                [clip.truth[:, limb] for clip in kin],
+                multiples=multiples,
+            )
+            for limb in range(kin[0].truth.shape[1])
+        )
+    return [_known_phase_error(clip, keys[clip.group]) for clip in held_out]
+
+
+def _known_phase_error(clip: KnownClip, keys: tuple[PhaseKey, ...]) -> KnownPhaseError:
+    if not (len(clip.truth) and clip.frequency.min() > 0):
+        raise ParameterError(f"{clip.name}: no frames, or a limb that stands still")
+    errors = [phase_errors(key, clip.phase, clip.truth[:, n]) for n, key in enumerate(keys)]
+    return KnownPhaseError(
+        clip.name,
+        clip.group,
+        len(clip.truth),
+        tuple(float(value) for value in np.median(clip.frequency, axis=0)),
+        keys,
+        tuple(float(np.median(error)) for error in errors),
+        tuple(
+            float(np.median(error / (key.multiple * clip.frequency[:, n])))
+            for n, (key, error) in enumerate(zip(keys, errors, strict=True))
+        ),
+    )
+
+
+def choose_key(
+    phases: Sequence[Array], truths: Sequence[Array], *, multiples: Sequence[int] = MULTIPLES
+) -> PhaseKey:
     """The channel, multiple and shift whose median error over all frames is the smallest.
 
     The shift is the circular median, which a few frames that are wide off do not move.
@@ -46,6 +152,8 @@ def choose_key(phases: Sequence[Array], truths: Sequence[Array]) -> PhaseKey:
         (frames, channels) cycles, of each clip.
     truths
         (frames,) cycles, the limb's phase in each clip.
+    multiples
+        Of the limb's phase that a channel may have learnt.
 
     Raises
     ------
@@ -63,7 +171,7 @@ def choose_key(phases: Sequence[Array], truths: Sequence[Array]) -> PhaseKey:
         raise ParameterError("no frames to compare phases on")
     best, smallest = None, np.inf
     for channel in range(learnt.shape[1]):
-        for multiple in _MULTIPLES:
+        for multiple in multiples:
             ahead = learnt[:, channel] - multiple * true.astype(np.float64)
             key = PhaseKey(channel, multiple, circular_median(ahead))
             error = float(np.median(phase_errors(key, learnt, true)))

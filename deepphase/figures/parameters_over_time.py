@@ -79,7 +79,7 @@ def parameters_over_time(
         for channel in range(channels):
             for trace, row in _channel(parameters, time, channel, float(strength[channel])):
                 chart.add_trace(trace, row=row, col=1)
-        _shade(chart, time, ~interior, fps)
+        shade(chart, time, ~interior, "grey: the window reaches past the clip's end")
     for row, words in enumerate(_ROWS.values(), start=1):
         chart.update_yaxes(title_text=words, row=row, col=1)
     chart.update_yaxes(range=[-0.55, 0.55], tickvals=[-0.5, -0.25, 0, 0.25, 0.5], row=1, col=1)
@@ -147,16 +147,27 @@ def _channel(
     return traces
 
 
-def _shade(chart: go.Figure, time: Array, outside: Array, fps: float) -> None:
-    """A grey band through all rows over each run of frames that are not interior."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], outside, [False]]).astype(int)))
+def shade(chart: go.Figure, time: Array, chosen: Array, words: str) -> None:
+    """A grey band through all rows over each run of chosen frames, and what it means.
+
+    Parameters
+    ----------
+    time
+        (frames,) seconds, evenly spaced.
+    chosen
+        (frames,) bool.
+    words
+        Above the figure, where any frame is chosen.
+    """
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], chosen, [False]]).astype(int)))
+    half = 0.5 * float(time[1] - time[0]) if len(time) > 1 else 0.0
     for first, stop in edges.reshape(-1, 2):
         chart.add_shape(
             type="rect",
             xref="x",
             yref="paper",
-            x0=float(time[first] - 0.5 / fps),
-            x1=float(time[stop - 1] + 0.5 / fps),
+            x0=float(time[first]) - half,
+            x1=float(time[stop - 1]) + half,
             y0=0,
             y1=1,
             fillcolor=SHADE,
@@ -165,7 +176,7 @@ def _shade(chart: go.Figure, time: Array, outside: Array, fps: float) -> None:
         )
     if len(edges):
         chart.add_annotation(
-            text="grey: the window reaches past the clip's end",
+            text=words,
             xref="paper",
             yref="paper",
             x=1,

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from deepphase.phase.configuration import NetworkConfig
-from deepphase.phase.convolution import Convolution
+from deepphase.phase.convolution import Convolution, sampled_frames
 
 
 class Encoding(NamedTuple):
@@ -19,7 +19,7 @@ class Encoding(NamedTuple):
     frequency: Tensor  # Hz
     amplitude: Tensor
     offset: Tensor
-    latent: Tensor  # (batch, channels, frames)
+    latent: Tensor  # (batch, channels, latent frames)
 
 
 class PeriodicAutoencoder(nn.Module):
@@ -41,6 +41,9 @@ class PeriodicAutoencoder(nn.Module):
     -----
     Windows are (batch, signals, frames) with their mean over time taken off. A tensor whose
     memory is laid out (frames, batch, signals), as `windows.gather` makes it, is not copied.
+
+    The latent has as many frames as the window, or, with `config.band_hz`, every `step`-th of
+    them, at the seconds `times` from the middle frame.
     """
 
     def __init__(self, signals: int, fps: float, config: NetworkConfig) -> None:
@@ -49,16 +52,22 @@ class PeriodicAutoencoder(nn.Module):
         self.window, kernel = config.window(fps), config.kernel(fps)
         self.hidden = config.hidden or max(signals // 3, 1)
 
-        def convolution(ins: int, outs: int) -> Convolution:
-            return Convolution(ins, outs, kernel, self.window, fps=fps, band_hz=config.band_hz)
+        # Nothing above band_hz is left behind the first convolution: fewer frames carry it.
+        band = config.band_hz
+        self.step = 1 if band is None else max(int(fps / (2.0 * band)), 1)
 
-        self.encoder_in = convolution(signals, self.hidden)
-        self.encoder_out = convolution(self.hidden, config.channels)
-        self.decoder_in = convolution(config.channels, self.hidden)
-        self.decoder_out = convolution(self.hidden, signals)
+        def convolution(ins: int, outs: int, *steps: int) -> Convolution:
+            return Convolution(
+                ins, outs, kernel, self.window, fps=fps, band_hz=band, steps=(steps[0], steps[1])
+            )
+
+        self.encoder_in = convolution(signals, self.hidden, 1, self.step)
+        self.encoder_out = convolution(self.hidden, config.channels, self.step, self.step)
+        self.decoder_in = convolution(config.channels, self.hidden, self.step, self.step)
+        self.decoder_out = convolution(self.hidden, signals, self.step, 1)
         # Seconds from the middle frame. (The paper spreads linspace(-1, 1) over the window, whose
         # step is window / (window - 1) too long for the frequencies of its own FFT.)
-        times = (torch.arange(self.window) - self.window // 2) / fps
+        times = sampled_frames(self.window, self.step) / fps
         self.register_buffer("times", times.float(), persistent=False)
 
     def encode(self, windows: Tensor) -> Encoding:
@@ -72,11 +81,11 @@ class PeriodicAutoencoder(nn.Module):
         return self._decode(self._sinusoids(encoding)).permute(1, 2, 0)
 
     def sinusoids(self, encoding: Encoding) -> Tensor:
-        """(batch, channels, frames): the fitted latent. Starke et al. 2022, eq. 5."""
+        """(batch, channels, latent frames): the fitted latent. Starke et al. 2022, eq. 5."""
         return self._sinusoids(encoding).permute(1, 2, 0)
 
     def decode(self, latent: Tensor) -> Tensor:
-        """(batch, channels, frames) -> (batch, signals, frames)."""
+        """(batch, channels, latent frames) -> (batch, signals, frames)."""
         return self._decode(latent.permute(2, 0, 1)).permute(1, 2, 0)
 
     # Inside, everything is (frames, batch, channels): see `convolution`.

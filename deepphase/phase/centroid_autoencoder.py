@@ -67,15 +67,16 @@ class CentroidAutoencoder(PeriodicAutoencoder):
         super().__init__(signals, fps, config)
         self.variant = variant
         norm = TimeNorm if variant.norm == "time" else FrameNorm
-        size = {TimeNorm: lambda _: self.window, FrameNorm: lambda channels: channels}[norm]
+        frames = len(self.times)
+        size = {TimeNorm: lambda _: frames, FrameNorm: lambda channels: channels}[norm]
         self.encoder_in_norm = norm(size(self.hidden))
         self.encoder_out_norm = (
             nn.Identity() if variant.linear_latent else norm(size(config.channels))
         )
         self.decoder_in_norm = norm(size(self.hidden))
-        span = self.window - 1 if variant.released_bins else self.window
-        self.spectrum = SpectralLayer(self.window, fps * self.window / span)
-        self.phase_head = PhaseHead(config.channels, self.window, norm=variant.phase_norm)
+        span = frames - 1 if variant.released_bins else frames
+        self.spectrum = SpectralLayer(frames, fps / self.step * frames / span)
+        self.phase_head = PhaseHead(config.channels, frames, norm=variant.phase_norm)
 
     def _encode(self, windows: Tensor) -> Encoding:
         act = self.variant.activation

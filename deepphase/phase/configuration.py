@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import yaml
 
 from deepphase.errors import ParameterError
 from deepphase.recipes import recipe_path
+
+Preset = Literal["sine_fit", "sine_fit_no_fc", "paper", "released_v0", "released_v1", "released_v2"]
+_MOST_CHANNELS, _MOST_HIDDEN = 128, 4096
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class NetworkConfig:
         Convolutions leave out frequencies above this one; None keeps all.
     """
 
-    preset: str = "sine_fit"
+    preset: Preset = "sine_fit"
     channels: int = 5
     window_s: float = 2.0
     kernel_s: float | None = None
@@ -41,16 +44,20 @@ class NetworkConfig:
     band_hz: float | None = None
 
     def __post_init__(self) -> None:
-        if self.channels < 1:
-            raise ParameterError(f"channels must be at least 1, not {self.channels}")
+        if self.preset not in get_args(Preset):
+            raise ParameterError(
+                f"no preset {self.preset!r}", hint=f"presets: {', '.join(get_args(Preset))}"
+            )
+        if not 1 <= self.channels <= _MOST_CHANNELS:
+            raise ParameterError(f"channels must lie in 1 to {_MOST_CHANNELS}, not {self.channels}")
         if not 0.05 <= self.window_s <= 60:
             raise ParameterError(f"window_s must lie in 0.05 to 60 s, not {self.window_s}")
         if self.kernel_s is not None and not 0 < self.kernel_s <= self.window_s:
             raise ParameterError(
                 f"kernel_s must lie in 0 to window_s ({self.window_s}), not {self.kernel_s}"
             )
-        if self.hidden is not None and self.hidden < 1:
-            raise ParameterError(f"hidden must be at least 1, not {self.hidden}")
+        if self.hidden is not None and not 1 <= self.hidden <= _MOST_HIDDEN:
+            raise ParameterError(f"hidden must lie in 1 to {_MOST_HIDDEN}, not {self.hidden}")
         if self.band_hz is not None and not self.band_hz >= 1.0:
             raise ParameterError(f"band_hz must be at least 1 Hz, not {self.band_hz}")
 
@@ -122,6 +129,7 @@ class TrainingConfig:
         _require(0 <= self.final_rate <= 1, f"final_rate of {self.final_rate}")
         _require(0 <= self.warmup < 1, f"warmup must lie in 0 to 1, not {self.warmup}")
         _require(0 <= self.mirror <= 1, f"mirror must lie in 0 to 1, not {self.mirror}")
+        _require(0 <= self.seed < 2**31, f"seed must lie in 0 to 2147483647, not {self.seed}")
         _require(0 < self.held_out < 0.9, f"held_out must lie in 0 to 0.9, not {self.held_out}")
 
 

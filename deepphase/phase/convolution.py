@@ -36,6 +36,9 @@ class Convolution(nn.Module):
     fps, band_hz
         With `band_hz`, at `fps` frames a second, frequencies above it are left out of the product
         (and "fourier" is the only form): the kernels are low-passed, at a fraction of the cost.
+    steps
+        The input holds every steps[0]-th frame of the window around its middle, the output every
+        steps[1]-th: what lies below `band_hz` needs no more. See `sampled_frames`.
 
     Notes
     -----
@@ -52,6 +55,7 @@ class Convolution(nn.Module):
         *,
         fps: float = 60.0,
         band_hz: float | None = None,
+        steps: tuple[int, int] = (1, 1),
     ) -> None:
         super().__init__()
         if kernel % 2 == 0 or window % 2 == 0:
@@ -69,13 +73,15 @@ class Convolution(nn.Module):
             if form == "direct":
                 raise ParameterError("a direct convolution has no band_hz")
             form = "fourier"
+        if max(steps) > 1 and 2 * max(steps) * (bins - 1) > _period(window, kernel):
+            raise ParameterError(f"every {max(steps)}th frame is too few for its frequencies")
         if form == "auto":
             form = self._cheaper_form(in_channels, out_channels)
         if form not in ("fourier", "direct"):
             raise ParameterError(f"form {form!r} is neither 'fourier', 'direct' nor 'auto'")
         self.form = form
         if form == "fourier":
-            signal, taps, inverse = _transform_matrices(window, kernel, bins)
+            signal, taps, inverse = _transform_matrices(window, kernel, bins, steps)
             self.register_buffer("signal_transform", signal, persistent=False)
             self.register_buffer("kernel_transform", taps, persistent=False)
             self.register_buffer("inverse_transform", inverse, persistent=False)
@@ -120,29 +126,33 @@ def _period(window: int, kernel: int) -> int:
     return shortest + 1 - shortest % 2
 
 
-def _transform_matrices(window: int, kernel: int, count: int) -> tuple[Tensor, Tensor, Tensor]:
+def sampled_frames(window: int, step: int) -> Tensor:
+    """Frames, counted from the middle one, of a window of which every `step`-th is kept."""
+    reach = window // 2 // step
+    return step * torch.arange(-reach, reach + 1)
+
+
+def _transform_matrices(
+    window: int, kernel: int, bins: int, steps: tuple[int, int]
+) -> tuple[Tensor, Tensor, Tensor]:
     """Real DFTs of a window and of a kernel, and the inverse, with time 0 at their centres.
 
-    Only the lowest `count` bins.
-
-    Rows of the first two are the real parts of all bins, then the imaginary parts.
+    Rows of the first two are the real parts of the lowest bins, then their imaginary parts.
     """
     period = _period(window, kernel)
-    bins = torch.arange(count, dtype=torch.float64)[:, None]
+    bin_ = torch.arange(bins, dtype=torch.float64)[:, None]
 
-    def transform(length: int) -> Tensor:
-        time = torch.arange(length, dtype=torch.float64) - length // 2
-        angle = 2.0 * math.pi * bins * time / period
+    def transform(frames: Tensor) -> Tensor:
+        angle = 2.0 * math.pi * bin_ * frames / period
         return torch.cat([torch.cos(angle), -torch.sin(angle)])
 
-    weight = torch.full_like(bins, 2.0 / period)
+    weight = torch.full_like(bin_, 2.0 / period)
     weight[0] = 1.0 / period
-    inverse = (transform(window) * torch.cat([weight, weight])).T
-    return (
-        transform(window).float(),
-        transform(kernel).float(),
-        inverse.contiguous().float(),
-    )
+    inverse = (transform(sampled_frames(window, steps[1])) * torch.cat([weight, weight])).T
+    # A frame stands for the ones beside it that were left out.
+    signal = steps[0] * transform(sampled_frames(window, steps[0]))
+    taps = transform(sampled_frames(kernel, 1))
+    return signal.float(), taps.float(), inverse.contiguous().float()
 
 
 def _convolved(

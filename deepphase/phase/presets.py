@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from deepphase.errors import ParameterError
 from deepphase.phase.autoencoder import PeriodicAutoencoder
 from deepphase.phase.centroid_autoencoder import (
     PAPER,
@@ -38,13 +37,6 @@ def make_autoencoder(
         Input channels: three velocities a joint.
     fps
         Frames a second.
-
-    Raises
-    ------
-    ParameterError
-        Where there is no such preset.
     """
     config = NetworkConfig() if config is None else config
-    if config.preset not in PRESETS:
-        raise ParameterError(f"no preset {config.preset!r}", hint=f"presets: {', '.join(PRESETS)}")
     return PRESETS[config.preset](signals, fps, config)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,11 @@ import torch
 
 from deepphase.errors import CheckpointError
 from deepphase.formats.replacing import replacing
+
+try:
+    import fcntl
+except ImportError:
+    fcntl = None  # type: ignore[assignment]
 
 _CHECKPOINT, _FINGERPRINT = "resume.ckpt", "training.json"
 
@@ -66,10 +73,40 @@ def resume_point(folder: Path, fingerprint: dict[str, Any], *, resume: bool) -> 
             hint="--resume goes on with it, --restart discards it",
             path=folder,
         )
-    folder.mkdir(parents=True, exist_ok=True)
     with replacing(told) as file:
         file.write(json.dumps(fingerprint, indent=1).encode())
     return point
+
+
+def unfinished(folder: Path) -> bool:
+    """Whether a training that can be resumed lies in a folder."""
+    return (folder / _CHECKPOINT).is_file()
+
+
+@contextmanager
+def sole_training(folder: Path) -> Iterator[None]:
+    """Keeps a second training out of the folder while one runs there.
+
+    Raises
+    ------
+    CheckpointError
+        Where one runs already.
+    """
+    # The other devices' processes of one training share its folder. Locks end with their process,
+    # however it ends; systems without fcntl go without.
+    if fcntl is None or os.environ.get("LOCAL_RANK", "0") != "0":
+        yield
+        return
+    with (folder / _FINGERPRINT).open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise CheckpointError(
+                "another training is running here",
+                hint="wait for it, or choose another output",
+                path=folder,
+            ) from None
+        yield
 
 
 def discard(folder: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -46,15 +48,19 @@ class SignalCorpus:
         store: ClipStore,
         progress: Progress | None = None,
         signals: JointVelocities | None = None,
+        description: Mapping[str, Any] | None = None,
     ) -> SignalCorpus:
         """Root-space joint velocities of every clip of a store.
 
-        `signals` says which; if not given, those of all joints that move.
+        `signals` says which; if not given, those of all joints that move, where a skeleton
+        `description` may say which joint is which.
         """
         told = signals is not None
         if signals is None:
             first = store.clip(int(np.argmax(store.lengths)))
-            signals = JointVelocities.of_clip(first, find_roles(first.skeleton, clip=first))
+            signals = JointVelocities.of_clip(
+                first, find_roles(first.skeleton, description, clip=first)
+            )
         parts, sources = [], []
         for index in range(len(store)):
             clip = store.clip(index)

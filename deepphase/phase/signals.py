@@ -152,5 +152,5 @@ def check_speed(signals: Array, *, name: str) -> None:
     if speed > _FASTEST_M_PER_S:
         raise ParameterError(
             f"{name}: joints move at {speed:.3g} m/s on average",
-            hint="the unit or the frame rate is wrong: see `deepphase inspect`, then --unit, --fps",
+            hint="the unit or the frame rate is wrong: see `deepphase inspect`, then --unit",
         )

@@ -6,7 +6,6 @@ import torch
 from torch import Tensor, nn
 
 from deepphase.phase.autoencoder import Encoding, PeriodicAutoencoder, cycles
-from deepphase.phase.centroid_autoencoder import FrameNorm
 from deepphase.phase.configuration import NetworkConfig
 from deepphase.phase.sine_fit import SineFitLayer
 
@@ -31,16 +30,13 @@ class SineFitAutoencoder(PeriodicAutoencoder):
         self, signals: int, fps: float, config: NetworkConfig, *, phase_layer: bool = True
     ) -> None:
         super().__init__(signals, fps, config)
-        self.encoder_in_norm = FrameNorm(self.hidden)
-        self.decoder_in_norm = FrameNorm(self.hidden)
-        self.spectrum = SineFitLayer(self.window, fps)
-        self.phase_layer = PhaseCorrection(config.channels, self.window) if phase_layer else None
+        frames = len(self.times)
+        self.spectrum = SineFitLayer(frames, fps / self.step)
+        self.phase_layer = PhaseCorrection(config.channels, frames) if phase_layer else None
 
     def _encode(self, windows: Tensor) -> Encoding:
         power = windows.square().mean((0, 2))[:, None]
-        hidden = self.encoder_in_norm(
-            self.encoder_in(windows / torch.sqrt(power + _STILL**2)[None])
-        )
+        hidden = self.encoder_in(windows / torch.sqrt(power + _STILL**2)[None])
         # 1e-6 m/s stands for no movement at all: a root has no derivative at 0.
         scale = torch.sqrt(power + 1e-12)
         latent = self.encoder_out(nn.functional.elu(hidden)).float() * scale
@@ -55,7 +51,7 @@ class SineFitAutoencoder(PeriodicAutoencoder):
 
     def _decode(self, latent: Tensor) -> Tensor:
         scale = torch.sqrt(latent.square().mean((0, 2)) + _STILL**2)[:, None]
-        hidden = self.decoder_in_norm(self.decoder_in(latent / scale))
+        hidden = self.decoder_in(latent / scale)
         return self.decoder_out(nn.functional.elu(hidden)) * scale
 
 

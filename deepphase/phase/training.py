@@ -6,15 +6,17 @@ import logging
 import math
 import platform
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytorch_lightning as pl
 import torch
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
@@ -24,7 +26,7 @@ from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.measuring import measured_health
 from deepphase.phase.model import PhaseModel, encode_windows
 from deepphase.phase.presets import make_autoencoder
-from deepphase.phase.resume import WholeCheckpoints, resume_point
+from deepphase.phase.resume import WholeCheckpoints, resume_point, sole_training
 from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.phase.windows import Split, split_by_source
 from deepphase.progress import Progress
@@ -44,6 +46,7 @@ def train_phase(
     *,
     folder: str | Path,
     resume: bool = False,
+    description: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
     **trainer: Any,
 ) -> PhaseModel | None:
@@ -60,6 +63,9 @@ def train_phase(
     resume
         Go on from the resume point in `folder`; on a processor this ends in the same weights,
         bit for bit, as a training that was not interrupted.
+    description
+        A skeleton description (`load_description`), where names and structure do not tell which
+        joint is which.
     progress
         Called now and then; see `Progress`.
     trainer
@@ -79,7 +85,8 @@ def train_phase(
         Where `resume` finds no resume point, or one of another training.
     """
     config = PhaseConfig.load("default") if config is None else config
-    corpus = SignalCorpus.read(store, progress)
+    _check_trainer(trainer)
+    corpus = SignalCorpus.read(store, progress, description=description)
     window = config.network.window(store.fps)
     options = config.training
     split = split_by_source(
@@ -94,7 +101,7 @@ def train_phase(
     torch.manual_seed(options.seed)
     network = make_autoencoder(corpus.values.shape[1], store.fps, config.network)
     lesson = PhaseLesson(network, options, corpus.values, split, corpus.signals.mirror())
-    with _quiet_lightning():
+    with _quiet_lightning(), sole_training(Path(folder)):
         runner = pl.Trainer(
             max_epochs=lesson.pieces,
             check_val_every_n_epoch=max(lesson.pieces // _VALIDATIONS, 1),
@@ -152,6 +159,19 @@ class _Report(pl.Callback):
             self._progress("training", min(step * shown, lesson.windows), lesson.windows, words)
 
 
+def _check_trainer(options: dict[str, Any]) -> None:
+    """Refuse Lightning's options before the clips are read."""
+    try:
+        with _quiet_lightning():
+            pl.Trainer(max_epochs=1, logger=False, enable_checkpointing=False, **options)
+    except (MisconfigurationException, ValueError, TypeError, RuntimeError) as error:
+        said = " ".join(f"--{name} {value}" for name, value in options.items())
+        raise ParameterError(
+            f"Lightning refuses {said}: {' '.join(str(error).split())[:200]}",
+            hint="`deepphase doctor` lists the devices",
+        ) from None
+
+
 def fingerprint(config: PhaseConfig, corpus: SignalCorpus) -> dict[str, Any]:
     """What two trainings must share for one to go on where the other stopped."""
     return {
@@ -176,7 +196,13 @@ def _provenance(
         "seed": config.training.seed,
         "steps": runner.global_step,
         "precision": str(runner.precision),
+        "data": {
+            "store": None if store.path is None else Path(store.path).name,
+            "skeleton": store.group,
+            "files": sorted({source.path for source in store.sources}),
+        },
         "versions": {
+            "deepphase": metadata.version("deepphase"),
             "python": platform.python_version(),
             "torch": torch.__version__,
             "pytorch_lightning": pl.__version__,

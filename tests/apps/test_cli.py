@@ -575,7 +575,14 @@ def test_a_recipe_that_does_not_exist(swings, tmp_path):
 @pytest.mark.parametrize(
     ("option", "said"),
     [
-        ("--network.channels=0", "channels must be at least 1"),
+        ("--network.channels=0", "channels must lie in 1"),
+        ("--network.hidden=100000000", "hidden must lie in 1"),
+        ("--network.preset=magic", "sine_fit"),
+        ("--training.seed=-1", "seed must lie in"),
+        ("--accelerator=quantum", "Lightning refuses --accelerator quantum"),
+        ("--devices=0", "Lightning refuses"),
+        ("--precision=7", "Lightning refuses"),
+        ("--strategy=magic", "Lightning refuses"),
         ("--network.window_s=100", "window_s must lie"),
         ("--network.window_s=30", "no clip is as long as a window"),
         ("--training.batch_size=1", "batch_size must be at least 2"),

@@ -16,11 +16,11 @@ from apps.reports.example_window import example_window
 from apps.reports.training_page import training_page
 from deepphase.errors import ParameterError
 from deepphase.figures.image import Images
-from deepphase.phase.presets import make_autoencoder
 from deepphase.phase.configuration import NetworkConfig, PhaseConfig
 from deepphase.phase.health import ChannelHealth, Health
 from deepphase.phase.model import ClipPhases, PhaseModel
 from deepphase.phase.parameters import PhaseParameters
+from deepphase.phase.presets import make_autoencoder
 from deepphase.phase.signals import JointVelocities
 from deepphase.phase.windows import interior_frames
 from tests.figures.made_phases import FPS, made_phases

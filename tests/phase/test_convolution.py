@@ -64,6 +64,18 @@ def test_bfloat16_stays_near():
     assert 1e-5 < (rough - exact).abs().max() < 0.03 * exact.abs().max()
 
 
+def test_every_second_frame_of_a_slow_signal_is_enough():
+    """Both steps against the full convolution, on a signal and a kernel below the band."""
+    full = Convolution(1, 1, 31, 121, fps=60.0, band_hz=15.0)
+    halved = Convolution(1, 1, 31, 121, fps=60.0, band_hz=15.0, steps=(2, 2))
+    halved.load_state_dict(full.state_dict())
+    time = torch.arange(121) / 60.0
+    signal = (torch.sin(2 * torch.pi * 1.5 * time) * torch.hann_window(121, False))[:, None, None]
+    assert torch.allclose(halved(signal[::2]), full(signal)[::2], atol=1e-4)
+    with pytest.raises(ParameterError, match="too few"):
+        Convolution(1, 1, 31, 121, fps=60.0, band_hz=15.0, steps=(4, 1))
+
+
 def test_cheaper_form_is_chosen():
     assert Convolution(72, 24, 121, 121).form == "fourier"
     assert Convolution(72, 24, 3, 121).form == "direct"

@@ -1,12 +1,14 @@
 """Every preset: shapes, finite gradients, bf16, and what the default must do better."""
 
+from typing import get_args
+
 import numpy as np
 import pytest
 import torch
 
 from deepphase.errors import ParameterError
 from deepphase.phase.centroid_autoencoder import CentroidAutoencoder, TimeNorm
-from deepphase.phase.configuration import NetworkConfig, PhaseConfig
+from deepphase.phase.configuration import NetworkConfig, PhaseConfig, Preset
 from deepphase.phase.presets import PRESETS, make_autoencoder
 from deepphase.recipes import recipe_names
 
@@ -87,6 +89,26 @@ def test_a_few_steps_learn(preset):
     assert np.mean(losses[-5:]) < 0.5 * losses[0]
 
 
+def test_a_band_leaves_slow_movement_as_it_is():
+    """With band_hz the latent has half the frames and is the same curve."""
+    wide, narrow = (
+        network("sine_fit", kernel_s=1.0),
+        network("sine_fit", kernel_s=1.0, band_hz=15.0),
+    )
+    narrow.load_state_dict(
+        {k: v for k, v in wide.state_dict().items() if not k.startswith("phase_layer")},
+        strict=False,
+    )
+    batch = windows()
+    one, other = wide.eval().encode(batch), narrow.eval().encode(batch)
+    assert other.latent.shape == (16, 3, 61)
+    # At its ends a window is cut off, which no band holds.
+    difference = (one.latent[..., ::2] - other.latent)[..., 15:-15]
+    assert difference.abs().max() < 0.04 * one.latent.abs().max()
+    assert torch.allclose(one.frequency, other.frequency, rtol=0.02)
+    assert narrow(batch).shape == batch.shape
+
+
 @pytest.mark.parametrize("preset", ["sine_fit", "sine_fit_no_fc"])
 @pytest.mark.parametrize("scale", [0.1, 0.5, 2.0, 10.0])
 def test_the_default_sees_amplitude(preset, scale):
@@ -145,7 +167,11 @@ def test_time_norm_is_layer_norm_over_time():
 
 def test_unknown_preset_is_refused():
     with pytest.raises(ParameterError, match="sine_fit"):
-        make_autoencoder(6, FPS, NetworkConfig("magic"))
+        NetworkConfig("magic")
+
+
+def test_every_name_has_a_network():
+    assert set(PRESETS) == set(get_args(Preset))
 
 
 @pytest.mark.parametrize("name", recipe_names("phase"))

@@ -10,6 +10,7 @@ from deepphase.motion.clip import Clip
 from deepphase.phase.configuration import PhaseConfig
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.parameters import wrapped
+from deepphase.phase.resume import resume_point, sole_training
 from deepphase.phase.training import train_phase
 from tests.formula_motion import body, swinging
 
@@ -168,6 +169,18 @@ def test_unfinished_training_is_not_overwritten(tmp_path):
     (tmp_path / "resume.ckpt").write_bytes(b"PK broken")
     with pytest.raises(CheckpointError, match="damaged"):
         train_phase(clips, config(), folder=tmp_path, resume=True)
+
+
+def test_two_trainings_do_not_share_a_folder(tmp_path):
+    resume_point(tmp_path, {}, resume=False)
+    with (
+        sole_training(tmp_path),
+        pytest.raises(CheckpointError, match="another training is running"),
+        sole_training(tmp_path),
+    ):
+        pass
+    with sole_training(tmp_path):
+        pass
 
 
 def test_nothing_to_resume(tmp_path):

@@ -1,0 +1,225 @@
+"""`deepphase demo`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from apps.demo_places import HELD_OUT, MODEL, PHASES, REPORT, STORE, TRAINING, TRUTH
+from apps.made_folder import MadeFolder
+from apps.terminal import note, progress
+from deepphase.errors import ParameterError
+from deepphase.phase.configuration import PhaseConfig
+
+if TYPE_CHECKING:
+    from apps.demo_motion import DemoSize
+    from deepphase.corpus.clip_store import ClipStore
+    from deepphase.evaluation.known_phase import KnownClip, KnownPhaseError
+    from deepphase.phase.model import ClipPhases, PhaseModel
+    from deepphase.synthetic.truth_file import Truth
+
+# Of a small corpus: with fewer steps than this in one pass, a batch is made smaller.
+_LEAST_STEPS, _LEAST_BATCH = 8, 8
+
+
+def command(
+    output: Path = Path("demo"),
+    data: Path | None = None,
+    smallest: bool = False,
+    seed: int = 0,
+) -> None:
+    """The whole chain on motion whose phase is known, offline: open FOLDER/index.html.
+
+    Makes motion by formula (or takes yours), prepares it, learns phases, encodes clips that were
+    held out, compares their phases with the true ones, and explains all that on a page. A second
+    run replaces what the first one made in the folder, and nothing else.
+
+    Parameters
+    ----------
+    output
+        The folder to make.
+    data
+        A folder of your own motion files: the same with them, without the truth.
+    smallest
+        A toy that shows that everything runs, in half a minute.
+    seed
+        Of the made motion and of the training.
+    """
+    if not 0 <= seed < 2**31:
+        raise ParameterError(f"a seed of {seed}", hint="seeds are whole numbers from 0 up")
+    folder = MadeFolder(output, "deepphase demo")
+    if data is not None:
+        from deepphase.corpus.motion_files import find_motion_files
+
+        # Before anything is removed.
+        if Path(os.path.realpath(data)).is_relative_to(os.path.realpath(output)):
+            raise ParameterError(
+                f"the motion files of --data lie inside {output}, which the demo replaces",
+                hint="choose another folder: -o FOLDER",
+            )
+        find_motion_files(data)
+    folder.clear()
+    try:
+        page = _demo(output, data, smallest, seed)
+    finally:
+        # What an interrupted run leaves is the next one's to replace.
+        folder.record()
+    note(f"open {page}")
+
+
+def _demo(output: Path, data: Path | None, smallest: bool, seed: int) -> Path:
+    from apps.commands import encode_clips, prepare_store
+    from apps.demo_motion import FULL, SMALLEST
+    from apps.reports.demo_page import Demo, demo_page
+    from deepphase.corpus.store import open_store
+    from deepphase.phase.phase_file import load_phases
+
+    size = SMALLEST if smallest else FULL
+    truths: dict[str, Truth] = {}
+    if data is None:
+        truths, training, held_out = _make_motion(output, size, seed)
+        prepare_store.command(training, output / STORE)
+        group = None
+    else:
+        held_out = [output / STORE]
+        prepare_store.command([data], output / STORE)
+        group = _largest_group(output / STORE)
+    store = open_store(output / STORE, group)
+    config = _config(store, size, seed)
+    model = _train(store, config, output)
+    encode_clips.command(output / MODEL, held_out, output / PHASES, skeleton=group)
+    wanted = _held_out_names(store, config) if data else [path.stem for path in held_out]
+    read = [load_phases(path) for path in sorted((output / PHASES).glob("*.phases.npz"))]
+    # Others may lie there too.
+    of_model = {each.name: each for each, meta in read if meta["model_sha256"] == model.sha256}
+    phases = [of_model[name] for name in wanted if name in of_model]
+    demo = Demo(
+        model=model,
+        store=store,
+        phases=phases,
+        truths=[truths[each.name] for each in phases] if truths else [],
+        errors=_errors(model, store, phases, truths) if truths else [],
+        toy=smallest,
+        data=data,
+        group=group,
+    )
+    return demo_page(demo, output)
+
+
+def _make_motion(
+    output: Path, size: DemoSize, seed: int
+) -> tuple[dict[str, Truth], list[Path], list[Path]]:
+    """Write clips and their truth; returns the truth by clip, and both sets' files."""
+    from apps.demo_motion import held_out_motions, training_motions
+    from deepphase.formats.bvh_writer import save_bvh
+    from deepphase.synthetic.truth_file import Truth
+
+    sets = {
+        TRAINING: training_motions(size, seed),
+        HELD_OUT: list(held_out_motions(size, seed)),
+    }
+    total = sum(len(motions) for motions in sets.values())
+    truths: dict[str, Truth] = {}
+    files: dict[str, list[Path]] = {name: [] for name in sets}
+    with progress() as shown:
+        for name, motions in sets.items():
+            for motion in motions:
+                clip = motion.clip
+                files[name].append(output / name / f"{clip.name}.bvh")
+                save_bvh(clip, files[name][-1])
+                truths[clip.name] = Truth.of(motion)
+                truths[clip.name].save(output / TRUTH / f"{clip.name}.truth.npz")
+                shown("making motion", len(truths), total, clip.name)
+    return truths, files[TRAINING], files[HELD_OUT]
+
+
+def _largest_group(store: Path) -> str:
+    from deepphase.corpus.store import store_groups
+
+    groups = store_groups(store)
+    largest = max(groups, key=lambda group: group.minutes)
+    if len(groups) > 1:
+        note(f"going on with the skeleton there is most of: {largest.name}")
+    return largest.name
+
+
+def _config(store: ClipStore, size: DemoSize, seed: int) -> PhaseConfig:
+    recipe = PhaseConfig.load("default")
+    window = recipe.network.window(store.fps)
+    windows = int((store.lengths - window + 1).clip(0).sum())
+    batch = min(size.batch_size, max(windows // _LEAST_STEPS, _LEAST_BATCH))
+    changes = {"windows": size.windows, "batch_size": batch, "seed": seed}
+    return PhaseConfig.load("default", **{f"training.{k}": v for k, v in changes.items()})
+
+
+def _train(store: ClipStore, config: PhaseConfig, output: Path) -> PhaseModel:
+    from apps.reports.training_report import training_report
+    from deepphase.phase.resume import discard
+    from deepphase.phase.training import train_phase
+
+    work = output / f"{MODEL}.unfinished"
+    with progress() as shown:
+        try:
+            model = train_phase(store, config, folder=work, progress=shown)
+        finally:
+            discard(work)
+    if model is None:
+        raise ParameterError("the demo trains in one process", hint="start it without torchrun")
+    for line in model.health.words() if model.health else ():
+        note(line)
+    model.save(output / MODEL)
+    with progress() as shown:
+        training_report(model, store, output / REPORT, progress=shown)
+    return model
+
+
+def _held_out_names(store: ClipStore, config: PhaseConfig) -> list[str]:
+    """The clips that training kept for measuring; all of them where it kept parts of each."""
+    from deepphase.phase.windows import split_by_source
+
+    starts, stops = store.range_starts, store.range_stops
+    sources = [source.path or name for source, name in zip(store.sources, store.names, strict=True)]
+    options = config.training
+    window = config.network.window(store.fps)
+    split = split_by_source(starts, stops, sources, window, options.held_out, options.seed)
+    held_out = {(int(start), int(stop)) for start, stop in split.held_out_ranges}
+    ranges = zip(starts.tolist(), stops.tolist(), strict=True)
+    names = [n for n, each in zip(store.names, ranges, strict=True) if each in held_out]
+    return names or list(store.names)
+
+
+def _errors(
+    model: PhaseModel,
+    store: ClipStore,
+    phases: Sequence[ClipPhases],
+    truths: dict[str, Truth],
+) -> list[KnownPhaseError]:
+    """Each held-out clip against its truth, by keys that are chosen on training clips."""
+    from deepphase.evaluation.known_phase import known_phase_errors
+
+    training = []
+    with progress() as shown:
+        for index in range(len(store)):
+            truth = truths[store.names[index]]
+            # A medley has transitions, which are of no gait.
+            if len(truth.gait_names) == 1:
+                training.append(_known(model.encode(store.clip(index)), truth))
+            shown("comparing with the truth", index + 1, len(store), "")
+    held_out = [_known(each, truths[each.name]) for each in phases]
+    # The double is as good a phase, but a newcomer thinks in strides.
+    return known_phase_errors(training, held_out, multiples=(1,))
+
+
+def _known(phases: ClipPhases, truth: Truth) -> KnownClip:
+    from deepphase.evaluation.known_phase import KnownClip
+
+    inside = phases.interior
+    return KnownClip(
+        phases.name,
+        truth.gait_names[0],
+        phases.parameters.phase[inside],
+        truth.phase[inside],
+        truth.frequency[inside],
+    )

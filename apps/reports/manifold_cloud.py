@@ -1,0 +1,104 @@
+"""The frames of some clips as points of the phase manifold, thinned to what a page can draw."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from deepphase.figures.manifold import Colouring
+from deepphase.phase.manifold import ManifoldProjection
+from deepphase.phase.model import ClipPhases, PhaseModel
+from deepphase.phase.parameters import PhaseParameters
+
+Array = np.ndarray
+
+# Points of each picture of the manifold; four of them stay below some 20,000 in the page.
+_POINTS = 5_000
+
+
+@dataclass(frozen=True, eq=False)
+class ManifoldCloud:
+    """Frames of clips, and where they lie.
+
+    Parameters
+    ----------
+    parameters
+        (points, channels) each.
+    points, explained
+        (points, 3) and (3,), by the model's own projection.
+    clips, time
+        (points,) name of the clip, and seconds in it.
+    frames
+        One array a clip: which of its frames.
+    padded
+        No clip is as long as a window, so the frames are not interior ones.
+    """
+
+    parameters: PhaseParameters
+    points: Array
+    explained: Array
+    clips: Array
+    time: Array
+    frames: tuple[Array, ...]
+    padded: bool
+
+    @classmethod
+    def of(cls, model: PhaseModel, clips: Sequence[ClipPhases]) -> ManifoldCloud:
+        """Every n-th interior frame of one clip or more, none of them empty."""
+        interior = [clip.interior for clip in clips]
+        padded = not any(inside.any() for inside in interior)
+        if padded:
+            interior = [np.ones(len(clip), bool) for clip in clips]
+        step = math.ceil(sum(int(inside.sum()) for inside in interior) / _POINTS)
+        frames = tuple(np.flatnonzero(inside)[::step] for inside in interior)
+        chosen = [clip.parameters[f] for clip, f in zip(clips, frames, strict=True)]
+        phases = PhaseParameters(
+            *(
+                np.concatenate([getattr(each, name) for each in chosen])
+                for name in ("phase", "frequency", "amplitude", "offset")
+            )
+        )
+        manifold = phases.manifold()
+        projection = model.projection or ManifoldProjection.fit(manifold)
+        return cls(
+            phases,
+            projection(manifold),
+            projection.explained,
+            np.repeat(np.array(_unique([c.name for c in clips])), [len(f) for f in frames]),
+            np.concatenate([c.time[f] for c, f in zip(clips, frames, strict=True)]),
+            frames,
+            padded,
+        )
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What `manifold_2d` and `manifold_3d` want, but for the colour."""
+        return {name: getattr(self, name) for name in ("points", "explained", "clips", "time")}
+
+    def by_clip(self) -> Colouring:
+        """A colour for each clip."""
+        return Colouring("clip", self.clips)
+
+    def by_frequency(self) -> Colouring:
+        """Mean frequency: amplitudes tell how much a channel has to say about a frame."""
+        weight = np.maximum(self.parameters.amplitude, 1e-9)
+        mean = (weight * self.parameters.frequency).sum(-1) / weight.sum(-1)
+        return Colouring("mean frequency", mean, unit="Hz")
+
+    def gathered(self, values: Sequence[Array]) -> Array:
+        """(points, ...) of one array (frames, ...) each clip."""
+        return np.concatenate([v[f] for v, f in zip(values, self.frames, strict=True)])
+
+
+def _unique(names: Sequence[str]) -> list[str]:
+    """The names with a number after those that came before: two files may share a name."""
+    seen: dict[str, int] = {}
+    told = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        told.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return told

@@ -1,0 +1,107 @@
+"""A learnt phase over the phase that is known to be true, and how far they are apart."""
+
+from __future__ import annotations
+
+import numpy as np
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from deepphase.errors import ParameterError
+from deepphase.figures.parameters_over_time import broken_at_wrap, shade
+from deepphase.figures.theme import NEUTRAL, channel_style, figure, say_nothing_to_show, single
+from deepphase.phase.parameters import wrapped
+
+Array = np.ndarray
+
+# The rows of errors reach at least so far, in cycles: noise that is nothing should look it.
+_LEAST_RANGE = 0.03
+
+
+def phase_and_truth(
+    time: Array,
+    phase: Array,
+    truth: Array,
+    *,
+    channel: int,
+    contacts: Array | None = None,
+    limb: str = "limb",
+    title: str = "",
+) -> go.Figure:
+    """Above: the true phase, broad and grey, and the learnt one on top; below: their difference.
+
+    Parameters
+    ----------
+    time
+        (frames,) seconds.
+    phase, truth
+        (frames,) cycles in [-0.5, 0.5), a constant shift taken off.
+    channel
+        Whose phase it is: the colour.
+    contacts
+        (frames,) whether the limb touches the ground: shaded.
+    limb
+        Its name.
+    title
+        Of the figure.
+
+    Raises
+    ------
+    ParameterError
+        Where the shapes do not fit.
+    """
+    told = [phase, truth] if contacts is None else [phase, truth, contacts]
+    if any(values.shape != (len(time),) for values in told):
+        raise ParameterError(f"{len(time)} times, but phases {phase.shape}, truth {truth.shape}")
+    chart = make_subplots(
+        rows=2,
+        cols=1,
+        shared_xaxes=True,
+        vertical_spacing=0.07,
+        row_heights=[0.68, 0.32],
+        figure=figure(title or f"Phase of the {limb}, learnt and true", height=520),
+    )
+    if not len(time):
+        return say_nothing_to_show(chart, "no frames to show")
+    style = channel_style(channel)
+    true, learnt = f"true phase of the {limb}", f"learnt: channel {channel}"
+    looks = (
+        (truth, true, {"color": NEUTRAL, "width": 7}, 0.55),
+        (phase, learnt, {"color": style.colour, "width": 2}, 1.0),
+    )
+    for values, name, line, opacity in looks:
+        x, y = broken_at_wrap(time, values)
+        _add(chart, 1, x, y, name, "%{y:.3f} cycles", line=line, opacity=opacity)
+    error = wrapped(np.asarray(phase, np.float64) - truth)
+    line = {"color": style.colour, "width": 1.5}
+    _add(chart, 2, time, error, "difference", "%{y:+.4f} cycles", line=line, showlegend=False)
+    if contacts is not None:
+        shade(chart, time, np.asarray(contacts, bool), f"grey: the {limb} is on the ground")
+    chart.add_hline(y=0, line_color=NEUTRAL, line_width=1, row=2, col=1)
+    span = max(_LEAST_RANGE, 1.1 * float(np.abs(error).max()))
+    chart.update_yaxes(
+        title_text="Phase (cycles)",
+        range=[-0.55, 0.55],
+        tickvals=[-0.5, -0.25, 0, 0.25, 0.5],
+        row=1,
+        col=1,
+    )
+    chart.update_yaxes(title_text="Difference<br>(cycles)", range=[-span, span], row=2, col=1)
+    chart.update_xaxes(title_text="Time (s)", row=2, col=1)
+    return chart.update_layout(
+        legend={"orientation": "h", "x": 0, "y": 1.01, "yanchor": "bottom"}, showlegend=True
+    )
+
+
+def _add(
+    chart: go.Figure, row: int, x: Array, y: Array, name: str, told: str, **look: object
+) -> None:
+    look["line"] = {**look["line"], "simplify": False}  # type: ignore[dict-item]
+    trace = go.Scatter(
+        x=single(x),
+        y=single(y),
+        mode="lines",
+        name=name,
+        hovertemplate=f"{name}<br>%{{x:.2f}} s<br>{told}<extra></extra>",
+        **look,
+    )
+    chart.add_trace(trace, row=row, col=1)

@@ -209,7 +209,7 @@ class _Run:
         self._notes.extend((task.file, note) for note in result.notes)
         self.glitches[task.file] = result.glitches
         self._numbers[task.file] = [
-            writer.add(clip, provenance) for clip, provenance in result.prepared_clips()
+            writer.add(clip, provenance) for clip, provenance in result.clips
         ]
 
     def settle_units(self, writer: StoreWriter) -> None:
@@ -218,9 +218,7 @@ class _Run:
             task = self._tasks[file]
             again = prepare_file(replace(task, reader={**task.reader, "unit": unit_m}))
             self.glitches[file] = again.glitches
-            for number, (clip, provenance) in zip(
-                self._numbers[file], again.prepared_clips(), strict=True
-            ):
+            for number, (clip, provenance) in zip(self._numbers[file], again.clips, strict=True):
                 writer.replace(number, clip, provenance)
             self._notes.append((file, sentence))
 

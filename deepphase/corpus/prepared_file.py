@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -68,17 +68,13 @@ class PreparedFile:
         Why the file is left out, and the way out; no reason where it is not.
     """
 
-    clips: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = ()
+    clips: tuple[tuple[Clip, dict[str, Any]], ...] = ()
     notes: tuple[str, ...] = ()
     glitches: tuple[Glitch, ...] = ()
     sha256: str = ""
     reason: str | None = None
     hint: str = ""
     line: int | None = None
-
-    def prepared_clips(self) -> list[tuple[Clip, dict[str, Any]]]:
-        """The clips with their provenance."""
-        return [(Clip(**clip), provenance) for clip, provenance in self.clips]
 
 
 def prepare_file(task: FileTask) -> PreparedFile:
@@ -174,7 +170,4 @@ def _piece(
         name = f"{clip.name} {start_s:.2f}-{stop_s:.2f}s"
         clip = replace(clip.sliced(start, stop), name=name)
         provenance = {**provenance, "start_s": start_s, "stop_s": stop_s}
-    packed = {field.name: getattr(clip, field.name) for field in fields(clip)}
-    # A clip's labels are a read-only view, which does not pickle.
-    packed["labels"] = {**clip.labels, **piece.labels}
-    return packed, provenance
+    return replace(clip, labels={**clip.labels, **piece.labels}), provenance

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -118,6 +119,11 @@ class Clip:
 
     def __len__(self) -> int:
         return len(self.rotations)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A read-only view, as labels are, does not cross to another process.
+        values = (getattr(self, item.name) for item in fields(self))
+        return Clip, tuple(dict(v) if isinstance(v, MappingProxyType) else v for v in values)
 
     @property
     def duration(self) -> float:

@@ -441,7 +441,7 @@ def test_results_cross_process_borders():
     packed = {field.name: getattr(clip, field.name) for field in fields(clip)}
     packed["labels"] = dict(clip.labels)
     result = PreparedFile(clips=((packed, {"sha256": "0"}),))
-    ((again, provenance),) = pickle.loads(pickle.dumps(result)).prepared_clips()
+    ((again, provenance),) = pickle.loads(pickle.dumps(result)).clips
     assert dict(again.labels) == {"style": "old"}
     assert provenance == {"sha256": "0"}
     np.testing.assert_array_equal(again.rotations, clip.rotations)

@@ -30,6 +30,8 @@ class DemoSize:
         Length of each held-out clip.
     windows, batch_size
         Of the training.
+    pictures
+        Whether the figures are written as files, too: a browser draws them, which takes a while.
     """
 
     minutes: float
@@ -37,11 +39,12 @@ class DemoSize:
     held_out_s: float
     windows: int
     batch_size: int
+    pictures: bool
 
 
-FULL = DemoSize(6.0, 10.0, 12.0, 81_920, 256)
+FULL = DemoSize(6.0, 10.0, 12.0, 102_400, 256, True)
 # Ten clips are the fewest that have all gaits among them.
-SMALLEST = DemoSize(1.0, 6.0, 5.0, 6_400, 64)
+SMALLEST = DemoSize(1.0, 6.0, 5.0, 6_400, 64, False)
 
 
 def training_motions(size: DemoSize, seed: int) -> list[SyntheticMotion]:

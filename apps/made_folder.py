@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from deepphase.errors import CheckpointError, ParameterError
-from deepphase.formats.replacing import replacing
+from deepphase.replacing import replacing
 
 _MARKER = ".deepphase-made.json"
 _FORMAT = "deepphase.made"

@@ -43,7 +43,7 @@ def command(
     data
         A folder of your own motion files: the same with them, without the truth.
     smallest
-        A toy that shows that everything runs, in half a minute.
+        A toy that shows that everything runs, in half a minute and without pictures.
     seed
         Of the made motion and of the training.
     """
@@ -60,6 +60,9 @@ def command(
                 hint="choose another folder: -o FOLDER",
             )
         find_motion_files(data)
+    # Where others compute on the same cores, threads that spin while they wait take the turns of
+    # those that work: a training of seconds would take minutes. Before torch is imported.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     folder.clear()
     try:
         page = _demo(output, data, smallest, seed)
@@ -88,7 +91,7 @@ def _demo(output: Path, data: Path | None, smallest: bool, seed: int) -> Path:
         group = _largest_group(output / STORE)
     store = open_store(output / STORE, group)
     config = _config(store, size, seed)
-    model = _train(store, config, output)
+    model = _train(store, config, output, pictures=size.pictures)
     encode_clips.command(output / MODEL, held_out, output / PHASES, skeleton=group)
     wanted = _held_out_names(store, config) if data else [path.stem for path in held_out]
     read = [load_phases(path) for path in sorted((output / PHASES).glob("*.phases.npz"))]
@@ -102,6 +105,7 @@ def _demo(output: Path, data: Path | None, smallest: bool, seed: int) -> Path:
         truths=[truths[each.name] for each in phases] if truths else [],
         errors=_errors(model, store, phases, truths) if truths else [],
         toy=smallest,
+        pictures=size.pictures,
         data=data,
         group=group,
     )
@@ -154,7 +158,7 @@ def _config(store: ClipStore, size: DemoSize, seed: int) -> PhaseConfig:
     return PhaseConfig.load("default", **{f"training.{k}": v for k, v in changes.items()})
 
 
-def _train(store: ClipStore, config: PhaseConfig, output: Path) -> PhaseModel:
+def _train(store: ClipStore, config: PhaseConfig, output: Path, *, pictures: bool) -> PhaseModel:
     from apps.reports.training_report import training_report
     from deepphase.phase.resume import discard
     from deepphase.phase.training import train_phase
@@ -171,7 +175,7 @@ def _train(store: ClipStore, config: PhaseConfig, output: Path) -> PhaseModel:
         note(line)
     model.save(output / MODEL)
     with progress() as shown:
-        training_report(model, store, output / REPORT, progress=shown)
+        training_report(model, store, output / REPORT, pictures=pictures, progress=shown)
     return model
 
 

@@ -57,9 +57,9 @@ def command(
     """
     from apps.reports.training_report import training_report
     from deepphase.corpus.prepare import corpus_of
-    from deepphase.formats.replacing import check_writable
     from deepphase.phase.resume import discard, unfinished
     from deepphase.phase.training import train_phase
+    from deepphase.replacing import check_writable
 
     if resume and restart:
         raise ParameterError(

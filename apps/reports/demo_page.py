@@ -30,7 +30,7 @@ from deepphase.phase.parameters import wrapped
 from deepphase.synthetic.truth_file import Truth
 
 Array = np.ndarray
-Pictures = dict[str, go.Figure]
+Charts = dict[str, go.Figure]
 
 # Of a user's clips, as many as have a colour of their own.
 _CLIPS = 12
@@ -53,6 +53,8 @@ class Demo:
         nothing is known of them.
     toy
         Whether it was the smallest run.
+    pictures
+        Whether the figures are wanted as files.
     data
         The user's folder; None where the motion was made.
     group
@@ -65,6 +67,7 @@ class Demo:
     truths: Sequence[Truth]
     errors: Sequence[KnownPhaseError]
     toy: bool = False
+    pictures: bool = True
     data: Path | None = None
     group: str | None = None
 
@@ -79,26 +82,31 @@ def demo_page(demo: Demo, folder: Path) -> Path:
     if demo.toy:
         page.add_text(
             "This is a toy run (--smallest). It shows that everything works on this machine; with "
-            "so little motion and training, its numbers are not what the method can do. Run "
-            "the same without --smallest for those.",
+            "so little motion and training, its numbers are not what the method can do. Run the "
+            "same without that option for those.",
             heading="A word of care",
         )
     page.add_text(_what_was_done(demo), heading="What was done")
-    pictures: Pictures = {}
+    charts: Charts = {}
     if demo.truths:
         add_known_phase(page, demo.errors, demo.model.fps)
-        pictures |= _add_truth_over_time(page, demo)
+        charts |= _add_truth_over_time(page, demo)
     else:
         add_health(page, demo.model.health)
     shown = _shown(demo.phases)
     if shown:
-        pictures |= _add_manifold(page, demo, shown)
-        pictures |= _add_over_time(page, shown, known=bool(demo.truths))
-        pictures |= _add_frequencies(page, demo, shown)
-    _add_folder(page, demo, bool(pictures))
-    images = write_images({folder / PICTURES / name: chart for name, chart in pictures.items()})
-    if images.problem:
-        page.add_text(f"The pictures were not written as files: {images.problem}.")
+        charts |= _add_manifold(page, demo, shown)
+        charts |= _add_over_time(page, shown, known=bool(demo.truths))
+        charts |= _add_frequencies(page, demo, shown)
+    problem = ""
+    if demo.pictures:
+        files: dict[str | Path, go.Figure] = {
+            folder / PICTURES / name: chart for name, chart in charts.items()
+        }
+        problem = write_images(files).problem
+    _add_folder(page, demo)
+    if problem:
+        page.add_text(f"The figures were not written as files: {problem}.")
     return page.write(folder / PAGE)
 
 
@@ -120,8 +128,8 @@ def _what_was_done(demo: Demo) -> str:
         )
     chosen = f" of the skeleton {demo.group}" if demo.group else ""
     return (
-        f"Your motion files became one store ({clips}{chosen}). {learnt}It was kept from some of "
-        "the clips, and those are what is measured and shown below."
+        f"Your motion files became one store ({clips}{chosen}). {learnt}A part of the motion was "
+        "kept from it, and that part is what is measured and shown below."
     )
 
 
@@ -133,7 +141,7 @@ def _shown(phases: Sequence[ClipPhases]) -> list[ClipPhases]:
     return [usable[index] for index in chosen] if usable else []
 
 
-def _add_truth_over_time(page: Page, demo: Demo) -> Pictures:
+def _add_truth_over_time(page: Page, demo: Demo) -> Charts:
     clip, truth, error = demo.phases[0], demo.truths[0], demo.errors[0]
     limb = 0
     key, name = error.keys[limb], in_words(truth.limb_names[limb])
@@ -157,7 +165,7 @@ def _add_truth_over_time(page: Page, demo: Demo) -> Pictures:
     return {"phase_and_truth.png": chart}
 
 
-def _add_manifold(page: Page, demo: Demo, shown: Sequence[ClipPhases]) -> Pictures:
+def _add_manifold(page: Page, demo: Demo, shown: Sequence[ClipPhases]) -> Charts:
     cloud = ManifoldCloud.of(demo.model, shown)
     told = cloud.told
     if demo.truths:
@@ -169,9 +177,9 @@ def _add_manifold(page: Page, demo: Demo, shown: Sequence[ClipPhases]) -> Pictur
         what, text = (
             "gait",
             (
-                f"The same points; the colour is now where the {name} truly is in its stride (0: it "
-                "touches the ground). Around each ring the colours should follow each other once, "
-                "in the same order. The model was told nothing of this."
+                f"The same points; the colour is now where the {name} truly is in its stride (0: "
+                "it touches the ground). Around each ring the colours should follow each other "
+                "once, in the same order. The model was told nothing of this."
             ),
         )
     else:
@@ -210,7 +218,7 @@ def _add_manifold(page: Page, demo: Demo, shown: Sequence[ClipPhases]) -> Pictur
     }
 
 
-def _add_over_time(page: Page, shown: Sequence[ClipPhases], *, known: bool) -> Pictures:
+def _add_over_time(page: Page, shown: Sequence[ClipPhases], *, known: bool) -> Charts:
     clip = shown[0] if known else max(shown, key=lambda each: int(each.interior.sum()))
     part = slice(0, round(_SHOWN_S * clip.fps))
     chart = parameters_over_time(
@@ -226,7 +234,7 @@ def _add_over_time(page: Page, shown: Sequence[ClipPhases], *, known: bool) -> P
     return {"parameters.png": chart}
 
 
-def _add_frequencies(page: Page, demo: Demo, shown: Sequence[ClipPhases]) -> Pictures:
+def _add_frequencies(page: Page, demo: Demo, shown: Sequence[ClipPhases]) -> Charts:
     inside = [c.parameters[c.interior] if c.interior.any() else c.parameters for c in shown]
     channels = range(demo.model.config.network.channels)
     frequency = [
@@ -240,9 +248,9 @@ def _add_frequencies(page: Page, demo: Demo, shown: Sequence[ClipPhases]) -> Pic
         stride = np.array([error.stride_hz[0] for error in demo.errors])
         references = {"once a stride": stride, "twice a stride": 2 * stride}
         text = (
-            " The grey strokes are the true frequency of the strides, and twice that: arms and legs "
-            "swing once a stride, the body bounces twice, with every step. The strong channels "
-            "should sit on them."
+            " The grey strokes are the true frequency of the strides, and twice that: arms and "
+            "legs swing once a stride, the body bounces twice, with every step. The strong "
+            "channels should sit on them."
         )
     names = [in_words(c.name) if demo.truths else c.name for c in shown]
     chart = channel_frequencies(names, np.array(frequency), amplitude, references=references)
@@ -256,7 +264,7 @@ def _add_frequencies(page: Page, demo: Demo, shown: Sequence[ClipPhases]) -> Pic
     return {"channel_frequencies.png": chart}
 
 
-def _add_folder(page: Page, demo: Demo, pictures: bool) -> None:
+def _add_folder(page: Page, demo: Demo) -> None:
     usual, training = PhaseConfig.load("default").training, demo.model.config.training
     told = "".join(
         f" --training.{item.name} {getattr(training, item.name)}"
@@ -280,7 +288,7 @@ def _add_folder(page: Page, demo: Demo, pictures: bool) -> None:
         (PHASES, "Phase, frequency, amplitude and offset of every frame, one .npz a clip."),
         (Link(f"{REPORT}/index.html", REPORT), "The report of the training, with more figures."),
     ]
-    if pictures:
+    if demo.pictures:
         rows.append((PICTURES, "The figures of this page as PNG, where Chromium was found."))
     page.add_table(("In this folder", "What it is"), rows, heading="What lies in this folder")
     page.add_text("Typed in this folder, these commands make the same again:")

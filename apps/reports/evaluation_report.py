@@ -21,13 +21,13 @@ from deepphase.evaluation.matches import (
     future_ranks,
     interval_95,
 )
-from deepphase.formats.replacing import replacing
 from deepphase.phase.health import Health
 from deepphase.phase.measuring import measured_health
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.progress import Progress
+from deepphase.replacing import replacing
 
 Array = np.ndarray
 

@@ -13,7 +13,7 @@ from deepphase.figures.theme import channel_colour
 # Cycles: errors that nobody sees in a movement, and such as still tell a step from the next.
 _GOOD, _FAIR = 0.02, 0.05
 # Suffix of a clip's name -> its speed in words.
-_CHANGING = {"_drift": ", drifting speed", "_ramp": ", ramping speed"}
+_CHANGING = {"_drift": " at drifting speed", "_ramp": " at ramping speed"}
 
 
 def add_known_phase(page: Page, errors: Sequence[KnownPhaseError], fps: float) -> None:

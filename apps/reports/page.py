@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
 from deepphase.figures.theme import DARK, LIGHT
-from deepphase.formats.replacing import replacing
+from deepphase.replacing import replacing
 
 _FOLDER = Path(__file__).parent
 

@@ -30,6 +30,8 @@ def training_page(
     clips: Sequence[ClipPhases],
     example: WindowExample | None,
     path: str | Path,
+    *,
+    pictures: bool = True,
 ) -> Path:
     """Write the page, and beside it its pictures as PNG where Chromium is found.
 
@@ -46,6 +48,8 @@ def training_page(
         One window, as `example_window` makes it.
     path
         The HTML file.
+    pictures
+        Whether pictures are wanted beside it.
 
     Raises
     ------
@@ -60,11 +64,11 @@ def training_page(
         f"{model.config.network.window_s:g} s long.",
     )
     add_health(page, model.health)
-    pictures = _add_manifold(page, model, clips)
-    pictures |= _add_parameters(page, clips)
+    charts = _add_manifold(page, model, clips)
+    charts |= _add_parameters(page, clips)
     if example is not None:
         chart = window_fit(example)
-        pictures["window.png"] = chart
+        charts["window.png"] = chart
         page.add_figure(
             chart,
             f"One window, step by step: {example.clip}".rstrip(": "),
@@ -75,8 +79,13 @@ def training_page(
             "they give back follows the grey input.",
             least_width=640,
         )
-    images = write_images({path.parent / name: chart for name, chart in pictures.items()})
-    _add_origin(page, model, images.problem)
+    problem = ""
+    if pictures:
+        files: dict[str | Path, go.Figure] = {
+            path.parent / name: chart for name, chart in charts.items()
+        }
+        problem = write_images(files).problem
+    _add_origin(page, model, problem)
     return page.write(path)
 
 

@@ -16,9 +16,14 @@ _CLIPS = 8
 
 
 def training_report(
-    model: PhaseModel, store: ClipStore, folder: str | Path, *, progress: Progress | None = None
+    model: PhaseModel,
+    store: ClipStore,
+    folder: str | Path,
+    *,
+    pictures: bool = True,
+    progress: Progress | None = None,
 ) -> Path:
-    """Encode some clips of the store and write the page, FOLDER/index.html, and its pictures.
+    """Encode some clips of the store and write the page, FOLDER/index.html, and its `pictures`.
 
     The clips are spread evenly over the store among those with whole windows; the window that is
     shown is the liveliest clip's middle one.
@@ -37,7 +42,7 @@ def training_report(
     clip = store.clip(int(chosen[liveliest]))
     signals = model.signals.read(clip)
     example = example_window(model, signals, len(signals) // 2, clip=clip.name)
-    page = training_page(model, clips, example, Path(folder) / "index.html")
+    page = training_page(model, clips, example, Path(folder) / "index.html", pictures=pictures)
     if progress is not None:
         progress("writing the report", len(chosen) + 1, len(chosen) + 1, "")
     return page

@@ -18,8 +18,16 @@ from deepphase.motion.kinematics import global_transforms
 from deepphase.motion.roles import find_roles
 from deepphase.motion.skeleton import Skeleton
 
-_ROLES = ("hips", "chest", "head", "left_hip", "right_hip", "left_foot", "right_foot")
-_ROLES += ("left_shoulder", "right_shoulder", "left_hand", "right_hand")
+_ROLES = (
+    "hips",
+    "chest",
+    "head",
+    *(
+        f"{side}_{part}"
+        for part in ("hip", "foot", "shoulder", "hand")
+        for side in ("left", "right")
+    ),
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,9 +16,9 @@ from deepphase.corpus.skeleton_group import default_group_name, hierarchy, uniqu
 from deepphase.corpus.spool import GroupSpool, Record
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.formats.array_file import write_arrays
-from deepphase.formats.replacing import check_writable
 from deepphase.motion.clip import Clip
 from deepphase.motion.skeleton import Array
+from deepphase.replacing import check_writable
 
 STORE_FORMAT = "deepphase.store"
 STORE_VERSION = 1

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import plotly.graph_objects as go
 
-from deepphase.formats.replacing import replacing
+from deepphase.replacing import replacing
 
 WIDTH, HEIGHT = 1200, 800
 

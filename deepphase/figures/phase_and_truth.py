@@ -56,7 +56,7 @@ def phase_and_truth(
         rows=2,
         cols=1,
         shared_xaxes=True,
-        vertical_spacing=0.07,
+        vertical_spacing=0.03,
         row_heights=[0.68, 0.32],
         figure=figure(title or f"Phase of the {limb}, learnt and true", height=520),
     )

@@ -29,7 +29,7 @@ from deepphase.formats.array_table import (
     read_table,
     unreadable,
 )
-from deepphase.formats.replacing import replacing
+from deepphase.replacing import replacing
 
 Array = np.ndarray
 

@@ -12,10 +12,10 @@ from deepphase.errors import CheckpointError, FormatError, ParameterError
 from deepphase.formats.bvh_channels import STILL
 from deepphase.formats.euler import EULER_ORDERS, completed_order, continuous_euler
 from deepphase.formats.length_unit import metres_per_unit
-from deepphase.formats.replacing import replacing
 from deepphase.motion.clip import Clip
 from deepphase.motion.orientation import rotate_from_y_up, scaled
 from deepphase.motion.skeleton import Array, Skeleton
+from deepphase.replacing import replacing
 
 _MOST_DECIMALS = 15
 # Indentation is for the eye; without a bound, a chain of joints grows a file with its square.

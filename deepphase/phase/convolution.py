@@ -166,8 +166,11 @@ def _convolved(
     # Networks correlate: signal * conj(kernel).
     real = torch.baddbmm(torch.bmm(spectrum[0], kernel[0]), spectrum[1], kernel[1])
     imag = torch.baddbmm(torch.bmm(spectrum[1], kernel[0]), spectrum[0], kernel[1], alpha=-1)
-    product = torch.cat([real, imag]).view(2 * bins, batch * outs)
-    return (to_time @ product).view(-1, batch, outs), spectrum, kernel
+    # Two products cost less than one and a copy of both parts into one array.
+    out = torch.addmm(
+        to_time[:, :bins] @ real.view(bins, -1), to_time[:, bins:], imag.view(bins, -1)
+    )
+    return out.view(-1, batch, outs), spectrum, kernel
 
 
 class _FourierConvolution(torch.autograd.Function):

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from deepphase.errors import DeepPhaseError, FormatError
-from deepphase.formats.replacing import replacing
 from deepphase.phase.model import CONVENTIONS, ClipPhases
 from deepphase.phase.parameters import PhaseParameters
+from deepphase.replacing import replacing
 
 FORMAT, VERSION = "deepphase.phases", 1
 _ARRAYS = ("phase", "frequency", "amplitude", "offset", "manifold", "time", "interior")

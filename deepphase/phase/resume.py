@@ -13,7 +13,7 @@ import pytorch_lightning as pl
 import torch
 
 from deepphase.errors import CheckpointError
-from deepphase.formats.replacing import replacing
+from deepphase.replacing import replacing
 
 try:
     import fcntl

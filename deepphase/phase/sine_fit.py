@@ -88,7 +88,7 @@ class SineFitLayer(nn.Module):
         )
         for name, value in (
             ("times", times[:, None]),
-            ("weights", weights[:, None]),
+            ("weights", weights[None]),
             ("tried", tried),
             ("basis", basis),
         ):
@@ -96,8 +96,13 @@ class SineFitLayer(nn.Module):
 
     def forward(self, latent: Tensor) -> SineFit:
         """`latent` is (time, batch, channels)."""
+        # Products in bfloat16 would be wrong in the third digit.
+        with torch.autocast(latent.device.type, enabled=False):
+            return self._fitted(latent.float())
+
+    def _fitted(self, latent: Tensor) -> SineFit:
         time, batch, channels = latent.shape
-        signal = latent.reshape(time, -1).float()
+        signal = latent.reshape(time, -1)
         # Far from zero, rounding alone would look like movement.
         level = signal.mean(0)
         signal = signal - level
@@ -118,38 +123,36 @@ class SineFitLayer(nn.Module):
             )
         )
 
+    def _mean(self, values: Tensor) -> Tensor:
+        """Tapered mean over time: (time, columns) -> (columns,)."""
+        return (self.weights @ values)[0]
+
     def _frequency(self, signal: Tensor) -> Tensor:
         """Frequency of each column: (time, columns) -> (columns,)."""
-        weights, times = self.weights, self.times
+        mean, times = self._mean, self.times
         with torch.no_grad():
-            centred = signal - (weights * signal).sum(0)
-            variance = (weights * centred * centred).sum(0)
+            variance = mean((signal - mean(signal)).square())
             silent = 1e-6 * _SILENCE**2
             projected = (self.basis @ signal).square().view(2, len(self.tried), -1).sum(0)
             share = projected / (variance + silent)
             first = self.tried @ torch.softmax(_SHARPNESS * share, 0)
             angle = 2.0 * math.pi * times * first
             sine, cosine = torch.sin(angle), torch.cos(angle)
-            cosine_mean = (weights * cosine).sum(0)
-            even = cosine - cosine_mean
-            sine_norm = (weights * sine * sine).sum(0) + 1e-6
-            even_norm = (weights * even * even).sum(0) + 1e-6
+            even = cosine - mean(cosine)
+            sine_norm = mean(sine.square()) + 1e-6
+            even_norm = mean(even.square()) + 1e-6
             # How the two parts change with frequency, without what the fit itself would absorb.
             odd_slope = times * cosine
-            odd_slope = odd_slope - sine * ((weights * odd_slope * sine).sum(0) / sine_norm)
+            odd_slope -= sine * (mean(odd_slope * sine) / sine_norm)
             even_slope = times * sine
-            even_slope = even_slope - (weights * even_slope).sum(0)
-            even_slope = even_slope - even * ((weights * even_slope * even).sum(0) / even_norm)
-            odd_norm = (weights * odd_slope * odd_slope).sum(0)
-            slope_norm = (weights * even_slope * even_slope).sum(0)
-            sine, even, odd_slope, even_slope = (
-                weights * part for part in (sine, even, odd_slope, even_slope)
-            )
+            even_slope -= mean(even_slope)
+            even_slope -= even * (mean(even_slope * even) / even_norm)
+            odd_norm, slope_norm = mean(odd_slope.square()), mean(even_slope.square())
         # One Newton step at the optimum also carries the optimum's derivative, so that the search
         # itself needs none.
-        a = (sine * signal).sum(0) / sine_norm
-        b = (even * signal).sum(0) / even_norm
-        slope = a * (odd_slope * signal).sum(0) - b * (even_slope * signal).sum(0)
+        a = mean(sine * signal) / sine_norm
+        b = mean(even * signal) / even_norm
+        slope = a * mean(odd_slope * signal) - b * mean(even_slope * signal)
         curve = a * a * odd_norm + b * b * slope_norm
         step = slope / (2.0 * math.pi * curve + 1e-4 * variance + silent)
         explained = (a * a * sine_norm + b * b * even_norm).detach() / (variance + silent)
@@ -160,13 +163,12 @@ class SineFitLayer(nn.Module):
 
     def _fit(self, signal: Tensor, frequency: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Linear least squares at a frequency a column; also the tapered variance."""
-        weights = self.weights
+        mean = self._mean
         angle = 2.0 * math.pi * self.times * frequency
         sine, cosine = torch.sin(angle), torch.cos(angle)
-        cosine_mean = (weights * cosine).sum(0)
+        cosine_mean, level = mean(cosine), mean(signal)
         even = cosine - cosine_mean
-        mean = (weights * signal).sum(0)
-        a = (weights * sine * signal).sum(0) / ((weights * sine * sine).sum(0) + 1e-6)
-        b = (weights * even * signal).sum(0) / ((weights * even * even).sum(0) + 1e-6)
-        variance = (weights * (signal - mean).square()).sum(0)
-        return a, b, mean - b * cosine_mean, variance
+        a = mean(sine * signal) / (mean(sine.square()) + 1e-6)
+        b = mean(even * signal) / (mean(even.square()) + 1e-6)
+        variance = mean((signal - level).square())
+        return a, b, level - b * cosine_mean, variance

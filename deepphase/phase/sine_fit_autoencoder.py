@@ -11,6 +11,9 @@ from deepphase.phase.sine_fit import SineFitLayer
 
 # m/s: windows that move less than this are as good as still.
 _STILL = 1e-3
+# How far the phase layer may move the point (cos 2 pi phase, sin 2 pi phase). Unbounded, it buys
+# reconstruction with a phase that no longer advances as its frequency says.
+_MOST_TURN = 0.1
 
 
 class SineFitAutoencoder(PeriodicAutoencoder):
@@ -22,8 +25,8 @@ class SineFitAutoencoder(PeriodicAutoencoder):
     - The decoder is given the sinusoids alone, divided by their own root mean square in the same
       way; nothing passes beside the bottleneck.
     - The sinusoids come from `SineFitLayer`. The fully connected phase layer turns the fitted
-      phase by what it reads off the latent; it begins at no turn. Without it (`phase_layer`
-      False) the fitted phase is final.
+      phase a little by what it reads off the latent; it begins at no turn. Without it
+      (`phase_layer` False) the fitted phase is final.
     """
 
     def __init__(
@@ -46,7 +49,7 @@ class SineFitAutoencoder(PeriodicAutoencoder):
         x, y = fit.sine / amplitude, fit.cosine / amplitude
         if self.phase_layer is not None:
             turned_x, turned_y = self.phase_layer(latent / fit.deviation)
-            x, y = x + turned_x, y + turned_y
+            x, y = x + _MOST_TURN * turned_x, y + _MOST_TURN * turned_y
         return Encoding(cycles(y, x), fit.frequency, amplitude, fit.offset, latent)
 
     def _decode(self, latent: Tensor) -> Tensor:
@@ -63,6 +66,6 @@ class PhaseCorrection(nn.Module):
         self.weight = nn.Parameter(torch.zeros(channels, window, 2))
 
     def forward(self, latent: Tensor) -> tuple[Tensor, Tensor]:
-        """(time, batch, channels) -> two of (batch, channels)."""
-        vector = torch.bmm(latent.permute(2, 1, 0), self.weight)
+        """(time, batch, channels) -> two of (batch, channels), in -1 to 1."""
+        vector = torch.tanh(torch.bmm(latent.permute(2, 1, 0), self.weight))
         return vector[..., 0].T, vector[..., 1].T

@@ -62,7 +62,8 @@ class SpectralLayer(nn.Module):
             # MKL's FFT knows neither half precision nor bfloat16.
             return torch.fft.rfft(latent.float(), dim=0)[1:].abs().square()
         time, batch, channels = latent.shape
-        parts = (self.transform @ latent.reshape(time, -1)).float().square()
+        with torch.autocast(latent.device.type, enabled=False):
+            parts = (self.transform @ latent.reshape(time, -1).float()).square()
         return parts.view(2, -1, batch, channels).sum(0)
 
     def forward(self, latent: Tensor) -> Spectrum:

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from deepphase.errors import FormatError
-from deepphase.formats.replacing import replacing
 from deepphase.motion.skeleton import Array
+from deepphase.replacing import replacing
 from deepphase.synthetic.locomotion import SyntheticMotion
 
 FORMAT, VERSION = "deepphase.truth", 1

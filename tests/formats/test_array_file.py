@@ -19,7 +19,7 @@ from deepphase.errors import CheckpointError, ParameterError
 from deepphase.formats import array_file
 from deepphase.formats.array_file import map_arrays, read_arrays, read_header, write_arrays
 from deepphase.formats.array_table import front_bytes
-from deepphase.formats.replacing import replacing
+from deepphase.replacing import replacing
 
 FORMAT = {"format": "deepphase.test", "version": 2}
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import plotly.graph_objects as go
 
-from apps.demo_places import HELD_OUT, MODEL, PAGE, PHASES, PICTURES, REPORT, STORE, TRAINING, TRUTH
+from apps.demo_places import PAGE, PICTURES
+from apps.reports.demo_folder_section import add_demo_folder
 from apps.reports.health_section import add_health
 from apps.reports.known_phase_section import add_known_phase, in_words
 from apps.reports.manifold_cloud import ManifoldCloud
-from apps.reports.page import Link, Page
+from apps.reports.page import Page
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.evaluation.known_phase import KnownPhaseError
 from deepphase.figures.channel_frequencies import channel_frequencies
@@ -23,7 +22,6 @@ from deepphase.figures.image import write_images
 from deepphase.figures.manifold import Colouring, manifold_2d, manifold_3d
 from deepphase.figures.parameters_over_time import parameters_over_time
 from deepphase.figures.phase_and_truth import phase_and_truth
-from deepphase.phase.configuration import PhaseConfig
 from deepphase.phase.health import weighted_median
 from deepphase.phase.model import ClipPhases, PhaseModel
 from deepphase.phase.parameters import wrapped
@@ -104,7 +102,9 @@ def demo_page(demo: Demo, folder: Path) -> Path:
             folder / PICTURES / name: chart for name, chart in charts.items()
         }
         problem = write_images(files).problem
-    _add_folder(page, demo)
+    add_demo_folder(
+        page, demo.model.config, data=demo.data, group=demo.group, pictures=demo.pictures
+    )
     if problem:
         page.add_text(f"The figures were not written as files: {problem}.")
     return page.write(folder / PAGE)
@@ -262,53 +262,3 @@ def _add_frequencies(page: Page, demo: Demo, shown: Sequence[ClipPhases]) -> Cha
         least_width=720,
     )
     return {"channel_frequencies.png": chart}
-
-
-def _add_folder(page: Page, demo: Demo) -> None:
-    usual, training = PhaseConfig.load("default").training, demo.model.config.training
-    told = "".join(
-        f" --training.{item.name} {getattr(training, item.name)}"
-        for item in fields(training)
-        if getattr(training, item.name) != getattr(usual, item.name)
-    )
-    rows: list[tuple[object, str]] = []
-    if demo.data is None:
-        source, encoded, group = TRAINING, HELD_OUT, ""
-        rows += [
-            (TRAINING, "The motion that was learnt from, as BVH: any 3D program opens it."),
-            (HELD_OUT, "The motion that was kept aside to test on."),
-            (TRUTH, "True phase, frequency and ground contacts of the feet in all of them."),
-        ]
-    else:
-        source, encoded = shlex.quote(os.path.abspath(demo.data)), STORE
-        group = f" --skeleton {shlex.quote(demo.group)}" if demo.group else ""
-    rows += [
-        (STORE, "The clips to learn from: checked, in metres, at 60 frames a second, one file."),
-        (MODEL, "The model: all that is needed to read phases off further clips."),
-        (PHASES, "Phase, frequency, amplitude and offset of every frame, one .npz a clip."),
-        (Link(f"{REPORT}/index.html", REPORT), "The report of the training, with more figures."),
-    ]
-    if demo.pictures:
-        rows.append((PICTURES, "The figures of this page as PNG, where Chromium was found."))
-    page.add_table(("In this folder", "What it is"), rows, heading="What lies in this folder")
-    page.add_text("Typed in this folder, these commands make the same again:")
-    page.add_commands(
-        [
-            f"deepphase prepare {source} -o {STORE}",
-            f"deepphase train phase {STORE} -o {MODEL} --report {REPORT}{group}{told}",
-            f"deepphase encode {MODEL} {encoded} -o {PHASES}{group}",
-        ]
-    )
-    page.add_text(
-        "With motion capture of your own (captures/ stands for a folder of BVH files):",
-        heading="What next",
-    )
-    page.add_commands(
-        [
-            "deepphase demo --data captures -o my_demo           # this page, about your motion",
-            "deepphase inspect captures                          # what is in these files",
-            "deepphase prepare captures -o mocap.store           # read, check, resample",
-            "deepphase train phase mocap.store -o mocap.model    # learn phases; did it work?",
-            "deepphase encode mocap.model captures -o phases     # phases of every frame",
-        ]
-    )

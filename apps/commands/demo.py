@@ -60,9 +60,6 @@ def command(
                 hint="choose another folder: -o FOLDER",
             )
         find_motion_files(data)
-    # Where others compute on the same cores, threads that spin while they wait take the turns of
-    # those that work: a training of seconds would take minutes. Before torch is imported.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     folder.clear()
     try:
         page = _demo(output, data, smallest, seed)

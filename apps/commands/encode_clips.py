@@ -19,6 +19,7 @@ def command(
     skeleton: str | None = None,
     unit: str | None = None,
     up: str | None = None,
+    file_fps: float | None = None,
     allow_truncated: bool = False,
 ) -> None:
     """Write the phases of every frame of clips: <clip>.phases.npz each.
@@ -39,6 +40,8 @@ def command(
         Unit of the files (m, cm, mm, inch, foot or metres as a number); inferred if not given.
     up
         Up axis of the files (x, y, z, -x, -y, -z); inferred if not given.
+    file_fps
+        Frames a second of the files, where theirs is wrong.
     allow_truncated
         Take the readable frames of files that end too early.
     """
@@ -47,7 +50,7 @@ def command(
     from deepphase.phase.phase_file import save_csv, save_phases
 
     trained = PhaseModel.load(model)
-    options = {"unit": unit, "up": up, "allow_truncated": allow_truncated}
+    options = {"unit": unit, "up": up, "fps": file_fps, "allow_truncated": allow_truncated}
     refused: list[DeepPhaseError] = []
     written: set[str] = set()
     frames = 0

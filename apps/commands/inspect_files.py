@@ -18,6 +18,7 @@ def command(
     path: list[Path],
     unit: str | None = None,
     up: str | None = None,
+    file_fps: float | None = None,
     allow_truncated: bool = False,
     every: bool = False,
     skeleton_description: str | None = None,
@@ -32,6 +33,8 @@ def command(
         Unit of the files (m, cm, mm, inch, foot or metres as a number); inferred if not given.
     up
         Up axis of the files (x, y, z, -x, -y, -z); inferred if not given.
+    file_fps
+        Frames a second of the files, where theirs is wrong.
     allow_truncated
         Take the readable frames of files that end too early.
     every
@@ -45,7 +48,7 @@ def command(
         _show_store(store)
     if not path:
         return
-    reader = {"unit": unit, "up": up, "allow_truncated": allow_truncated}
+    reader = {"unit": unit, "up": up, "fps": file_fps, "allow_truncated": allow_truncated}
     reader = {name: value for name, value in reader.items() if value not in (None, False)}
     description = told_skeleton(skeleton_description)
     found = []

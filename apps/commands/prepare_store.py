@@ -17,6 +17,7 @@ def command(
     fps: float = 60.0,
     unit: str | None = None,
     up: str | None = None,
+    file_fps: float | None = None,
     mirror: bool = False,
     labels: str | None = None,
     labels_csv: Path | None = None,
@@ -39,6 +40,8 @@ def command(
         Unit of the files (m, cm, mm, inch, foot or metres as a number); inferred if not given.
     up
         Up axis of the files (x, y, z, -x, -y, -z); inferred if not given.
+    file_fps
+        Frames a second of the files, where theirs is wrong.
     mirror
         Add the mirror image of every clip.
     labels
@@ -62,6 +65,7 @@ def command(
             fps=fps,
             unit=unit,
             up=up,
+            file_fps=file_fps,
             mirror=mirror,
             labels=labels,
             labels_csv=labels_csv,

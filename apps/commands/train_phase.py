@@ -28,6 +28,7 @@ def command(
     skeleton_description: str | None = None,
     unit: str | None = None,
     up: str | None = None,
+    file_fps: float | None = None,
 ) -> None:
     """Learn phases from clips without labels, and say at the end whether it worked.
 
@@ -54,10 +55,12 @@ def command(
         A YAML file that says which joint is which, where names and structure do not tell.
     unit, up
         Unit and up axis of the files, inferred if not given (a store has them already).
+    file_fps
+        Frames a second of the files, where theirs is wrong.
     """
     from apps.reports.training_report import training_report
     from deepphase.corpus.prepare import corpus_of
-    from deepphase.phase.resume import discard, unfinished
+    from deepphase.phase.resume import discard, refuse_unfinished, unfinished
     from deepphase.phase.training import train_phase
     from deepphase.replacing import check_writable
 
@@ -73,11 +76,15 @@ def command(
             f"{output} is a folder", hint=f"name the model file: -o {output / 'model'}"
         )
     check_writable(work)
+    if not resume and not restart:
+        refuse_unfinished(work)
     if report is not None:
         check_writable(report / "index.html")
     description = told_skeleton(skeleton_description)
     with progress() as shown:
-        corpus = corpus_of(store, skeleton=skeleton, unit=unit, up=up, progress=shown)
+        corpus = corpus_of(
+            store, skeleton=skeleton, unit=unit, up=up, file_fps=file_fps, progress=shown
+        )
         if restart:
             discard(work)
         try:
@@ -97,7 +104,7 @@ def command(
             if unfinished(work):
                 warn("the same command with --resume goes on where this training stopped")
             raise
-    if model is None:  # a helper process of a training on several devices
+    if model is None:  # another device's process
         return
     model.save(output)
     discard(work)

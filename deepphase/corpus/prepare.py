@@ -41,6 +41,7 @@ def prepare(
     fps: float = 60.0,
     unit: str | float | None = None,
     up: str | None = None,
+    file_fps: float | None = None,
     mirror: bool = False,
     labels: str | None = None,
     labels_csv: str | Path | None = None,
@@ -63,7 +64,7 @@ def prepare(
         The store.
     fps
         Frames a second of the store.
-    unit, up
+    unit, up, file_fps
         Of the files, where they are not to be inferred: see :func:`deepphase.formats.load.load`.
     mirror
         Add the mirror image of every clip, named "... mirrored" and labelled mirrored=yes.
@@ -106,7 +107,12 @@ def prepare(
             f"the store would be written as {output.name}, a motion file",
             hint=f"name it otherwise, as in {output.with_suffix('.store').name}",
         )
-    reader: dict[str, Any] = {"unit": unit, "up": up, "allow_truncated": allow_truncated}
+    reader: dict[str, Any] = {
+        "unit": unit,
+        "up": up,
+        "fps": file_fps,
+        "allow_truncated": allow_truncated,
+    }
     # Only what is asked for: not every format has every option.
     reader = {name: value for name, value in reader.items() if value not in (None, False)}
     notes: list[tuple[str, str]] = []
@@ -128,6 +134,7 @@ def prepare(
             "inputs": [Path(each).absolute().name for each in _listed(inputs)],
             "unit": unit,
             "up": up,
+            "file_fps": file_fps,
             "mirror": mirror,
             "labels": labels,
             "labels_csv": None if labels_csv is None else Path(labels_csv).name,
@@ -169,7 +176,7 @@ def corpus_of(
     store's unit or up axis is told, which were settled when it was prepared.
     """
     if is_array_file(path):
-        told = [name for name in ("unit", "up") if options.get(name) is not None]
+        told = [name for name in ("unit", "up", "file_fps") if options.get(name) is not None]
         if told:
             raise ParameterError(
                 f"a store is in metres, Y up: --{told[0]} is for motion files",

@@ -67,12 +67,7 @@ def resume_point(folder: Path, fingerprint: dict[str, Any], *, resume: bool) -> 
                 path=point,
             ) from None
         return point
-    if point.is_file():
-        raise CheckpointError(
-            "an unfinished training lies here",
-            hint="--resume goes on with it, --restart discards it",
-            path=folder,
-        )
+    refuse_unfinished(folder)
     with replacing(told) as file:
         file.write(json.dumps(fingerprint, indent=1).encode())
     return point
@@ -81,6 +76,16 @@ def resume_point(folder: Path, fingerprint: dict[str, Any], *, resume: bool) -> 
 def unfinished(folder: Path) -> bool:
     """Whether a training that can be resumed lies in a folder."""
     return (folder / _CHECKPOINT).is_file()
+
+
+def refuse_unfinished(folder: Path) -> None:
+    """Raise CheckpointError where an unfinished training lies in a folder."""
+    if unfinished(folder):
+        raise CheckpointError(
+            "an unfinished training lies here",
+            hint="--resume goes on with it, --restart discards it",
+            path=folder,
+        )
 
 
 @contextmanager

@@ -73,7 +73,7 @@ def train_phase(
 
     Returns
     -------
-    The model; None in the helper processes of a training on several devices.
+    The model; None in all processes but the first of a training on several devices.
 
     Raises
     ------

@@ -745,3 +745,13 @@ def test_ctrl_c_outside_of_a_training(swings, monkeypatch):
     monkeypatch.setattr("apps.commands.inspect_files.inspect_files", stop)
     ran = run("inspect", swings)
     assert (ran.status, ran.err) == (130, "deepphase: interrupted\n")
+
+
+def test_a_wrong_rate_is_overruled(swings, tmp_path):
+    store = tmp_path / "slow.store"
+    assert run("prepare", swings, "-o", store, "--file_fps", "30").status == 0
+    assert run("prepare", swings, "-o", tmp_path / "usual.store").status == 0
+    slow, usual = open_store(store), open_store(tmp_path / "usual.store")
+    assert slow.minutes == pytest.approx(2 * usual.minutes, rel=0.01)
+    assert "30" in run("inspect", swings, "--file_fps", "30").out
+    assert run("prepare", swings, "-o", store, "--file_fps", "-1").status == 2

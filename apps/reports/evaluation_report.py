@@ -20,6 +20,7 @@ from deepphase.evaluation.matches import (
     alignment_errors,
     future_ranks,
     interval_95,
+    query_frames,
 )
 from deepphase.phase.health import Health
 from deepphase.phase.measuring import measured_health
@@ -159,7 +160,7 @@ def _of_matches(
         exclude = model.window // 2
         manifold = whole.manifold()
         errors = alignment_errors(manifold, pose, frames, exclude=exclude, **options)
-        asked = np.sort(np.random.default_rng(seed).choice(len(pose), len(errors), replace=False))
+        asked = query_frames(len(pose), queries, seed)
         best = alignment_errors(
             pose.reshape(len(pose), -1), pose, frames, exclude=exclude, **options
         ).mean()

@@ -72,7 +72,7 @@ def alignment_errors(
     ----------
     Starke et al. 2022, section 5.3, table 4.
     """
-    chosen = _queries(len(features), queries, seed)
+    chosen = query_frames(len(features), queries, seed)
     found = []
     for some in _pieces(chosen):
         distance = _distances(features[some], features)
@@ -123,7 +123,7 @@ def future_ranks(
     possible = np.flatnonzero(inside)
     if not possible.size:
         raise ParameterError(f"no clip goes on for {ahead} frames")
-    chosen = possible[_queries(possible.size, queries, seed)]
+    chosen = possible[query_frames(possible.size, queries, seed)]
     manifold = parameters.manifold()
     advanced = parameters[chosen].advanced(ahead / fps).manifold()
     found = []
@@ -147,7 +147,8 @@ def interval_95(values: Array, groups: Array, *, draws: int = 500, seed: int = 0
     return [float(value) for value in np.percentile(means, (2.5, 97.5))]
 
 
-def _queries(count: int, queries: int, seed: int) -> Array:
+def query_frames(count: int, queries: int, seed: int) -> Array:
+    """Indices, rising, of the frames out of `count` that a measure of that seed asks for."""
     rng = np.random.default_rng(seed)
     return np.sort(rng.choice(count, min(queries, count), replace=False))
 

@@ -20,7 +20,7 @@ try:
 except ImportError:
     fcntl = None  # type: ignore[assignment]
 
-_CHECKPOINT, _FINGERPRINT = "resume.ckpt", "training.json"
+_CHECKPOINT, _FINGERPRINT, _LOCK = "resume.ckpt", "training.json", "lock"
 
 
 def resume_point(folder: Path, fingerprint: dict[str, Any], *, resume: bool) -> Path:
@@ -102,7 +102,9 @@ def sole_training(folder: Path) -> Iterator[None]:
     if fcntl is None or os.environ.get("LOCAL_RANK", "0") != "0":
         yield
         return
-    with (folder / _FINGERPRINT).open("rb") as file:
+    folder.mkdir(parents=True, exist_ok=True)
+    # A file of its own, that nothing replaces: a lock belongs to the file, not to its name.
+    with (folder / _LOCK).open("ab") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -111,12 +113,16 @@ def sole_training(folder: Path) -> Iterator[None]:
                 hint="wait for it, or choose another output",
                 path=folder,
             ) from None
-        yield
+        try:
+            yield
+        finally:
+            if not (folder / _FINGERPRINT).exists():
+                discard(folder)  # nothing was begun: nothing stays
 
 
 def discard(folder: Path) -> None:
     """Remove a training's resume point and its folder."""
-    for name in (_CHECKPOINT, _FINGERPRINT):
+    for name in (_CHECKPOINT, _FINGERPRINT, _LOCK):
         (folder / name).unlink(missing_ok=True)
     if folder.is_dir() and not any(folder.iterdir()):
         folder.rmdir()

@@ -97,11 +97,11 @@ def train_phase(
             f"{len(split.train)} training windows, fewer than one batch of {options.batch_size}",
             hint="choose a smaller --training.batch_size or add clips",
         )
-    point = resume_point(Path(folder), fingerprint(config, corpus), resume=resume)
     torch.manual_seed(options.seed)
     network = make_autoencoder(corpus.values.shape[1], store.fps, config.network)
     lesson = PhaseLesson(network, options, corpus.values, split, corpus.signals.mirror())
     with _quiet_lightning(), sole_training(Path(folder)):
+        point = resume_point(Path(folder), fingerprint(config, corpus), resume=resume)
         runner = pl.Trainer(
             max_epochs=lesson.pieces,
             check_val_every_n_epoch=max(lesson.pieces // _VALIDATIONS, 1),

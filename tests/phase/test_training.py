@@ -173,19 +173,21 @@ def test_unfinished_training_is_not_overwritten(tmp_path):
 
 def test_two_trainings_do_not_share_a_folder(tmp_path):
     resume_point(tmp_path, {}, resume=False)
-    with (
-        sole_training(tmp_path),
-        pytest.raises(CheckpointError, match="another training is running"),
-        sole_training(tmp_path),
-    ):
-        pass
+    with sole_training(tmp_path):
+        resume_point(tmp_path, {}, resume=False)  # replaces what lies there
+        with (
+            pytest.raises(CheckpointError, match="another training is running"),
+            sole_training(tmp_path),
+        ):
+            pass
     with sole_training(tmp_path):
         pass
 
 
 def test_nothing_to_resume(tmp_path):
     with pytest.raises(CheckpointError, match="no resume point"):
-        train_phase(store(), config(), folder=tmp_path, resume=True)
+        train_phase(store(), config(), folder=tmp_path / "work", resume=True)
+    assert not (tmp_path / "work").exists()
 
 
 def test_clips_shorter_than_a_window_are_refused(tmp_path):

@@ -19,6 +19,7 @@ COMMANDS = {
     "train phase": ("train_phase", "learn phases from clips, and say whether it worked"),
     "encode": ("encode_clips", "the phases of every frame of clips, as .npz and .csv"),
     "evaluate": ("evaluate_model", "measure a phase model on clips, as a page and as numbers"),
+    "export": ("export_model", "a model as ONNX for other engines, with its parity table"),
     "demo": ("demo", "the whole chain on made motion, offline, with pictures to look at"),
     "doctor": ("doctor", "versions, devices, what is missing, what stands in the way"),
 }

@@ -1,0 +1,1 @@
+"""What other engines load: ONNX files, checked against the network that they were made of."""

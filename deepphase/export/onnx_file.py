@@ -1,0 +1,173 @@
+"""Any network as an ONNX file with named inputs and outputs, checked in ONNX Runtime."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from deepphase.errors import CheckpointError, ParameterError
+from deepphase.replacing import replacing
+
+# The first of which all engines of today know every operator that is used here.
+OPSET = 18
+PARITY_BATCHES = (1, 7, 32)
+_MOST_DIFFERENCE = 1e-4
+
+
+@dataclass(frozen=True)
+class Parity:
+    """How near an ONNX file comes to the network that it was made of.
+
+    Parameters
+    ----------
+    batch
+        Rows of the input.
+    output
+        The output's name.
+    difference
+        Largest absolute difference.
+    """
+
+    batch: int
+    output: str
+    difference: float
+
+
+def export_onnx(
+    module: nn.Module,
+    path: str | Path,
+    *,
+    inputs: Mapping[str, Sequence[int]],
+    outputs: Sequence[str],
+    made: Mapping[str, Tensor] | None = None,
+    cyclic: Sequence[str] = (),
+    metadata: Mapping[str, str] | None = None,
+) -> list[Parity]:
+    """Write a module as an ONNX file and compare both.
+
+    Parameters
+    ----------
+    module
+        In evaluation mode, on the processor; its arguments are the inputs in their order and it
+        returns one tensor, or a tuple of them, with the batch first.
+    path
+        The file; it appears only if the comparison is passed.
+    inputs
+        Name -> shape without the batch, which stays free.
+    outputs
+        Names of what it returns, in order.
+    made
+        Name -> (32, ...) rows to compare with, where normal noise is no fair input.
+    cyclic
+        Outputs in cycles: -0.5 and 0.5 are the same.
+    metadata
+        What the file says of itself, as text.
+
+    Returns
+    -------
+    The differences, at batches of 1, 7 and 32.
+
+    Raises
+    ------
+    ParameterError
+        Where the packages for it are missing.
+    CheckpointError
+        Where an output differs by more than 1e-4, or the file cannot be written.
+    """
+    onnx, runtime = _packages()
+    rows = max(PARITY_BATCHES)
+    generator = torch.Generator().manual_seed(0)
+    given = {
+        name: (made or {}).get(name, torch.randn(rows, *shape, generator=generator))
+        for name, shape in inputs.items()
+    }
+    batch = torch.export.Dim("batch")
+    with _quiet(), torch.no_grad():
+        program = torch.onnx.export(
+            module.eval(),
+            tuple(value[: PARITY_BATCHES[1]] for value in given.values()),
+            dynamo=True,
+            opset_version=OPSET,
+            input_names=list(inputs),
+            output_names=list(outputs),
+            dynamic_shapes=tuple({0: batch} for _ in inputs),
+            verbose=False,
+        )
+    model = program.model_proto
+    # Where the exporter noted our own files' places.
+    for node in model.graph.node:
+        del node.metadata_props[:]
+    onnx.helper.set_model_props(model, dict(metadata or {}))
+    onnx.checker.check_model(model, full_check=True)
+    written = model.SerializeToString()
+    session = runtime.InferenceSession(written, providers=["CPUExecutionProvider"])
+    parity = _compared(module, session, given, outputs, cyclic)
+    worst = max(parity, key=lambda each: each.difference)
+    if not worst.difference <= _MOST_DIFFERENCE:
+        raise CheckpointError(
+            f"the exported {worst.output} differs by {worst.difference:.2g} at a batch of "
+            f"{worst.batch}",
+            hint=f"at most {_MOST_DIFFERENCE:g} is passed; nothing was written",
+            path=path,
+        )
+    with replacing(path) as file:
+        file.write(written)
+    return parity
+
+
+def _compared(
+    module: nn.Module,
+    session: Any,
+    given: Mapping[str, Tensor],
+    outputs: Sequence[str],
+    cyclic: Sequence[str],
+) -> list[Parity]:
+    parity = []
+    for batch in PARITY_BATCHES:
+        part = {name: value[:batch] for name, value in given.items()}
+        with torch.inference_mode():
+            expected = module(*part.values())
+        expected = expected if isinstance(expected, tuple) else (expected,)
+        found = session.run(list(outputs), {name: value.numpy() for name, value in part.items()})
+        for name, ours, theirs in zip(outputs, expected, found, strict=True):
+            difference = np.asarray(theirs) - ours.numpy()
+            if name in cyclic:
+                difference -= np.round(difference)
+            parity.append(Parity(batch, name, float(np.abs(difference).max())))
+    return parity
+
+
+def _packages() -> tuple[Any, Any]:
+    try:
+        import onnx
+        import onnxruntime
+        import onnxscript  # noqa: F401 (the exporter's own need)
+    except ImportError as error:
+        raise ParameterError(
+            f"ONNX needs a package that is not installed: {error.name}",
+            hint="pip install 'deepphase[onnx]'",
+        ) from None
+    return onnx, onnxruntime
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keeps the exporter's advice on packages that we do not use out of the terminal."""
+    logger = logging.getLogger("torch.onnx")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)

@@ -1,0 +1,98 @@
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from deepphase.errors import CheckpointError
+from deepphase.export import onnx_file
+from deepphase.export.onnx_file import OPSET, PARITY_BATCHES, export_onnx
+from deepphase.export.phase_encoder import OUTPUTS, export_phase_model
+from deepphase.phase.configuration import PhaseConfig
+from deepphase.phase.model import PhaseModel
+from deepphase.phase.presets import make_autoencoder
+from deepphase.phase.signals import JointVelocities
+
+onnx = pytest.importorskip("onnx", reason="the extra `onnx` is not installed")
+onnxruntime = pytest.importorskip("onnxruntime", reason="the extra `onnx` is not installed")
+pytest.importorskip("onnxscript", reason="the extra `onnx` is not installed")
+
+# Operators that engines implement for networks of any kind; no DFT, no control flow, no loops.
+_PLAIN = {
+    *("Add", "Sub", "Mul", "Div", "Pow", "Sqrt", "Reciprocal", "Neg", "Abs"),
+    *(
+        "MatMul",
+        "Gemm",
+        "Einsum",
+        "Conv",
+        "ReduceMean",
+        "ReduceSum",
+        "Softmax",
+        "BatchNormalization",
+    ),
+    *("Sin", "Cos", "Atan", "Tanh", "Sigmoid", "Elu", "Clip", "BatchNormalization"),
+    *("Where", "Less", "Greater", "Equal", "IsNaN", "Not", "And", "Or", "Cast"),
+    *("Reshape", "Transpose", "Shape", "Slice", "Squeeze", "Unsqueeze", "Gather", "Expand"),
+    *("Concat", "Constant", "Identity"),
+}
+
+
+def small_model(preset: str) -> PhaseModel:
+    torch.manual_seed(3)
+    recipe = PhaseConfig.load("default" if preset.startswith("sine_fit") else preset)
+    network = replace(recipe.network, preset=preset, channels=3, window_s=1.0, kernel_s=0.5)
+    signals = JointVelocities(("Hips", "LeftFoot"), 60.0)
+    made = make_autoencoder(6, 60.0, network)
+    for parameter in made.parameters():  # the phase layer begins at zero
+        parameter.data += 0.02 * torch.randn_like(parameter)
+    return PhaseModel(made, PhaseConfig(network, recipe.training), signals)
+
+
+@pytest.mark.parametrize("preset", ["sine_fit", "sine_fit_no_fc", "paper", "released_v2"])
+def test_an_encoder_is_exported_to_plain_operators_with_parity(tmp_path, preset):
+    model = small_model(preset)
+    parity = export_phase_model(model, tmp_path / "encoder.onnx")
+    assert {each.batch for each in parity} == set(PARITY_BATCHES)
+    assert {each.output for each in parity} == set(OUTPUTS)
+    assert max(each.difference for each in parity) < 1e-4
+    graph = onnx.load(tmp_path / "encoder.onnx")
+    assert {node.op_type for node in graph.graph.node} <= _PLAIN
+    assert [each.version for each in graph.opset_import if each.domain == ""] == [OPSET]
+    told = {each.key: each.value for each in graph.metadata_props}
+    assert json.loads(told["signals"]) == model.signals.names
+    assert told["model_sha256"] == model.sha256
+
+
+def test_the_file_says_what_the_model_says_at_a_size_that_was_not_compared(tmp_path):
+    model = small_model("sine_fit")
+    export_phase_model(model, tmp_path / "encoder.onnx")
+    session = onnxruntime.InferenceSession(tmp_path / "encoder.onnx")
+    assert [each.name for each in session.get_inputs()] == ["velocities"]
+    rng = np.random.default_rng(0)
+    # A moving level: the mean of the window is taken off inside the file.
+    signals = rng.standard_normal((model.window + 10, 6)).astype(np.float32).cumsum(0) * 0.1
+    expected = model.encode_signals(signals)
+    half = model.window // 2
+    windows = np.stack([signals[i : i + model.window].T for i in range(11)])
+    found = dict(zip(OUTPUTS, session.run(list(OUTPUTS), {"velocities": windows}), strict=True))
+    inside = slice(half, half + 11)
+    for name in ("frequency", "amplitude", "offset"):
+        np.testing.assert_allclose(
+            found[name], getattr(expected.parameters, name)[inside], atol=1e-4
+        )
+    np.testing.assert_allclose(found["manifold"], expected.parameters.manifold()[inside], atol=1e-4)
+
+
+def test_nothing_of_this_machine_is_in_the_file(tmp_path):
+    export_phase_model(small_model("sine_fit"), tmp_path / "encoder.onnx")
+    assert b"site-packages" not in (tmp_path / "encoder.onnx").read_bytes()
+    assert b".py" not in (tmp_path / "encoder.onnx").read_bytes()
+
+
+def test_a_file_that_differs_is_not_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(onnx_file, "_MOST_DIFFERENCE", -1.0)
+    with pytest.raises(CheckpointError, match="differs by"):
+        export_onnx(nn.Linear(3, 2), tmp_path / "x.onnx", inputs={"x": (3,)}, outputs=("y",))
+    assert list(tmp_path.iterdir()) == []

@@ -20,7 +20,7 @@ from deepphase.phase.configuration import PhaseConfig
 from deepphase.recipes import recipe_path
 
 # Parameter -> its short spelling.
-_SHORT = {"output": "-o"}
+_SHORT = {"output": "-o", "k": "-k"}
 # The one value that looks like an option: an up axis of a file that stands on its head.
 _AXIS = re.compile(r"-[xyz]")
 # What jsonargparse says of mistakes -> what a user calls these things.
@@ -66,12 +66,13 @@ def parsed(program: str, command: Callable[..., Any], words: Sequence[str]) -> d
     parameters = inspect.signature(command).parameters
     types = typing.get_type_hints(command)
     texts = _parameter_texts(text)
-    recipe = None
-    if "config" in parameters:
-        recipe = PhaseConfig.load(_named_recipe(words, parameters["config"].default))
     sections: dict[str, Any] = {
         name: kind for name, kind in types.items() if dataclasses.is_dataclass(kind)
     }
+    recipe = None
+    # Without dotted options a recipe is the command's own to read.
+    if "config" in parameters and sections:
+        recipe = PhaseConfig.load(_named_recipe(words, parameters["config"].default))
     for name, parameter in parameters.items():
         if name in sections:
             _add_section(parser, name, sections[name], getattr(recipe, name))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from apps.options import told_skeleton
 from apps.terminal import list_left_out, note, progress
 from deepphase.errors import DeepPhaseError, FormatError
 
@@ -21,6 +22,7 @@ def command(
     up: str | None = None,
     file_fps: float | None = None,
     allow_truncated: bool = False,
+    skeleton_description: str | None = None,
 ) -> None:
     """Write the phases of every frame of clips: <clip>.phases.npz each.
 
@@ -44,6 +46,8 @@ def command(
         Frames a second of the files, where theirs is wrong.
     allow_truncated
         Take the readable frames of files that end too early.
+    skeleton_description
+        A YAML file that says which point is which, for point tracks.
     """
     from deepphase.corpus.clips import clips_in
     from deepphase.phase.model import PhaseModel
@@ -51,12 +55,13 @@ def command(
 
     trained = PhaseModel.load(model)
     options = {"unit": unit, "up": up, "fps": file_fps, "allow_truncated": allow_truncated}
+    description = told_skeleton(skeleton_description)
     refused: list[DeepPhaseError] = []
     written: set[str] = set()
     frames = 0
     window_s, digest = trained.window / trained.fps, trained.sha256
     with progress() as report:
-        entries = clips_in(files, skeleton=skeleton, **options)
+        entries = clips_in(files, skeleton=skeleton, description=description, **options)
         for index, entry in enumerate(entries):
             try:
                 clip = entry.load()

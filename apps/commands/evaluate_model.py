@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from apps.options import told_skeleton
 from apps.terminal import note, progress
 
 
@@ -16,6 +17,7 @@ def command(
     seed: int = 0,
     unit: str | None = None,
     up: str | None = None,
+    skeleton_description: str | None = None,
 ) -> None:
     """Measure a phase model on clips: one HTML page and one JSON file.
 
@@ -26,7 +28,7 @@ def command(
     store
         A store, a folder of motion files or one such file; best of clips that it never saw.
     output
-        Folder for index.html and report.json.
+        Folder for index.html, player.html and report.json.
     skeleton
         Which skeleton group, where there are several.
     queries
@@ -35,6 +37,8 @@ def command(
         Of their choice.
     unit, up
         Unit and up axis of the files, inferred if not given (a store has them already).
+    skeleton_description
+        A YAML file that says which point is which, for point tracks.
     """
     from apps.reports.evaluation_report import evaluation_report
     from deepphase.corpus.prepare import corpus_of
@@ -43,7 +47,13 @@ def command(
     trained = PhaseModel.load(model)
     with progress() as shown:
         clips = corpus_of(
-            store, skeleton=skeleton, fps=trained.fps, unit=unit, up=up, progress=shown
+            store,
+            skeleton=skeleton,
+            fps=trained.fps,
+            unit=unit,
+            up=up,
+            description=told_skeleton(skeleton_description),
+            progress=shown,
         )
         page, measures, health = evaluation_report(
             trained, clips, output, queries=queries, seed=seed, progress=shown

@@ -55,7 +55,7 @@ def command(
     with progress() as report:
         count, facts = inspect_files(path, description=description, **reader)
         for index, each in enumerate(facts):
-            found.append(each)
+            found.extend(each)
             report("inspecting", index + 1, count, "")
     good = [each for each in found if each.error is None]
     if len(found) == 1 and found[0].error is not None:
@@ -80,7 +80,7 @@ def _show_group(name: str, members: list[FileFacts], *, detailed: bool) -> None:
     kinds = Counter(each.kind for each in members)
     note(
         f"skeleton {name}: {len(first.skeleton)} joints, {_counted(kinds)}; "
-        f"{len(members)} files, {minutes:.1f} minutes"
+        f"{_files_and_clips(members)}, {minutes:.1f} minutes"
     )
     note("  " + ", ".join(f"{role} {joint}" for role, joint in first.roles))
     for what, values in (
@@ -89,12 +89,23 @@ def _show_group(name: str, members: list[FileFacts], *, detailed: bool) -> None:
         ("up", Counter(each.up for each in members)),
     ):
         note(f"  {what}: {_counted(values)}")
+    if not any(each.has_rotations for each in members):
+        note("  points without rotations: joints have places only")
+    songs = sum(bool(each.song) for each in members)
+    if songs:
+        note(f"  songs: {songs} of {len(members)} files have one beside them")
     said = first.notes if detailed else _common_notes(members)
     for text in said:
         note(f"  {text}")
     if detailed:
         note(f"  joints: {', '.join(first.skeleton.names)}")
     note("")
+
+
+def _files_and_clips(members: list[FileFacts]) -> str:
+    files = len({each.file for each in members})
+    counted = f"{files} file{'s' if files > 1 else ''}"
+    return counted if files == len(members) else f"{counted} with {len(members)} animations"
 
 
 def _common_notes(members: list[FileFacts]) -> list[str]:
@@ -111,7 +122,7 @@ def _counted(values: Counter[str], of: str = "files") -> str:
 def _show_files(files: list[FileFacts]) -> None:
     rows = [
         (
-            each.file,
+            each.title,
             each.group,
             f"{each.fps:g}",
             str(each.frames),
@@ -129,7 +140,7 @@ def _show_problems(found: list[FileFacts]) -> None:
     for each in found:
         for glitch in each.glitches:
             place = f":{each.first_line + glitch.first}" if each.first_line else ""
-            note(f"problem: {each.file}{place}: {glitch.sentence}")
+            note(f"problem: {each.title}{place}: {glitch.sentence}")
     list_left_out("cannot be read", [each.error for each in found if each.error is not None])
 
 

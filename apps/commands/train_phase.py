@@ -83,7 +83,13 @@ def command(
     description = told_skeleton(skeleton_description)
     with progress() as shown:
         corpus = corpus_of(
-            store, skeleton=skeleton, unit=unit, up=up, file_fps=file_fps, progress=shown
+            store,
+            skeleton=skeleton,
+            unit=unit,
+            up=up,
+            file_fps=file_fps,
+            description=description,
+            progress=shown,
         )
         if restart:
             discard(work)

@@ -2,44 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from deepphase.corpus.file_clips import ClipEntry, clip_entries
 from deepphase.corpus.motion_files import check_told, find_motion_files
+from deepphase.corpus.point_sets import agreed_point_sets
 from deepphase.corpus.store import open_store
 from deepphase.formats.array_file import is_array_file
-from deepphase.formats.load import load
-from deepphase.motion.clip import Clip
-
-
-@dataclass(frozen=True)
-class ClipEntry:
-    """A clip that has not been read yet.
-
-    Parameters
-    ----------
-    name
-        What it will be called.
-    load
-        Reads it; raises DeepPhaseError where it cannot be read.
-    """
-
-    name: str
-    load: Callable[[], Clip]
 
 
 def clips_in(
-    paths: Sequence[str | Path], *, skeleton: str | None = None, **reader: Any
+    paths: Sequence[str | Path],
+    *,
+    skeleton: str | None = None,
+    description: Mapping[str, Any] | None = None,
+    **reader: Any,
 ) -> list[ClipEntry]:
-    """Every clip of stores, motion files and folders.
+    """Every clip of stores, motion files and folders; of glTF every animation.
 
     Parameters
     ----------
     skeleton
         The skeleton group of stores that hold several.
+    description
+        A skeleton description, for point tracks.
     reader
         Options of :func:`deepphase.formats.load.load` for motion files; None means inferred.
 
@@ -50,7 +39,7 @@ def clips_in(
     ParameterError, CheckpointError
         As :func:`deepphase.corpus.store.open_store`; also where a unit or up axis is impossible.
     """
-    check_told(reader.get("unit"), reader.get("up"))
+    check_told(reader.get("unit"), reader.get("up"), reader.get("fps"))
     entries = []
     stores = [path for path in paths if is_array_file(path)]
     for path in stores:
@@ -61,12 +50,8 @@ def clips_in(
     files = [path for path in paths if path not in stores]
     if files:
         told = {name: value for name, value in reader.items() if value not in (None, False)}
-        entries += [
-            ClipEntry(each.name, partial(_named, each.path, each.name, told))
-            for each in find_motion_files(files)
-        ]
+        found = find_motion_files(files)
+        point_sets = agreed_point_sets(found, description, **told)
+        for each in found:
+            entries += clip_entries(each, point_sets, **told)
     return entries
-
-
-def _named(path: Path, name: str, reader: dict[str, Any]) -> Clip:
-    return replace(load(path, **reader), name=name)

@@ -7,11 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from deepphase.corpus.motion_files import MotionFile, check_told, find_motion_files, fitting_workers
+from deepphase.corpus.file_clips import ANIMATION_LABEL, load_clips
+from deepphase.corpus.motion_files import (
+    MotionFile,
+    check_told,
+    find_motion_files,
+    fitting_workers,
+    song_beside,
+)
 from deepphase.corpus.parallel import map_in_order
+from deepphase.corpus.point_sets import PointSets, agreed_point_sets
 from deepphase.corpus.skeleton_group import default_group_name
 from deepphase.errors import DeepPhaseError
-from deepphase.formats.load import load
+from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.glitches import Glitch, find_glitches
 from deepphase.motion.kinematics import global_transforms
@@ -32,7 +40,7 @@ _ROLES = (
 
 @dataclass(frozen=True, eq=False)
 class FileFacts:
-    """What one motion file holds.
+    """What one motion file holds, or one of several animations in it.
 
     Parameters
     ----------
@@ -56,6 +64,12 @@ class FileFacts:
         Frames that look wrong.
     first_line
         Line of frame 0, where a frame is a line; 0 where it is not.
+    has_rotations
+        False of point tracks: their joints have places only.
+    song
+        Name of the sound file beside it, empty where there is none.
+    animation
+        The animation's name, where the file holds several.
     """
 
     file: str
@@ -71,6 +85,14 @@ class FileFacts:
     contact_shares: tuple[tuple[str, float], ...] = ()
     glitches: tuple[Glitch, ...] = ()
     first_line: int = 0
+    has_rotations: bool = True
+    song: str = ""
+    animation: str = ""
+
+    @property
+    def title(self) -> str:
+        """The file, and which animation of it, where it holds several."""
+        return f"{self.file}: {self.animation}" if self.animation else self.file
 
     @property
     def seconds(self) -> float:
@@ -89,8 +111,10 @@ def inspect_files(
     description: Mapping[str, Any] | None = None,
     workers: int | None = None,
     **reader: Any,
-) -> tuple[int, Iterator[FileFacts]]:
+) -> tuple[int, Iterator[tuple[FileFacts, ...]]]:
     """How many motion files there are, and the facts of each, read as they are asked for.
+
+    A file has facts for every animation in it: one, but of glTF.
 
     Parameters
     ----------
@@ -110,17 +134,28 @@ def inspect_files(
     ParameterError
         Where an option is impossible.
     """
-    check_told(reader.get("unit"), reader.get("up"))
+    check_told(reader.get("unit"), reader.get("up"), reader.get("fps"))
     files = find_motion_files(inputs)
-    tasks = [(each, description, reader) for each in files]
+    point_sets = agreed_point_sets(files, description, **reader)
+    tasks = [(each, point_sets, reader) for each in files]
     return len(files), map_in_order(_facts, tasks, fitting_workers(files, workers))
 
 
-def _facts(task: tuple[MotionFile, Mapping[str, Any] | None, dict[str, Any]]) -> FileFacts:
-    each, description, reader = task
+def _facts(task: tuple[MotionFile, PointSets, dict[str, Any]]) -> tuple[FileFacts, ...]:
+    each, point_sets, reader = task
     try:
-        clip = load(each.path, **reader)
-        roles = find_roles(clip.skeleton, description, clip=clip)
+        clips = load_clips(each.path, each.name, point_sets, **reader)
+    except DeepPhaseError as error:
+        return (FileFacts(each.file, error=error),)
+    return tuple(_clip_facts(clip, each, point_sets, len(clips) > 1) for clip in clips)
+
+
+def _clip_facts(
+    clip: Clip, each: MotionFile, point_sets: PointSets, one_of_several: bool
+) -> FileFacts:
+    animation = clip.labels[ANIMATION_LABEL] if one_of_several else ""
+    try:
+        roles = find_roles(clip.skeleton, point_sets.description, clip=clip)
         transforms = global_transforms(clip)
         shares: tuple[tuple[str, float], ...] = ()
         if roles.both("foot") is not None:
@@ -131,7 +166,7 @@ def _facts(task: tuple[MotionFile, Mapping[str, Any] | None, dict[str, Any]]) ->
             )
         glitches = tuple(find_glitches(clip, transforms[1]))
     except DeepPhaseError as error:
-        return FileFacts(each.file, error=error)
+        return FileFacts(each.file, error=error, animation=animation)
     names = clip.skeleton.names
     return FileFacts(
         file=each.file,
@@ -150,4 +185,7 @@ def _facts(task: tuple[MotionFile, Mapping[str, Any] | None, dict[str, Any]]) ->
         contact_shares=shares,
         glitches=glitches,
         first_line=clip.source.first_line,
+        has_rotations=clip.has_rotations,
+        song=song_beside(each.path),
+        animation=animation,
     )

@@ -9,11 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from deepphase.corpus.parallel import usable_cores
-from deepphase.errors import FormatError, ParameterError
+from deepphase.errors import FormatError
 from deepphase.formats.length_unit import metres_per_unit
 from deepphase.formats.load import MOTION_FORMATS
-from deepphase.motion.orientation import AXES
+from deepphase.formats.told_options import check_told_rate, check_told_up
 
+# Sound files that may lie beside a motion, the one that lost least first.
+SONG_SUFFIXES = (".wav", ".flac", ".ogg", ".mp3")
+# What the program itself writes beside motion, in an archive of the same kind.
+_BESIDE_MOTION = (".phases.npz", ".truth.npz")
 # Below this much text for each, starting a process costs more than it saves.
 _BYTES_PER_WORKER = 4_000_000
 
@@ -40,7 +44,8 @@ class MotionFile:
 def find_motion_files(inputs: str | Path | Sequence[str | Path]) -> list[MotionFile]:
     """All motion files among files and under folders, sorted by their relative path.
 
-    Hidden files and folders are passed over; linked folders are entered once.
+    Hidden files and folders are passed over, and phases and truths beside clips; linked folders
+    are entered once.
 
     Parameters
     ----------
@@ -62,7 +67,7 @@ def find_motion_files(inputs: str | Path | Sequence[str | Path]) -> list[MotionF
     suffixes: Counter[str] = Counter()
     for root in roots:
         for path in _under(root) if root.is_dir() else [root]:
-            if path == root or path.suffix.lower() in MOTION_FORMATS:
+            if path == root or _is_motion(path):
                 found[path] = None
             suffixes[path.suffix or "without a suffix"] += 1
     if not found:
@@ -82,6 +87,18 @@ def find_motion_files(inputs: str | Path | Sequence[str | Path]) -> list[MotionF
     ]
 
 
+def song_beside(path: Path) -> str:
+    """Name of the sound file that lies beside a motion file with the same stem; empty if none."""
+    return next(
+        (
+            song.name
+            for suffix in SONG_SUFFIXES
+            if (song := path.with_name(f"{path.stem}{suffix}")).is_file()
+        ),
+        "",
+    )
+
+
 def fitting_workers(files: Sequence[MotionFile], workers: int | None = None) -> int:
     """Processes to read the files with: those told, or as many as cores allow and work is worth."""
     if workers is None:
@@ -90,8 +107,8 @@ def fitting_workers(files: Sequence[MotionFile], workers: int | None = None) -> 
     return max(1, min(workers, len(files)))
 
 
-def check_told(unit: str | float | None, up: str | None) -> None:
-    """Refuse a unit or an up axis that no file can have, once and not for every file.
+def check_told(unit: str | float | None, up: str | None, file_fps: float | None) -> None:
+    """Refuse a unit, an up axis or a rate that no file can have, once and not for every file.
 
     Raises
     ------
@@ -99,8 +116,13 @@ def check_told(unit: str | float | None, up: str | None) -> None:
     """
     if unit is not None:
         metres_per_unit(unit)
-    if up is not None and up not in AXES:
-        raise ParameterError(f"an up axis of {up!r}", hint=f"choose one of {', '.join(AXES)}")
+    check_told_up(up)
+    check_told_rate(file_fps)
+
+
+def _is_motion(path: Path) -> bool:
+    name = path.name.lower()
+    return path.suffix.lower() in MOTION_FORMATS and not name.endswith(_BESIDE_MOTION)
 
 
 def _under(root: Path) -> list[Path]:

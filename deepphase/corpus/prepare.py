@@ -20,6 +20,7 @@ from deepphase.corpus.motion_files import (
     fitting_workers,
 )
 from deepphase.corpus.parallel import map_in_order
+from deepphase.corpus.point_sets import PointSets, agreed_point_sets
 from deepphase.corpus.preparation import LeftOut, Preparation
 from deepphase.corpus.prepared_file import FileTask, PreparedFile, prepare_file
 from deepphase.corpus.store import ClipStore, StoreWriter, open_store, store_groups
@@ -74,7 +75,8 @@ def prepare(
     labels_csv
         A table of labels, see :func:`read_label_table`; its rows can cut clips into pieces.
     description
-        A skeleton description, for mirroring skeletons whose sides are not found.
+        A skeleton description, for point tracks and for mirroring skeletons whose sides are not
+        found.
     allow_truncated
         Take the readable frames of files that end early.
     min_seconds
@@ -95,7 +97,8 @@ def prepare(
     CheckpointError
         Where the store cannot be written.
     """
-    _check_options(fps, unit, up, min_seconds, workers)
+    check_told(unit, up, file_fps)
+    _check_options(fps, min_seconds, workers)
     pattern = None if labels is None else LabelPattern(labels)
     files = find_motion_files(inputs)
     output = Path(output)
@@ -115,8 +118,9 @@ def prepare(
     }
     # Only what is asked for: not every format has every option.
     reader = {name: value for name, value in reader.items() if value not in (None, False)}
-    notes: list[tuple[str, str]] = []
-    tasks = _tasks(files, pattern, labels_csv, reader, fps, min_seconds, notes)
+    point_sets = agreed_point_sets(files, description, **reader)
+    notes: list[tuple[str, str]] = list(point_sets.notes)
+    tasks = _tasks(files, pattern, labels_csv, reader, fps, min_seconds, point_sets, notes)
     run = _Run(tasks, notes)
     with StoreWriter(output) as writer:
         results = map_in_order(prepare_file, tasks, fitting_workers(files, workers))
@@ -237,6 +241,7 @@ def _tasks(
     reader: dict[str, Any],
     fps: float,
     min_seconds: float,
+    point_sets: PointSets,
     notes: list[tuple[str, str]],
 ) -> list[FileTask]:
     pieces = {} if table is None else read_label_table(table, [each.file for each in files])
@@ -262,20 +267,18 @@ def _tasks(
                 fps=float(fps),
                 reader=reader,
                 min_seconds=min_seconds,
+                point_sets=point_sets,
             )
         )
     return tasks
 
 
-def _check_options(
-    fps: float, unit: str | float | None, up: str | None, min_seconds: float, workers: int | None
-) -> None:
+def _check_options(fps: float, min_seconds: float, workers: int | None) -> None:
     if not _LOWEST_FPS <= fps <= _HIGHEST_FPS:
         raise ParameterError(
             f"a rate of {fps:g} frames a second",
             hint=f"60 is usual, {_LOWEST_FPS:g} to {_HIGHEST_FPS:g} are possible",
         )
-    check_told(unit, up)
     if not (np.isfinite(min_seconds) and min_seconds >= 0):
         raise ParameterError(f"a shortest clip of {min_seconds} s")
     if workers is not None and workers < 1:

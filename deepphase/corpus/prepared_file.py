@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
 
+from deepphase.corpus.file_clips import ANIMATION_LABEL, load_clips
 from deepphase.corpus.label_table import LabelledPiece
+from deepphase.corpus.motion_files import song_beside
+from deepphase.corpus.point_sets import PointSets
 from deepphase.errors import DeepPhaseError, FormatError
-from deepphase.formats.load import load
 from deepphase.motion.clip import Clip
 from deepphase.motion.glitches import Glitch, find_glitches
 from deepphase.motion.resample import resample
@@ -37,6 +39,8 @@ class FileTask:
         Options of :func:`deepphase.formats.load.load`.
     min_seconds
         Shorter clips are left out.
+    point_sets
+        The hierarchies that point tracks share.
     """
 
     path: Path
@@ -48,6 +52,7 @@ class FileTask:
     fps: float
     reader: dict[str, Any]
     min_seconds: float
+    point_sets: PointSets
 
 
 @dataclass(frozen=True)
@@ -88,29 +93,90 @@ def prepare_file(task: FileTask) -> PreparedFile:
         Where a row of the label table lies outside its clip.
     """
     try:
+        read = load_clips(task.path, task.name, task.point_sets, **task.reader)
         with task.path.open("rb") as opened:
             sha256 = hashlib.file_digest(opened, "sha256").hexdigest()
-        captured = load(task.path, **task.reader)
-        _check_length(captured, task.min_seconds)
-        glitches = find_glitches(captured)
-        kept, kept_from, notes = _without_stray_ends(captured, glitches)
-        source = replace(kept.source, path=task.file, notes=(*kept.source.notes, *notes))
-        clip = _in_float32(
-            resample(replace(kept, name=task.name, labels=task.labels, source=source), task.fps)
-        )
     except OSError as error:
         return PreparedFile(reason=f"cannot be read: {error.strerror or error}")
     except DeepPhaseError as error:
-        return PreparedFile(reason=error.fact, hint=error.hint, line=error.line)
-    provenance = {
-        "sha256": sha256,
-        "captured_frames": len(captured),
-        "glitches": [asdict(glitch) for glitch in glitches],
-    }
-    # Pieces are cut behind the resampling: at their borders it sees the frames beyond.
-    pieces = task.pieces or (LabelledPiece({}, None, None, 0),)
-    clips = [_piece(task, clip, piece, kept_from, captured, provenance) for piece in pieces]
-    return PreparedFile(tuple(clips), notes, tuple(glitches), sha256)
+        return _left_out(error)
+    _check_pieces(task, len(read))
+    clips: list[tuple[Clip, dict[str, Any]]] = []
+    notes: list[str] = []
+    glitches: list[Glitch] = []
+    refused: list[DeepPhaseError] = []
+    for captured in read:
+        several = len(read) > 1
+        about = f"animation {captured.labels[ANIMATION_LABEL]!r}: " if several else ""
+        try:
+            prepared = _prepared_clip(_with_song(captured, task), task)
+        except DeepPhaseError as error:
+            refused.append(error)
+            notes.append(f"{about}left out: {error.fact}")
+            continue
+        provenance = {
+            "sha256": sha256,
+            "captured_frames": len(captured),
+            "glitches": [asdict(glitch) for glitch in prepared.glitches],
+        }
+        if several:
+            provenance["animation"] = captured.labels[ANIMATION_LABEL]
+        clips += [
+            _piece(task, prepared, piece, captured, provenance)
+            # Pieces are cut behind the resampling: at their borders it sees the frames beyond.
+            for piece in task.pieces or (LabelledPiece({}, None, None, 0),)
+        ]
+        notes += [f"{about}{note}" for note in prepared.notes]
+        glitches += [
+            replace(glitch, sentence=f"{about}{glitch.sentence}") for glitch in prepared.glitches
+        ]
+    if not clips:
+        return _left_out(refused[0])
+    return PreparedFile(tuple(clips), tuple(notes), tuple(glitches), sha256)
+
+
+def _left_out(error: DeepPhaseError) -> PreparedFile:
+    return PreparedFile(reason=error.fact, hint=error.hint, line=error.line)
+
+
+def _check_pieces(task: FileTask, clips: int) -> None:
+    cut = next((piece for piece in task.pieces if not piece.whole), None)
+    if clips > 1 and cut is not None:
+        raise FormatError(
+            f"a piece of {task.file!r}, which holds {clips} animations",
+            hint="leave start_s and stop_s empty, or put every animation into a file of its own",
+            path=task.table,
+            line=cut.line,
+        )
+
+
+@dataclass(frozen=True)
+class _PreparedClip:
+    """A clip at the store's rate, which of the captured frames is its first, and what was seen."""
+
+    clip: Clip
+    kept_from: int
+    notes: tuple[str, ...]
+    glitches: tuple[Glitch, ...]
+
+
+def _prepared_clip(captured: Clip, task: FileTask) -> _PreparedClip:
+    _check_length(captured, task.min_seconds)
+    glitches = find_glitches(captured)
+    kept, kept_from, notes = _without_stray_ends(captured, glitches)
+    source = replace(kept.source, path=task.file, notes=(*kept.source.notes, *notes))
+    # Labels that are told go before those that lie in the file.
+    kept = replace(kept, labels={**kept.labels, **task.labels}, source=source)
+    clip = _in_float32(resample(kept, task.fps))
+    return _PreparedClip(clip, kept_from, notes, tuple(glitches))
+
+
+def _with_song(clip: Clip, task: FileTask) -> Clip:
+    name = song_beside(task.path)
+    if not name:
+        return clip
+    song = PurePosixPath(task.file).with_name(name).as_posix()
+    return replace(clip, source=replace(clip.source, song=song))
 
 
 def _in_float32(clip: Clip) -> Clip:
@@ -145,14 +211,14 @@ def _check_length(clip: Clip, min_seconds: float) -> None:
 
 def _piece(
     task: FileTask,
-    clip: Clip,
+    prepared: _PreparedClip,
     piece: LabelledPiece,
-    kept_from: int,
     captured: Clip,
     provenance: dict[str, Any],
-) -> tuple[dict[str, Any], dict[str, Any]]:
+) -> tuple[Clip, dict[str, Any]]:
+    clip = prepared.clip
     if not piece.whole:
-        first_s = kept_from / captured.fps
+        first_s = prepared.kept_from / captured.fps
         start_s = 0.0 if piece.start_s is None else piece.start_s
         stop_s = captured.duration if piece.stop_s is None else piece.stop_s
         start = max(0, round((start_s - first_s) * clip.fps))

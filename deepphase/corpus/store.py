@@ -179,6 +179,9 @@ def _source(description: Mapping[str, Any]) -> Source:
         fps=description["fps"],
         rotation_orders=tuple(description["rotation_orders"]),
         notes=tuple(description["notes"]),
+        # Stores of earlier versions know of no songs.
+        song=str(description.get("song", "")),
+        song_start_s=float(description.get("song_start_s", 0.0)),
     )
 
 

@@ -11,13 +11,13 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
-from deepphase.errors import FormatError, ParameterError
+from deepphase.errors import FormatError
 from deepphase.formats.bvh_channels import local_positions, local_rotations, rotation_order
 from deepphase.formats.bvh_hierarchy import parse_hierarchy
 from deepphase.formats.bvh_motion import parse_frames, parse_motion_head
+from deepphase.formats.file_content import foreign_content, read_content
 from deepphase.formats.length_unit import metres_per_unit
+from deepphase.formats.told_options import check_told_rate, check_told_up
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.orientation import infer_unit, infer_up, rotate_up, scaled
 from deepphase.motion.skeleton import Array, Skeleton
@@ -98,16 +98,12 @@ def read_bvh(path: str | Path, *, allow_truncated: bool = False) -> RawBvh:
         Where the file cannot be read or is not what the format promises; it names the line.
     """
     path = Path(path)
-    try:
-        content = path.read_bytes()
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise FormatError(f"cannot be read: {reason}", path=path) from None
-    content = _normalized(content)
+    content = _normalized(read_content(path))
     if not content or content.isspace():
         raise FormatError("an empty file", path=path)
     if not _HIERARCHY.match(content):
-        raise FormatError("not a BVH file: it does not begin with HIERARCHY", path=path, line=1)
+        found = foreign_content(content) or "it does not begin with HIERARCHY"
+        raise FormatError(f"not a BVH file: {found}", path=path, line=1)
     motion = _MOTION.search(content)
     text, notes = _decoded(content[: motion.start(1)] if motion else content)
     hierarchy = parse_hierarchy(text, path)
@@ -169,8 +165,8 @@ def load_bvh(
     path = Path(path)
     # Told before a long file is read.
     unit_m = None if unit is None else metres_per_unit(unit)
-    if fps is not None and not (np.isfinite(fps) and fps > 0):
-        raise ParameterError(f"a rate of {fps} frames a second")
+    check_told_up(up)
+    check_told_rate(fps)
     raw = read_bvh(path, allow_truncated=allow_truncated)
     notes = list(raw.notes)
     if fps is not None:

@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from deepphase.errors import FormatError
+from deepphase.formats.joint_limit import check_joint_count
+from deepphase.formats.unique_names import unique_names
 from deepphase.motion.skeleton import Array
 
 DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -150,6 +152,7 @@ class _HierarchyParser:
         self.announced = _Block(title, line, len(self.joints))
         self.joints.append(self.announced)
         self.names.append(name)
+        check_joint_count(len(self.joints), self.path, line)
 
     def announce_end(self, line: int) -> None:
         self.end_parents.append(self.parent("an End Site", line))
@@ -216,7 +219,7 @@ class _HierarchyParser:
         block.channels = tuple(channels)
 
     def result(self) -> Hierarchy:
-        names, renamed = _unique(self.names)
+        names, renamed = unique_names(self.names)
         notes: tuple[str, ...] = ()
         if renamed:
             shown = ", ".join(renamed[:5]) + (", ..." if len(renamed) > 5 else "")
@@ -244,19 +247,3 @@ def _statements(text: str) -> Iterator[tuple[int, str, str]]:
                     rest = words[following.end() - 1 :]
                     words = words[: max(following.start() - 1, 0)]
                 yield number, keyword, words
-
-
-def _unique(names: list[str]) -> tuple[tuple[str, ...], list[str]]:
-    taken, unique, renamed = set(names), [], []
-    seen: dict[str, int] = {}
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        if seen[name] == 1:
-            unique.append(name)
-            continue
-        while (numbered := f"{name}#{seen[name]}") in taken:
-            seen[name] += 1
-        taken.add(numbered)
-        unique.append(numbered)
-        renamed.append(numbered)
-    return tuple(unique), renamed

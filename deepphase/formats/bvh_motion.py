@@ -165,7 +165,10 @@ def _parse_with_care(
     if allow_truncated and whole > 0:
         note = f"only the first {whole:,} of {head.frames:,} frames were read: line {line}: {fact}"
         return values, (*notes, note)
-    hint = f"{whole:,} of {head.frames:,} declared frames are readable; allow_truncated takes those"
+    hint = (
+        f"{whole:,} of {head.frames:,} declared frames are readable; --allow-truncated "
+        "(allow_truncated=True) takes those"
+    )
     raise FormatError(fact, hint=hint if whole else "", path=path, line=line)
 
 

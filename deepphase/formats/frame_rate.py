@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+
+from deepphase.errors import FormatError
+
 # Film and video rates of NTSC: 24, 30, 60 and 120 frames in 1.001 seconds.
 _NTSC_RATES = tuple(rate / 1.001 for rate in (24, 30, 60, 120))
-_USUAL_RATES = (24, 25, 30, 48, 50, 60, 72, 90, 100, 120, 144, 200, 240)
+USUAL_RATES = (24, 25, 30, 48, 50, 60, 72, 90, 100, 120, 144, 200, 240)
 # A frame time that is a thousandth off is a rounded one; "0.0333" is that by a hair.
 _TOLERANCE = 1.01e-3
 # "0.033" is 1 % off 1/30 and "0.017" 2 % off 1/60: beyond that, rounding says nothing.
 _ROUNDING_TOLERANCE = 0.021
+# A rate that a file states as a number: from one frame in minutes to the fastest cameras.
+_SLOWEST_FPS, FASTEST_FPS = 0.01, 1e5
+# Decimals of a frame time that is not rounded.
+_EXACT_DECIMALS = 18
+_NO_CHANGE = 1e-9
 
 
 def frame_rate(frame_time: float, decimals: int) -> float:
@@ -35,7 +45,58 @@ def frame_rate(frame_time: float, decimals: int) -> float:
     nearest = min(near, key=lambda usual: abs(usual - rate), default=None)
     if nearest is not None and nearest not in _NTSC_RATES:
         return nearest
-    rounded = [usual for usual in _USUAL_RATES if is_written_so(usual)]
+    rounded = [usual for usual in USUAL_RATES if is_written_so(usual)]
     if rounded:
         return float(min(rounded, key=lambda usual: abs(usual - rate)))
     return rate if nearest is None else nearest
+
+
+def told_or_read_rate(
+    stated: Mapping[str, float], told: float | None, path: str | Path
+) -> tuple[float, tuple[str, ...]]:
+    """Frames a second of a file that states its rate as a number, under any of several names.
+
+    Parameters
+    ----------
+    stated
+        Name -> what the file says.
+    told
+        What the user says, checked already; it goes first.
+
+    Returns
+    -------
+    The rate, as that whole or NTSC one that it is within 0.1 % of; and notes, one sentence each.
+
+    Raises
+    ------
+    FormatError
+        Where no rate is told and the file has none, several, or an impossible one.
+    """
+    if told is not None:
+        said = ", ".join(f"{name} {value:.6g}" for name, value in stated.items())
+        in_place = f", in place of the file's {said}" if said else ""
+        return float(told), (f"{told:g} frames a second as told{in_place}",)
+    if not stated:
+        raise FormatError(
+            "no frame rate in the file",
+            hint="tell it: fps=, or --file-fps in a terminal",
+            path=path,
+        )
+    (name, rate), *others = stated.items()
+    if any(abs(other - rate) > _TOLERANCE * abs(rate) for _, other in others):
+        said = ", ".join(f"{name} {value:.6g}" for name, value in stated.items())
+        raise FormatError(
+            f"frame rates that differ: {said}",
+            hint="tell which: fps=, or --file-fps in a terminal",
+            path=path,
+        )
+    if not _SLOWEST_FPS <= rate <= FASTEST_FPS:
+        raise FormatError(
+            f"{name} {rate:.6g}: an impossible number of frames a second",
+            hint="tell the right one: fps=, or --file-fps in a terminal",
+            path=path,
+        )
+    meant = frame_rate(1.0 / rate, decimals=_EXACT_DECIMALS)
+    if abs(meant - rate) < _NO_CHANGE * rate:
+        return meant, ()
+    return meant, (f"{rate:.9g} frames a second read as {meant:.6g}",)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,36 +10,79 @@ from typing import Any
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.bvh import load_bvh
 from deepphase.formats.bvh_writer import save_bvh
+from deepphase.formats.gltf import gltf_animations, load_gltf, load_gltf_clips
+from deepphase.formats.gltf_writer import save_gltf
+from deepphase.formats.npz import load_npz
+from deepphase.formats.npz_motion import save_npz_motion
+from deepphase.formats.reader_options import call_reader, option_names
 from deepphase.motion.clip import Clip
 
 
 @dataclass(frozen=True)
 class MotionFormat:
-    """A format of motion files: what it is called, and what reads and writes it."""
+    """A format of motion files: what it is called, and what reads and writes it.
+
+    `load_all` and `list_animations` are there where a file can hold several clips.
+    """
 
     name: str
     load: Callable[..., Clip]
     save: Callable[..., None]
+    load_all: Callable[..., tuple[Clip, ...]] | None = None
+    list_animations: Callable[[str | Path], tuple[tuple[int, str], ...]] | None = None
 
 
+_GLTF = (load_gltf, save_gltf, load_gltf_clips, gltf_animations)
 # By suffix, in small letters.
 MOTION_FORMATS: dict[str, MotionFormat] = {
     ".bvh": MotionFormat("BVH motion capture", load_bvh, save_bvh),
+    ".npz": MotionFormat("NumPy arrays: AMASS, points, our own", load_npz, save_npz_motion),
+    ".glb": MotionFormat("glTF, binary", *_GLTF),
+    ".gltf": MotionFormat("glTF", *_GLTF),
 }
 
 
 def load(path: str | Path, **options: Any) -> Clip:
     """Read a motion file; its suffix tells the format, the options are its reader's.
 
+    Of a file with several animations this is the first; `load_all` reads all.
+
+    Folders mix formats: an option that another format's reader has, and this one lacks, is left
+    aside, and the clip's notes say so.
+
     Raises
     ------
     FormatError
         Where the suffix is unknown (the hint lists the known ones) or the file is damaged.
     ParameterError
-        Where the format's reader has no such option.
+        Where no format's reader has such an option.
     """
-    reader = _format_of(path).load
-    return _called(reader, path, options, path)
+    kind = _format_of(path)
+    _check_reader_options(options, kind, path)
+    return call_reader(kind.load, path, options, f"{Path(path).suffix} files")
+
+
+def load_all(path: str | Path, **options: Any) -> tuple[Clip, ...]:
+    """Read all clips of a motion file: the animations of glTF, each under its own name.
+
+    Files of other formats hold one clip. Options and errors are those of `load`.
+    """
+    kind = _format_of(path)
+    if kind.load_all is None or options.get("animation") is not None:
+        return (load(path, **options),)
+    _check_reader_options(options, kind, path)
+    told = {name: value for name, value in options.items() if name != "animation"}
+    return call_reader(kind.load_all, path, told, f"{Path(path).suffix} files")
+
+
+def list_animations(path: str | Path) -> tuple[tuple[int, str], ...]:
+    """Number and name of each clip that `load_all` reads, as `load(animation=)` takes the number.
+
+    Empty for formats whose files hold one clip; the file is then not opened. Raises FormatError
+    as `load`.
+    """
+    kind = _format_of(path)
+    return () if kind.list_animations is None else kind.list_animations(path)
 
 
 def save(clip: Clip, path: str | Path, **options: Any) -> None:
@@ -53,7 +95,9 @@ def save(clip: Clip, path: str | Path, **options: Any) -> None:
     ParameterError
         Where the format's writer has no such option.
     """
-    _called(_format_of(path).save, path, options, clip, path)
+    writer = _format_of(path).save
+    _check_options(options, option_names(writer), f"{Path(path).suffix} files", path)
+    writer(clip, path, **options)
 
 
 def _format_of(path: str | Path) -> MotionFormat:
@@ -69,19 +113,20 @@ def _format_of(path: str | Path) -> MotionFormat:
     return known
 
 
-def _called(
-    function: Callable[..., Any], path: str | Path, options: dict[str, Any], *values: Any
-) -> Any:
-    known = [
-        name
-        for name, parameter in inspect.signature(function).parameters.items()
-        if parameter.kind is parameter.KEYWORD_ONLY
-    ]
+def _check_reader_options(options: Mapping[str, Any], kind: MotionFormat, path: str | Path) -> None:
+    known = dict.fromkeys(
+        name for each in (kind, *MOTION_FORMATS.values()) for name in option_names(each.load)
+    )
+    _check_options(options, tuple(known), "motion files", path)
+
+
+def _check_options(
+    options: Mapping[str, Any], known: tuple[str, ...], files: str, path: str | Path
+) -> None:
     wrong = next((name for name in options if name not in known), None)
     if wrong is not None:
         raise ParameterError(
-            f"{Path(path).suffix} files have no option {wrong!r}",
-            hint=f"options: {', '.join(known)}",
+            f"{files} have no option {wrong!r}",
+            hint=f"options: {', '.join(known) or 'none'}",
             path=path,
         )
-    return function(*values, **options)

@@ -12,6 +12,9 @@ import numpy as np
 from deepphase.errors import ParameterError
 from deepphase.motion.skeleton import Array, Skeleton
 
+# The sine of half an angle that only rounding makes of none.
+_NO_TURN = 1e-6
+
 
 @dataclass(frozen=True)
 class Source:
@@ -33,6 +36,10 @@ class Source:
         What was read, inferred or assumed, in words, one sentence each.
     first_line
         Line of the file's first frame where every frame is one line of text, else 0.
+    song
+        The sound file of the song that belongs to the motion, empty where there is none.
+    song_start_s
+        The song's second at the clip's first frame.
     """
 
     path: str = ""
@@ -42,6 +49,8 @@ class Source:
     rotation_orders: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     first_line: int = 0
+    song: str = ""
+    song_start_s: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +139,17 @@ class Clip:
         """Seconds from the first frame to the last."""
         return (len(self) - 1) / self.fps
 
+    @property
+    def has_rotations(self) -> bool:
+        """Whether rotations tell anything: not where all joints are points that never turn.
+
+        Clips of point tracks are such: every joint is translated, and no rotation differs from
+        the identity.
+        """
+        if len(self.translated_joints) < len(self.skeleton):
+            return True
+        return bool((np.abs(self.rotations[..., :3]) > _NO_TURN).any())
+
     def local_positions(self) -> Array:
         """(frames, joints, 3) metres: rest offsets with the translated joints put in."""
         local = np.broadcast_to(
@@ -140,8 +160,15 @@ class Clip:
 
     def sliced(self, start: int, stop: int) -> Clip:
         """Frames start to stop - 1 as a clip."""
+        source = self.source
+        if source.song:
+            first = slice(start, stop).indices(len(self))[0]
+            source = replace(source, song_start_s=source.song_start_s + first / self.fps)
         return replace(
-            self, rotations=self.rotations[start:stop], translations=self.translations[start:stop]
+            self,
+            rotations=self.rotations[start:stop],
+            translations=self.translations[start:stop],
+            source=source,
         )
 
     def in_order_of(self, skeleton: Skeleton) -> Clip:

@@ -119,6 +119,9 @@ def _jumps(clip: Clip, positions: Array, size: float, start: int) -> list[Glitch
         frames = f"frame {first}" if first == last else f"frames {first} to {last}"
         # Steps of the run, without the distance that each joint goes in a frame anyway.
         beyond = np.linalg.norm(steps[run[0] + 1 : run[-1] + 2], axis=-1).max(axis=0) - usual
+        # A joint that stands still for a frame goes less than usual, not farther.
+        departed = moved[run].max(axis=0)
+        beyond = np.where(beyond < 0.5 * departed, departed, beyond)
         if joints_moved.mean() > 0.5:
             what = "whole body"
             by = f"{100 * np.median(beyond):.0f} cm"

@@ -56,6 +56,16 @@ def ancestors(skeleton: Skeleton, joint: int) -> list[int]:
     return path
 
 
+def below(skeleton: Skeleton, joint: int) -> Array:
+    """(joints,) bool: the joint itself and all that hangs from it."""
+    found = np.zeros(len(skeleton), bool)
+    found[joint] = True
+    # Parents stand before their children.
+    for each, parent in enumerate(skeleton.parents.tolist()[joint + 1 :], start=joint + 1):
+        found[each] = found[parent]
+    return found
+
+
 def path_length(skeleton: Skeleton, upper: int, lower: int) -> float:
     """Length along the joints from `upper` down to `lower`; 0 where it is not above it."""
     path = ancestors(skeleton, lower)

@@ -14,7 +14,7 @@ from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
-from deepphase.motion.limbs import ancestors, bone_lengths, path_length, reach
+from deepphase.motion.limbs import below, bone_lengths, path_length, reach
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.skeleton import Array, Skeleton
 
@@ -94,8 +94,8 @@ def infer_unit(skeleton_in_file_units: Skeleton) -> tuple[float, str]:
 def _human_ratios(skeleton: Skeleton, roles: Roles) -> list[float]:
     ratios = []
     for upper, last, human in (("hip", "foot", _HUMAN_LEG), ("shoulder", "hand", _HUMAN_ARM)):
-        for above, below in zip(roles.both(upper) or (), roles.both(last) or (), strict=False):
-            ratios.append(path_length(skeleton, above, below) / human)
+        for top, tip in zip(roles.both(upper) or (), roles.both(last) or (), strict=False):
+            ratios.append(path_length(skeleton, top, tip) / human)
     return [ratio for ratio in ratios if ratio > 0]
 
 
@@ -104,9 +104,7 @@ def longest_path(skeleton: Skeleton, joint: int) -> float:
     lengths, _ = reach(skeleton)
     bones = bone_lengths(skeleton)
     longest = 0.0
-    for top in range(joint, len(skeleton)):
-        if joint not in ancestors(skeleton, top):
-            continue
+    for top in np.flatnonzero(below(skeleton, joint)).tolist():
         down = sorted(lengths[child] + bones[child] for child in skeleton.children(top))[-2:]
         longest = max(longest, float(sum(down)), float(lengths[top]))
     return longest
@@ -167,15 +165,16 @@ def rotate_up(clip: Clip, up: str) -> Clip:
     ParameterError
         Where `up` is none of "x", "y", "z", "-x", "-y", "-z".
     """
-    return _turned(clip, _turn_to_y(up))
+    return _turned(clip, turn_to_y(up))
 
 
 def rotate_from_y_up(clip: Clip, up: str) -> Clip:
     """The inverse of `rotate_up`: a clip with Y up, turned so that its up axis is `up`."""
-    return _turned(clip, quaternions.conjugate(_turn_to_y(up)))
+    return _turned(clip, quaternions.conjugate(turn_to_y(up)))
 
 
-def _turn_to_y(up: str) -> Array:
+def turn_to_y(up: str) -> Array:
+    """(4,) the turn that `rotate_up` does, as a quaternion. Raises ParameterError as it does."""
     if up not in AXES:
         raise ParameterError(f"an up axis {up!r}", hint=f"choose one of {', '.join(AXES)}")
     axis, angle = _TURN[up]

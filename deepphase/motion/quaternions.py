@@ -12,6 +12,22 @@ import numpy as np
 from deepphase.motion.skeleton import Array
 
 IDENTITY = np.array([0.0, 0.0, 0.0, 1.0])
+# Up to so many numbers the count of NumPy's calls tells, beyond it that of the products.
+_FEW = 2048
+
+
+def _product_terms() -> Array:
+    """(16, 4) what each product a_i b_j counts in each component of a Hamilton product."""
+    terms = np.zeros((4, 4, 4))
+    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        terms[i, j, k], terms[j, i, k] = 1.0, -1.0
+        terms[i, i, 3] = -1.0
+        terms[3, i, i] = terms[i, 3, i] = 1.0
+    terms[3, 3, 3] = 1.0
+    return terms.reshape(16, 4)
+
+
+_PRODUCT_TERMS = {np.dtype(kind): _product_terms().astype(kind) for kind in (np.float32, float)}
 
 
 def multiply(first: Array, second: Array) -> Array:
@@ -26,35 +42,42 @@ def multiply(first: Array, second: Array) -> Array:
     -------
     (..., 4)
     """
-    ax, ay, az, aw = np.moveaxis(first, -1, 0)
-    bx, by, bz, bw = np.moveaxis(second, -1, 0)
-    return np.stack(
-        (
-            aw * bx + ax * bw + ay * bz - az * by,
-            aw * by - ax * bz + ay * bw + az * bx,
-            aw * bz + ax * by - ay * bx + az * bw,
-            aw * bw - ax * bx - ay * by - az * bz,
-        ),
-        axis=-1,
+    if first.size <= _FEW and second.size <= _FEW:
+        pairs = first[..., :, None] * second[..., None, :]
+        if pairs.dtype in _PRODUCT_TERMS:
+            terms = _PRODUCT_TERMS[pairs.dtype]
+            return pairs.reshape(*pairs.shape[:-2], 16) @ terms
+    ax, ay, az, aw = first[..., 0], first[..., 1], first[..., 2], first[..., 3]
+    bx, by, bz, bw = second[..., 0], second[..., 1], second[..., 2], second[..., 3]
+    return _joined(
+        aw * bx + ax * bw + ay * bz - az * by,
+        aw * by - ax * bz + ay * bw + az * bx,
+        aw * bz + ax * by - ay * bx + az * bw,
+        aw * bw - ax * bx - ay * by - az * bz,
     )
 
 
 def rotate(rotation: Array, vector: Array) -> Array:
     """Vectors (..., 3) turned by quaternions (..., 4); leading axes broadcast."""
-    qx, qy, qz, qw = np.moveaxis(rotation, -1, 0)
-    vx, vy, vz = np.moveaxis(vector, -1, 0)
+    qx, qy, qz, qw = rotation[..., 0], rotation[..., 1], rotation[..., 2], rotation[..., 3]
+    vx, vy, vz = vector[..., 0], vector[..., 1], vector[..., 2]
     # v + 2 w (q x v) + 2 q x (q x v), with t = 2 (q x v).
     tx = 2.0 * (qy * vz - qz * vy)
     ty = 2.0 * (qz * vx - qx * vz)
     tz = 2.0 * (qx * vy - qy * vx)
-    return np.stack(
-        (
-            vx + qw * tx + (qy * tz - qz * ty),
-            vy + qw * ty + (qz * tx - qx * tz),
-            vz + qw * tz + (qx * ty - qy * tx),
-        ),
-        axis=-1,
+    return _joined(
+        vx + qw * tx + (qy * tz - qz * ty),
+        vy + qw * ty + (qz * tx - qx * tz),
+        vz + qw * tz + (qx * ty - qy * tx),
     )
+
+
+def _joined(*components: Array) -> Array:
+    """(..., components): what np.stack gives, whose checks take longer than a body's products."""
+    joined = np.empty((*np.shape(components[0]), len(components)), components[0].dtype)
+    for index, component in enumerate(components):
+        joined[..., index] = component
+    return joined
 
 
 def conjugate(rotation: Array) -> Array:

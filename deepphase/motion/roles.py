@@ -12,7 +12,7 @@ from deepphase.motion.body_kind import body_kind
 from deepphase.motion.clip import Clip
 from deepphase.motion.joint_names import JointName, parse_names
 from deepphase.motion.limb_roles import Limbs, find_limbs
-from deepphase.motion.limbs import ancestors, common_ancestor, pair_joints, reach, tip_end
+from deepphase.motion.limbs import ancestors, below, common_ancestor, pair_joints, reach, tip_end
 from deepphase.motion.skeleton import Array, Skeleton
 from deepphase.motion.skeleton_description import described_joints, described_pairs
 
@@ -167,11 +167,7 @@ def _trunk(
     hips: int,
     found: Mapping[str, int | None],
 ) -> dict[str, int | None]:
-    below_hips = {
-        joint
-        for joint in range(len(skeleton))
-        if joint != hips and hips in ancestors(skeleton, joint)
-    }
+    below_hips = set(np.flatnonzero(below(skeleton, hips)).tolist()) - {hips}
 
     def named(part: str) -> int | None:
         return next((joint for joint in _named(names, part) if joint in below_hips), None)

@@ -17,6 +17,7 @@ JOINT_ROLES = (
     *("hips", "spine", "chest", "neck", "head"),
     *(f"{side}_{part}" for part in PAIRED_PARTS for side in ("left", "right")),
 )
+_KEYS = (*JOINT_ROLES, "tail", "pairs", "kind", "names", "edges")
 
 
 def load_description(path: str | Path) -> dict[str, Any]:
@@ -24,7 +25,9 @@ def load_description(path: str | Path) -> dict[str, Any]:
 
     It is a YAML mapping of role names (`hips`, `head`, `left_hip`, `right_hand`, ...: the fields
     of `Roles`) to joint names; `tail`, a list of joints; `pairs`, a list of [left, right]; and
-    `kind`, one of "biped", "quadruped", "other". All are optional.
+    `kind`, one of "biped", "quadruped", "other". For point tracks also `names`, a list with a
+    name for every point in the file's order, and `edges`, a list of [name, name] of points that
+    hang together. All are optional.
 
     Raises
     ------
@@ -45,8 +48,8 @@ def load_description(path: str | Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise ParameterError("not a mapping of roles to joints", path=path)
     for key, value in content.items():
-        if key not in (*JOINT_ROLES, "tail", "pairs", "kind"):
-            roles = ", ".join((*JOINT_ROLES, "tail", "pairs", "kind"))
+        if key not in _KEYS:
+            roles = ", ".join(_KEYS)
             raise ParameterError(f"no role {key!r}", hint=f"roles are {roles}", path=path)
         if not _fits(key, value):
             raise ParameterError(f"{key} cannot be {value!r}", path=path)
@@ -56,9 +59,11 @@ def load_description(path: str | Path) -> dict[str, Any]:
 def _fits(key: str, value: Any) -> bool:
     if key == "kind":
         return value in KINDS
+    if key == "names":
+        return _are_names(value) and len(set(value)) == len(value)
     if key == "tail":
         return _are_names(value)
-    if key == "pairs":
+    if key in ("pairs", "edges"):
         return isinstance(value, list) and all(
             _are_names(pair) and len(pair) == 2 for pair in value
         )

@@ -328,7 +328,7 @@ def test_inspect_takes_stores_beside_files(swings, tmp_path):
     ran = run("inspect", store, swings / "a_swing_wild_0.bvh")
     assert (ran.status, ran.err) == (0, "")
     assert "mirrored: none (6 clips), yes (6 clips)" in ran.out
-    assert "1 files" in ran.out
+    assert "; 1 file, " in ran.out
 
 
 def test_an_upside_down_axis_can_be_told(swings):

@@ -349,18 +349,18 @@ def test_several_skeletons_are_several_groups(folder, output):
 
 
 def test_an_outvoted_unit_is_taken_from_the_group(folder, output, monkeypatch):
-    read = prepared_file.load
+    read = prepared_file.load_clips
 
-    def sometimes_wrong(path, **options):
+    def sometimes_wrong(path, name, point_sets, **options):
         if path.stem == "walk_fast_2" and "unit" not in options:
-            clip = read(path, unit=0.0254, **options)
+            (clip,) = read(path, name, point_sets, unit=0.0254, **options)
             assert clip.source.unit_m == 0.0254
-            return replace(clip, source=replace(clip.source, unit_m=0.0254))
-        return read(path, **options)
+            return (replace(clip, source=replace(clip.source, unit_m=0.0254)),)
+        return read(path, name, point_sets, **options)
 
     prepare(folder, output)
     right = open_store(output)
-    monkeypatch.setattr(prepared_file, "load", sometimes_wrong)
+    monkeypatch.setattr(prepared_file, "load_clips", sometimes_wrong)
     report = prepare(folder, output, workers=1)
     store = open_store(output)
     np.testing.assert_allclose(store.offsets, right.offsets, rtol=1e-6)

@@ -251,7 +251,8 @@ def test_message_of_a_short_row(tmp_path):
         read_bvh(path)
     assert str(caught.value) == (
         f"{path}:{len(lines) - 1}: 3 numbers, but the hierarchy declares 9 channels\n"
-        "  3 of 5 declared frames are readable; allow_truncated takes those"
+        "  3 of 5 declared frames are readable; --allow-truncated (allow_truncated=True) takes "
+        "those"
     )
 
 

@@ -1,11 +1,15 @@
 """Formats by suffix."""
 
+import os
+
 import numpy as np
 import pytest
 
 from deepphase.errors import FormatError, ParameterError
-from deepphase.formats.load import load, save
+from deepphase.formats.load import MOTION_FORMATS, load, save
+from deepphase.motion.kinematics import joint_positions
 from tests.formats.bvh_text import two_joints, written
+from tests.hostile.npz_cases import POINTS, archive
 
 
 def test_suffix_tells_the_format_in_any_case(tmp_path):
@@ -28,3 +32,49 @@ def test_unknown_option_lists_the_known_ones(tmp_path):
     path = written(tmp_path, two_joints())
     with pytest.raises(ParameterError, match="allow_truncated"):
         load(path, scale=2.0)
+
+
+@pytest.mark.parametrize("suffix", MOTION_FORMATS)
+def test_a_pipe_does_not_hang(tmp_path, suffix):
+    path = tmp_path / f"pipe{suffix}"
+    os.mkfifo(path)
+    with pytest.raises(FormatError, match="not a file"):
+        load(path)
+
+
+@pytest.mark.parametrize("suffix", MOTION_FORMATS)
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "Git LFS pointer"),
+        (b"\n<!DOCTYPE html>", "a web page"),
+        (b"Kaydara FBX Binary  \0", "an FBX file"),
+    ],
+)
+def test_what_stands_under_a_wrong_name_is_said(tmp_path, suffix, content, what):
+    path = tmp_path / f"clip{suffix}"
+    path.write_bytes(content)
+    with pytest.raises(FormatError, match=what):
+        load(path)
+
+
+@pytest.mark.parametrize("fps", [0, -1, float("nan"), float("inf"), 1e9])
+@pytest.mark.parametrize("suffix", MOTION_FORMATS)
+def test_an_impossible_rate_is_refused_in_every_format(tmp_path, suffix, fps):
+    clip = load(written(tmp_path, two_joints()), unit="m", up="y")
+    save(clip, tmp_path / f"again{suffix}")
+    with pytest.raises(ParameterError, match="frames a second"):
+        load(tmp_path / f"again{suffix}", fps=fps)
+
+
+@pytest.mark.parametrize("suffix", MOTION_FORMATS)
+def test_points_keep_their_places_in_every_format(tmp_path, suffix):
+    positions = POINTS["positions"]
+    swaying = positions + 0.01 * np.sin(np.arange(positions.size)).reshape(positions.shape)
+    (tmp_path / "points.npz").write_bytes(archive(POINTS | {"positions": swaying}))
+    clip = load(tmp_path / "points.npz")
+    save(clip, tmp_path / f"again{suffix}")
+    again = load(tmp_path / f"again{suffix}", unit="m", up="y")
+    order = [again.skeleton.names.index(name) for name in clip.skeleton.names]
+    np.testing.assert_allclose(joint_positions(again)[:, order], joint_positions(clip), atol=1e-5)
+    assert not again.has_rotations

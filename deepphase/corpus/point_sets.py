@@ -1,0 +1,104 @@
+"""Point tracks of one set as clips of one skeleton: the files of a folder agree on a hierarchy."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from deepphase.corpus.motion_files import MotionFile
+from deepphase.errors import DeepPhaseError
+from deepphase.formats.points import holds_points, load_points
+from deepphase.motion.clip import Clip
+from deepphase.motion.point_clip import clip_of_points
+from deepphase.motion.point_structure import find_structure
+from deepphase.motion.point_track import PointTrack
+from deepphase.motion.point_tree import PointStructure
+
+# So many files, evenly spread, are asked; all tell no more.
+_FILES_ASKED = 60
+_OPTIONS = ("unit", "up", "fps")
+
+
+@dataclass(frozen=True)
+class PointSets:
+    """The hierarchy of each kind of point tracks: those of the same points.
+
+    Parameters
+    ----------
+    structures
+        Names of the points (plain ones where files have none) -> what their joints are.
+    description
+        The skeleton description that was told.
+    notes
+        (points, sentence) where files of one kind did not agree.
+    """
+
+    structures: Mapping[tuple[str, ...], PointStructure] = field(default_factory=dict)
+    description: Mapping[str, Any] | None = None
+    notes: tuple[tuple[str, str], ...] = ()
+
+    def clip_of(self, track: PointTrack) -> Clip:
+        """The track as a clip of its kind's skeleton. Raises SkeletonError as `clip_of_points`."""
+        return clip_of_points(track, self.description, structure=self.structures.get(track.names))
+
+
+def agreed_point_sets(
+    files: Sequence[MotionFile], description: Mapping[str, Any] | None = None, **reader: Any
+) -> PointSets:
+    """What the point tracks among files agree on; most files of a kind decide.
+
+    Files that cannot be read have no say, and nothing is said of them here.
+
+    Parameters
+    ----------
+    reader
+        Options of :func:`deepphase.formats.load.load`.
+    """
+    tracks = [each.path for each in files if holds_points(each.path)]
+    step = -(-len(tracks) // _FILES_ASKED) or 1
+    found: dict[tuple[str, ...], list[PointStructure]] = defaultdict(list)
+    for path in tracks[::step]:
+        try:
+            track = load_points(path, **_known(reader))
+            found[track.names].append(find_structure(track, description))
+        except DeepPhaseError:
+            continue
+    structures, notes = {}, []
+    for names, candidates in found.items():
+        chosen = _most_common(candidates)
+        structures[names] = chosen
+        agreeing = candidates.count(chosen)
+        if agreeing < len(candidates):
+            notes.append(
+                (
+                    f"{len(names)} points",
+                    f"{agreeing} of {len(candidates)} files agree on which point is what; the "
+                    "others are read as these are",
+                )
+            )
+    return PointSets(structures, description, tuple(notes))
+
+
+def load_point_clip(path: str | Path, point_sets: PointSets, **reader: Any) -> Clip:
+    """Read a point track as a clip, with the hierarchy of its set.
+
+    Raises DeepPhaseError as :func:`deepphase.formats.points.load_points` and
+    :meth:`PointSets.clip_of` do.
+    """
+    return point_sets.clip_of(load_points(path, **_known(reader)))
+
+
+def _most_common(candidates: list[PointStructure]) -> PointStructure:
+    # Where as many say one thing as another, those go first that are surer of left and right.
+    def weight(candidate: PointStructure) -> tuple[int, float]:
+        same = [each.sureness for each in candidates if each == candidate]
+        return len(same), sum(same)
+
+    return max(candidates, key=weight)
+
+
+def _known(reader: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: reader[name] for name in _OPTIONS if name in reader}

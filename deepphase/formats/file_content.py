@@ -1,0 +1,49 @@
+"""The bytes of a file, and what they are where they are not what its suffix says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from deepphase.errors import FormatError
+
+# First bytes -> what users find under the name of a motion file.
+_FOREIGN = {
+    b"version https://git-lfs": "a Git LFS pointer: fetch the file itself with git lfs pull",
+    b"PK\x03\x04": "a zip archive",
+    b"\x93NUMPY": "a single .npy array",
+    b"Kaydara FBX Binary": "an FBX file",
+    b"glTF": "a .glb file",
+    b"HIERARCHY": "a BVH file",
+    b"<": "a web page or other markup",
+    b"\x1f\x8b": "a gzip archive: unpack it",
+}
+FRONT_BYTES = 64
+
+
+def check_is_file(path: Path) -> None:
+    """Refuse what is no file, before a pipe is waited for. FormatError, OSError or ValueError."""
+    # What does not exist is for whoever opens it to say.
+    if path.exists() and not path.is_file():
+        raise FormatError("cannot be read: not a file", path=path)
+
+
+def read_content(path: Path) -> bytes:
+    """All bytes of a file.
+
+    Raises FormatError where it cannot be read or is empty.
+    """
+    try:
+        check_is_file(path)
+        content = path.read_bytes()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise FormatError(f"cannot be read: {reason}", path=path) from None
+    if not content:
+        raise FormatError("an empty file", path=path)
+    return content
+
+
+def foreign_content(content: bytes) -> str:
+    """What a file is, by its first bytes; empty where they are not known."""
+    front = content[:FRONT_BYTES].lstrip()
+    return next((what for begin, what in _FOREIGN.items() if front.startswith(begin)), "")

@@ -1,0 +1,47 @@
+"""Options that one format's reader has and another's lacks, as folders mix formats."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from deepphase.motion.clip import Clip
+
+Clips = TypeVar("Clips", Clip, tuple[Clip, ...])
+
+
+def option_names(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The options of a reader or writer: its keyword-only parameters."""
+    parameters = inspect.signature(function).parameters.items()
+    return tuple(name for name, each in parameters if each.kind is each.KEYWORD_ONLY)
+
+
+def call_reader(
+    reader: Callable[..., Clips], path: str | Path, options: Mapping[str, Any], files: str
+) -> Clips:
+    """Read with those of the options that a reader has; the clips' notes name the others.
+
+    Parameters
+    ----------
+    reader
+        Reads one clip, or several.
+    files
+        What the reader reads, as in "AMASS files".
+    """
+    known = option_names(reader)
+    read = reader(path, **{name: value for name, value in options.items() if name in known})
+    # False permits nothing and None tells nothing, so nothing is left aside.
+    left = [
+        name for name, value in options.items() if name not in known and value not in (None, False)
+    ]
+    notes = tuple(f"{name} {options[name]} as told does not apply to {files}" for name in left)
+    if isinstance(read, Clip):
+        return _with_notes(read, notes)
+    return tuple(_with_notes(clip, notes) for clip in read)
+
+
+def _with_notes(clip: Clip, notes: tuple[str, ...]) -> Clip:
+    return replace(clip, source=replace(clip.source, notes=(*clip.source.notes, *notes)))

@@ -1,0 +1,92 @@
+"""Joint positions without rotations, as optical systems, video trackers and old data sets give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from deepphase.errors import ParameterError
+from deepphase.motion.clip import Source
+from deepphase.motion.skeleton import Array
+
+
+@dataclass(frozen=True, eq=False)
+class PointTrack:
+    """Named points of one body over time: metres, right-handed, Y up.
+
+    Parameters
+    ----------
+    names
+        (points,) unique names.
+    positions
+        (frames, points, 3) metres, in the world.
+    fps
+        Frames a second.
+    edges
+        (edges, 2) pairs of points that one rigid part of the body joins; none where the file
+        does not say.
+    labels, source, name
+        As those of a clip.
+
+    Raises
+    ------
+    ParameterError
+        Where shapes do not fit or a position is not finite.
+    """
+
+    names: tuple[str, ...]
+    positions: Array
+    fps: float
+    edges: Array = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+    labels: Mapping[str, str] = field(default_factory=dict)
+    source: Source = Source()  # noqa: RUF009 (frozen)
+    name: str = "points"
+
+    def __post_init__(self) -> None:
+        set_field = object.__setattr__
+        set_field(self, "names", tuple(str(name) for name in self.names))
+        set_field(self, "edges", np.asarray(self.edges, np.int64).reshape(-1, 2))
+        set_field(self, "labels", MappingProxyType(dict(self.labels)))
+        points = len(self.names)
+        if points == 0:
+            raise ParameterError(f"{self.name}: a track without points")
+        if len(set(self.names)) != points:
+            twice = sorted({name for name in self.names if self.names.count(name) > 1})
+            raise ParameterError(f"{self.name}: point names that occur twice: {', '.join(twice)}")
+        if self.positions.ndim != 3 or self.positions.shape[1:] != (points, 3):
+            raise ParameterError(
+                f"{self.name}: positions {self.positions.shape}, expected (frames, {points}, 3)"
+            )
+        if len(self.positions) == 0:
+            raise ParameterError(f"{self.name}: a track without frames")
+        if not np.isfinite(self.positions).all():
+            frame, point = np.argwhere(~np.isfinite(self.positions))[0][:2]
+            raise ParameterError(
+                f"{self.name}: frame {frame}, point {self.names[point]!r}: not finite"
+            )
+        if not (np.isfinite(self.fps) and self.fps > 0):
+            raise ParameterError(f"{self.name}: a rate of {self.fps} frames a second")
+        edges = self.edges
+        if ((edges < 0) | (edges >= points)).any() or (edges[:, 0] == edges[:, 1]).any():
+            raise ParameterError(f"{self.name}: an edge that does not join two of {points} points")
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A read-only view, as labels are, does not cross to another process.
+        values = (getattr(self, item.name) for item in fields(self))
+        return PointTrack, tuple(dict(v) if isinstance(v, MappingProxyType) else v for v in values)
+
+    @property
+    def duration(self) -> float:
+        """Seconds from the first frame to the last."""
+        return (len(self) - 1) / self.fps
+
+    def sliced(self, start: int, stop: int) -> PointTrack:
+        """Frames start to stop - 1 as a track."""
+        return replace(self, positions=self.positions[start:stop])

@@ -1,0 +1,155 @@
+"""Files of the SMPL family: where the joints are, spellings, and what is missing."""
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from deepphase.errors import FormatError, ParameterError
+from deepphase.formats.amass import load_amass
+from deepphase.formats.amass_pose import LAYOUTS
+from deepphase.formats.load import load
+from deepphase.formats.smpl_skeleton import BODY, STATURE_M, smpl_skeleton
+from deepphase.motion.clip import Clip
+from deepphase.motion.kinematics import end_positions, joint_positions
+from deepphase.motion.roles import find_roles
+from tests.formats.smpl_files import (
+    walk_poses,
+    walk_translations,
+    written_smpl,
+    z_up_positions,
+)
+
+COUNTS = (22, 24, 52, 53, 55)
+
+
+def y_up(positions):
+    """Z up to Y up as the docstrings have it: what faced -Y faces +Z."""
+    return np.stack([positions[..., 0], positions[..., 2], -positions[..., 1]], axis=-1)
+
+
+def file_positions(clip, poses, translations):
+    return y_up(z_up_positions(clip.skeleton, poses, translations))
+
+
+@pytest.mark.parametrize("joints", COUNTS)
+def test_joints_are_where_plain_matrices_put_them(tmp_path, joints):
+    poses, translations = walk_poses(40, joints), walk_translations(40)
+    clip = load(written_smpl(tmp_path / "walk.npz", joints=joints))
+    assert len(clip.skeleton) == joints
+    np.testing.assert_allclose(
+        joint_positions(clip), file_positions(clip, poses, translations), atol=1e-12
+    )
+    assert (clip.fps, clip.source.up, clip.source.unit_m) == (60.0, "z", 1.0)
+
+
+def test_notes_say_what_stands_in_for_the_model(tmp_path):
+    notes = " ".join(load(written_smpl(tmp_path / "walk.npz")).source.notes)
+    for said in ("generic rest skeleton", "licensed", "'female'", "16 shape", "up is z", "pelvis"):
+        assert said in notes
+
+
+@pytest.mark.parametrize("joints", COUNTS)
+def test_the_rest_skeleton_is_an_average_adult_in_a_t_pose(joints):
+    names = LAYOUTS[joints]
+    skeleton = smpl_skeleton(names)
+    rest = Clip(skeleton, np.tile([0.0, 0, 0, 1], (1, joints, 1)), np.zeros((1, 1, 3)), 30.0)
+    positions = joint_positions(rest)[0]
+    everything = np.concatenate([positions, end_positions(rest)[0]])
+    width, height, _ = np.ptp(everything, axis=0)
+    assert height == pytest.approx(STATURE_M, rel=0.02)
+    # The span of the arms is 1.03 statures at most in most people, more with the shoulders raised.
+    assert 0.98 < width / STATURE_M < 1.15
+    place = dict(zip(names, positions, strict=True))
+    assert place["L_Wrist"][0] > 0 > place["R_Wrist"][0]
+    assert place["L_Foot"][2] > place["L_Ankle"][2]
+    roles = find_roles(skeleton)
+    assert roles.kind == "biped"
+    found = {
+        "hips": "Pelvis",
+        "head": "Head",
+        "left_foot": "L_Ankle",
+        "right_hand": "R_Wrist",
+        "left_toe": "L_Foot",
+        "right_shoulder": "R_Shoulder",
+    }
+    assert {role: names[getattr(roles, role)] for role in found} == found
+
+
+@pytest.mark.parametrize(
+    ("rates", "fps"),
+    [
+        ({"mocap_framerate": 120.0}, 120.0),
+        ({"mocap_frame_rate": np.array([100])}, 100.0),
+        ({"mocap_frame_rate": np.float32(59.94006)}, 60 / 1.001),
+        ({"mocap_framerate": 119.99999}, 120.0),
+        ({"fps": 25}, 25.0),
+        ({"mocap_framerate": 120.0, "mocap_frame_rate": 120}, 120.0),
+    ],
+)
+def test_spellings_of_the_rate(tmp_path, rates, fps):
+    path = written_smpl(tmp_path / "walk.npz", **{"mocap_framerate": None, **rates})
+    assert load(path).fps == pytest.approx(fps, rel=1e-12)
+
+
+def test_a_missing_rate_is_asked_for_and_can_be_told(tmp_path):
+    path = written_smpl(tmp_path / "walk.npz", mocap_framerate=None)
+    with pytest.raises(FormatError, match="no frame rate") as caught:
+        load(path)
+    assert "--file-fps" in caught.value.hint
+    assert load(path, fps=50).fps == 50.0
+    told = load(written_smpl(tmp_path / "walk.npz"), fps=30)
+    assert told.fps == 30.0
+    assert "in place of the file's mocap_framerate 60" in " ".join(told.source.notes)
+
+
+def split(poses, joints):
+    frames = len(poses)
+    flat = poses.reshape(frames, -1)
+    parts = {"poses": None, "root_orient": flat[:, :3], "pose_body": flat[:, 3:66]}
+    if joints == 55:
+        parts |= {"pose_jaw": flat[:, 66:69], "pose_eye": flat[:, 69:75], "pose_hand": flat[:, 75:]}
+    if joints == 52:
+        parts |= {"left_hand_pose": flat[:, 66:111], "right_hand_pose": poses[:, 37:]}
+    return parts
+
+
+@pytest.mark.parametrize("joints", [22, 52, 55])
+def test_poses_in_parts_are_the_poses_in_one(tmp_path, joints):
+    poses = walk_poses(40, joints)
+    whole = load(written_smpl(tmp_path / "whole.npz", joints=joints))
+    parts = load(written_smpl(tmp_path / "parts.npz", **split(poses, joints)))
+    assert parts.skeleton.names == whole.skeleton.names
+    np.testing.assert_array_equal(parts.rotations, whole.rotations)
+
+
+def test_hands_in_components_are_left_out_aloud(tmp_path):
+    parts = split(walk_poses(40, 22), 22) | {"left_hand_pose": np.zeros((40, 12))}
+    clip = load(written_smpl(tmp_path / "parts.npz", **parts))
+    assert clip.skeleton.names == BODY
+    assert any("left_hand_pose" in note and "left out" in note for note in clip.source.notes)
+
+
+def test_a_body_that_stands_along_y_is_seen_and_can_be_told(tmp_path):
+    poses, translations = walk_poses(40, 22), walk_translations(40)
+    whole = load(written_smpl(tmp_path / "walk.npz", joints=22))
+    down = Rotation.from_euler("x", -90, degrees=True)
+    poses[:, 0] = (down * Rotation.from_rotvec(poses[:, 0])).as_rotvec()
+    path = written_smpl(
+        tmp_path / "y.npz", poses=poses.reshape(40, -1), trans=down.apply(translations)
+    )
+    for clip in (load(path), load(path, up="y")):
+        np.testing.assert_allclose(joint_positions(clip), joint_positions(whole), atol=1e-9)
+    assert load(path).source.up == "y"
+    assert load(path, up="z").source.up == "z"
+
+
+def test_options(tmp_path):
+    path = written_smpl(tmp_path / "walk.npz")
+    with pytest.raises(ParameterError, match="up axis"):
+        load_amass(path, up="w")
+    with pytest.raises(ParameterError, match="frames a second"):
+        load_amass(path, fps=-1)
+    clip = load(path, unit="cm", allow_truncated=True)
+    assert "unit cm as told does not apply to AMASS files" in clip.source.notes
+    with pytest.raises(ParameterError, match="'scale'"):
+        load(path, scale=2)

@@ -1,0 +1,101 @@
+"""Point track files: what is read, what is refused."""
+
+import numpy as np
+import pytest
+
+from deepphase.errors import FormatError, ParameterError
+from deepphase.formats.load import load
+from deepphase.formats.points import holds_points, load_points, save_points
+from tests.motion.point_bodies import points_of, walker
+
+
+@pytest.fixture
+def track():
+    return points_of(walker(seconds=2.0)).track
+
+
+def test_a_track_comes_back_as_it_was(tmp_path, track):
+    path = tmp_path / "walk.npz"
+    save_points(track, path)
+    back = load_points(path)
+    np.testing.assert_array_equal(back.positions, track.positions)
+    assert (back.names, back.fps, back.name) == (track.names, track.fps, "walk")
+    assert (back.source.unit_m, back.source.up) == (1.0, "y")
+    assert holds_points(path)
+    clip = load(path)
+    assert not clip.has_rotations
+    assert clip.skeleton.names[0] == "Hips"
+
+
+@pytest.mark.parametrize(("unit", "metres"), [("m", 1.0), ("cm", 0.01), ("mm", 0.001)])
+@pytest.mark.parametrize("said", [True, False])
+def test_units(tmp_path, track, unit, metres, said):
+    path = tmp_path / "walk.npz"
+    arrays = {"positions": track.positions / metres, "fps": 30}
+    np.savez(path, **arrays, **({"units": unit} if said else {}))
+    read = load_points(path)
+    assert read.source.unit_m == metres
+    np.testing.assert_allclose(read.positions, track.positions, atol=1e-9)
+
+
+def test_a_unit_that_is_told_goes_first_and_an_unlikely_one_is_said(tmp_path, track):
+    path = tmp_path / "walk.npz"
+    np.savez(path, positions=track.positions * 100, fps=30, units="mm")
+    assert any("check the unit" in note for note in load_points(path).source.notes)
+    told = load_points(path, unit="cm")
+    assert told.source.unit_m == 0.01
+    assert not any("check the unit" in note for note in told.source.notes)
+
+
+def test_relative_points_and_centre(tmp_path, track):
+    path = tmp_path / "walk.npz"
+    centre = track.positions.mean(axis=1)
+    np.savez(path, joints_rel=track.positions - centre[:, None], center=centre, fps=30)
+    np.testing.assert_allclose(load_points(path).positions, track.positions, atol=1e-12)
+
+
+def test_another_up_axis(tmp_path, track):
+    x, y, z = np.moveaxis(track.positions, -1, 0)
+    path = tmp_path / "walk.npz"
+    np.savez(path, positions=np.stack([x, -z, y], axis=-1), fps=30)
+    for options in ({}, {"up": "z"}):
+        read = load_points(path, **options)
+        assert read.source.up == "z"
+        np.testing.assert_allclose(read.positions, track.positions, atol=1e-9)
+
+
+def refused(tmp_path, **changes):
+    arrays = {"positions": np.random.default_rng(0).standard_normal((5, 4, 3)), "fps": 30.0}
+    arrays |= changes
+    path = tmp_path / "bad.npz"
+    np.savez(path, **{key: value for key, value in arrays.items() if value is not None})
+    with pytest.raises(FormatError) as caught:
+        load_points(path)
+    assert caught.value.path == path
+    return str(caught.value)
+
+
+def test_bad_files_get_one_clear_error(tmp_path):
+    bad = np.zeros((5, 4, 3))
+    bad[3, 1, 2] = np.nan
+    assert "[3, 1, 2]" in refused(tmp_path, positions=bad)
+    assert "0 frames" in refused(tmp_path, positions=np.zeros((0, 4, 3)))
+    assert "5 frames of 0 points" in refused(tmp_path, positions=np.zeros((5, 0, 3)))
+    assert "expected (any, any, 3)" in refused(tmp_path, positions=np.zeros((5, 12)))
+    assert "fps" in refused(tmp_path, fps=None)
+    assert "3 names for 4 points" in refused(tmp_path, names=np.array(["a", "b", "c"]))
+    assert "two points are named 'a'" in refused(tmp_path, names=np.array(["a", "b", "c", "a"]))
+    assert "from point 0 to point 4" in refused(tmp_path, edges=np.array([[0, 1], [0, 4]]))
+    assert "units of 'parsec'" in refused(tmp_path, units="parsec")
+    assert "5,000 points" in refused(tmp_path, positions=np.zeros((1, 5000, 3)))
+    assert "from the origin" in refused(tmp_path, positions=np.full((5, 4, 3), 1e9))
+    assert "not a point track" in refused(tmp_path, positions=None)
+    assert "center" in refused(tmp_path, positions=None, joints_rel=np.zeros((5, 4, 3)))
+
+
+def test_impossible_options(tmp_path, track):
+    path = tmp_path / "walk.npz"
+    save_points(track, path)
+    for options in ({"unit": "parsec"}, {"up": "w"}, {"fps": 0.0}):
+        with pytest.raises(ParameterError):
+            load_points(path, **options)

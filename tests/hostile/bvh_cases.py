@@ -1,0 +1,227 @@
+"""BVH files of all kinds: two joints, three frames, and what goes wrong or differs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from deepphase.motion.clip import Clip
+from tests.formats.bvh_text import JOINT_CHANNELS, ROOT_CHANNELS, bvh_text, two_joints
+from tests.hostile.case import Bad, Odd
+
+GOOD = two_joints()
+HEAD, TABLE = GOOD.split("0.0333333\n")
+HEAD += "0.0333333\n"
+CHEST = "CHANNELS 3 Zrotation Xrotation Yrotation"
+
+
+def swapped(old: str, new: str, count: int = -1) -> str:
+    """The good file with some of its text replaced."""
+    assert old in GOOD
+    return GOOD.replace(old, new, count)
+
+
+# Text, a part of the error's fact, the line that it names (None: no line is asked for).
+BAD = {
+    "empty": ("", "empty file", None),
+    "blank": (" \n\n\t\n", "empty file", None),
+    "other text": ("solid cube\nfacet normal\n", "HIERARCHY", 1),
+    "keyword only": ("HIERARCHY", "without a ROOT", 1),
+    "long blank start": (" " * 500 + "x", "HIERARCHY", 1),
+    "no motion": (GOOD[: GOOD.index("MOTION")], "rest pose", None),
+    "no brace to open": (swapped("{\n", "", 1), "'{' is missing after ROOT 'Hips'", 3),
+    "no brace to close": (swapped("}\nMOTION", "MOTION"), "never closed", 2),
+    "brace too many": (swapped("}\nMOTION", "}\n}\nMOTION"), "closes nothing", 16),
+    "brace of nothing": (swapped("HIERARCHY", "HIERARCHY\n{"), "without ROOT", 2),
+    "two roots": (swapped("}\nMOTION", "}\nROOT B\n{\nOFFSET 0 0 0\n}\nMOTION"), "second root", 16),
+    "root in a root": (swapped("JOINT Chest", "ROOT Chest"), "second root", 6),
+    "joint without root": (swapped("ROOT", "JOINT"), "outside the ROOT", 2),
+    "no name": (swapped("JOINT Chest", "JOINT"), "without a name", 6),
+    "joint in an end": (
+        swapped("OFFSET 0 1 0", "OFFSET 0 1 0\nJOINT X"),
+        "inside an End Site",
+        13,
+    ),
+    "channels of an end": (swapped("OFFSET 0 1 0", f"OFFSET 0 1 0\n{CHEST}"), "End Site with", 13),
+    "no offset": (swapped("OFFSET 0.0 10.0 0.0\n", ""), "no OFFSET", 6),
+    "no offset of an end": (swapped("OFFSET 0 1 0\n", ""), "no OFFSET", 10),
+    "two offsets": (swapped("OFFSET 0 1 0", "OFFSET 0 1 0\nOFFSET 0 1 0"), "two OFFSETs", 13),
+    "offset of two": (swapped("OFFSET 0 1 0", "OFFSET 0 1"), "2 numbers", 12),
+    "offset nan": (swapped("OFFSET 0 1 0", "OFFSET 0 nan 0"), "'nan'", 12),
+    "offset infinite": (swapped("OFFSET 0 1 0", "OFFSET 0 1e999 0"), "'1e999'", 12),
+    "no channels": (swapped(f"{CHEST}\n", ""), "no CHANNELS", 6),
+    "channel count": (swapped(CHEST, CHEST.replace("3", "4")), "declares '4' but names 3", 9),
+    "channel count huge": (swapped(CHEST, CHEST.replace("3", "9" * 5000)), "but names 3", 9),
+    "unknown channel": (swapped(CHEST, "CHANNELS 1 Wrotation"), "unknown channel", 9),
+    "scale channels": (
+        swapped(CHEST, "CHANNELS 6 Zrotation Xrotation Yrotation Xscale Yscale Zscale"),
+        "scale",
+        9,
+    ),
+    "channel twice": (swapped(CHEST, "CHANNELS 2 Xrotation Xrotation"), "named twice", 9),
+    "unknown keyword": (swapped(CHEST, f"ROTORDER xyz\n{CHEST}"), "'ROTORDER'", 9),
+    "no frames line": (swapped("Frames: 3\n", ""), "'Frames:'", None),
+    "frames of words": (swapped("Frames: 3", "Frames: many"), "'many'", 17),
+    "frames negative": (swapped("Frames: 3", "Frames: -3"), "'-3'", 17),
+    "frames huge": (
+        swapped("Frames: 3", "Frames: 99999999999999"),
+        "3 of 99,999,999,999,999",
+        None,
+    ),
+    "frames of 5000 digits": (swapped("Frames: 3", "Frames: " + "9" * 5000), "count", 17),
+    "no frame time": (swapped("Frame Time: 0.0333333\n", ""), "'Frame Time:'", None),
+    "frame time zero": (swapped("0.0333333", "0"), "Frame Time", 18),
+    "frame time negative": (swapped("0.0333333", "-0.03"), "Frame Time", 18),
+    "frame time nan": (swapped("0.0333333", "nan"), "Frame Time", 18),
+    "frame time absurd": (swapped("0.0333333", "1e9"), "Frame Time", 18),
+    "frame time tiny": (swapped("0.0333333", "1e-300"), "Frame Time", 18),
+    "rest pose": (HEAD.replace("Frames: 3", "Frames: 0"), "only a rest pose", None),
+    "no rows": (HEAD, "before the first of 3 frames", None),
+    "one frame too many": (GOOD + TABLE.splitlines()[0], "4 frames, but", 22),
+    "one frame too few": ("\n".join(GOOD.splitlines()[:-1]), "after 2 of 3", 20),
+    "short row": (swapped(" 17.0\n", "\n"), "8 numbers, but the hierarchy declares 9", 20),
+    "long row": (swapped(" 17.0\n", " 17.0 18.0\n"), "10 numbers, but the hierarchy", 20),
+    "short and long row": (swapped(" 17.0\n18.0", "\n17.0 18.0"), "8 numbers", 20),
+    "wrong hierarchy": (swapped(CHEST, "CHANNELS 1 Zrotation"), "9 numbers, but", 19),
+    "nan": (swapped(" 13.0 ", " NaN "), "'NaN'", 20),
+    "infinite": (swapped(" 13.0 ", " -inf "), "'-inf'", 20),
+    "too large": (swapped(" 13.0 ", " 1e400 "), "'1e400'", 20),
+    "hexadecimal": (swapped(" 13.0 ", " 0x1p3 "), "'0x1p3'", 20),
+    "underscore": (swapped(" 13.0 ", " 1_3 "), "column 20: '1_3'", 20),
+    "decimal comma": (swapped(" 13.0 ", " 13,0 "), "'13,0'", 20),
+    "microsoft nan": (swapped(" 13.0 ", " -1.#IND00 "), "'-1.#IND00'", 20),
+    "other digits": (swapped(" 13.0 ", " \u0661\u0663 "), "not a finite", 20),
+    "comment": (swapped(" 17.0\n", " 17.0 # end\n"), "'#'", 20),
+    "word of a megabyte": (swapped(" 13.0 ", f" {'1' * 1_000_000} "), "not a finite", 20),
+    "zero byte": (swapped(" 13.0 ", " 1\x003 "), "not a finite", 20),
+}
+
+_MORE_BAD: dict[str, tuple[str | bytes, str, int | None]] = {
+    "markup": ("<html><body>404 Not Found</body></html>", "a web page", 1),
+    "git lfs pointer": (
+        "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n",
+        "a Git LFS pointer",
+        1,
+    ),
+    "zip under this name": (b"PK\x03\x04" + bytes(200), "a zip archive", 1),
+    "asf": ("# AST/ASF file\n:version 1.10\n:name VICON\n", "HIERARCHY", 1),
+    "only zero bytes": (bytes(4096), "empty file", None),
+    "two motions": (GOOD + "MOTION\n" + TABLE, "'MOTION'", 22),
+    "two files in one": (GOOD + GOOD, "'HIERARCHY'", 22),
+    "infinite in words": (swapped(" 13.0 ", " Infinity "), "'Infinity'", 20),
+    "imaginary": (swapped(" 13.0 ", " 13j "), "'13j'", 20),
+    "fortran exponent": (swapped(" 13.0 ", " 1.3D+01 "), "'1.3D+01'", 20),
+    "quoted": (swapped(" 13.0 ", ' "13.0" '), "'\"13.0\"'", 20),
+    "thousands": (swapped(" 13.0 ", " 13,000.0 "), "'13,000.0'", 20),
+    "two signs": (swapped(" 13.0 ", " --13.0 "), "'--13.0'", 20),
+    "two points": (swapped(" 13.0 ", " 13.0.0 "), "'13.0.0'", 20),
+    "commas for blanks": (GOOD[: -len(TABLE)] + TABLE.replace(" ", ","), "not a finite", 19),
+    "frames with a point": (swapped("Frames: 3", "Frames: 3.5"), "'3.5'", 17),
+    "frame time of words": (swapped("0.0333333", "thirty"), "Frame Time", 18),
+    "overflowing offset": (swapped("OFFSET 0.0 10.0 0.0", "OFFSET 0 1e400 0"), "'1e400'", 8),
+    "too many joints": (
+        "HIERARCHY\nROOT a\n{\n" + "JOINT a\n{\n" * 12_000,
+        "more than 10,000 joints",
+        2 + 2 * 10_000,
+    ),
+    "negative channel count": (swapped(CHEST, CHEST.replace("3", "-3", 1)), "'-3'", 9),
+}
+
+
+def _same_values(clip: Clip) -> bool:
+    return (
+        clip.skeleton.names == ("Hips", "Chest")
+        and clip.fps == 30.0
+        and np.array_equal(clip.translations[:, 0], [[0, 1, 2], [9, 10, 11], [18, 19, 20]])
+        and np.array_equal(clip.skeleton.offsets[1], [0, 10, 0])
+    )
+
+
+def _fps(expected: float) -> Callable[[Clip], bool]:
+    return lambda clip: abs(clip.fps - expected) < 1e-6 * expected
+
+
+def _names(*expected: str) -> Callable[[Clip], bool]:
+    return lambda clip: clip.skeleton.names == expected
+
+
+_METRES = {"unit": "m", "up": "y"}
+_ODD: dict[str, Odd] = {
+    "plain": Odd(GOOD, _same_values),
+    "byte order mark": Odd("\ufeff" + GOOD, _same_values),
+    "utf-16": Odd(GOOD.encode("utf-16"), _same_values),
+    "carriage returns": Odd(GOOD.replace("\n", "\r"), _same_values),
+    "dos": Odd(GOOD.replace("\n", "\r\n") + "\x1a", _same_values),
+    "disk block": Odd(GOOD + "\0" * 500, _same_values),
+    "tabs": Odd(GOOD.replace(" ", "\t"), _same_values),
+    "blank lines": Odd(GOOD.replace("\n", "\n\n \n"), _same_values),
+    "no line feed at the end": Odd(GOOD.rstrip("\n"), _same_values),
+    "small letters": Odd(GOOD.replace("HIERARCHY", "hierarchy"), _same_values),
+    "braces behind names": Odd(GOOD.replace("\n{", " {"), _same_values),
+    "plus signs": Odd(swapped(" 13.0 ", " +13.0 "), _same_values),
+    "exponents": Odd(swapped(" 13.0 ", " 1.3E+01 "), _same_values),
+    "whole numbers": Odd(GOOD[: -len(TABLE)] + TABLE.replace(".0", ""), _same_values),
+    "numbers without a leading zero": Odd(swapped(" 13.0 ", " .13e2 "), _same_values),
+    "numbers below float64": Odd(swapped(" 13.0 ", " 13e-400 "), _same_values),
+    "no end site": Odd(
+        swapped("End Site\n{\nOFFSET 0 1 0\n}\n", ""),
+        lambda clip: not len(clip.skeleton.end_parents),
+    ),
+    "names with blanks": Odd(
+        swapped("JOINT Chest", "JOINT Upper Chest"), _names("Hips", "Upper Chest")
+    ),
+    "names in latin-1": Odd(
+        swapped("JOINT Chest", "JOINT Br\xfcst").encode("latin-1"),
+        _names("Hips", "Br\xfcst"),
+        "Latin-1",
+    ),
+    "names twice": Odd(
+        swapped("JOINT Chest", "JOINT Hips"), lambda clip: clip.skeleton.names[0] == "Hips"
+    ),
+    "joint named as a keyword": Odd(
+        swapped("JOINT Chest", "JOINT MOTION"), _names("Hips", "MOTION")
+    ),
+    "ntsc": Odd(swapped("0.0333333", "0.0333667"), _fps(30 / 1.001)),
+    "rough frame time": Odd(swapped("0.0333333", "0.033"), _fps(30)),
+    "frame time with an exponent": Odd(swapped("0.0333333", "8.33333e-3"), _fps(120)),
+    "one frame": Odd(two_joints(np.zeros((1, 9))), lambda clip: len(clip) == 1),
+    "large angles": Odd(
+        swapped(" 13.0 ", " 36000013.0 "),
+        lambda clip: bool(np.isclose(np.linalg.norm(clip.rotations, axis=-1), 1).all()),
+    ),
+    "wrapped rows": Odd(GOOD[: -len(TABLE)] + TABLE.replace(" ", "\n"), _same_values),
+    "zero offsets everywhere": Odd(
+        swapped("OFFSET 0.0 10.0 0.0", "OFFSET 0 0 0"), lambda clip: not clip.skeleton.offsets.any()
+    ),
+    "root only": Odd(
+        bvh_text([("Hips", -1, (0, 0, 0), ROOT_CHANNELS)], np.zeros((2, 6))), _names("Hips")
+    ),
+    "a joint without channels": Odd(
+        bvh_text(
+            [("Hips", -1, (0, 0, 0), ROOT_CHANNELS), ("Fixed", 0, (0, 1, 0), [])], np.ones((2, 6))
+        ),
+        lambda clip: bool((clip.rotations[:, 1] == [0, 0, 0, 1]).all()),
+    ),
+    "two thousand joints deep": Odd(
+        bvh_text(
+            [("J0", -1, (0, 0, 0), ROOT_CHANNELS)]
+            + [(f"J{i}", i - 1, (0, 1, 0), JOINT_CHANNELS) for i in range(1, 2000)],
+            np.zeros((2, 6 + 3 * 1999)),
+        ),
+        lambda clip: len(clip.skeleton) == 2000,
+    ),
+    "truncated, and allowed to be": Odd(
+        GOOD[: GOOD.rindex(" ")],
+        lambda clip: len(clip) == 2,
+        options={"allow_truncated": True},
+    ),
+}
+
+CASES: dict[str, Bad | Odd] = {
+    **{name: Bad(*case, options=_METRES) for name, case in (BAD | _MORE_BAD).items()},
+    **{
+        f"{name} (read)": Odd(case.content, case.right, case.note, {**_METRES, **case.options})
+        for name, case in _ODD.items()
+    },
+}

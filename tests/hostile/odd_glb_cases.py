@@ -1,0 +1,281 @@
+"""Odd files of glTF that must be read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from deepphase.motion.clip import Clip
+from tests.formats.gltf_files import FRAMES, Made, chunk, travel, turns, two_joints
+from tests.hostile.case import Odd
+
+_HALF_METRE = [0.0, 0.5, 0.0]
+_LARGEST_INT16 = 32767
+_STEPS = ("animations", 0, "samplers")
+
+
+def _with(change: Callable[[Made], Any]) -> bytes:
+    made = two_joints()
+    change(made)
+    return made.glb()
+
+
+def _put(*steps: tuple[Any, ...]) -> bytes:
+    """Our file with values put into its document, each at the place that the keys before it say."""
+
+    def change(made: Made) -> None:
+        for *keys, last, value in steps:
+            place = made.document
+            for key in keys:
+                place = place[key]
+            place[last] = value
+
+    return _with(change)
+
+
+def _without(key: str) -> bytes:
+    return _with(lambda made: made.document.pop(key))
+
+
+def _output(values: Any, sampler: int, **accessor: Any) -> bytes:
+    """Our file with other values of a sampler."""
+
+    def change(made: Made) -> None:
+        index = made.accessor(values, **accessor)
+        made.document["animations"][0]["samplers"][sampler]["output"] = index
+
+    return _with(change)
+
+
+def _splines() -> np.ndarray:
+    """The turns of our file as cubic splines that stand still at every key."""
+    values = np.zeros((FRAMES, 3, 4), np.float32)
+    values[:, 1] = turns()
+    return values.reshape(-1, 4)
+
+
+def _cubic(made: Made) -> None:
+    sampler = made.document["animations"][0]["samplers"][1]
+    sampler |= {"interpolation": "CUBICSPLINE", "output": made.accessor(_splines())}
+
+
+def _interleaved(made: Made) -> None:
+    rows = np.hstack([travel(), turns()]).astype(np.float32)
+    view = made.view(rows.tobytes(), byteStride=28)
+    made.document["accessors"][1] |= {"bufferView": view}
+    made.document["accessors"][2] |= {"bufferView": view, "byteOffset": 12}
+
+
+def _sparse(made: Made) -> None:
+    values = travel()
+    made.document["accessors"][1]["sparse"] = {
+        "count": 2,
+        "indices": {"bufferView": made.view(b"\1\3"), "componentType": 5121},
+        "values": {"bufferView": made.view(values[[1, 3]].tobytes())},
+    }
+
+
+def _without_view(made: Made) -> None:
+    """All zeros but for what is sparse: as glTF has it where there is no view."""
+    _sparse(made)
+    made.document["accessors"][1].pop("bufferView")
+
+
+def _armature(made: Made) -> None:
+    """In centimetres, under a node that makes metres of them."""
+    made.document["nodes"][0]["translation"] = [0, 100, 0]
+    made.document["nodes"][1]["translation"] = [0, 50, 0]
+    made.document["nodes"].append({"name": "Armature", "scale": [0.01] * 3, "children": [0]})
+    made.document["animations"][0]["samplers"][0]["output"] = made.accessor(100 * travel())
+
+
+def _between(made: Made) -> None:
+    made.document["nodes"][0]["children"] = [2]
+    made.document["nodes"].append({"translation": [0, 0.5, 0], "children": [1]})
+    made.document["nodes"][1]["translation"] = [0, 0, 0]
+
+
+def _second_animation(made: Made) -> None:
+    made.animate(0, "translation", 0, travel(), name="wave")
+
+
+def _weights(made: Made) -> None:
+    target = {"node": 0, "path": "weights"}
+    made.document["animations"][0]["channels"].append({"sampler": 0, "target": target})
+
+
+def _as_made(clip: Clip) -> bool:
+    turned = np.abs(np.einsum("fc,fc->f", clip.rotations[:, 1], turns()))
+    return (
+        clip.skeleton.names == ("Hips", "Chest")
+        and clip.fps == 30.0
+        and len(clip) == FRAMES
+        and bool(np.allclose(clip.translations[:, 0], travel(), atol=1e-5))
+        and bool(np.allclose(clip.skeleton.offsets[1], _HALF_METRE, atol=1e-6))
+        and bool(np.allclose(turned, 1.0, atol=1e-4))
+    )
+
+
+def _names(*expected: str) -> Callable[[Clip], bool]:
+    return lambda clip: clip.skeleton.names == expected
+
+
+_GLB, _TEXT = two_joints().glb(), two_joints().gltf()
+
+
+def _mixed(made: Made) -> None:
+    """Nodes, values and animations of many kinds in one file."""
+    _between(made)
+    _interleaved(made)
+    _sparse(made)
+    _second_animation(made)
+    made.document["nodes"].append({"name": "Armature", "scale": [0.01] * 3, "children": [0]})
+    made.document["nodes"][1] = {"name": "Chest", "matrix": _MATRIX}
+    made.document["animations"][0]["extras"] = {"deepphase": {"fps": 30.0, "labels": {"a": "b"}}}
+
+
+def _curved(made: Made) -> None:
+    """Splines, steps and whole numbers, without a skin."""
+    _cubic(made)
+    _weights(made)
+    _second_animation(made)
+    del made.document["skins"]
+    turned = np.rint(turns() * _LARGEST_INT16).astype(np.int16)
+    wave = made.animate(1, "rotation", 0, made.accessor(turned, normalized=True), name="wave")
+    wave["samplers"][0]["interpolation"] = "STEP"
+
+
+_MATRIX = [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0.5, 0, 1]
+# Good files with much in them, to be changed by the fuzzer.
+MIXED = _with(_mixed)
+_made = two_joints()
+_curved(_made)
+CURVED = _made.gltf()
+_OTHER_CHUNK = chunk(b"XTRA", b"1234")
+ODD: dict[str, Odd] = {
+    "plain": Odd(_GLB, _as_made),
+    "as text": Odd(_TEXT, _as_made),
+    "as text with a byte order mark": Odd(b"\xef\xbb\xbf" + _TEXT, _as_made),
+    "as text behind blank lines": Odd(b"\n \t\n" + _TEXT, _as_made),
+    "as indented text": Odd(json.dumps(json.loads(_TEXT), indent=4).encode(), _as_made),
+    "as text with escapes": Odd(_TEXT.replace(b"Chest", b"\\u0043hest"), _as_made),
+    "a chunk of another kind": Odd(
+        _GLB[:8] + (len(_GLB) + len(_OTHER_CHUNK)).to_bytes(4, "little") + _GLB[12:] + _OTHER_CHUNK,
+        _as_made,
+    ),
+    "a newer minor version": Odd(_put(("asset", "version", "2.9")), _as_made),
+    "asset with what nobody knows": Odd(_put(("asset", "tool", [None])), _as_made),
+    "extensions that change nothing here": Odd(
+        _put(("extensionsUsed", ["KHR_materials_unlit", "VENDOR_x"])), _as_made
+    ),
+    "extras of another program": Odd(_put(("animations", 0, "extras", [1, "x"])), _as_made),
+    "our extras, damaged": Odd(
+        _put(("animations", 0, "extras", {"deepphase": {"fps": "many", "labels": 3}})), _as_made
+    ),
+    "a broken mesh": Odd(_put(("meshes", [{"primitives": 7}])), _as_made),
+    "a broken material": Odd(_put(("materials", "red")), _as_made),
+    "an accessor that nothing uses, broken": Odd(
+        _with(lambda made: made.document["accessors"].append({"count": -1})), _as_made
+    ),
+    "no skin": Odd(_without("skins"), _as_made, "no skin"),
+    "a skin of other nodes": Odd(
+        _with(
+            lambda made: (
+                made.document["nodes"].append({"name": "Prop"}),
+                made.document["skins"].append({"joints": [2]}),
+            )
+        ),
+        _as_made,
+        "skin 0",
+    ),
+    "joints in another order": Odd(_put(("skins", 0, "joints", [1, 0])), _as_made),
+    "nodes without names": Odd(
+        _put(("nodes", 0, "name", ""), ("nodes", 1, "name", "  ")), _names("node_0", "node_1")
+    ),
+    "nodes of one name": Odd(
+        _put(("nodes", 1, "name", "Hips")), _names("Hips", "Hips#2"), "share a name"
+    ),
+    "names in Japanese": Odd(
+        _put(("nodes", 1, "name", "\u4e0a\u534a\u8eab")), _names("Hips", "\u4e0a\u534a\u8eab")
+    ),
+    "half a surrogate in a name": Odd(
+        _put(("nodes", 1, "name", "Chest\ud800")), lambda clip: clip.skeleton.names[0] == "Hips"
+    ),
+    "a matrix for a place": Odd(_put(("nodes", 1, {"name": "Chest", "matrix": _MATRIX})), _as_made),
+    "a rotation of another length": Odd(_put(("nodes", 1, "rotation", [0, 0, 0, 2])), _as_made),
+    "an armature in centimetres": Odd(_with(_armature), _as_made),
+    "a node between joints": Odd(_with(_between), _as_made),
+    "an end site by name": Odd(
+        _with(
+            lambda made: (
+                made.document["nodes"].append({"name": "Chest_end", "translation": [0, 1, 0]}),
+                made.document["nodes"][1].update(children=[2]),
+            )
+        ),
+        lambda clip: _as_made(clip) and clip.skeleton.end_offsets.tolist() == [[0, 1, 0]],
+    ),
+    "a chain of four thousand joints": Odd(
+        _put(
+            (
+                "nodes",
+                [{"name": f"n{i}", "children": [i + 1]} for i in range(3999)] + [{"name": "n3999"}],
+            ),
+            ("skins", 0, "joints", list(range(4000))),
+        ),
+        lambda clip: len(clip.skeleton) == 4000,
+    ),
+    "turns in 16 bits": Odd(
+        _output(np.rint(turns() * _LARGEST_INT16).astype(np.int16), 1, normalized=True), _as_made
+    ),
+    "turns in 8 bits": Odd(
+        _output(np.rint(turns() * 127).astype(np.int8), 1, normalized=True),
+        lambda clip: clip.skeleton.names == ("Hips", "Chest") and len(clip) == FRAMES,
+    ),
+    "turns of other lengths": Odd(_output(3 * turns(), 1), _as_made),
+    "turns that change sign": Odd(
+        _output(turns() * np.array([1, -1, 1, -1, 1], np.float32)[:, None], 1), _as_made
+    ),
+    "steps": Odd(_put((*_STEPS, 1, "interpolation", "STEP")), _as_made),
+    "cubic splines": Odd(_with(_cubic), _as_made),
+    "interleaved values": Odd(_with(_interleaved), _as_made),
+    "sparse values": Odd(_with(_sparse), _as_made),
+    "sparse values over nothing": Odd(
+        _with(_without_view),
+        lambda clip: bool(np.allclose(clip.translations[[0, 1], 0], [[0, 0, 0], travel()[1]])),
+    ),
+    "channels of weights beside": Odd(_with(_weights), _as_made),
+    "a channel that moves nothing": Odd(
+        _with(
+            lambda made: made.document["animations"][0]["channels"].append(
+                {"sampler": 0, "target": {"path": "translation"}}
+            )
+        ),
+        _as_made,
+    ),
+    "a still scale with keys": Odd(
+        _with(lambda made: made.animate(0, "scale", 0, np.ones((FRAMES, 3), np.float32))), _as_made
+    ),
+    "two animations": Odd(_with(_second_animation), _as_made, "there are also 1 'wave'"),
+    "an animation before it that moves nothing": Odd(
+        _with(lambda made: made.document["animations"].insert(0, {"name": "empty"})), _as_made
+    ),
+    "one key": Odd(
+        _put(
+            ("accessors", 0, "count", 1), ("accessors", 1, "count", 1), ("accessors", 2, "count", 1)
+        ),
+        lambda clip: len(clip) == 1,
+        "one key",
+    ),
+    "times that begin late": Odd(
+        _with(
+            lambda made: [
+                each.update(input=made.times(7 + np.arange(FRAMES) / 30))
+                for each in made.document["animations"][0]["samplers"]
+            ]
+        ),
+        _as_made,
+    ),
+}

@@ -19,7 +19,12 @@ COMMANDS = {
     "train phase": ("train_phase", "learn phases from clips, and say whether it worked"),
     "encode": ("encode_clips", "the phases of every frame of clips, as .npz and .csv"),
     "evaluate": ("evaluate_model", "measure a phase model on clips, as a page and as numbers"),
+    "match build": ("match_build", "a motion database of a store: what frames are searched by"),
+    "match query": ("match_query", "the nearest moments to a moment of a clip, to look at"),
+    "match run": ("match_run", "a new motion along a path, out of a motion database"),
     "export": ("export_model", "a model as ONNX for other engines, with its parity table"),
+    "figures": ("figures", "the manifold and all other figures of a model on clips, as a page"),
+    "play": ("play", "clips in a page that plays them, with their phases and a song"),
     "demo": ("demo", "the whole chain on made motion, offline, with pictures to look at"),
     "doctor": ("doctor", "versions, devices, what is missing, what stands in the way"),
 }

@@ -2,4 +2,4 @@
 
 TRAINING, HELD_OUT, TRUTH = "clips/training", "clips/held_out", "truth"
 STORE, MODEL, PHASES, REPORT = "clips.store", "phases.model", "phases", "report"
-PAGE, PICTURES = "index.html", "pictures"
+PAGE, PLAYER, PICTURES = "index.html", "player.html", "pictures"

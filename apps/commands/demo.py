@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from apps.demo_places import HELD_OUT, MODEL, PHASES, REPORT, STORE, TRAINING, TRUTH
+from apps.demo_places import HELD_OUT, MODEL, PHASES, PLAYER, REPORT, STORE, TRAINING, TRUTH
 from apps.made_folder import MadeFolder
 from apps.terminal import note, progress
 from deepphase.errors import ParameterError
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 # Of a small corpus: with fewer steps than this in one pass, a batch is made smaller.
 _LEAST_STEPS, _LEAST_BATCH = 8, 8
+# Clips in the player.
+_PLAYED = 12
 
 
 def command(
@@ -95,6 +97,7 @@ def _demo(output: Path, data: Path | None, smallest: bool, seed: int) -> Path:
     # Others may lie there too.
     of_model = {each.name: each for each, meta in read if meta["model_sha256"] == model.sha256}
     phases = [of_model[name] for name in wanted if name in of_model]
+    _play(held_out, group, phases, model, output)
     demo = Demo(
         model=model,
         store=store,
@@ -134,6 +137,25 @@ def _make_motion(
                 truths[clip.name].save(output / TRUTH / f"{clip.name}.truth.npz")
                 shown("making motion", len(truths), total, clip.name)
     return truths, files[TRAINING], files[HELD_OUT]
+
+
+def _play(
+    files: list[Path],
+    group: str | None,
+    phases: Sequence[ClipPhases],
+    model: PhaseModel,
+    output: Path,
+) -> None:
+    """Write the player of the clips whose phases were read."""
+    from apps.reports.player_takes import takes_of_clips
+    from deepphase.corpus.clips import clips_in
+    from deepphase.figures.player.page import save_player
+
+    entries = {entry.name: entry for entry in clips_in(files, skeleton=group)}
+    shown = [each for each in phases if each.name in entries][:_PLAYED]
+    clips = [entries[each.name].load() for each in shown]
+    takes = takes_of_clips(clips, shown, model)
+    save_player(output / PLAYER, takes, title="Clips that were held out")
 
 
 def _largest_group(store: Path) -> str:

@@ -7,7 +7,17 @@ import shlex
 from dataclasses import fields
 from pathlib import Path
 
-from apps.demo_places import HELD_OUT, MODEL, PHASES, PICTURES, REPORT, STORE, TRAINING, TRUTH
+from apps.demo_places import (
+    HELD_OUT,
+    MODEL,
+    PHASES,
+    PICTURES,
+    PLAYER,
+    REPORT,
+    STORE,
+    TRAINING,
+    TRUTH,
+)
 from apps.reports.page import Link, Page
 from deepphase.phase.configuration import PhaseConfig
 
@@ -54,6 +64,7 @@ def add_demo_folder(
         (STORE, "The clips to learn from: checked, in metres, at 60 frames a second, one file."),
         (MODEL, "The model: all that is needed to read phases off further clips."),
         (PHASES, "Phase, frequency, amplitude and offset of every frame, one .npz a clip."),
+        (Link(PLAYER), "Plays clips that were held out beside their phases, offline."),
         (Link(f"{REPORT}/index.html", REPORT), "The report of the training, with more figures."),
     ]
     if pictures:
@@ -78,5 +89,6 @@ def add_demo_folder(
             "deepphase prepare captures -o mocap.store           # read, check, resample",
             "deepphase train phase mocap.store -o mocap.model    # learn phases; did it work?",
             "deepphase encode mocap.model captures -o phases     # phases of every frame",
+            "deepphase play captures --model mocap.model         # watch them with their phases",
         ]
     )

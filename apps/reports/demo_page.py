@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import plotly.graph_objects as go
 
-from apps.demo_places import PAGE, PICTURES
+from apps.demo_places import PAGE, PICTURES, PLAYER
 from apps.reports.demo_folder_section import add_demo_folder
 from apps.reports.health_section import add_health
 from apps.reports.known_phase_section import add_known_phase, in_words
 from apps.reports.manifold_cloud import ManifoldCloud
-from apps.reports.page import Page
+from apps.reports.page import Link, Page
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.evaluation.known_phase import KnownPhaseError
 from deepphase.figures.channel_frequencies import channel_frequencies
@@ -85,6 +85,17 @@ def demo_page(demo: Demo, folder: Path) -> Path:
             heading="A word of care",
         )
     page.add_text(_what_was_done(demo), heading="What was done")
+    if demo.phases:
+        page.add_table(
+            ("Watch it", "What it shows"),
+            [
+                (
+                    Link(PLAYER, "Open the player"),
+                    "The body in motion beside its phase channels and its place on the manifold, "
+                    "under one time cursor.",
+                )
+            ],
+        )
     charts: Charts = {}
     if demo.truths:
         add_known_phase(page, demo.errors, demo.model.fps)

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from apps.reports.health_section import add_health
-from apps.reports.page import Page
+from apps.reports.page import Link, Page
+from apps.reports.player_takes import takes_of_store
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.evaluation.matches import (
@@ -22,6 +23,7 @@ from deepphase.evaluation.matches import (
     interval_95,
     query_frames,
 )
+from deepphase.figures.player.page import save_player
 from deepphase.phase.health import Health
 from deepphase.phase.measuring import measured_health
 from deepphase.phase.model import PhaseModel
@@ -33,6 +35,7 @@ from deepphase.replacing import replacing
 Array = np.ndarray
 
 FORMAT, VERSION = "deepphase.report", 1
+_PLAYER = "player.html"
 # Seconds ahead that phases are asked to foresee.
 _AHEAD_S = 0.25
 
@@ -58,7 +61,7 @@ def evaluation_report(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> tuple[Path, list[Measure], Health]:
-    """Measure a model on all clips of a store; write FOLDER/index.html and FOLDER/report.json.
+    """Measure a model on all clips of a store; write index.html, player.html, report.json.
 
     Parameters
     ----------
@@ -100,6 +103,7 @@ def evaluation_report(
         "health": health.as_mapping(),
     }
     page = _page(model, store, health, measures).write(folder / "index.html")
+    save_player(folder / _PLAYER, takes_of_store(model, store), title="Clips and their phases")
     with replacing(folder / "report.json") as file:
         file.write(json.dumps(content, indent=1).encode())
     return page, measures, health
@@ -220,6 +224,10 @@ def _page(model: PhaseModel, store: ClipStore, health: Health, measures: list[Me
             for each in measures
         ],
         heading="Measures",
+    )
+    page.add_table(
+        ("Watch it", "What it shows"),
+        [(Link(_PLAYER, "Open the player"), "Some of these clips, beside their phases.")],
     )
     add_health(page, health)
     return page

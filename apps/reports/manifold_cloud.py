@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from deepphase.figures.manifold import Colouring
+from deepphase.figures.colouring import Colouring
+from deepphase.figures.excerpt import thinned_words, thinning
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.model import ClipPhases, PhaseModel
 from deepphase.phase.parameters import PhaseParameters
@@ -36,6 +36,8 @@ class ManifoldCloud:
         One array a clip: which of its frames.
     padded
         No clip is as long as a window, so the frames are not interior ones.
+    note
+        What a figure of them has to say: which frames were left out.
     """
 
     parameters: PhaseParameters
@@ -45,15 +47,25 @@ class ManifoldCloud:
     time: Array
     frames: tuple[Array, ...]
     padded: bool
+    note: str = ""
 
     @classmethod
-    def of(cls, model: PhaseModel, clips: Sequence[ClipPhases]) -> ManifoldCloud:
-        """Every n-th interior frame of one clip or more, none of them empty."""
+    def of(
+        cls,
+        model: PhaseModel,
+        clips: Sequence[ClipPhases],
+        projection: ManifoldProjection | None = None,
+    ) -> ManifoldCloud:
+        """Every n-th interior frame of one clip or more, none of them empty.
+
+        Seen by the `projection`; if not given, by the model's own.
+        """
         interior = [clip.interior for clip in clips]
         padded = not any(inside.any() for inside in interior)
         if padded:
             interior = [np.ones(len(clip), bool) for clip in clips]
-        step = math.ceil(sum(int(inside.sum()) for inside in interior) / _POINTS)
+        count = sum(int(inside.sum()) for inside in interior)
+        step = thinning(count, _POINTS)
         frames = tuple(np.flatnonzero(inside)[::step] for inside in interior)
         chosen = [clip.parameters[f] for clip, f in zip(clips, frames, strict=True)]
         phases = PhaseParameters(
@@ -63,7 +75,7 @@ class ManifoldCloud:
             )
         )
         manifold = phases.manifold()
-        projection = model.projection or ManifoldProjection.fit(manifold)
+        projection = projection or model.projection or ManifoldProjection.fit(manifold)
         return cls(
             phases,
             projection(manifold),
@@ -72,22 +84,48 @@ class ManifoldCloud:
             np.concatenate([c.time[f] for c, f in zip(clips, frames, strict=True)]),
             frames,
             padded,
+            thinned_words(step, count),
         )
 
     @property
     def told(self) -> dict[str, Any]:
         """What `manifold_2d` and `manifold_3d` want, but for the colour."""
-        return {name: getattr(self, name) for name in ("points", "explained", "clips", "time")}
+        names = ("points", "explained", "clips", "time", "note")
+        return {name: getattr(self, name) for name in names}
 
     def by_clip(self) -> Colouring:
         """A colour for each clip."""
-        return Colouring("clip", self.clips)
+        return Colouring("clip", self.clips, spread=True)
 
     def by_frequency(self) -> Colouring:
         """Mean frequency: amplitudes tell how much a channel has to say about a frame."""
         weight = np.maximum(self.parameters.amplitude, 1e-9)
         mean = (weight * self.parameters.frequency).sum(-1) / weight.sum(-1)
         return Colouring("mean frequency", mean, unit="Hz")
+
+    def by_label(self, name: str, values: Sequence[str]) -> Colouring:
+        """A colour for each value of a label; `values` is (clips,), "" where a clip has none."""
+        told = [value or f"no {name}" for value in values]
+        return Colouring(name, np.repeat(np.array(told), [len(f) for f in self.frames]))
+
+    def by_time(self) -> Colouring:
+        """Seconds from the start of each clip."""
+        return Colouring("time", self.time, unit="s")
+
+    def by_amplitude(self) -> Colouring:
+        """How far from the middle of the manifold: the root of the squared amplitudes' sum."""
+        square = np.square(self.parameters.amplitude).sum(-1)
+        return Colouring("amplitude of all channels", np.sqrt(square), unit="latent unit")
+
+    def by_phase(self) -> Colouring:
+        """Phase of the channel that is strongest on average."""
+        channel = int(self.parameters.amplitude.mean(0).argmax())
+        name = f"phase of channel {channel}"
+        return Colouring(name, self.parameters.phase[:, channel], unit="cycles", cyclic=True)
+
+    def by_speed(self, speeds: Sequence[Array]) -> Colouring:
+        """Speed over the ground: (frames,) m/s of each clip."""
+        return Colouring("speed over the ground", self.gathered(speeds), unit="m/s")
 
     def gathered(self, values: Sequence[Array]) -> Array:
         """(points, ...) of one array (frames, ...) each clip."""

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import quote
 
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
+from deepphase.figures.page_data import json_in_page
 from deepphase.figures.theme import DARK, LIGHT
 from deepphase.replacing import replacing
+
+Look = Literal["auto", "light", "dark"]
 
 _FOLDER = Path(__file__).parent
 
@@ -57,10 +60,14 @@ class Page:
         Of the page.
     lead
         One or two sentences below it.
+    look
+        "light" or "dark"; "auto" follows the reader's colour scheme. A button on the page changes
+        it.
     """
 
-    def __init__(self, title: str, lead: str = "") -> None:
+    def __init__(self, title: str, lead: str = "", *, look: Look = "auto") -> None:
         self.title = title
+        self.look = look
         self._body = [f"<h1>{_escaped(title)}</h1>"]
         self._figures: list[str] = []
         if lead:
@@ -126,19 +133,37 @@ class Page:
     ) -> Page:
         """A figure with its heading, and a sentence or two on what to look for.
 
-        It follows the reader's colour scheme; its own template is put aside. On a page narrower
-        than `least_width` pixels it is scrolled sideways.
+        It follows the look of the page; its own template is put aside. On a page narrower than
+        `least_width` pixels it is scrolled sideways.
         """
+        return self._add_plot(_drawing(chart), chart, heading, explanation, least_width)
+
+    def add_choice(
+        self,
+        charts: Mapping[str, go.Figure],
+        heading: str,
+        explanation: str,
+        *,
+        least_width: int = 0,
+    ) -> Page:
+        """Figures in one place, with a button each; the first is shown.
+
+        What the reader has zoomed or turned stays when another one is chosen.
+        """
+        first = next(iter(charts.values()))
+        if len(charts) == 1:
+            return self.add_figure(first, heading, explanation, least_width=least_width)
+        drawings = [{"name": name, **_drawing(chart)} for name, chart in charts.items()]
+        tallest = max(charts.values(), key=_height)
+        return self._add_plot({"choices": drawings}, tallest, heading, explanation, least_width)
+
+    def _add_plot(
+        self, content: Any, tallest: go.Figure, heading: str, explanation: str, least_width: int
+    ) -> Page:
         self._add_heading(heading)
         number = len(self._figures) + 1
-        drawing = json.loads(chart.to_json())
-        layout = drawing["layout"]
-        layout.pop("template", None)
-        # The title would repeat the heading; a picture in a file of its own keeps it.
-        layout.pop("title", None)
-        layout["margin"]["t"] = max(layout["margin"]["t"] - 35, 10)
-        self._figures.append(_json(drawing))
-        height = int(chart.layout.height or 560)
+        self._figures.append(json_in_page(content))
+        height = _height(tallest)
         self._body.append(
             f"<p>{_escaped(explanation)}</p>"
             f'<div class="wide"><figure class="plot" id="figure-{number}" role="img" '
@@ -163,7 +188,8 @@ class Page:
     def html(self) -> str:
         """The whole file."""
         parts = [
-            '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+            f'<!DOCTYPE html>\n<html lang="en" data-look="{_escaped(self.look)}">\n<head>\n'
+            '<meta charset="utf-8">',
             f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             '<meta name="color-scheme" content="light dark">',
@@ -173,12 +199,13 @@ class Page:
             *self._body,
         ]
         if self._figures:
+            parts.append('<button class="look" type="button" hidden>Light / dark</button>')
             parts.append("<noscript><p>The figures need JavaScript.</p></noscript>")
         parts.append("</main>")
         if self._figures:
             looks = {"light": LIGHT.to_plotly_json(), "dark": DARK.to_plotly_json()}
             parts += [
-                _data("templates", _json(looks)),
+                _data("templates", json_in_page(looks)),
                 *(_data(f"figure-{n}-data", f) for n, f in enumerate(self._figures, start=1)),
                 f"<script>{get_plotlyjs()}</script>",
                 f"<script>\n{_asset('page.js')}</script>",
@@ -188,6 +215,21 @@ class Page:
     def _add_heading(self, heading: str) -> None:
         if heading:
             self._body.append(f"<h2>{_escaped(heading)}</h2>")
+
+
+def _drawing(chart: go.Figure) -> dict[str, Any]:
+    """Data and layout without what the page brings itself: template and title."""
+    drawing: dict[str, Any] = json.loads(chart.to_json())
+    layout = drawing["layout"]
+    layout.pop("template", None)
+    # The title would repeat the heading; a picture in a file of its own keeps it.
+    layout.pop("title", None)
+    layout["margin"]["t"] = max(layout["margin"]["t"] - 35, 10)
+    return drawing
+
+
+def _height(chart: go.Figure) -> int:
+    return int(chart.layout.height or 560)
 
 
 def _asset(name: str) -> str:
@@ -210,9 +252,3 @@ def _cell(value: object) -> str:
 
 def _data(name: str, content: str) -> str:
     return f'<script type="application/json" id="{name}">{content}</script>'
-
-
-def _json(content: Any) -> str:
-    """JSON that cannot end the script element that it stands in."""
-    text = json.dumps(content, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -31,10 +31,11 @@ def write_images(
     figures: Mapping[str | Path, go.Figure],
     *,
     width: int = WIDTH,
-    height: int = HEIGHT,
+    height: int | None = HEIGHT,
+    scale: float = 1.0,
     time_limit_s: float = 90.0,
 ) -> Images:
-    """Write each figure as PNG, in its light look, with one start of the browser.
+    """Write each figure as PNG, in the look that it wears, with one start of the browser.
 
     Nothing is raised where there is no browser or it does not answer in time: pictures are an
     extra, and the reason is returned.
@@ -44,7 +45,9 @@ def write_images(
     figures
         Path -> figure.
     width, height
-        Pixels.
+        Of the drawing, in pixels; a height of None is each figure's own.
+    scale
+        Pixels of the file for each of these: 2 is fit for print.
     time_limit_s
         Seconds for all of them together.
 
@@ -60,7 +63,7 @@ def write_images(
 
     def draw() -> None:
         try:
-            asyncio.run(_draw(figures, drawn, width, height, time_limit_s))
+            asyncio.run(_draw(figures, drawn, (width, height, scale), time_limit_s))
         except Exception as error:
             problems.append(_reason(error, time_limit_s))
 
@@ -82,14 +85,14 @@ def write_images(
 async def _draw(
     figures: Mapping[str | Path, go.Figure],
     drawn: dict[Path, bytes],
-    width: int,
-    height: int,
+    size: tuple[int, int | None, float],
     time_limit_s: float,
 ) -> None:
     # Imported late: it looks for a browser.
     from kaleido import Kaleido
 
-    options = {"format": "png", "width": width, "height": height, "scale": 1}
+    width, height, scale = size
+    options = {"format": "png", "width": width, "scale": scale}
 
     # Kaleido would fetch MathJax from the web; no figure here has formulas.
     browser = Kaleido(n=1, timeout=time_limit_s, mathjax=False)
@@ -97,7 +100,8 @@ async def _draw(
     async def all_of_them() -> None:
         async with browser:
             for path, chart in figures.items():
-                drawn[Path(path)] = await browser.calc_fig(chart, options)
+                high = height or int(chart.layout.height or HEIGHT)
+                drawn[Path(path)] = await browser.calc_fig(chart, {**options, "height": high})
 
     try:
         await asyncio.wait_for(all_of_them(), time_limit_s)

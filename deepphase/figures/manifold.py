@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +9,14 @@ import numpy as np
 import plotly.graph_objects as go
 
 from deepphase.errors import ParameterError
+from deepphase.figures.colouring import Colouring
+from deepphase.figures.excerpt import thinned_words, thinning
 from deepphase.figures.theme import (
     CYCLIC,
     NEUTRAL,
     SEQUENTIAL,
     WEBGL_POINTS,
-    channel_style,
+    add_note,
     figure,
     label,
     say_nothing_to_show,
@@ -25,45 +26,12 @@ from deepphase.figures.theme import (
 
 Array = np.ndarray
 
-# Categories that get a colour of their own; the rarest beyond it share one.
-_CATEGORIES = 12
+# Points that are drawn at most.
+_MOST = 20_000
 # From where a cube is seen whole.
 _EYE = (1.35, 1.35, 0.85)
 # Diameter of a marker, by axes and by whether there are many.
 _SIZES = {2: (6.0, 3.5), 3: (4.0, 2.4)}
-
-
-@dataclass(frozen=True, eq=False)
-class Colouring:
-    """What the colour of a point says.
-
-    Parameters
-    ----------
-    name
-        As in "frequency", "clip" or "style".
-    values
-        (points,) numbers, or texts: then each different text is a category.
-    unit
-        Of the numbers.
-    cyclic
-        The numbers are cycles in [-0.5, 0.5): both ends of the scale are the same colour.
-    """
-
-    name: str
-    values: Array
-    unit: str = ""
-    cyclic: bool = False
-
-    @property
-    def categorical(self) -> bool:
-        """Whether the values are texts."""
-        return np.asarray(self.values).dtype.kind in "USO"
-
-    @property
-    def title(self) -> str:
-        """Name and unit, as in "Frequency (Hz)"."""
-        name = label(self.name)
-        return f"{name[:1].upper()}{name[1:]}" + (f" ({label(self.unit)})" if self.unit else "")
 
 
 def manifold_2d(
@@ -74,6 +42,8 @@ def manifold_2d(
     clips: Array | None = None,
     time: Array | None = None,
     lines: bool = False,
+    unit: str = "latent unit",
+    note: str = "",
     title: str = "",
 ) -> go.Figure:
     """The two leading principal components of a phase manifold, one point a frame.
@@ -92,6 +62,11 @@ def manifold_2d(
         (points,) seconds in the clip, shown on hovering.
     lines
         Join the frames of a clip in order of time.
+    unit
+        Of the points.
+    note
+        Above the figure: what was left out of the points. Where these are still too many to draw,
+        every n-th is taken, and the figure says so by itself.
     title
         Of the figure; "Phase manifold by <colour>" if empty.
 
@@ -100,12 +75,17 @@ def manifold_2d(
     ParameterError
         Where the lengths differ or a value is not finite.
     """
-    chart = _chart(_Cloud(points, clips, time, 2), explained, colour, lines, title)
-    chart.update_xaxes(title_text=_axis(0, explained), constrain="domain")
+    chart = _chart(_Cloud(points, clips, time, 2), explained, colour, lines, note, title)
+    chart.update_xaxes(title_text=_axis(0, explained, unit), constrain="domain")
     chart.update_yaxes(
-        title_text=_axis(1, explained), constrain="domain", scaleanchor="x", scaleratio=1
+        title_text=_axis(1, explained, unit),
+        constrain="domain",
+        # Below the note, where the figure is narrow.
+        constraintoward="top",
+        scaleanchor="x",
+        scaleratio=1,
     )
-    return chart
+    return chart.update_layout(height=680)
 
 
 def manifold_3d(
@@ -116,10 +96,12 @@ def manifold_3d(
     clips: Array | None = None,
     time: Array | None = None,
     lines: bool = False,
+    unit: str = "latent unit",
+    note: str = "",
     title: str = "",
 ) -> go.Figure:
     """The three leading principal components; otherwise as `manifold_2d`."""
-    chart = _chart(_Cloud(points, clips, time, 3), explained, colour, lines, title)
+    chart = _chart(_Cloud(points, clips, time, 3), explained, colour, lines, note, title)
     spans = np.ptp(points, axis=0) if len(points) else np.zeros(3)
     solid = bool((spans > 0).all())
     # The box is drawn with the spans' ratios and a volume of 1: a long one needs more distance.
@@ -129,7 +111,7 @@ def manifold_3d(
         margin={"l": 10, "r": 10, "t": 50, "b": 10},
         scene={
             **{
-                f"{axis}axis": {"title": {"text": _axis(index, explained)}, "nticks": 6}
+                f"{axis}axis": {"title": {"text": _axis(index, explained, unit)}, "nticks": 6}
                 for index, axis in enumerate("xyz")
             },
             # A box as flat as data without extent cannot be drawn.
@@ -143,8 +125,8 @@ def manifold_3d(
     return chart
 
 
-def _axis(index: int, explained: Array) -> str:
-    return f"PC {index + 1} ({100 * float(explained[index]):.0f} % of variance)"
+def _axis(index: int, explained: Array, unit: str) -> str:
+    return f"PC {index + 1} ({label(unit)}; {100 * float(explained[index]):.0f} % of variance)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,6 +141,14 @@ class _Cloud:
     @property
     def dense(self) -> bool:
         return len(self.points) > WEBGL_POINTS
+
+    def thinned(self, step: int) -> _Cloud:
+        """Every `step`-th point."""
+        clips, time = (
+            None if values is None else np.asarray(values)[::step]
+            for values in (self.clips, self.time)
+        )
+        return _Cloud(self.points[::step], clips, time, self.axes)
 
     def trace(
         self, chosen: Array, *, lines: bool = False, hover: str = "", **look: Any
@@ -185,7 +175,7 @@ class _Cloud:
             mode="lines+markers" if lines else "markers",
             hovertemplate="<br>".join(words) + "<extra></extra>",
             **look,
-        ).update(marker={"size": size, "opacity": 0.85, "line": {"width": 0}})
+        ).update(marker={"size": size, "line": {"width": 0}})
 
     def _with_gaps(self, chosen: Array) -> Array:
         """Indices with -1 where a line must not go on: into another clip, or past a gap."""
@@ -197,14 +187,18 @@ class _Cloud:
 
 
 def _chart(
-    cloud: _Cloud, explained: Array, colour: Colouring, lines: bool, title: str
+    cloud: _Cloud, explained: Array, colour: Colouring, lines: bool, note: str, title: str
 ) -> go.Figure:
     _check(cloud, explained, colour)
+    step = thinning(len(cloud.points), _MOST)
+    note = ", ".join(filter(None, (note, thinned_words(step, len(cloud.points)))))
+    cloud, colour = cloud.thinned(step), colour.thinned(step)
     chart = figure(title or f"Phase manifold by {label(colour.name)}")
     if not len(cloud.points):
         return say_nothing_to_show(chart, "no frames to show")
+    add_note(chart, note)
     if colour.categorical:
-        for chosen, look in _categories(np.asarray(colour.values).astype(str)):
+        for chosen, look in colour.categories():
             chart.add_trace(cloud.trace(chosen, lines=lines, **look))
         return chart.update_layout(legend={"title": {"text": colour.title}}, showlegend=True)
     everything = np.arange(len(cloud.points))
@@ -217,7 +211,7 @@ def _chart(
         cloud.trace(
             everything,
             hover=f"{colour.title} %{{marker.color:.3f}}",
-            marker={"color": values, "coloraxis": "coloraxis"},
+            marker={"color": values, "coloraxis": "coloraxis", "opacity": 0.85},
             showlegend=False,
         )
     )
@@ -229,33 +223,6 @@ def _chart(
     return chart.update_layout(
         coloraxis={"colorscale": scale, "cmin": low, "cmax": high, "colorbar": bar}
     )
-
-
-def _categories(values: Array) -> Iterator[tuple[Array, dict[str, Any]]]:
-    """Points and look of each category, in order of appearance; the rarest share the last."""
-    names, first, which, counts = np.unique(
-        values, return_index=True, return_inverse=True, return_counts=True
-    )
-    kept = np.argsort(-counts, kind="stable")[:_CATEGORIES]
-    for index, category in enumerate(sorted(kept, key=lambda item: first[item])):
-        style = channel_style(index)
-        yield (
-            np.flatnonzero(which == category),
-            {
-                "name": label(names[category], 28),
-                "marker": {"color": style.colour, "symbol": style.symbol},
-                "line": {"color": style.colour, "width": 1},
-            },
-        )
-    if len(names) > _CATEGORIES:
-        yield (
-            np.flatnonzero(~np.isin(which, kept)),
-            {
-                "name": f"{len(names) - _CATEGORIES} others",
-                "marker": {"color": NEUTRAL},
-                "line": {"color": NEUTRAL, "width": 1},
-            },
-        )
 
 
 def _check(cloud: _Cloud, explained: Array, colour: Colouring) -> None:

@@ -7,9 +7,11 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from deepphase.errors import ParameterError
+from deepphase.figures.excerpt import excerpt
 from deepphase.figures.theme import (
     SHADE,
     WEBGL_POINTS,
+    add_note,
     channel_style,
     figure,
     say_nothing_to_show,
@@ -25,6 +27,8 @@ _ROWS = {
     "amplitude": "Amplitude<br>(latent unit)",
     "offset": "Offset<br>(latent unit)",
 }
+# Frames that are drawn at most.
+_MOST = 6_000
 # Opacity of a channel without amplitude; the strongest one's is 1.
 _FAINTEST = 0.3
 
@@ -38,6 +42,8 @@ def parameters_over_time(
     title: str = "Phase parameters over time",
 ) -> go.Figure:
     """Four rows over one time axis; one colour a channel, weak channels thin and faint.
+
+    Of a clip too long to draw, frames are left out, and the figure says which.
 
     Parameters
     ----------
@@ -64,7 +70,9 @@ def parameters_over_time(
     interior = np.ones(frames, bool) if interior is None else np.asarray(interior, bool)
     if interior.shape != (frames,):
         raise ParameterError(f"interior {interior.shape}, expected ({frames},)")
-    time = start + np.arange(frames) / fps
+    part = excerpt(frames, fps, _MOST)
+    parameters, interior = parameters[part.frames], interior[part.frames]
+    time = start + np.arange(frames)[part.frames] / fps
     chart = make_subplots(
         rows=4,
         cols=1,
@@ -80,6 +88,7 @@ def parameters_over_time(
             for trace, row in _channel(parameters, time, channel, float(strength[channel])):
                 chart.add_trace(trace, row=row, col=1)
         shade(chart, time, ~interior, "grey: the window reaches past the clip's end")
+        add_note(chart, part.words, side="left")
     for row, words in enumerate(_ROWS.values(), start=1):
         chart.update_yaxes(title_text=words, row=row, col=1)
     chart.update_yaxes(range=[-0.55, 0.55], tickvals=[-0.5, -0.25, 0, 0.25, 0.5], row=1, col=1)
@@ -175,14 +184,4 @@ def shade(chart: go.Figure, time: Array, chosen: Array, words: str) -> None:
             layer="below",
         )
     if len(edges):
-        chart.add_annotation(
-            text=words,
-            xref="paper",
-            yref="paper",
-            x=1,
-            y=1,
-            yanchor="bottom",
-            xanchor="right",
-            showarrow=False,
-            font_size=12,
-        )
+        add_note(chart, words)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
@@ -52,6 +52,12 @@ class Style(NamedTuple):
 def channel_colour(index: int) -> str:
     """Colour of a phase channel (or a category), the same in every figure and table."""
     return _COLOURS[index % len(_COLOURS)]
+
+
+def faded(colour: str, opacity: float) -> str:
+    """A colour of the palette, "#rrggbb", with an opacity."""
+    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{opacity:g})"
 
 
 def channel_style(index: int) -> Style:
@@ -114,11 +120,22 @@ def template(dark: bool) -> go.layout.Template:
             # What has no colour of its own is drawn in ink.
             "colorway": [ink],
             "hoverlabel": {"bgcolor": page, "bordercolor": soft, "font": {"color": ink}},
-            "legend": {"font": {"color": ink}, "itemsizing": "constant"},
+            "legend": {
+                "font": {"color": ink, "size": 12},
+                "title": {"font": {"size": 13}},
+                "itemsizing": "constant",
+            },
             "xaxis": axis,
             "yaxis": axis,
             "scene": {"xaxis": solid, "yaxis": solid, "zaxis": solid},
-            "coloraxis": {"colorbar": {"outlinewidth": 0, "thickness": 14}},
+            "coloraxis": {
+                "colorbar": {
+                    "outlinewidth": 0,
+                    "thickness": 14,
+                    "tickfont": {"color": soft, "size": 12},
+                    "title": {"font": {"size": 13}},
+                }
+            },
             "modebar": {"color": soft, "activecolor": ink, "bgcolor": "rgba(0,0,0,0)"},
         }
     )
@@ -139,6 +156,30 @@ def figure(title: str, *, height: int = 560) -> go.Figure:
             "uirevision": "kept",
         }
     )
+
+
+def dressed(chart: go.Figure, *, dark: bool) -> go.Figure:
+    """A copy of the figure for a dark or a white page; the figure itself stays as it is."""
+    return go.Figure(chart).update_layout(template=DARK if dark else LIGHT)
+
+
+def add_note(
+    chart: go.Figure, words: str, *, side: Literal["left", "right"] = "right"
+) -> go.Figure:
+    """A line above the figure: on the right what its shading means, on the left what it omits."""
+    if words:
+        chart.add_annotation(
+            text=words,
+            xref="paper",
+            yref="paper",
+            x=1 if side == "right" else 0,
+            y=1,
+            yanchor="bottom",
+            xanchor=side,
+            showarrow=False,
+            font_size=12,
+        )
+    return chart
 
 
 def say_nothing_to_show(chart: go.Figure, words: str) -> go.Figure:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -153,6 +154,12 @@ def _range(*curves: Array) -> list[float]:
     return [-1.15 * top, 1.15 * top]
 
 
+def _round(top: float) -> float:
+    """The largest of 1, 2 and 5 times a power of ten that is below."""
+    power = 10.0 ** math.floor(math.log10(top))
+    return max(step * power for step in (1, 2, 5) if step * power <= top)
+
+
 @dataclass(frozen=True)
 class _Row:
     """The place of one small plot: row `index` of `rows` in a column of the figure."""
@@ -182,8 +189,14 @@ class _Row:
             time["matches"] = "x"
         if last:
             time["title"] = {"text": "Time from the frame (s)"}
-        value = {"domain": [bottom, top], "anchor": f"x{self.number}", "nticks": 4, "range": span}
-        value["title"] = {"text": unit}
+        tick = _round(span[1])
+        value = {
+            "domain": [bottom, top],
+            "anchor": f"x{self.number}",
+            "range": span,
+            "tickvals": [-tick, 0.0, tick],
+            "title": {"text": unit},
+        }
         chart.update_layout({self.key("x"): time, self.key("y"): value})
         chart.add_annotation(
             text=words,

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
-from deepphase.errors import ParameterError
+from deepphase.errors import CheckpointError, ParameterError
+from deepphase.formats.array_file import read_arrays, write_arrays
 
 Array = np.ndarray
 
+FORMAT, VERSION = "deepphase.projection", 1
 _VIEW_AXES = 3
 
 
@@ -58,6 +61,25 @@ class ManifoldProjection:
         if total > 0:
             explained[: len(order)] = np.maximum(variance[order], 0) / total
         return cls(*(item.astype(np.float32) for item in (mean, axes, explained)))
+
+    def save(self, path: str | Path) -> None:
+        """Write the projection as a file of its own, whole or not at all."""
+        write_arrays(path, vars(self), {}, format=FORMAT, version=VERSION)
+
+    @classmethod
+    def load(cls, path: str | Path) -> ManifoldProjection:
+        """Read what `save` wrote.
+
+        Raises
+        ------
+        CheckpointError
+            Where the file is damaged or foreign.
+        """
+        arrays, _ = read_arrays(path, format=FORMAT, version=VERSION)
+        try:
+            return cls(*(np.array(arrays[name]) for name in ("mean", "axes", "explained")))
+        except KeyError as error:
+            raise CheckpointError(f"no {error} in this projection", path=path) from None
 
     def __call__(self, manifold: Array) -> Array:
         """(..., 2 * channels) -> (..., 3)."""

@@ -83,7 +83,7 @@ def _commands(words):
 def test_everything_lies_in_the_folder(made):
     names = {p.name for p in made.iterdir()}
     told = {"clips", "truth", "clips.store", "phases.model", "phases", "report", "index.html"}
-    assert names == told | {".deepphase-made.json"}
+    assert names == told | {"player.html", ".deepphase-made.json"}
     held_out = {p.stem for p in (made / "clips/held_out").iterdir()}
     assert held_out == GAITS | {"walk_drift", "walk_ramp"}
     assert {p.name.partition(".")[0] for p in (made / "phases").iterdir()} == held_out
@@ -99,8 +99,8 @@ def test_the_page_asks_for_nothing_and_leads_nowhere_else(made):
     assert not re.findall(r"""(?:src|href)\s*=\s*["'](?!data:|\./)""", content)
     assert "http" not in _words(made).replace("http-equiv", "")
     links = re.findall(r'href="\./(.*?)"', content)
-    assert links == ["report/index.html"]
-    assert (made / links[0]).is_file()
+    assert links == ["player.html", "player.html", "report/index.html"]
+    assert all((made / link).is_file() for link in links)
 
 
 def test_the_page_says_that_it_is_a_toy(made):
@@ -154,7 +154,7 @@ def test_even_a_toy_finds_the_phase_of_the_feet(made):
 def test_the_commands_of_the_page_are_right(which, request, monkeypatch):
     folder = request.getfixturevalue(which)
     commands = _commands(_words(folder))
-    assert len(commands) == 8
+    assert len(commands) == 9
     for program, *words in commands:
         assert program == "deepphase"
         name = " ".join(words[:2]) if " ".join(words[:2]) in COMMANDS else words[0]

@@ -31,10 +31,10 @@ def test_axes_say_the_explained_variance(axes):
     points, _, clips, *_ = _cloud()
     chart = DRAWN[axes](points, np.array([0.413, 0.2, 0.05]), colour=Colouring("clip", clips))
     place = chart.layout.scene if axes == 3 else chart.layout
-    assert place.xaxis.title.text == "PC 1 (41 % of variance)"
-    assert place.yaxis.title.text == "PC 2 (20 % of variance)"
+    assert place.xaxis.title.text == "PC 1 (latent unit; 41 % of variance)"
+    assert place.yaxis.title.text == "PC 2 (latent unit; 20 % of variance)"
     if axes == 3:
-        assert place.zaxis.title.text == "PC 3 (5 % of variance)"
+        assert place.zaxis.title.text == "PC 3 (latent unit; 5 % of variance)"
         assert place.aspectmode == "data"
     else:
         assert (place.yaxis.scaleanchor, place.yaxis.scaleratio) == ("x", 1)
@@ -107,7 +107,9 @@ def test_the_rarest_of_many_categories_share_a_trace():
     names = np.array([f"clip {min(i // 10, 30)}" for i in range(400)])
     chart = manifold_2d(points, explained, colour=Colouring("clip", names))
     assert len(chart.data) == 13
-    assert chart.data[-1].name == "19 others"
+    # Drawn first, behind the others; told last.
+    assert chart.data[0].name == "19 others"
+    assert chart.data[0].legendrank > 1000
     assert sum(len(trace.x) for trace in chart.data) == 400
     assert len({(t.marker.color, t.marker.symbol) for t in chart.data}) == 13
 

@@ -1,0 +1,188 @@
+"""What the figures of a model are drawn of: clips, their phases and their signals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import numpy as np
+
+from apps.reports.manifold_cloud import ManifoldCloud
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.errors import ParameterError
+from deepphase.figures.colouring import Colouring
+from deepphase.phase.manifold import ManifoldProjection
+from deepphase.phase.model import ClipPhases, PhaseModel
+from deepphase.progress import Progress
+
+Array = np.ndarray
+
+# Clips that are drawn where none are named, and clips that get pictures of their own.
+_CLIPS, _DETAILED = 48, 4
+# Values of a label that a legend can tell apart.
+_VALUES = 12
+
+
+@dataclass(frozen=True, eq=False)
+class FigureMaterial:
+    """Some clips of a store, as a model reads them.
+
+    Parameters
+    ----------
+    model
+        The model.
+    phases
+        One a clip.
+    signals
+        (frames, signals) of each clip, m/s.
+    labels
+        One mapping a clip.
+    left_out
+        Clips of the store that were not taken.
+    projection
+        The view of the manifold: the model's own, or the one that is kept beside it.
+    cloud
+        Their frames as points of the manifold.
+    """
+
+    model: PhaseModel
+    phases: tuple[ClipPhases, ...]
+    signals: tuple[Array, ...]
+    labels: tuple[Mapping[str, str], ...]
+    left_out: int
+    projection: ManifoldProjection
+    cloud: ManifoldCloud
+
+    @classmethod
+    def read(
+        cls,
+        model: PhaseModel,
+        store: ClipStore,
+        *,
+        projection_file: Path,
+        clips: str | None = None,
+        progress: Progress | None = None,
+    ) -> FigureMaterial:
+        """Encode the clips that `clips` names, or some that are spread evenly over the store.
+
+        Parameters
+        ----------
+        projection_file
+            Where the projection lies of a model that holds none; it is made if it is missing.
+        clips
+            Names with commas between them; * stands for any letters.
+
+        Raises
+        ------
+        ParameterError
+            Where no clip has such a name.
+        SkeletonError
+            Where a clip lacks a joint that the model reads.
+        """
+        chosen = _spread(store, model.window) if clips is None else _named(store, clips)
+        phases, signals = [], []
+        for done, index in enumerate(chosen, start=1):
+            clip = store.clip(index)
+            signals.append(model.signals.read(clip))
+            phases.append(
+                model.encode_signals(signals[-1], name=clip.name, source=clip.source.path)
+            )
+            if progress is not None:
+                progress("encoding", done, len(chosen), clip.name)
+        projection = model.projection or _kept_projection(projection_file, phases)
+        return cls(
+            model,
+            tuple(phases),
+            tuple(signals),
+            tuple(store.labels[index] for index in chosen),
+            len(store) - len(chosen),
+            projection,
+            ManifoldCloud.of(model, phases, projection),
+        )
+
+    def detailed(self) -> list[int]:
+        """Indices of the clips that get pictures of their own: long ones, spread evenly."""
+        lengths = np.array([_shown(each).sum() for each in self.phases])
+        return _evenly(np.flatnonzero(lengths >= np.median(lengths)), _DETAILED)
+
+    def inside(self, index: int) -> Array:
+        """Frames of a clip whose whole window lies inside; all where there are none."""
+        return np.flatnonzero(_shown(self.phases[index]))
+
+    def colourings(self, names: Sequence[str] | None = None) -> dict[str, Colouring]:
+        """Colourings of the cloud by name: clip, labels, frequency, speed, amplitude, time, phase.
+
+        Parameters
+        ----------
+        names
+            Those that are wanted, in this order. All by default, of the labels those with at least
+            two and not too many values.
+
+        Raises
+        ------
+        ParameterError
+            Where there is none of that name; it lists those that there are.
+        """
+        cloud, known = self.cloud, {"clip": self.cloud.by_clip()}
+        usual = ["clip"]
+        for name in dict.fromkeys(name for labels in self.labels for name in labels):
+            values = [labels.get(name, "") for labels in self.labels]
+            known.setdefault(name, cloud.by_label(name, values))
+            usual += [name] if 2 <= len(set(values)) <= _VALUES and name not in usual else []
+        measured = {"frequency": cloud.by_frequency(), "amplitude": cloud.by_amplitude()}
+        speeds = self._speeds()
+        if speeds is not None:
+            measured["speed"] = cloud.by_speed(speeds)
+        measured |= {"time": cloud.by_time(), "phase": cloud.by_phase()}
+        known |= measured
+        for name in names or ():
+            if name not in known:
+                raise ParameterError(f"no colour {name!r}", hint=f"there are {', '.join(known)}")
+        return {name: known[name] for name in names or (*usual, *measured)}
+
+    def _speeds(self) -> list[Array] | None:
+        """(frames,) m/s of the hips over the ground, of each clip; None where they are not read."""
+        hips, names = self.model.signals.body.get("hips"), self.model.signals.names
+        if f"{hips}.x" not in names:
+            return None
+        sideways, forward = names.index(f"{hips}.x"), names.index(f"{hips}.z")
+        return [np.hypot(values[:, sideways], values[:, forward]) for values in self.signals]
+
+
+def _shown(clip: ClipPhases) -> Array:
+    return clip.interior if clip.interior.any() else np.ones(len(clip), bool)
+
+
+def _evenly(indices: Array, count: int) -> list[int]:
+    chosen = np.unique(np.linspace(0, len(indices) - 1, count).round().astype(int))
+    return [int(indices[index]) for index in chosen]
+
+
+def _spread(store: ClipStore, window: int) -> list[int]:
+    whole = np.flatnonzero(store.lengths >= window)
+    return _evenly(whole if whole.size else np.arange(len(store)), _CLIPS)
+
+
+def _named(store: ClipStore, clips: str) -> list[int]:
+    found: dict[int, None] = {}
+    for pattern in filter(None, (part.strip() for part in clips.split(","))):
+        matching = [i for i, name in enumerate(store.names) if fnmatchcase(name, pattern)]
+        if not matching:
+            some = ", ".join(store.names[:5])
+            raise ParameterError(f"no clip {pattern!r} in this store", hint=f"it has {some}, ...")
+        found |= dict.fromkeys(matching)
+    if not found:
+        raise ParameterError("no clip is named", hint=f"as in {store.names[0]}")
+    return list(found)
+
+
+def _kept_projection(path: Path, phases: Sequence[ClipPhases]) -> ManifoldProjection:
+    """The projection in that file, or one that is fitted to these clips and kept there."""
+    if path.exists():
+        return ManifoldProjection.load(path)
+    manifold = [each.parameters.manifold()[_shown(each)] for each in phases]
+    projection = ManifoldProjection.fit(np.concatenate(manifold))
+    projection.save(path)
+    return projection

@@ -1,0 +1,221 @@
+// The page's data: its JSON, and typed arrays that are decoded when they are first used.
+
+const scene = JSON.parse(document.getElementById("scene").textContent);
+const decoded = new Map();
+
+function bytesOf(id) {
+  if (!decoded.has(id)) {
+    const text = document.getElementById(`array-${id}`).textContent;
+    let bytes;
+    if (Uint8Array.fromBase64) {
+      bytes = Uint8Array.fromBase64(text);
+    } else {
+      const binary = atob(text);
+      bytes = new Uint8Array(binary.length);
+      for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
+    }
+    decoded.set(id, bytes);
+  }
+  return decoded.get(id);
+}
+
+const KINDS = { int16: Int16Array, float32: Float32Array, uint8: Uint8Array };
+
+function arrayOf(described) {
+  if (!described) return null;
+  const bytes = bytesOf(described.id);
+  const Kind = KINDS[described.type];
+  const count = described.shape.reduce((a, b) => a * b, 1);
+  if (bytes.byteLength !== count * Kind.BYTES_PER_ELEMENT) {
+    throw new Error("the page's data are damaged");
+  }
+  return new Kind(bytes.buffer, bytes.byteOffset, count);
+}
+
+const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
+const wrapped = (cycles) => cycles - Math.floor(cycles + 0.5);
+
+// Frames at a rate, on the take's time axis.
+class Timed {
+  constructor(part, frames) {
+    this.fps = part.fps;
+    this.start = part.start;
+    this.frames = frames;
+    this.end = this.start + (frames - 1) / this.fps;
+  }
+
+  // Frame at a moment, with its fraction; clamped to the frames that there are.
+  place(seconds) {
+    return clamp((seconds - this.start) * this.fps, 0, this.frames - 1);
+  }
+
+  nearest(seconds) {
+    return Math.round(this.place(seconds));
+  }
+
+  covers(seconds) {
+    const slack = 0.5 / this.fps;
+    return seconds >= this.start - slack && seconds <= this.end + slack;
+  }
+}
+
+// Columns of numbers over time.
+class Series extends Timed {
+  constructor(part, described) {
+    super(part, described.shape[0]);
+    this.columns = described.shape[1];
+    this.described = described;
+    this.decodedColumns = [];
+    this.ranges = [];
+  }
+
+  column(index) {
+    if (!this.decodedColumns[index]) {
+      const whole = arrayOf(this.described);
+      const { middle, step } = this.described;
+      const values = new Float32Array(this.frames);
+      const from = index * this.frames;
+      for (let i = 0; i < this.frames; i++) values[i] = middle[index] + step[index] * whole[from + i];
+      this.decodedColumns[index] = values;
+    }
+    return this.decodedColumns[index];
+  }
+
+  range(index) {
+    const { middle, step } = this.described;
+    if (!this.ranges[index]) {
+      const values = this.column(index);
+      let low = middle[index];
+      let high = low;
+      if (step[index]) for (const value of values) {
+        if (value < low) low = value;
+        if (value > high) high = value;
+      }
+      this.ranges[index] = [low, high];
+    }
+    return this.ranges[index];
+  }
+
+  at(index, seconds) {
+    const values = this.column(index);
+    const place = this.place(seconds);
+    const before = Math.floor(place);
+    const after = Math.min(before + 1, this.frames - 1);
+    return values[before] + (values[after] - values[before]) * (place - before);
+  }
+
+  // The same of cycles: the short way around.
+  cyclesAt(index, seconds) {
+    const values = this.column(index);
+    const place = this.place(seconds);
+    const before = Math.floor(place);
+    const after = Math.min(before + 1, this.frames - 1);
+    return wrapped(values[before] + wrapped(values[after] - values[before]) * (place - before));
+  }
+}
+
+// Joint positions of a body: each frame's mean, and the joints around it.
+class Body extends Timed {
+  constructor(actor, index, alone) {
+    const [frames, joints] = actor.positions.around.shape;
+    super(actor, frames);
+    this.name = actor.name;
+    this.joints = joints;
+    this.jointNames = actor.jointNames;
+    this.links = actor.links;
+    this.feet = actor.feet;
+    this.floor = actor.floor;
+    this.told = actor.colour;
+    this.index = index;
+    this.alone = alone;
+    this.shown = true;
+    this.centre = arrayOf(actor.positions.centre);
+    this.around = arrayOf(actor.positions.around);
+    this.step = actor.positions.around.step;
+    this.contacts = arrayOf(actor.contacts);
+    this.root = arrayOf(actor.rootPositions);
+    this.facing = arrayOf(actor.rootDirections);
+    this.pose = new Float32Array(3 * joints);
+    const inner = new Set(this.links.filter((_, i) => i % 2 === 0));
+    const outer = [...new Set(this.links.filter((_, i) => i % 2 === 1))].filter((j) => !inner.has(j));
+    this.trailing = this.feet.length ? this.feet : outer.slice(0, 4);
+    // Heads that end at their joint, as a pair of joints; one is drawn on top of it.
+    this.heads = [];
+    for (let link = 0; link < this.links.length; link += 2) {
+      const [from, to] = [this.links[link], this.links[link + 1]];
+      if (outer.includes(to) && /head$/i.test(this.jointNames[to] || "")) this.heads.push([from, to]);
+    }
+    this.height = this.measuredHeight();
+    this.radii = this.linkRadii();
+  }
+
+  joint(frame, joint, out) {
+    const at = 3 * (frame * this.joints + joint);
+    for (let axis = 0; axis < 3; axis++) {
+      out[axis] = this.centre[3 * frame + axis] + this.step * this.around[at + axis];
+    }
+    return out;
+  }
+
+  // (3 * joints) positions at a moment, between the frames around it.
+  poseAt(seconds) {
+    const place = this.place(seconds);
+    const before = Math.floor(place);
+    const after = Math.min(before + 1, this.frames - 1);
+    const part = place - before;
+    const { pose, centre, around, step } = this;
+    const one = before * this.joints * 3;
+    const two = after * this.joints * 3;
+    for (let axis = 0; axis < 3; axis++) {
+      const c = centre[3 * before + axis];
+      const middle = c + (centre[3 * after + axis] - c) * part;
+      for (let i = axis; i < pose.length; i += 3) {
+        const a = around[one + i];
+        pose[i] = middle + step * (a + (around[two + i] - a) * part);
+      }
+    }
+    return pose;
+  }
+
+  measuredHeight() {
+    let tallest = 0;
+    const stride = Math.max(1, Math.floor(this.frames / 50));
+    for (let frame = 0; frame < this.frames; frame += stride) {
+      let low = Infinity;
+      let high = -Infinity;
+      for (let joint = 0; joint < this.joints; joint++) {
+        const y = this.around[3 * (frame * this.joints + joint) + 1];
+        low = Math.min(low, y);
+        high = Math.max(high, y);
+      }
+      tallest = Math.max(tallest, (high - low) * this.step);
+    }
+    return tallest || 1;
+  }
+
+  // Metres: half the thickness of each limb. The more of the body hangs from it, the thicker.
+  linkRadii() {
+    const lengths = [];
+    const below = new Float64Array(this.joints);
+    const [a, b] = [new Float32Array(3), new Float32Array(3)];
+    let total = 0;
+    for (let link = this.links.length - 2; link >= 0; link -= 2) {
+      const [from, to] = [this.links[link], this.links[link + 1]];
+      this.joint(0, from, a);
+      this.joint(0, to, b);
+      const length = Math.hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]);
+      lengths[link / 2] = length;
+      total += length;
+      below[from] += below[to] + length;
+    }
+    return lengths.map((length, link) => {
+      const [from, to] = [this.links[2 * link], this.links[2 * link + 1]];
+      const [above, end] = [this.jointNames[from] || "", this.jointNames[to] || ""];
+      if (/head/i.test(above) && /tip|end|top/i.test(end)) {
+        return clamp(0.42 * length, 0.02 * this.height, 0.06 * this.height);
+      }
+      const share = Math.min(1, (below[to] + length) / (total || 1));
+      return this.height * (0.006 + 0.027 * Math.sqrt(share));
+    });
+  }
+}

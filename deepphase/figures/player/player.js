@@ -1,0 +1,250 @@
+// The page: one clock, the pictures that show its time, and one frame of the screen after another.
+
+const element = (id) => document.getElementById(id);
+const TIMES_KEPT = 600;
+
+function showMessage(text) {
+  element("message").textContent = text;
+  element("message").hidden = !text;
+}
+
+function startPlayer() {
+  const stats = { drawn: [], between: [] };
+  let requested = false;
+  let last = 0;
+  let shownTake = 0;
+  let take = null;
+
+  const invalidate = () => {
+    if (requested) return;
+    requested = true;
+    requestAnimationFrame(frame);
+  };
+  const clock = new Clock(invalidate);
+  const stage = new Stage(element("stage"), invalidate);
+  const wheels = new Wheels(element("wheels"), invalidate);
+  const manifold = new Manifold(element("manifold"), [element("manifold-2d"), element("manifold-3d")], invalidate);
+  const gating = new GatingBars(element("gating"), invalidate);
+  let overview = null;
+  const lanes = new Lanes({
+    box: element("lanes-box"), list: element("lanes"), axis: element("axis"),
+    choice: element("lane-choice"), cursor: element("cursor"),
+    onSeek: (time) => clock.seek(time),
+    onView: () => { if (overview) overview.stale = true; },
+    onChange: invalidate,
+  });
+  overview = new Overview({
+    row: element("overview-row"), canvas: element("overview"), lanes,
+    onSeek: (time) => clock.seek(time), onChange: invalidate,
+  });
+
+  function frame(now) {
+    requested = false;
+    const began = performance.now();
+    const passed = last ? Math.min((now - last) / 1000, 0.1) : 0;
+    if (clock.playing && last) keep(stats.between, now - last);
+    clock.tick(now);
+    const moving = stage.draw(clock.time, passed);
+    wheels.draw(clock.time);
+    manifold.draw(clock.time);
+    gating.draw(clock.time);
+    lanes.draw(clock.time);
+    overview.draw(clock.time);
+    say();
+    keep(stats.drawn, performance.now() - began);
+    last = clock.playing || moving ? now : 0;
+    if (clock.playing || moving) invalidate();
+  }
+
+  function keep(values, value) {
+    values.push(value);
+    if (values.length > TIMES_KEPT) values.shift();
+  }
+
+  // Words on the time, where they differ from what stands there.
+  const said = new Map();
+  function write(id, text, put) {
+    if (said.get(id) === text) return;
+    said.set(id, text);
+    put(element(id), text);
+  }
+
+  function say() {
+    const put = (each, text) => { each.textContent = text; };
+    write("now", `${clock.time.toFixed(2)} / ${clock.duration.toFixed(2)} s   frame ${clock.frame + 1} of ${clock.frames}`,
+      (each) => {
+        each.replaceChildren();
+        const [seconds, frames] = [document.createElement("b"), document.createElement("span")];
+        seconds.textContent = `${clock.time.toFixed(2)} s`;
+        frames.textContent = `of ${clock.duration.toFixed(2)} s · frame ${clock.frame + 1} of ${clock.frames}`;
+        each.append(seconds, frames);
+      });
+    write("speed", `${clock.speed}×`, put);
+    write("play", clock.playing ? "Pause" : "Play", (each, text) => {
+      each.setAttribute("aria-label", text);
+      each.classList.toggle("playing", clock.playing);
+    });
+    write("loop", String(clock.loop), (each) => pressed(each, clock.loop));
+    write("grid-size", stage.gridStep ? `grid ${shortNumber(stage.gridStep)} m` : "", put);
+    if (!clock.playing || Math.round(clock.time * 2) !== said.get("told")) {
+      said.set("told", Math.round(clock.time * 2));
+      const row = element("overview-row");
+      row.setAttribute("aria-valuenow", clock.time.toFixed(2));
+      row.setAttribute("aria-valuetext", `${clock.time.toFixed(2)} seconds of ${clock.duration.toFixed(2)}`);
+    }
+  }
+
+  function partsOf(described) {
+    const bodies = described.actors.map((actor, index) =>
+      new Body(actor, index, described.actors.length === 1));
+    let channels = null;
+    if (described.channels) {
+      const told = described.channels;
+      channels = new Timed(told, told.phase.shape[0]);
+      for (const name of ["phase", "frequency", "amplitude", "offset"]) {
+        channels[name] = new Series(told, told[name]);
+      }
+      channels.interior = arrayOf(told.interior);
+    }
+    const weights = described.gating && new Series(described.gating, described.gating.values);
+    return { bodies, channels, gating: weights };
+  }
+
+  function openTake(index) {
+    shownTake = index;
+    take = scene.takes[index];
+    showMessage("");
+    clock.pause();
+    const parts = partsOf(take);
+    const song = take.song && new Song(take.song, showMessage, (end) => {
+      clock.duration = Math.max(take.duration, end);
+      lanes.open(lanesOf({ take, ...parts, song }), clock.duration, take.markers);
+      overview.open(take, clock.duration);
+      invalidate();
+    });
+    clock.open(take, song);
+    if (song) song.audio.volume = Number(element("volume").value);
+    stage.open(parts.bodies);
+    wheels.open(parts.channels);
+    manifold.open(take.manifold);
+    gating.open(parts.gating);
+    lanes.open(lanesOf({ take, ...parts, song }), clock.duration, take.markers);
+    overview.open(take, clock.duration);
+    fillActors(stage, element, invalidate);
+    element("take").value = String(index);
+    element("note").textContent = take.note;
+    element("note").hidden = !take.note;
+    element("volume-label").hidden = !song;
+    element("manifold-card").hidden = !take.manifold;
+    element("manifold-axes").hidden = take.manifold?.path.shape[1] === 2;
+    element("manifold-colours").textContent = take.manifold?.colourTitle ? `coloured by ${take.manifold.colourTitle}` : "";
+    element("gating-card").hidden = !parts.gating;
+    element("wheels").hidden = !parts.channels;
+    const lonely = !parts.channels && !take.manifold && !parts.gating;
+    element("app").classList.toggle("lonely", lonely && parts.bodies.length > 0);
+    sayEmpty("wheels-empty", parts.channels ? "" :
+      "No phases of this clip. “deepphase play CLIP --model MODEL” shows what a phase model reads off it.");
+    sayEmpty("stage-empty", parts.bodies.length ? "" : "No skeleton in this clip.");
+    invalidate();
+  }
+
+  function sayEmpty(id, text) {
+    element(id).textContent = text;
+    element(id).hidden = !text;
+  }
+
+  function tryToOpen(index) {
+    try {
+      openTake(index);
+    } catch (problem) {
+      showMessage(`This clip cannot be shown: ${problem.message}. Make the page again, or choose another clip.`);
+      console.error(problem);
+    }
+  }
+
+  const preferred = matchMedia("(prefers-color-scheme: dark)");
+  let chosenLook = scene.look;
+  function applyLook() {
+    const dark = chosenLook === "auto" ? preferred.matches : chosenLook === "dark";
+    Object.assign(look, scene.palette.looks[dark ? "dark" : "light"], { dark });
+    document.documentElement.dataset.look = dark ? "dark" : "light";
+    for (const name of ["page", "wall", "ink", "soft", "line"]) {
+      document.documentElement.style.setProperty(`--${name}`, look[name]);
+    }
+    manifold.redraw();
+    lanes.redraw();
+    overview.stale = true;
+    for (const [i, body] of stage.bodies.entries()) {
+      const dot = element("actors").children[i]?.firstChild;
+      if (dot) dot.style.background = stage.colourOf(body);
+    }
+    invalidate();
+  }
+  preferred.addEventListener("change", applyLook);
+  const toggleLook = () => {
+    chosenLook = look.dark ? "light" : "dark";
+    applyLook();
+  };
+
+  const turnTake = (by) => {
+    const count = scene.takes.length;
+    if (count > 1) tryToOpen((shownTake + by + count) % count);
+  };
+  element("title").textContent = scene.title;
+  for (const [index, each] of scene.takes.entries()) {
+    const option = document.createElement("option");
+    option.value = String(index);
+    option.textContent = each.name;
+    element("take").append(option);
+  }
+  element("takes").hidden = scene.takes.length < 2;
+  element("take").addEventListener("change", () => {
+    tryToOpen(Number(element("take").value));
+    element("take").blur();
+  });
+  element("volume").addEventListener("input", () => {
+    if (clock.song) clock.song.audio.volume = Number(element("volume").value);
+  });
+  document.addEventListener("visibilitychange", () => { last = clock.last = 0; });
+  addChips(stage, element, invalidate);
+  addControls({ clock, stage, lanes, element, turnTake, toggleLook });
+  element("app").hidden = false;
+  applyLook();
+  if (scene.takes.length) {
+    tryToOpen(0);
+  } else {
+    element("app").classList.add("nothing");
+    showMessage("Nothing to play: this page was made without a clip. “deepphase play CLIP” makes one with yours.");
+  }
+
+  // What a page around this one, or a test, may ask and do.
+  window.deepphasePlayer = {
+    state: () => ({
+      time: clock.time, frame: clock.frame, frames: clock.frames, duration: clock.duration,
+      playing: clock.playing, speed: clock.speed, loop: clock.loop, take: shownTake,
+      view: [lanes.from, lanes.to], plot: [lanes.left, lanes.right],
+      camera: { yaw: stage.camera.yaw, pitch: stage.camera.pitch, distance: stage.camera.distance,
+        target: [...stage.camera.target] },
+      songTime: clock.song ? clock.song.time : null, songRuns: Boolean(clock.song?.running),
+      shows: { ...stage.shows }, dark: look.dark,
+    }),
+    play: () => clock.play(),
+    pause: () => clock.pause(),
+    seek: (time) => clock.seek(time),
+    // Pixels in the stage, and the place in the world, of a joint at the time cursor.
+    joint: (actor, joint) => {
+      const body = stage.bodies[actor];
+      const world = [...body.poseAt(clock.time).slice(3 * joint, 3 * joint + 3)];
+      return { world, screen: [...stage.camera.project(...world)] };
+    },
+    stats: () => ({ drawn: [...stats.drawn], between: [...stats.between] }),
+  };
+}
+
+try {
+  startPlayer();
+} catch (problem) {
+  element("app").hidden = false;
+  showMessage(`The player cannot start: ${problem.message}. Make the page again, or open it in a newer browser.`);
+  console.error(problem);
+}

@@ -1,0 +1,115 @@
+// A wheel for each phase channel: its hand stands at the phase, as long as the amplitude.
+
+const WHEEL_TRAIL_S = 0.35;
+// Pixels of width in which number and frequency stand beside each other.
+const ONE_LINE = 74;
+
+class Wheels {
+  constructor(canvas, onChange) {
+    this.surface = new Surface(canvas, onChange);
+    this.channels = null;
+  }
+
+  open(channels) {
+    this.channels = channels;
+    if (!channels) return;
+    const { amplitude } = channels;
+    this.largest = 1e-9;
+    for (let c = 0; c < amplitude.columns; c++) {
+      this.largest = Math.max(this.largest, amplitude.range(c)[1]);
+    }
+  }
+
+  draw(time) {
+    const { channels, surface } = this;
+    if (!channels || !surface.drawable) return;
+    const context = surface.begin();
+    const count = channels.phase.columns;
+    // The rows in which the wheels become largest.
+    let [rows, radius, caption] = [1, 0, 0];
+    for (let tried = 1; tried <= count; tried++) {
+      const under = surface.width / Math.ceil(count / tried) < ONE_LINE ? 30 : 17;
+      const fits = Math.min(surface.width / Math.ceil(count / tried), surface.height / tried - under) / 2 - 6;
+      if (fits > radius) [rows, radius, caption] = [tried, fits, under];
+    }
+    radius = Math.min(radius, 64);
+    const columns = Math.ceil(count / rows);
+    const [cell, line] = [surface.width / columns, surface.height / rows];
+    const inside = channels.covers(time) && (!channels.interior || channels.interior[channels.nearest(time)]);
+    context.lineCap = "round";
+    for (let c = 0; c < count; c++) {
+      const row = Math.floor(c / columns);
+      const inRow = Math.min(columns, count - row * columns);
+      const x = surface.width / 2 + ((c % columns) - (inRow - 1) / 2) * cell;
+      const y = row * line + (line - caption) / 2;
+      this.drawWheel(context, c, time, x, y, radius, inside, caption < 30);
+    }
+  }
+
+  drawWheel(context, c, time, x, y, radius, inside, oneLine) {
+    const { phase, frequency, amplitude } = this.channels;
+    const { colour } = styleOf(c);
+    const tip = (at) => {
+      const angle = 2 * Math.PI * phase.cyclesAt(c, at);
+      const length = (radius * amplitude.at(c, at)) / this.largest;
+      return [x + length * Math.sin(angle), y - length * Math.cos(angle), length];
+    };
+    const [tx, ty, length] = tip(time);
+    context.lineWidth = 1;
+    context.strokeStyle = faded(look.soft, 0.45);
+    context.setLineDash(inside ? [] : [3, 3]);
+    context.beginPath();
+    context.arc(x, y, radius, 0, 7);
+    context.stroke();
+    context.setLineDash([]);
+    context.fillStyle = faded(colour, 0.16);
+    context.beginPath();
+    context.arc(x, y, length, 0, 7);
+    context.fill();
+    context.fillStyle = faded(look.soft, 0.6);
+    context.fillRect(x - 0.5, y - radius - 2, 1, 4);
+    const steps = 12;
+    for (let at = 0; at < steps; at++) {
+      const from = tip(Math.max(phase.start, time - (WHEEL_TRAIL_S * (steps - at)) / steps));
+      const to = tip(Math.max(phase.start, time - (WHEEL_TRAIL_S * (steps - at - 1)) / steps));
+      context.strokeStyle = faded(colour, (0.6 * (at + 1)) / steps);
+      context.lineWidth = 2;
+      context.beginPath();
+      context.moveTo(from[0], from[1]);
+      context.lineTo(to[0], to[1]);
+      context.stroke();
+    }
+    context.strokeStyle = colour;
+    context.fillStyle = colour;
+    context.lineWidth = 2.5;
+    context.beginPath();
+    context.moveTo(x, y);
+    context.lineTo(tx, ty);
+    context.stroke();
+    context.beginPath();
+    context.arc(tx, ty, 4, 0, 7);
+    context.fill();
+    context.textBaseline = "top";
+    const words = `${frequency.at(c, time).toFixed(2)} Hz`;
+    if (oneLine) {
+      context.font = fontOf(11, "600");
+      const number = context.measureText(`${c + 1}  `).width;
+      context.font = fontOf(11);
+      const left = x - (number + context.measureText("00.00 Hz").width) / 2;
+      context.textAlign = "left";
+      context.fillStyle = look.soft;
+      context.fillText(words, left + number, y + radius + 5);
+      context.font = fontOf(11, "600");
+      context.fillStyle = look.ink;
+      context.fillText(`${c + 1}`, left, y + radius + 5);
+      return;
+    }
+    context.textAlign = "center";
+    context.font = fontOf(11, "600");
+    context.fillStyle = look.ink;
+    context.fillText(`${c + 1}`, x, y + radius + 4);
+    context.font = fontOf(11);
+    context.fillStyle = look.soft;
+    context.fillText(words, x, y + radius + 17);
+  }
+}

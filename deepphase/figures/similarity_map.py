@@ -1,0 +1,196 @@
+"""Which frames of two clips are alike (Starke et al. 2022, fig. 18)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import numpy as np
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from deepphase.errors import ParameterError
+from deepphase.figures.excerpt import excerpt
+from deepphase.figures.theme import (
+    SEQUENTIAL,
+    add_note,
+    figure,
+    label,
+    say_nothing_to_show,
+    single,
+)
+
+Array = np.ndarray
+Kind = Literal["distance", "cosine"]
+
+# Frames along an edge: their square is what a page has to hold.
+_EDGE = 300
+# Letters of a clip's name beside an axis: two panels stand beside each other.
+_NAME = 18
+_TITLES = {"distance": "Distance, as a share of the mean", "cosine": "Cosine similarity"}
+# A vector below this share of the longest one has no direction.
+_STILL = 1e-6
+
+
+def frame_distances(one: Array, other: Array) -> Array:
+    """(frames, others) Euclidean distance of each frame of one clip and each of the other.
+
+    Parameters
+    ----------
+    one, other
+        (frames, dimensions) and (others, dimensions), as a phase manifold is.
+
+    Raises
+    ------
+    ParameterError
+        Where the dimensions differ or a value is not finite.
+    """
+    one, other = _checked(one, other)
+    square = np.square(one).sum(1)[:, None] + np.square(other).sum(1)
+    return np.sqrt(np.maximum(square - 2.0 * (one @ other.T), 0.0))
+
+
+def frame_cosines(one: Array, other: Array) -> Array:
+    """(frames, others) cosine of the angle between them, in [-1, 1].
+
+    A frame without length (a held pose) has cosine 0 with every other.
+
+    Raises
+    ------
+    ParameterError
+        As `frame_distances`.
+    """
+    one, other = _checked(one, other)
+    lengths = [np.linalg.norm(each, axis=1) for each in (one, other)]
+    longest = max((float(each.max(initial=0.0)) for each in lengths), default=0.0)
+    units = []
+    for each, length in zip((one, other), lengths, strict=True):
+        moves = length > _STILL * longest
+        units.append(np.where(moves[:, None], each / np.where(moves, length, 1.0)[:, None], 0.0))
+    return np.clip(units[0] @ units[1].T, -1.0, 1.0)
+
+
+def similarity_map(
+    pairs: Mapping[str, tuple[Array, Array]],
+    fps: float,
+    *,
+    names: tuple[str, str],
+    kind: Kind = "distance",
+    title: str = "",
+) -> go.Figure:
+    """A panel a feature: along each axis the time of a clip, bright where two frames are alike.
+
+    Bright lines from the lower left to the upper right are passages that run alike; of a movement
+    that repeats there is one a cycle. Lines across them are frames that look alike while time
+    runs backwards: poses have them, phases should not.
+
+    Parameters
+    ----------
+    pairs
+        Name of a feature, as in "phase manifold" -> its values (frames, dimensions) on the first
+        clip and (others, dimensions) on the second, which may be the same.
+    fps
+        Frames a second of all of them.
+    names
+        Of the first clip (its time goes to the right) and of the second (upwards).
+    kind
+        "distance": Euclidean, divided by its mean over the panel so that panels compare;
+        "cosine": of the angle between two frames, whatever their amplitude.
+    title
+        Of the figure.
+
+    Raises
+    ------
+    ParameterError
+        Where the features do not fit together, or are not finite.
+
+    References
+    ----------
+    Starke et al. 2022, fig. 18.
+    """
+    if kind not in _TITLES:
+        raise ParameterError(f"a similarity of kind {kind!r}", hint="distance or cosine")
+    lengths = {(len(one), len(other)) for one, other in pairs.values()}
+    if len(lengths) > 1:
+        raise ParameterError(f"features of different lengths: {sorted(lengths)}")
+    chart = make_subplots(
+        rows=1,
+        cols=max(len(pairs), 1),
+        shared_yaxes=True,
+        horizontal_spacing=0.05,
+        subplot_titles=[label(name) for name in pairs] or None,
+        figure=figure(title or _headline(names), height=560),
+    )
+    longest = max((max(each) for each in lengths), default=0)
+    if not longest or any(0 in each for each in lengths):
+        return say_nothing_to_show(chart, "no frames to show")
+    part = excerpt(longest, fps, _EDGE)
+    for column, (name, (one, other)) in enumerate(pairs.items(), start=1):
+        one, other = one[part.frames], other[part.frames]
+        chart.add_trace(_panel(name, one, other, part.step / fps, kind), 1, column)
+        chart.update_xaxes(title_text=f"{label(names[0], _NAME)}: time (s)", row=1, col=column)
+    chart.update_yaxes(title_text=f"{label(names[1], _NAME)}: time (s)", row=1, col=1)
+    # A second is as long to the right as upwards: cycles of one speed lie at 45 degrees.
+    chart.update_xaxes(matches="x", constrain="domain")
+    chart.update_yaxes(matches="y", constrain="domain", constraintoward="top")
+    first = {"scaleanchor": "x", "scaleratio": 1, "matches": None}
+    chart.update_layout(xaxis={"matches": None}, yaxis=first)
+    low, high = (-1.0, 1.0) if kind == "cosine" else (0.0, _top(chart))
+    chart.update_layout(
+        coloraxis={
+            "colorscale": SEQUENTIAL,
+            # Bright is alike, in both kinds.
+            "reversescale": kind == "distance",
+            "cmin": low,
+            "cmax": high,
+            "colorbar": {"title": {"text": _TITLES[kind], "side": "right"}, "len": 0.85},
+        },
+        margin={"t": 90},
+    )
+    # Higher than the panels' names.
+    add_note(chart, part.words).update_annotations({"yshift": 20}, selector={"xanchor": "right"})
+    return chart.update_annotations(font_size=12)
+
+
+def _headline(names: tuple[str, str]) -> str:
+    one, other = (label(name, 30) for name in names)
+    return f"Frames that are alike: {one}" + ("" if one == other else f" and {other}")
+
+
+def _panel(name: str, one: Array, other: Array, seconds: float, kind: Kind) -> go.Heatmap:
+    if kind == "cosine":
+        values = frame_cosines(one, other)
+    else:
+        values = frame_distances(one, other)
+        mean = float(values.mean())
+        values = values / mean if mean > 0 else values
+    return go.Heatmap(
+        # Rows are drawn upwards: the second clip's.
+        z=single(values.T),
+        x0=0.0,
+        dx=seconds,
+        y0=0.0,
+        dy=seconds,
+        coloraxis="coloraxis",
+        name=label(name),
+        hovertemplate=(
+            f"{label(name)}<br>%{{x:.2f}} s and %{{y:.2f}} s<br>{kind} %{{z:.2f}}<extra></extra>"
+        ),
+    )
+
+
+def _top(chart: go.Figure) -> float:
+    """The 98th percentile of all panels: single far frames do not take the scale."""
+    top = max(float(np.percentile(panel.z, 98)) for panel in chart.data)
+    return top if top > 0 else 1.0
+
+
+def _checked(one: Array, other: Array) -> tuple[Array, Array]:
+    one, other = np.asarray(one, np.float64), np.asarray(other, np.float64)
+    if one.ndim != 2 or other.ndim != 2 or one.shape[1] != other.shape[1]:
+        raise ParameterError(
+            f"features {one.shape} and {other.shape}, expected (frames, dimensions) of both"
+        )
+    if not (np.isfinite(one).all() and np.isfinite(other).all()):
+        raise ParameterError("a feature that is not finite")
+    return one, other

@@ -1,0 +1,209 @@
+"""`deepphase figures`: one page with all figures, the same view for clips that come later."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from plotly.offline import get_plotlyjs
+
+from apps.commands import figures as figures_command
+from apps.reports import figure_material, figures_page
+from apps.reports.figure_material import FigureMaterial
+from apps.reports.page import Page
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.errors import ParameterError
+from deepphase.figures.image import Images
+from deepphase.figures.theme import DARK, LIGHT, figure
+from deepphase.formats.load import save
+from deepphase.phase.configuration import NetworkConfig, PhaseConfig
+from deepphase.phase.manifold import ManifoldProjection
+from deepphase.phase.model import PhaseModel
+from deepphase.phase.presets import make_autoencoder
+from deepphase.phase.signals import JointVelocities
+from tests.formula_motion import swinging
+
+SECTIONS = [
+    "The phase manifold in the plane",
+    "The phase manifold in space",
+    "Single clips, frame by frame",
+    "Whole clips as strips of phase",
+    "Parameters over time",
+    "Which frequencies and amplitudes each channel takes",
+    "One window and its reconstruction",
+    "Which frames are alike",
+]
+
+
+def _clips(count: int = 6, seconds: float = 3.0, offset: int = 0) -> list:
+    made = []
+    for index in range(offset, offset + count):
+        clip, _ = swinging(0.8 + 0.15 * index, seconds, start=0.3 * index, seed=index)
+        style = "calm" if index % 2 else "<b>wild"
+        made.append(replace(clip, name=f"swing_{index}", labels={"style": style}))
+    return made
+
+
+def _model(clips: list, channels: int = 3) -> PhaseModel:
+    torch.manual_seed(0)
+    config = PhaseConfig(network=NetworkConfig(channels=channels, window_s=1.0))
+    signals = JointVelocities.of_clip(clips[0])
+    network = make_autoencoder(3 * len(signals.joints), signals.fps, config.network)
+    return PhaseModel(network, config, signals)
+
+
+@pytest.fixture(autouse=True)
+def _few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two clips with pictures of their own are as good as four, and quicker."""
+    monkeypatch.setattr(figure_material, "_DETAILED", 2)
+
+
+@pytest.fixture(scope="module")
+def clips() -> list:
+    return _clips()
+
+
+@pytest.fixture(scope="module")
+def model(clips: list) -> PhaseModel:
+    return _model(clips)
+
+
+def _read(model: PhaseModel, given: list, folder: Path, **told: object) -> FigureMaterial:
+    store = ClipStore.from_clips(given)
+    return FigureMaterial.read(model, store, projection_file=folder / "view", **told)
+
+
+def _content(page: Path) -> tuple[str, dict]:
+    text = page.read_text(encoding="utf-8")
+    assert text.count(get_plotlyjs()) == 1
+    text = text.replace(get_plotlyjs(), "")
+    found = re.findall(r'id="(figure-\d+)-data">(.*?)</script>', text)
+    return text, {name: json.loads(content) for name, content in found}
+
+
+def test_the_page_has_every_figure_once_and_fetches_nothing(model, clips, tmp_path):
+    page, images = figures_page.figures_page(_read(model, clips, tmp_path), tmp_path / "out")
+    assert images == ([], "")
+    text, figures = _content(page)
+    assert [heading for heading in SECTIONS if f"<h2>{heading}</h2>" in text] == SECTIONS
+    assert len(figures) == len(SECTIONS)
+    assert "://" not in text
+    assert "<b>wild" not in text
+    tabs = [each["name"] for each in figures["figure-1"]["choices"]]
+    assert tabs == [
+        "by clip",
+        "by style",
+        *(f"by {each}" for each in ("frequency", "amplitude", "speed", "time", "phase")),
+    ]
+    for content in figures.values():
+        for each in content.get("choices", [content]):
+            assert each["data"]
+            assert not {"template", "title"} & set(each["layout"])
+
+
+def test_colours_are_chosen_and_unknown_ones_are_told(model, clips, tmp_path):
+    material = _read(model, clips, tmp_path)
+    assert list(material.colourings(["style", "time"])) == ["style", "time"]
+    assert set(material.colourings(["style"])["style"].values) == {"calm", "<b>wild"}
+    speed = material.colourings(["speed"])["speed"]
+    assert speed.unit == "m/s"
+    assert (speed.values >= 0).all()
+    with pytest.raises(ParameterError, match="no colour 'mood'") as error:
+        material.colourings(["mood"])
+    assert "style" in error.value.hint
+    assert "frequency" in error.value.hint
+
+
+def test_clips_are_chosen_by_name(model, clips, tmp_path):
+    names = [
+        each.name for each in _read(model, clips, tmp_path, clips="swing_4, swing_[01]").phases
+    ]
+    assert names == ["swing_4", "swing_0", "swing_1"]
+    with pytest.raises(ParameterError, match="walk"):
+        _read(model, clips, tmp_path, clips="walk*")
+    with pytest.raises(ParameterError, match="no clip is named"):
+        _read(model, clips, tmp_path, clips=" , ")
+
+
+def test_clips_that_come_later_land_in_the_same_picture(model, clips, tmp_path):
+    """A model without a projection of its own gets one beside it, and keeps it."""
+    first = _read(model, clips[:4], tmp_path)
+    assert (tmp_path / "view").exists()
+    later = _read(model, clips[3:], tmp_path)
+    shared = [material.cloud.clips == "swing_3" for material in (first, later)]
+    np.testing.assert_array_equal(first.cloud.points[shared[0]], later.cloud.points[shared[1]])
+    np.testing.assert_array_equal(first.cloud.explained, later.cloud.explained)
+    # Its own, where it has one: nothing is written beside it.
+    own = ManifoldProjection.fit(first.phases[0].parameters.manifold())
+    told = _read(replace_projection(model, own), clips, tmp_path / "elsewhere")
+    np.testing.assert_array_equal(told.cloud.explained, own.explained)
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def replace_projection(model: PhaseModel, projection: ManifoldProjection) -> PhaseModel:
+    return PhaseModel(model.network, model.config, model.signals, projection)
+
+
+@pytest.mark.parametrize(("count", "seconds"), [(1, 3.0), (1, 0.4), (2, 0.1)])
+def test_one_clip_one_channel_or_too_short_ones(tmp_path, count, seconds):
+    clips = _clips(count, seconds)
+    page, _ = figures_page.figures_page(
+        _read(_model(clips, channels=1), clips, tmp_path), tmp_path / "out"
+    )
+    text, figures = _content(page)
+    assert len(figures) == len(SECTIONS)
+    assert ("A word of care" in text) == (seconds < 1.0)
+
+
+def test_dark_is_dark_on_the_page_and_in_the_pictures(model, clips, tmp_path, monkeypatch):
+    drawn: dict[Path, object] = {}
+
+    def keep(files, **told):
+        assert told["height"] is None
+        drawn.update(files)
+        return Images(list(files))
+
+    monkeypatch.setattr(figures_page, "write_images", keep)
+    material = _read(model, clips, tmp_path)
+    for dark, template, look in ((True, DARK, "dark"), (False, LIGHT, "auto")):
+        drawn.clear()
+        page, images = figures_page.figures_page(
+            material, tmp_path / look, colours=["clip"], dark=dark, pictures=True
+        )
+        assert all(chart.layout.template == template for chart in drawn.values())
+        assert f'data-look="{look}"' in page.read_text(encoding="utf-8")
+        names = [path.name for path in images.paths]
+        assert names[:2] == ["manifold_2d_by_clip.png", "manifold_3d_by_clip.png"]
+        assert len(set(names)) == len(names) >= 8
+
+
+def test_the_command_writes_the_page(model, clips, tmp_path, capsys):
+    folder = tmp_path / "clips"
+    folder.mkdir()
+    for clip in clips[:2]:
+        save(clip, folder / f"{clip.name}.bvh")
+    model.save(tmp_path / "swing.model")
+    figures_command.command(
+        tmp_path / "swing.model", folder, tmp_path / "out", color_by="clip, time"
+    )
+    assert (tmp_path / "out" / "index.html").exists()
+    assert (tmp_path / "swing.model.projection").exists()
+    assert "figures: " in capsys.readouterr().out
+
+
+def test_choices_of_a_page_are_names_and_never_markup():
+    hostile = "</script><img src=x>"
+    charts = {hostile: figure("a", height=300), "b": figure("b", height=700)}
+    text = Page("t").add_choice(charts, "h", "e").html().replace(get_plotlyjs(), "")
+    assert "<img" not in text
+    assert "height:700px" in text
+    (content,) = re.findall(r'id="figure-1-data">(.*?)</script>', text)
+    assert [each["name"] for each in json.loads(content)["choices"]] == [hostile, "b"]
+    # One figure needs no choice.
+    single = Page("t").add_choice({"b": figure("b")}, "h", "e").html()
+    assert "choices" not in re.findall(r'id="figure-1-data">(.*?)</script>', single)[0]

@@ -1,0 +1,110 @@
+"""`deepphase play`: clips, their phases and a song as one page."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from apps.cli import main
+from deepphase.formats.bvh_writer import save_bvh
+from deepphase.phase.configuration import PhaseConfig
+from deepphase.phase.manifold import ManifoldProjection
+from deepphase.phase.model import PhaseModel
+from deepphase.phase.presets import make_autoencoder
+from deepphase.phase.signals import JointVelocities
+from deepphase.synthetic.locomotion import locomotion
+from tests.figures.player_pages import PageParts, wav_bytes
+
+
+@pytest.fixture(scope="module")
+def clips(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("clips")
+    for index, gait in enumerate(("walk", "run", "skip")):
+        clip = locomotion(index, 2.5, gait=gait).clip
+        save_bvh(replace(clip, name=gait), folder / f"{gait}.bvh")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """An untrained model: the page shows whatever a model says."""
+    config = PhaseConfig.load("default")
+    signals = JointVelocities.of_clip(locomotion(0, 2.5).clip)
+    network = make_autoencoder(3 * len(signals.joints), signals.fps, config.network)
+    channels = 2 * config.network.channels
+    manifold = np.random.default_rng(0).normal(size=(50, channels))
+    path = tmp_path_factory.mktemp("model") / "walk.model"
+    PhaseModel(network, config, signals, ManifoldProjection.fit(manifold)).save(path)
+    return path
+
+
+def played(*words):
+    """The parts of the page that a command line makes."""
+    *_, output = words
+    assert main(["play", *map(str, words[:-1]), "-o", str(output)]) == 0
+    return PageParts(output.read_text(encoding="utf-8"))
+
+
+def test_one_file(clips, tmp_path):
+    parts = played(clips / "walk.bvh", tmp_path / "page.html")
+    (take,) = parts.scene["takes"]
+    assert parts.title == take["name"] == "walk"
+    assert take["duration"] == pytest.approx(2.5, abs=0.05)
+    assert take["channels"] is take["song"] is None
+    assert [curve["name"] for curve in take["curves"]] == ["Speed"]
+
+
+def test_folder_with_a_model(clips, model, tmp_path):
+    parts = played(clips, "--model", model, tmp_path / "page.html")
+    assert [take["name"] for take in parts.scene["takes"]] == ["run", "skip", "walk"]
+    trained = PhaseModel.load(model)
+    for take in parts.scene["takes"]:
+        frames, channels = take["channels"]["phase"]["shape"]
+        assert channels == trained.config.network.channels
+        assert take["manifold"]["path"]["shape"] == [frames, 3]
+        assert take["manifold"]["colourTitle"] == "clip"
+    # All clips lie in the one cloud, which is carried once.
+    assert len({take["manifold"]["points"]["id"] for take in parts.scene["takes"]}) == 1
+
+
+def test_together_with_a_song(clips, tmp_path):
+    song = tmp_path / "tone.wav"
+    song.write_bytes(wav_bytes(2.0, rate=22_050))
+    parts = played(clips, "--together", "--song", song, tmp_path / "page.html")
+    (take,) = parts.scene["takes"]
+    assert [actor["name"] for actor in take["actors"]] == ["run", "skip", "walk"]
+    assert take["song"]["duration"] == pytest.approx(2.0)
+    assert parts.raw(take["song"]["data"]) == song.read_bytes()
+    assert take["song"]["spectrogram"]["shape"][0] == 48
+
+
+def test_most_clips(clips, tmp_path, capsys):
+    parts = played(clips, "--most", 2, tmp_path / "page.html")
+    assert [take["name"] for take in parts.scene["takes"]] == ["run", "walk"]
+    assert "2 of 3 clips" in capsys.readouterr().out
+
+
+def test_damaged_clips_are_left_out(clips, tmp_path, capsys):
+    folder = tmp_path / "mixed"
+    folder.mkdir()
+    (folder / "good.bvh").write_bytes((clips / "walk.bvh").read_bytes())
+    (folder / "bad.bvh").write_text("HIERARCHY\nROOT")
+    parts = played(folder, tmp_path / "page.html")
+    assert [take["name"] for take in parts.scene["takes"]] == ["good"]
+    assert "bad.bvh" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nowhere.bvh"], "nowhere.bvh"),
+        (["{clips}", "--most", "0"], "0 clips"),
+        (["{clips}", "--song", "{clips}/walk.bvh"], "browsers play no .bvh"),
+        (["{clips}", "--together", "--model", "{model}"], "--together"),
+    ],
+)
+def test_mistakes_are_said(clips, model, tmp_path, capsys, words, said):
+    told = [word.format(clips=clips, model=model) for word in words]
+    assert main(["play", *told, "-o", str(tmp_path / "page.html")]) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "page.html").exists()

@@ -1,0 +1,403 @@
+"""The player in Chromium: it draws, plays, steps, jumps, turns, and takes names for names."""
+
+import time
+
+import numpy as np
+import pytest
+
+from deepphase.figures.player.actor import Actor, links_of
+from deepphase.figures.player.page import player_html
+from deepphase.figures.player.song import Song
+from deepphase.figures.player.take import Channels, Curve, Marker, Take
+from tests.figures.made_phases import FPS, made_phases
+from tests.figures.player_pages import made_actor, made_take, wav_bytes
+
+HOSTILE = "</script><b onmouseover=alert(1)>name</b><img src=x onerror=alert(2)>"
+# Pixels of a part of a canvas, on a canvas of their own: reading slows a canvas down.
+COPY = """const copied = (id, x, y, width, height) => {
+  const source = document.getElementById(id);
+  const copy = document.createElement("canvas");
+  [copy.width, copy.height] = [width ?? source.width, height ?? source.height];
+  const context = copy.getContext("2d", { willReadFrequently: true });
+  context.drawImage(source, -x, -y);
+  return context.getImageData(0, 0, copy.width, copy.height).data;
+};"""
+# Number of different colours in a canvas.
+COLOURS = f"id => {{ {COPY} return new Set(new Uint32Array(copied(id, 0, 0).buffer)).size; }}"
+# Number of opaque pixels of 7 x 7 around a place in the stage.
+OPAQUE = f"""([x, y]) => {{ {COPY}
+  const stage = document.getElementById("stage");
+  const ratio = stage.width / stage.clientWidth;
+  const data = copied("stage", x * ratio - 3, y * ratio - 3, 7, 7);
+  return data.filter((value, i) => i % 4 === 3 && value > 200).length;
+}}"""
+
+
+def state(page):
+    return page.evaluate("deepphasePlayer.state()")
+
+
+def until(page, expression):
+    """Wait for an expression to hold. (The page forbids playwright's own way, which is eval.)"""
+    limit = time.monotonic() + 10
+    while not page.evaluate(expression):
+        assert time.monotonic() < limit, expression
+        page.wait_for_timeout(30)
+
+
+def settle(page):
+    """Until what was asked for has been drawn."""
+    page.evaluate("() => new Promise(go => requestAnimationFrame(() => requestAnimationFrame(go)))")
+
+
+@pytest.fixture
+def made(open_page):
+    page = open_page(player_html([made_take(240)], title="Made"))
+    until(page, "window.deepphasePlayer?.stats().drawn.length > 0")
+    page.wait_for_timeout(150)
+    return page
+
+
+def test_everything_is_drawn(made):
+    for canvas in ("stage", "wheels", "manifold", "gating", "overview"):
+        assert made.evaluate(COLOURS, canvas) > 3, canvas
+    made.locator("#manifold-3d").click()
+    settle(made)
+    assert made.evaluate(COLOURS, "manifold") > 3
+    drawn = made.evaluate(
+        "[...document.querySelectorAll('.lane:not([hidden]) b')].map(each => each.textContent)"
+    )
+    assert drawn == ["Phase", "Frequency", "Amplitude", "Experts", "Contacts", "Speed"]
+
+
+def test_joints_are_where_they_belong(made):
+    take = made_take(240)
+    # So that the camera stands still.
+    made.keyboard.press("f")
+    made.evaluate("deepphasePlayer.seek(60 / 60)")
+    settle(made)
+    shown = state(made)["camera"]
+    box = made.locator("#stage").bounding_box()
+    # The same perspective, computed here from the camera's place.
+    yaw, pitch = shown["yaw"], shown["pitch"]
+    forward = -np.array([np.cos(pitch) * np.sin(yaw), np.sin(pitch), np.cos(pitch) * np.cos(yaw)])
+    right = np.cross(forward, [0, 1, 0])
+    right /= np.linalg.norm(right)
+    up = np.cross(right, forward)
+    eye = np.array(shown["target"]) - forward * shown["distance"]
+    focal = 0.5 * min(box["height"], 1.15 * box["width"]) / np.tan(np.radians(18))
+    for joint in range(take.actors[0].positions.shape[1]):
+        told = made.evaluate("joint => deepphasePlayer.joint(0, joint)", joint)
+        place = take.actors[0].positions[60, joint]
+        np.testing.assert_allclose(told["world"], place, atol=1e-3)
+        away = place - eye
+        scale = focal / (away @ forward)
+        wanted = [
+            box["width"] / 2 + scale * (away @ right),
+            box["height"] / 2 - scale * (away @ up),
+        ]
+        np.testing.assert_allclose(told["screen"][:2], wanted, atol=1.0)
+        colours = made.evaluate(OPAQUE, wanted)
+        assert colours > 5, "nothing is drawn at the joint"
+
+
+def test_space_plays_in_real_time_and_pauses(made):
+    made.keyboard.press("Space")
+    assert state(made)["playing"]
+    began, first = time.monotonic(), state(made)["time"]
+    made.wait_for_timeout(1000)
+    last, spent = state(made)["time"], time.monotonic() - began
+    assert last - first == pytest.approx(spent, abs=0.4)
+    assert made.locator("#play").get_attribute("aria-label") == "Pause"
+    made.keyboard.press("Space")
+    stopped = state(made)
+    assert not stopped["playing"]
+    made.wait_for_timeout(200)
+    assert state(made)["time"] == stopped["time"]
+
+
+def test_speed_and_loop(made):
+    made.keyboard.press("[")
+    assert state(made)["speed"] == 0.75
+    for _ in range(4):
+        made.keyboard.press("]")
+    assert state(made)["speed"] == 2
+    made.keyboard.press("l")
+    made.evaluate("deepphasePlayer.seek(3.9)")
+    made.keyboard.press("Space")
+    until(made, "!deepphasePlayer.state().playing")
+    assert state(made)["frame"] == 239
+    made.keyboard.press("l")
+    made.keyboard.press("Space")
+    made.evaluate("deepphasePlayer.seek(3.9)")
+    until(made, "deepphasePlayer.state().time < 2")
+    assert state(made)["playing"]
+
+
+def test_arrows_step(made):
+    for key, frame in [
+        ("ArrowRight", 1),
+        ("ArrowRight", 2),
+        ("Shift+ArrowRight", 12),
+        ("ArrowLeft", 11),
+        ("Shift+ArrowLeft", 1),
+        ("Shift+ArrowLeft", 0),
+        ("End", 239),
+        ("ArrowRight", 239),
+        ("Home", 0),
+    ]:
+        made.keyboard.press(key)
+        assert state(made)["frame"] == frame, key
+
+
+def test_click_and_drag_in_a_curve_jump(made):
+    left, right = state(made)["plot"]
+    box = made.locator("#lanes .lane canvas").first.bounding_box()
+    y = box["y"] + box["height"] / 2
+
+    def x(share):
+        return box["x"] + left + share * (right - left)
+
+    duration = state(made)["duration"]
+    made.mouse.click(x(0.25), y)
+    assert state(made)["time"] == pytest.approx(0.25 * duration, abs=0.02)
+    made.mouse.move(x(0.5), y)
+    made.mouse.down()
+    made.mouse.move(x(0.75), y, steps=3)
+    made.mouse.up()
+    assert state(made)["time"] == pytest.approx(0.75 * duration, abs=0.02)
+    settle(made)
+    cursor = made.locator("#cursor").bounding_box()
+    assert cursor["x"] + cursor["width"] / 2 == pytest.approx(x(0.75), abs=2)
+    row = made.locator("#overview").bounding_box()
+    made.mouse.click(x(0.5), row["y"] + 10)
+    assert state(made)["time"] == pytest.approx(0.5 * duration, abs=0.02)
+    assert float(made.locator("#overview-row").get_attribute("aria-valuenow")) == pytest.approx(
+        0.5 * duration, abs=0.05
+    )
+
+
+def test_mouse_and_keys_turn_the_view(made):
+    before = state(made)["camera"]
+    picture = made.locator("#stage").screenshot()
+    made.mouse.move(400, 250)
+    made.mouse.down()
+    made.mouse.move(500, 280, steps=4)
+    made.mouse.up()
+    settle(made)
+    turned = state(made)["camera"]
+    assert turned["yaw"] < before["yaw"]
+    assert turned["pitch"] > before["pitch"]
+    assert made.locator("#stage").screenshot() != picture
+    made.mouse.wheel(0, 300)
+    settle(made)
+    assert state(made)["camera"]["distance"] > turned["distance"]
+    made.mouse.move(400, 250)
+    made.keyboard.down("Shift")
+    made.mouse.down()
+    made.mouse.move(450, 250, steps=2)
+    made.mouse.up()
+    made.keyboard.up("Shift")
+    settle(made)
+    assert state(made)["camera"]["target"] != turned["target"]
+    made.locator("#stage").focus()
+    yaw = state(made)["camera"]["yaw"]
+    made.keyboard.press("d")
+    assert state(made)["camera"]["yaw"] != yaw
+    made.mouse.dblclick(400, 250)
+    settle(made)
+    assert state(made)["camera"]["distance"] == before["distance"]
+
+
+def test_view_follows_the_body_unless_told_not_to(made):
+    made.evaluate("deepphasePlayer.seek(3)")
+    made.wait_for_timeout(1500)
+    assert state(made)["camera"]["target"][2] == pytest.approx(3, abs=0.05)
+    made.keyboard.press("f")
+    assert not state(made)["shows"]["follow"]
+    made.evaluate("deepphasePlayer.seek(0)")
+    made.wait_for_timeout(300)
+    assert state(made)["camera"]["target"][2] == pytest.approx(3, abs=0.05)
+
+
+def test_several_bodies_at_their_own_rates(open_page):
+    side = np.array([1.0, 0, 0])
+    actors = [made_actor(121, name="sixty"), made_actor(41, name="twenty", fps=20.0)]
+    actors[1] = Actor("twenty", actors[1].positions + side, actors[1].links, 20.0, start_s=0.5)
+    page = open_page(player_html([Take("two", actors)]))
+    page.wait_for_timeout(200)
+    # Between two frames of the slower one: 10.5 frames after its start.
+    page.evaluate("deepphasePlayer.seek(0.5 + 10.5 / 20)")
+    settle(page)
+    one = page.evaluate("deepphasePlayer.joint(0, 0)")["world"]
+    two = page.evaluate("deepphasePlayer.joint(1, 0)")["world"]
+    assert one[2] == pytest.approx(1.025, abs=0.01)
+    np.testing.assert_allclose(two, [1, 1, 0.525], atol=1e-3)
+    assert page.locator("#actors button").all_inner_texts() == ["sixty", "twenty"]
+    picture = page.locator("#stage").screenshot()
+    page.locator("#actors button").nth(1).click()
+    page.wait_for_timeout(700)
+    assert page.locator("#stage").screenshot() != picture
+    assert page.locator("#actors button").nth(1).get_attribute("aria-pressed") == "false"
+
+
+def test_song_is_the_clock(open_page):
+    song = Song(
+        wav_bytes(3.0), "audio/wav", duration_s=3.0, beats=np.arange(0, 3, 0.5), start_s=0.5
+    )
+    page = open_page(player_html([made_take(300, song=song)]))
+    page.wait_for_timeout(200)
+    page.keyboard.press("Space")
+    until(page, "deepphasePlayer.state().songRuns")
+    page.wait_for_timeout(800)
+    running = state(page)
+    assert running["time"] > 0.6
+    assert running["time"] == pytest.approx(running["songTime"], abs=0.15)
+    page.evaluate("deepphasePlayer.seek(2.5)")
+    page.wait_for_timeout(300)
+    jumped = state(page)
+    assert 2.5 < jumped["time"] < 3.4
+    assert jumped["time"] == pytest.approx(jumped["songTime"], abs=0.15)
+    # The take goes on behind the song's end.
+    until(page, "deepphasePlayer.state().time > 3.8")
+    assert not state(page)["songRuns"]
+    assert state(page)["playing"]
+    page.keyboard.press("Space")
+    assert page.locator("#lanes b").first.inner_text() == "Song"
+
+
+def test_song_that_cannot_be_played_is_said(open_page):
+    take = made_take(120, song=Song(b"no sound at all", "audio/wav", "noise", 2.0))
+    page = open_page(player_html([take]))
+    page.locator("#message").wait_for(state="visible")
+    assert "cannot play the song" in page.locator("#message").inner_text()
+    page.keyboard.press("Space")
+    until(page, "deepphasePlayer.state().time > 0.2")
+
+
+def test_clips_are_chosen_by_list_and_key(open_page):
+    takes = [made_take(60 * n, name=f"clip {n}") for n in (1, 2, 3)]
+    page = open_page(player_html(takes))
+    page.locator("#take").select_option("2")
+    assert state(page)["take"] == 2
+    assert state(page)["frames"] == 180
+    page.keyboard.press("PageDown")
+    assert state(page)["take"] == 0
+    page.locator("#take-before").click()
+    assert state(page)["take"] == 2
+    page.keyboard.press("Space")
+    assert state(page)["playing"]
+
+
+def test_hostile_names_are_shown_as_text(open_page):
+    take = made_take(
+        actors=[made_actor(name=HOSTILE), made_actor(name=HOSTILE)],
+        name=HOSTILE,
+        note=HOSTILE,
+        curves=[Curve(HOSTILE, HOSTILE, np.zeros(120), FPS)],
+        markers=[Marker(HOSTILE, 0, 1)],
+    )
+    page = open_page(player_html([take, take], title=HOSTILE))
+    assert page.title() == HOSTILE
+    for id in ("title", "note"):
+        assert page.locator(f"#{id}").text_content() == HOSTILE
+    assert page.locator("#take option").first.text_content() == HOSTILE
+    assert page.locator("#lanes b").last.text_content() == HOSTILE
+    assert page.locator("img").count() == 0
+
+
+def test_page_without_anything_says_what_to_do(open_page):
+    page = open_page(player_html([]))
+    assert "Nothing to play" in page.locator("#message").inner_text()
+    bare = open_page(player_html([Take("bare", [made_actor(contacts=None, feet=())])]))
+    bare.keyboard.press("ArrowRight")
+    assert state(bare)["frame"] == 1
+    phases = Take("phases", channels=Channels(made_phases(60, 3), FPS))
+    alone = open_page(player_html([phases]))
+    assert "No skeleton" in alone.locator("#stage-empty").inner_text()
+
+
+def test_damaged_data_are_said(browser):
+    page = player_html([Take("t", [made_actor()])])
+    start = page.index('id="array-1">') + len('id="array-1">')
+    context = browser.new_context()
+    opened = context.new_page()
+    opened.set_content(page[:start] + page[start + 8 :])
+    assert "cannot be shown" in opened.locator("#message").inner_text()
+    context.close()
+
+
+def test_look_follows_the_reader_and_the_switch(open_page):
+    content = player_html([made_take()])
+    page = open_page(content, color_scheme="dark")
+    assert state(page)["dark"]
+    page.locator("#look").click()
+    assert not state(page)["dark"]
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert state(open_page(player_html([made_take()], look="dark"), color_scheme="light"))["dark"]
+
+
+def test_nothing_is_wider_than_a_narrow_page(open_page):
+    page = open_page(
+        player_html([made_take(), made_take()]),
+        viewport={"width": 400, "height": 800},
+        device_scale_factor=2,
+    )
+    page.wait_for_timeout(200)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    assert page.evaluate("document.getElementById('stage').width") == pytest.approx(
+        2 * page.evaluate("document.getElementById('stage').clientWidth"), abs=1
+    )
+    assert page.evaluate(COLOURS, "stage") > 3
+
+
+def test_keys_and_mouse_are_told(made):
+    made.keyboard.press("?")
+    assert made.locator("#help").is_visible()
+    made.keyboard.press("Escape")
+    unnamed = made.evaluate(
+        """[...document.querySelectorAll('button, select, input')].filter(each =>
+           !each.textContent.trim() && !each.getAttribute('aria-label')).length"""
+    )
+    assert unnamed == 0
+
+
+def test_two_players_in_frames_of_one_page(open_page):
+    page = open_page(
+        "<!DOCTYPE html><link rel=icon href='data:,'><body>"
+        "<iframe sandbox='allow-scripts' width=700 height=500></iframe>"
+        "<iframe sandbox='allow-scripts' width=700 height=500></iframe>"
+    )
+    contents = [player_html([made_take(60 * n)]) for n in (1, 2)]
+    page.evaluate(
+        "all => all.forEach((each, i) => { document.querySelectorAll('iframe')[i].srcdoc = each })",
+        contents,
+    )
+    page.wait_for_timeout(1000)
+    frames = [frame for frame in page.frames if frame != page.main_frame]
+    told = [frame.evaluate("deepphasePlayer.state().frames") for frame in frames]
+    assert sorted(told) == [60, 120]
+    assert all(frame.evaluate(COLOURS, "stage") > 3 for frame in frames)
+
+
+def test_drawing_time_of_30000_frames_of_30_joints(open_page, record_property):
+    random = np.random.default_rng(0)
+    steps = random.normal(scale=0.002, size=(30_000, 30, 3)).cumsum(0)
+    positions = (random.uniform(0, 1.7, (30, 3)) + steps).astype(np.float32)
+    actor = Actor("long", positions, links_of(np.arange(30) - 1), 60.0)
+    take = made_take(30_000, 8, actors=[actor])
+    page = open_page(player_html([take]))
+    page.wait_for_timeout(300)
+    page.keyboard.press("0")
+    page.keyboard.press("Space")
+    page.wait_for_timeout(2000)
+    stats = page.evaluate("deepphasePlayer.stats()")
+    drawn, between = np.array(stats["drawn"]), np.array(stats["between"])
+    assert state(page)["playing"]
+    assert len(between) > 10
+    words = (
+        f"drawing {np.median(drawn):.1f} ms (95 %: {np.percentile(drawn, 95):.1f}), "
+        f"{1000 / np.median(between):.0f} frames a second"
+    )
+    record_property("drawing", words)
+    print(words)

@@ -1,0 +1,128 @@
+"""All figures speak one language: units on axes, a colour a channel, light and dark."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from deepphase.figures.channel_frequencies import channel_frequencies
+from deepphase.figures.colouring import Colouring
+from deepphase.figures.explained_by_joint import explained_by_joint
+from deepphase.figures.manifold import manifold_2d, manifold_3d
+from deepphase.figures.parameter_distributions import parameter_distributions
+from deepphase.figures.parameters_over_time import parameters_over_time
+from deepphase.figures.phase_and_truth import phase_and_truth
+from deepphase.figures.phase_strips import phase_strips
+from deepphase.figures.similarity_map import similarity_map
+from deepphase.figures.theme import DARK, LIGHT, channel_colour, dressed
+from deepphase.figures.window_fit import WindowExample, window_fit
+from deepphase.phase.manifold import ManifoldProjection
+from tests.figures.made_phases import FPS, made_phases
+
+CHANNELS = 4
+UNITS = ("(s)", "(Hz)", "(cycles)", "(%)", "unit", "m/s", "cycle)", "variance)", "latent")
+# Axes of names and of shares, which have none.
+PLAIN = ("Joint", "Channel (height: share of frames)")
+
+
+def _figures() -> dict[str, go.Figure]:
+    phases = made_phases(240, CHANNELS)
+    manifold = phases.manifold()
+    projection = ManifoldProjection.fit(manifold)
+    times = (np.arange(61) - 30) / FPS
+    middle = phases[120]
+    latent = middle.sinusoid(times)
+    signals = np.stack([np.sin(6 * times), np.cos(6 * times)])
+    window = WindowExample(
+        times, ("A.x", "B.y"), signals, 0.9 * signals, latent, latent, middle, "clip", 2.0
+    )
+    cloud = (projection(manifold), projection.explained)
+    colour = Colouring("time", np.arange(240) / FPS, unit="s")
+    learnt = phases.phase[:, 2]
+    return {
+        "plane": manifold_2d(*cloud, colour=colour),
+        "space": manifold_3d(*cloud, colour=colour),
+        "parameters": parameters_over_time(phases, FPS),
+        "strips": phase_strips(phases, FPS),
+        "distributions": parameter_distributions(phases),
+        "window": window_fit(window),
+        "similarity": similarity_map({"phase": (manifold, manifold)}, FPS, names=("a", "a")),
+        "joints": explained_by_joint({"A": 0.9, "B": 0.2}),
+        "truth": phase_and_truth(np.arange(240) / FPS, learnt, learnt, channel=2),
+        "frequencies": channel_frequencies(
+            ["clip"], phases.frequency.mean(0)[None], phases.amplitude.mean(0)[None]
+        ),
+    }
+
+
+FIGURES = _figures()
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_axis_says_its_unit(name):
+    layout = FIGURES[name].layout
+    holder = layout.scene if name == "space" else layout
+    titles = [
+        getattr(holder, axis).title.text
+        for axis in holder.to_plotly_json()
+        if axis.startswith(("xaxis", "yaxis", "zaxis"))
+    ]
+    told = [text for text in titles if text]
+    # Every figure has at least one along and one up, but for columns of clips.
+    assert len(told) >= (1 if name == "frequencies" else 2)
+    for text in told:
+        assert text in PLAIN or text.endswith(UNITS) or any(unit in text for unit in UNITS), text
+    if layout.coloraxis.colorbar.title.text:
+        assert layout.coloraxis.colorbar.title.text in (
+            "Time (s)",
+            "Distance, as a share of the mean",
+        )
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_channel_has_its_colour_everywhere(name):
+    for trace in FIGURES[name].data:
+        told = (trace.name or "").removeprefix("learnt: ")
+        channel = told.removeprefix("channel ").split()[0].rstrip(":") if told else ""
+        if name == "parameters":
+            channel = trace.name
+        if not channel.isdigit() or "latent" in told or "median" in told:
+            continue
+        if isinstance(trace, go.Heatmap):
+            continue  # a scale from clear to the colour: test_phase_strips
+        colour = trace.marker.color if trace.mode == "markers" else trace.line.color
+        assert colour == channel_colour(int(channel)), (name, trace.name)
+
+
+def test_channels_were_seen_in_the_figures():
+    seen = {
+        name
+        for name, chart in FIGURES.items()
+        if sum((t.name or "").startswith("channel") for t in chart.data) >= CHANNELS
+    }
+    assert seen >= {"strips", "distributions", "window", "frequencies"}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_one_switch_makes_it_dark_and_changes_nothing_else(name):
+    chart = FIGURES[name]
+    before = json.loads(chart.to_json())
+    night = dressed(chart, dark=True)
+    assert night.layout.template == DARK
+    assert json.loads(chart.to_json()) == before
+    assert json.loads(dressed(night, dark=False).to_json()) == before
+    assert chart.layout.template == LIGHT
+    # No colour of a page is written into a figure: the template alone decides.
+    content = chart.to_plotly_json()
+    content["layout"].pop("template")
+    own = str(content).lower()
+    assert LIGHT.layout.font.color.lower() not in own
+    assert "#ffffff" not in own
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_figures_are_functions_of_their_arrays(name):
+    assert json.loads(_figures()[name].to_json()) == json.loads(FIGURES[name].to_json())

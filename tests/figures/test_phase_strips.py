@@ -1,0 +1,110 @@
+"""Strips of phase and histograms of parameters: what stands where, in which colour."""
+
+from __future__ import annotations
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from deepphase.errors import ParameterError
+from deepphase.figures.parameter_distributions import parameter_distributions
+from deepphase.figures.phase_strips import phase_strips, strip
+from deepphase.figures.theme import channel_colour, faded
+from deepphase.phase.parameters import PhaseParameters
+from deepphase.phase.windows import interior_frames
+from tests.figures.made_phases import FPS, made_phases
+
+
+def _still(frames: int, channels: int) -> PhaseParameters:
+    zero = np.zeros((frames, channels), np.float32)
+    return PhaseParameters(zero, zero, zero, zero)
+
+
+def test_a_strip_is_as_high_as_the_phase_and_as_opaque_as_the_amplitude():
+    phase = np.array([-0.5, -0.25, 0.0, 0.25, 0.4999])
+    amplitude = np.array([2.0, 2.0, 1.0, 0.5, 0.0])
+    drawn = strip(phase, amplitude, 2.0)
+    assert drawn.dtype == np.uint8
+    filled = (drawn > 0).mean(0)
+    np.testing.assert_allclose(filled[:4], [0, 0.25, 0.5, 0.75], atol=0.04)
+    # Below the phase: the amplitude's share; above it: nothing.
+    assert drawn[0].tolist() == [0, 255, 128, 64, 0]
+    assert not drawn[-1].any()
+    assert not strip(phase, 0 * amplitude, 0.0).any()
+
+
+def test_a_row_a_channel_in_its_colour():
+    chart = phase_strips(made_phases(200, 4), FPS)
+    strips = [trace for trace in chart.data if isinstance(trace, go.Heatmap)]
+    assert [s.colorscale[1][1] for s in strips] == [faded(channel_colour(i), 1) for i in range(4)]
+    assert all(s.colorscale[0][1].endswith(",0)") for s in strips)
+    # The first channel on top, none over another.
+    bottoms = [s.y0 - s.dy / 2 for s in strips]
+    np.testing.assert_allclose(bottoms, [3, 2, 1, 0], atol=1e-9)
+    assert all(b + s.dy * len(s.z) < b + 1 for b, s in zip(bottoms, strips, strict=True))
+    assert list(chart.layout.yaxis.ticktext) == ["0", "1", "2", "3"]
+    assert chart.layout.xaxis.title.text == "Time (s)"
+    assert "cycle" in chart.layout.yaxis.title.text
+    assert any("amplitude" in note.text for note in chart.layout.annotations)
+
+
+def test_all_channels_share_one_scale_of_opacity():
+    phases = made_phases(400, 3)
+    strips = [t for t in phase_strips(phases, FPS).data if isinstance(t, go.Heatmap)]
+    drawn = np.array([s.z.max() for s in strips]) / 255
+    expected = phases.amplitude.max(0) / phases.amplitude.max()
+    np.testing.assert_allclose(drawn, expected, atol=0.1)
+
+
+def test_edges_are_shaded_and_times_are_the_clips():
+    chart = phase_strips(made_phases(200, 1), FPS, interior=interior_frames(200, 41), start=2.0)
+    assert len(chart.layout.shapes) == 2
+    edge = chart.data[1]
+    np.testing.assert_allclose(edge.x, 2 + np.arange(200) / FPS, rtol=1e-6)
+    assert chart.data[0].x0 == 2
+    assert chart.data[0].dx == pytest.approx(1 / FPS)
+
+
+@pytest.mark.parametrize("draw", [lambda p: phase_strips(p, FPS), parameter_distributions])
+def test_little_or_no_motion_is_a_plain_figure(draw):
+    assert "no frames" in draw(_still(0, 3)).layout.annotations[-1].text
+    for phases in (_still(1, 1), _still(50, 2), made_phases(1, 1)):
+        chart = draw(phases)
+        assert len(chart.data) >= 2
+        for trace in chart.data:
+            values = trace.z if isinstance(trace, go.Heatmap) else trace.y
+            assert np.isfinite(np.asarray(values, float)).all()
+    with pytest.raises(ParameterError):
+        draw(made_phases(20, 2)[0])
+
+
+def test_shapes_that_do_not_fit_are_refused():
+    with pytest.raises(ParameterError):
+        phase_strips(made_phases(20, 2), FPS, interior=np.ones(19, bool))
+
+
+def test_histograms_hold_every_frame_and_the_median():
+    phases = made_phases(2000, 3)
+    chart = parameter_distributions(phases)
+    ridges = [t for t in chart.data if t.fill == "toself"]
+    medians = [t for t in chart.data if t.fill is None]
+    assert [t.line.color for t in ridges] == 2 * [channel_colour(i) for i in range(3)]
+    values = [*phases.frequency.T, *phases.amplitude.T]
+    for ridge, stroke, each in zip(ridges, medians, values, strict=True):
+        # Every bin is told at both of its edges.
+        shown = float(np.sum(ridge.customdata)) / 2
+        assert shown == pytest.approx((each <= ridge.x[-1]).mean(), abs=1e-4)
+        assert stroke.x[0] == pytest.approx(np.median(each), rel=1e-5)
+    assert chart.layout.xaxis.title.text == "Frequency (Hz)"
+    assert chart.layout.xaxis2.title.text == "Amplitude (latent unit)"
+
+
+def test_wild_frames_are_left_out_and_told():
+    phases = made_phases(4000, 1)
+    frequency = phases.frequency.copy()
+    frequency[:4] = 500.0
+    chart = parameter_distributions(
+        PhaseParameters(phases.phase, frequency, phases.amplitude, phases.offset)
+    )
+    assert max(chart.data[0].x) < 2
+    assert "0.1 % with a higher frequency" in chart.layout.annotations[0].text

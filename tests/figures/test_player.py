@@ -1,0 +1,252 @@
+"""The player's page, as Python writes it: small, exact, closed, and safe with any name."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deepphase.errors import FormatError, ParameterError
+from deepphase.figures.colouring import Colouring
+from deepphase.figures.player.actor import Actor, links_of
+from deepphase.figures.player.packing import PackedArrays
+from deepphase.figures.player.page import player_html, save_player
+from deepphase.figures.player.song import Song
+from deepphase.figures.player.take import (
+    Channels,
+    Curve,
+    Gating,
+    ManifoldCloud,
+    Marker,
+    Take,
+    point_colours,
+)
+from deepphase.figures.theme import channel_colour
+from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.point_track import PointTrack
+from deepphase.synthetic.locomotion import locomotion
+from tests.figures.made_phases import FPS, made_phases
+from tests.figures.player_pages import (
+    PARENTS,
+    PageParts,
+    addresses,
+    made_actor,
+    made_take,
+    wav_bytes,
+)
+
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&\u2028\udcff%%scene%%"
+
+
+def test_page_without_data_is_below_150_kb():
+    assert len(player_html([]).encode()) < 150_000
+
+
+def test_page_asks_nothing_from_anywhere():
+    page = player_html([made_take()])
+    assert addresses(page) == []
+    assert "default-src 'none'" in page
+    assert "src=" not in page.replace("data:,", "")
+
+
+def test_positions_come_back_to_a_tenth_of_a_millimetre_far_from_the_origin():
+    actor = made_actor(300)
+    far = Actor("far", actor.positions + np.array([5000.0, 0, -300]), actor.links, FPS)
+    parts = PageParts(player_html([Take("far", [far])]))
+    error = np.abs(parts.positions(parts.scene["takes"][0]["actors"][0]) - far.positions).max()
+    # float32 at 5 km has steps of 0.5 mm.
+    assert error < 4e-4
+    near = PageParts(player_html([Take("near", [actor])]))
+    again = near.positions(near.scene["takes"][0]["actors"][0])
+    assert np.abs(again - actor.positions).max() < 5e-5
+
+
+def test_everything_of_a_take_comes_back():
+    take = made_take(200, 7)
+    parts = PageParts(player_html([take]))
+    told = parts.scene["takes"][0]
+    parameters = take.channels.parameters
+    for name in ("phase", "frequency", "amplitude", "offset"):
+        values = getattr(parameters, name)
+        again = parts.array(told["channels"][name])
+        assert np.abs(again - values).max() <= np.ptp(values, axis=0).max() / 65534 + 1e-6
+    np.testing.assert_array_equal(parts.array(told["channels"]["interior"]), take.channels.interior)
+    np.testing.assert_allclose(
+        parts.array(told["gating"]["values"]), take.gating.weights, atol=1e-4
+    )
+    np.testing.assert_allclose(
+        parts.array(told["curves"][0]["values"]), take.curves[0].values, atol=1e-4
+    )
+    np.testing.assert_allclose(parts.array(told["manifold"]["path"]), take.manifold.path, atol=1e-3)
+    actor = told["actors"][0]
+    np.testing.assert_array_equal(parts.array(actor["contacts"]), take.actors[0].contacts)
+    np.testing.assert_allclose(parts.array(actor["rootPositions"]), take.actors[0].root_positions)
+    assert told["markers"] == [["first half", 0.0, 200 / FPS / 2]]
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.integers(1, 40),
+    st.integers(1, 5),
+    st.floats(-1e6, 1e6),
+    st.sampled_from([0.0, 1e-6, 1.0, 1e4]),
+    st.integers(0, 2**31),
+)
+def test_series_are_exact_to_a_part_of_their_range(frames, columns, middle, extent, seed):
+    values = middle + extent * np.random.default_rng(seed).uniform(-1, 1, (frames, columns))
+    packed = PackedArrays()
+    told = packed.add_series(values)
+    whole = np.frombuffer(packed.contents[told["id"]], "<i2").reshape(columns, frames).T
+    again = whole * np.array(told["step"]) + np.array(told["middle"])
+    assert np.abs(again - values).max() <= np.ptp(values, axis=0).max() / 65534 + 1e-9 * abs(middle)
+
+
+def test_same_array_is_carried_once():
+    take = made_take()
+    one = PageParts(player_html([take]))
+    two = PageParts(player_html([take, take]))
+    assert one.scripts.keys() == two.scripts.keys()
+    assert len(two.scene["takes"]) == 2
+
+
+def test_names_are_data_and_no_markup():
+    actor = made_actor(name=HOSTILE, joint_names=(HOSTILE,) * len(PARENTS))
+    take = made_take(
+        name=HOSTILE,
+        actors=[actor],
+        note=HOSTILE,
+        markers=[Marker(HOSTILE, 0, 1)],
+        curves=[Curve(HOSTILE, HOSTILE, np.zeros((120, 2)), FPS, lines=(HOSTILE, "b"))],
+        song=Song(wav_bytes(1.0), "audio/wav", HOSTILE),
+    )
+    plain, hostile = (
+        PageParts(player_html([made_take()])),
+        PageParts(player_html([take], title=HOSTILE)),
+    )
+    assert [t for t in hostile.tags if t != "script"] == [t for t in plain.tags if t != "script"]
+    scene = hostile.scene
+    assert scene["title"] == scene["takes"][0]["name"] == HOSTILE
+    assert scene["takes"][0]["actors"][0]["jointNames"][0] == HOSTILE
+    assert scene["takes"][0]["markers"][0][0] == HOSTILE
+    assert hostile.title == HOSTILE.replace("\udcff", "?")
+
+
+def test_colours_are_those_of_all_figures():
+    styles = PageParts(player_html([])).scene["palette"]["styles"]
+    assert [style["colour"] for style in styles[:8]] == [channel_colour(i) for i in range(8)]
+    assert len({(s["colour"], tuple(s["dash"])) for s in styles}) == 32
+
+
+def test_point_colours():
+    words = point_colours(Colouring("gait", np.array(["walk", "run", "walk"])))
+    assert words.dtype == np.uint8
+    assert (words[0] == words[2]).all()
+    assert "#{:02X}{:02X}{:02X}".format(*words[0]) == channel_colour(0)
+    around = point_colours(Colouring("phase", np.array([-0.5, 0.0, 0.4999]), cyclic=True))
+    assert np.abs(around[0].astype(int) - around[2]).max() < 8
+    assert np.abs(around[0].astype(int) - around[1]).max() > 30
+
+
+def test_time_axis_holds_actors_of_several_rates():
+    take = Take("two", [made_actor(61, fps=30.0), made_actor(121, fps=120.0, start_s=1.5)])
+    assert take.fps == 120.0
+    assert take.duration_s == pytest.approx(2.5)
+    longer = Take(
+        "song", take.actors, song=Song(wav_bytes(1.0), "audio/wav", duration_s=9, start_s=1)
+    )
+    assert longer.duration_s == 10
+    assert Take("curve", curves=[Curve("a", "", np.zeros(31), 10.0)]).duration_s == 3.0
+    assert Take("nothing").duration_s == 0.0
+
+
+def test_actor_of_a_clip_has_joints_tips_contacts_and_path():
+    motion = locomotion(1, 2.0)
+    actor = Actor.of_clip(motion.clip, colour="#112233")
+    joints = len(motion.clip.skeleton)
+    np.testing.assert_allclose(actor.positions[:, :joints], joint_positions(motion.clip))
+    assert actor.positions.shape[1] == joints + len(motion.clip.skeleton.end_parents)
+    assert len(actor.links) == actor.positions.shape[1] - 1
+    assert actor.colour == "#112233"
+    feet = [motion.clip.skeleton.names[foot] for foot in actor.feet]
+    assert feet == list(motion.limb_names)
+    agreement = (actor.contacts == motion.contacts).mean()
+    assert agreement > 0.8
+    assert actor.root_positions.shape == (len(motion), 3)
+
+
+def test_actor_of_points_keeps_their_edges():
+    track = PointTrack(("a", "b"), np.ones((4, 2, 3)), 30.0, np.array([[0, 1]]))
+    actor = Actor.of_points(track)
+    assert actor.links.tolist() == [[0, 1]]
+    assert actor.floor == 1.0
+    assert links_of(PARENTS).tolist() == [[0, 1], [1, 2], [0, 3], [3, 4], [0, 5]]
+
+
+def test_size_is_limited():
+    with pytest.raises(ParameterError, match="MB of data") as caught:
+        player_html([made_take(2000)], max_bytes=50_000)
+    assert "fewer" in caught.value.hint
+
+
+def test_30000_frames_of_30_joints_are_below_10_mb():
+    positions = np.random.default_rng(0).normal(size=(30_000, 30, 3)).astype(np.float32)
+    page = player_html([Take("long", [Actor("a", positions, links_of(np.arange(30) - 1), 60.0)])])
+    assert len(page) < 8_200_000
+
+
+def test_save_writes_the_page(tmp_path):
+    path = save_player(tmp_path / "deep" / "player.html", [made_take()], title="Ünïcode")
+    assert PageParts(path.read_text(encoding="utf-8")).title == "Ünïcode"
+
+
+def test_song_of_a_file(tmp_path):
+    path = tmp_path / "tone.WAV"
+    path.write_bytes(wav_bytes(0.5))
+    song = Song.of_file(path, beats=np.array([0.1, 0.2]))
+    assert (song.mime, song.name) == ("audio/wav", "tone")
+    parts = PageParts(player_html([Take("s", [made_actor()], song=song)]))
+    told = parts.scene["takes"][0]["song"]
+    assert parts.raw(told["data"]) == path.read_bytes()
+    assert told["beats"] == [0.1, 0.2]
+    (tmp_path / "a.mid").write_bytes(b"x")
+    with pytest.raises(FormatError, match=r"no \.mid"):
+        Song.of_file(tmp_path / "a.mid")
+    with pytest.raises(FormatError, match="cannot be read"):
+        Song.of_file(tmp_path / "none.wav")
+    (tmp_path / "b.wav").touch()
+    with pytest.raises(FormatError, match="empty"):
+        Song.of_file(tmp_path / "b.wav")
+
+
+def _nan(shape):
+    values = np.zeros(shape)
+    values.flat[-1] = np.nan
+    return values
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Actor("a", np.zeros((0, 2, 3)), np.zeros((0, 2)), 60.0), "expected"),
+        (lambda: Actor("a", _nan((2, 2, 3)), np.zeros((0, 2)), 60.0), "not finite"),
+        (lambda: Actor("a", np.zeros((2, 2, 3)), np.array([[0, 2]]), 60.0), "link"),
+        (lambda: made_actor(start_s=np.inf), "frames a second"),
+        (lambda: made_actor(contacts=np.zeros((3, 2))), "contacts"),
+        (lambda: made_actor(feet=(0, 99)), "foot"),
+        (lambda: made_actor(joint_names=("a",)), "names"),
+        (lambda: made_actor(colour="red"), "colour"),
+        (lambda: Channels(made_phases(0, 2), FPS), "phases"),
+        (lambda: Channels(made_phases(5, 2), FPS, np.ones(4, bool)), "interior"),
+        (lambda: Gating(_nan((3, 2)), FPS), "not finite"),
+        (lambda: Curve("c", "", _nan(3), FPS), "not finite"),
+        (lambda: Curve("c", "", np.zeros((3, 2)), FPS, lines=("a",)), "names"),
+        (lambda: Marker("m", 2, 1), "marker"),
+        (lambda: ManifoldCloud(np.zeros((2, 2)), np.zeros((3, 3)), FPS, np.ones(3)), "points"),
+        (lambda: ManifoldCloud(np.zeros((2, 3)), _nan((3, 3)), FPS, np.ones(3)), "not finite"),
+        (lambda: Song(b"", "audio/wav"), "byte"),
+        (lambda: Song(b"x", "audio/wav", spectrogram=np.zeros((2, 2))), "duration"),
+        (lambda: player_html([], look="pink"), "look"),
+    ],
+)
+def test_impossible_input_is_refused(make, words):
+    with pytest.raises(ParameterError, match=words):
+        make()

@@ -1,0 +1,140 @@
+"""Frames that are alike: by distance and by angle, of cycles of known length."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from deepphase.errors import ParameterError
+from deepphase.figures.similarity_map import frame_cosines, frame_distances, similarity_map
+from deepphase.phase.parameters import PhaseParameters, wrapped
+
+FPS = 60.0
+
+
+def _cyclic(frames: int, hertz: float, start: float = 0.0) -> np.ndarray:
+    """The manifold of one channel that turns at a known frequency."""
+    time = np.arange(frames)[:, None] / FPS
+    phase = wrapped(start + hertz * time)
+    ones = np.ones_like(phase)
+    return PhaseParameters(phase, hertz * ones, 0.7 * ones, 0 * ones).manifold()
+
+
+def _by_lag(similarity: np.ndarray, lags: np.ndarray) -> np.ndarray:
+    return np.array([np.diagonal(similarity, lag).mean() for lag in lags])
+
+
+def test_a_clip_is_most_like_itself_at_the_same_time():
+    values = np.random.default_rng(0).normal(size=(80, 6))
+    distance, cosine = frame_distances(values, values), frame_cosines(values, values)
+    np.testing.assert_allclose(np.diagonal(distance), 0, atol=1e-6)
+    np.testing.assert_allclose(np.diagonal(cosine), 1, atol=1e-12)
+    off = ~np.eye(80, dtype=bool)
+    assert (distance[off].reshape(80, 79).min(1) > 0.1).all()
+    assert cosine[off].max() < 0.999
+    np.testing.assert_allclose(distance, distance.T, atol=1e-9)
+
+
+def test_distances_are_those_of_each_pair():
+    rng = np.random.default_rng(1)
+    one, other = rng.normal(size=(7, 4)), rng.normal(size=(5, 4))
+    pairs = one[:, None] - other
+    np.testing.assert_allclose(frame_distances(one, other), np.linalg.norm(pairs, axis=-1))
+    assert frame_cosines(one, other).shape == (7, 5)
+
+
+@pytest.mark.parametrize("hertz", [0.75, 1.0, 1.5, 2.0])
+def test_a_cycle_makes_a_stripe_at_each_period(hertz):
+    manifold = _cyclic(300, hertz)
+    period = round(FPS / hertz)
+    lags = np.arange(0, 3 * period)
+    for stripes in (
+        frame_cosines(manifold, manifold),
+        -frame_distances(manifold, manifold),
+    ):
+        curve = _by_lag(stripes, lags)
+        peaks = [k for k in range(1, len(curve) - 1) if curve[k - 1] < curve[k] >= curve[k + 1]]
+        assert peaks == [period, 2 * period]
+    # Known exactly: the cosine of the angle that passes in the lag.
+    expected = np.cos(2 * np.pi * hertz * lags / FPS)
+    np.testing.assert_allclose(
+        _by_lag(frame_cosines(manifold, manifold), lags), expected, atol=1e-9
+    )
+
+
+def test_stripes_of_two_clips_are_shifted_by_their_phases():
+    one, other = _cyclic(200, 1.0), _cyclic(200, 1.0, start=0.25)
+    # The other is a quarter of a second ahead: its frame 0 is frame 15 of the first.
+    assert int(frame_distances(one, other)[:, 0][:60].argmin()) == 15
+
+
+def test_phases_have_no_stripes_across_the_diagonal():
+    manifold = _cyclic(240, 1.0)
+    similarity = frame_cosines(manifold, manifold)
+    along = [np.diagonal(similarity, lag).std() for lag in range(-60, 60)]
+    across = [np.diagonal(similarity[:, ::-1], lag).std() for lag in range(-60, 60)]
+    assert max(along) < 1e-9
+    assert min(across) > 0.5
+
+
+def test_a_frame_without_length_is_like_nothing():
+    values = np.array([[0.0, 0.0], [1.0, 0.0]])
+    np.testing.assert_array_equal(frame_cosines(values, values), [[0, 0], [0, 1]])
+    still = np.zeros((4, 2))
+    assert not frame_cosines(still, still).any()
+    assert not frame_distances(still, still).any()
+
+
+def test_the_map_is_the_matrix_with_its_times():
+    one, other = _cyclic(100, 1.0), _cyclic(60, 1.5)
+    chart = similarity_map({"phase": (one, other)}, FPS, names=("<b>walk", "run"), kind="cosine")
+    (panel,) = chart.data
+    np.testing.assert_allclose(panel.z, frame_cosines(one, other).T, atol=1e-6)
+    assert panel.dx == panel.dy == pytest.approx(1 / FPS)
+    layout = chart.layout
+    assert layout.xaxis.title.text == "&lt;b&gt;walk: time (s)"
+    assert layout.yaxis.title.text == "run: time (s)"
+    assert (layout.yaxis.scaleanchor, layout.yaxis.scaleratio) == ("x", 1)
+    assert (layout.coloraxis.cmin, layout.coloraxis.cmax) == (-1, 1)
+
+
+def test_bright_is_alike_in_both_kinds():
+    values = _cyclic(90, 1.0)
+    by_distance, by_cosine = (
+        similarity_map({"phase": (values, values)}, FPS, names=("a", "a"), kind=kind)
+        for kind in ("distance", "cosine")
+    )
+    assert by_distance.layout.coloraxis.reversescale
+    assert not by_cosine.layout.coloraxis.reversescale
+    assert by_distance.layout.coloraxis.cmin == 0
+    assert np.mean(by_distance.data[0].z) == pytest.approx(1, rel=1e-5)
+
+
+def test_long_clips_are_thinned_and_say_so():
+    long = _cyclic(3000, 1.0)
+    chart = similarity_map({"phase": (long, long)}, FPS, names=("a", "a"))
+    (panel,) = chart.data
+    assert panel.z.shape == (300, 300)
+    assert panel.dx == pytest.approx(4 / FPS)
+    words = " ".join(note.text for note in chart.layout.annotations)
+    assert "1 frame in 4 is drawn, the first 20 s of 50 s" in words
+
+
+def test_nothing_still_and_misfits():
+    empty = np.zeros((0, 4))
+    chart = similarity_map({"phase": (empty, empty)}, FPS, names=("a", "b"))
+    assert not chart.data
+    assert "no frames" in " ".join(note.text for note in chart.layout.annotations)
+    assert not similarity_map({}, FPS, names=("a", "b")).data
+    still = np.zeros((1, 4))
+    plain = similarity_map({"phase": (still, still)}, FPS, names=("a", "b"))
+    assert plain.layout.coloraxis.cmax > plain.layout.coloraxis.cmin
+    for pairs in (
+        {"phase": (np.zeros((3, 4)), np.zeros((3, 2)))},
+        {"phase": (np.full((3, 4), np.nan), np.zeros((3, 4)))},
+        {"phase": (np.zeros((3, 4)),) * 2, "pose": (np.zeros((2, 4)),) * 2},
+    ):
+        with pytest.raises(ParameterError):
+            similarity_map(pairs, FPS, names=("a", "b"))
+    with pytest.raises(ParameterError, match="kind"):
+        similarity_map({}, FPS, names=("a", "b"), kind="euclid")

@@ -24,14 +24,17 @@ _TRUSTED, _TRUST_WIDTH = 0.5, 0.05
 _FARTHEST_STEPS = 2.0
 # Latent amplitudes, in m/s, below which a channel is silent.
 _SILENCE = 1e-4
+# Stands for no amplitude at all: a root has no derivative at 0.
+_NO_AMPLITUDE = 1e-8
 
 
 class SineFit(NamedTuple):
-    """The fitted sinusoids, each (batch, channels): sine * sin + cosine * cos + offset."""
+    """The fitted sinusoids, each (batch, channels); their phase is the angle of (sine, cosine)."""
 
     frequency: Tensor  # Hz
-    sine: Tensor
+    sine: Tensor  # sine * sin + cosine * cos fits the window's middle
     cosine: Tensor
+    amplitude: Tensor  # of the sinusoid that fits the whole window
     offset: Tensor
     deviation: Tensor  # the window's tapered root mean square around its mean
 
@@ -42,9 +45,13 @@ class SineFitLayer(nn.Module):
     A power centroid over FFT bins errs by up to 100 % between the bins and leaks the offset into
     the amplitude. Here the share of variance that a sinusoid of each frequency explains (a
     discrete Fourier transform against functions that are orthogonal to the constant) gives a
-    first frequency, a Gauss-Newton step refines it, and a linear least-squares fit at that
-    frequency gives the rest. Every part changes smoothly with the window, so that frequency does
+    first frequency, a Gauss-Newton step refines it, and linear least-squares fits at that
+    frequency give the rest. Every part changes smoothly with the window, so that frequency does
     so from frame to frame.
+
+    Where frequency changes by c Hz a second, the phase of a sinusoid fitted over times t is ahead
+    of the middle frame's by c / 2 times the mean of t^2. So the phase is fitted to the window's
+    middle alone; frequency, amplitude and offset, which need the length, to all of it.
 
     Parameters
     ----------
@@ -52,9 +59,9 @@ class SineFitLayer(nn.Module):
         Frames; odd.
     fps
         Frames a second.
-    taper
-        Exponent of the cosine that weights the window: 0 is flat, 1 a half cosine, 2 a Hann
-        window. A taper lets the window's middle, which the phase is for, count most.
+    taper, phase_taper
+        Exponents of the cosine that weights the window, for the phase alone and for the rest: 0
+        is flat, 1 a half cosine, 2 a Hann window.
 
     Notes
     -----
@@ -62,16 +69,19 @@ class SineFitLayer(nn.Module):
     splits all normal equations in two.
     """
 
-    def __init__(self, window: int, fps: float, taper: float = 1.0) -> None:
+    def __init__(
+        self, window: int, fps: float, taper: float = 1.0, phase_taper: float = 2.5
+    ) -> None:
         super().__init__()
         if window % 2 == 0 or window < 5:
             raise ParameterError(f"a window of {window} frames: must be odd and at least 5")
-        if taper < 0:
-            raise ParameterError(f"a taper of {taper}")
+        if min(taper, phase_taper) < 0:
+            raise ParameterError(f"tapers of {taper} and {phase_taper}: must not be negative")
         half = window // 2
         times = (torch.arange(window, dtype=torch.float64) - half) / fps
-        weights = torch.cos(math.pi / 2 * times * fps / (half + 1)) ** taper
-        weights = weights / weights.sum()
+        bell = torch.cos(math.pi / 2 * times * fps / (half + 1))
+        weights = bell**taper / (bell**taper).sum()
+        middle = bell**phase_taper / (bell**phase_taper).sum()
         line = fps / window
         self.step = _STEP_PER_LINE * line
         self.lowest = _LEAST_CYCLES * line
@@ -89,6 +99,7 @@ class SineFitLayer(nn.Module):
         for name, value in (
             ("times", times[:, None]),
             ("weights", weights[None]),
+            ("middle", middle[None]),
             ("tried", tried),
             ("basis", basis),
         ):
@@ -107,21 +118,17 @@ class SineFitLayer(nn.Module):
         level = signal.mean(0)
         signal = signal - level
         frequency = self._frequency(signal)
-        sine, cosine, offset, variance = self._fit(signal, frequency)
+        angle = 2.0 * math.pi * self.times * frequency
+        waves = torch.sin(angle), torch.cos(angle)
+        sine, cosine, offset = _least_squares(signal, *waves, self.weights)
+        amplitude = torch.sqrt(sine.square() + cosine.square() + _NO_AMPLITUDE**2)
+        sine, cosine, _ = _least_squares(signal, *waves, self.middle)
+        variance = self._mean((signal - self._mean(signal)).square())
         # A silent channel has no frequency; the factor is 1 for all others.
         frequency = frequency * (variance / (variance + _SILENCE**2))
-        return SineFit(
-            *(
-                part.view(batch, channels)
-                for part in (
-                    frequency,
-                    sine,
-                    cosine,
-                    offset + level,
-                    torch.sqrt(variance + _SILENCE**2),
-                )
-            )
-        )
+        deviation = torch.sqrt(variance + _SILENCE**2)
+        parts = (frequency, sine, cosine, amplitude, offset + level, deviation)
+        return SineFit(*(part.view(batch, channels) for part in parts))
 
     def _mean(self, values: Tensor) -> Tensor:
         """Tapered mean over time: (time, columns) -> (columns,)."""
@@ -161,14 +168,13 @@ class SineFitLayer(nn.Module):
         refined = first + trust * farthest * torch.tanh(step / farthest)
         return refined.clamp(min=0.5 * self.lowest)
 
-    def _fit(self, signal: Tensor, frequency: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Linear least squares at a frequency a column; also the tapered variance."""
-        mean = self._mean
-        angle = 2.0 * math.pi * self.times * frequency
-        sine, cosine = torch.sin(angle), torch.cos(angle)
-        cosine_mean, level = mean(cosine), mean(signal)
-        even = cosine - cosine_mean
-        a = mean(sine * signal) / (mean(sine.square()) + 1e-6)
-        b = mean(even * signal) / (mean(even.square()) + 1e-6)
-        variance = mean((signal - level).square())
-        return a, b, level - b * cosine_mean, variance
+
+def _least_squares(
+    signal: Tensor, sine: Tensor, cosine: Tensor, weights: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Weighted fit of sine, cosine and constant, a column each: (time, columns) -> (columns,)."""
+    cosine_mean, level = (weights @ cosine)[0], (weights @ signal)[0]
+    even = cosine - cosine_mean
+    a = (weights @ (sine * signal))[0] / ((weights @ sine.square())[0] + 1e-6)
+    b = (weights @ (even * signal))[0] / ((weights @ even.square())[0] + 1e-6)
+    return a, b, level - b * cosine_mean

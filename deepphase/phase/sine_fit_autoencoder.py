@@ -44,13 +44,13 @@ class SineFitAutoencoder(PeriodicAutoencoder):
         scale = torch.sqrt(power + 1e-12)
         latent = self.encoder_out(nn.functional.elu(hidden)).float() * scale
         fit = self.spectrum(latent)
-        amplitude = torch.sqrt(fit.sine.square() + fit.cosine.square() + 1e-16)
-        # sine * sin(wt) + cosine * cos(wt) = amplitude * sin(wt + 2 pi phase)
-        x, y = fit.sine / amplitude, fit.cosine / amplitude
+        # sine * sin(wt) + cosine * cos(wt) = length * sin(wt + 2 pi phase)
+        length = torch.sqrt(fit.sine.square() + fit.cosine.square() + 1e-16)
+        x, y = fit.sine / length, fit.cosine / length
         if self.phase_layer is not None:
             turned_x, turned_y = self.phase_layer(latent / fit.deviation)
             x, y = x + _MOST_TURN * turned_x, y + _MOST_TURN * turned_y
-        return Encoding(cycles(y, x), fit.frequency, amplitude, fit.offset, latent)
+        return Encoding(cycles(y, x), fit.frequency, fit.amplitude, fit.offset, latent)
 
     def _decode(self, latent: Tensor) -> Tensor:
         scale = torch.sqrt(latent.square().mean((0, 2)) + _STILL**2)[:, None]

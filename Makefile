@@ -15,6 +15,7 @@ test: $(VENV)/installed
 lint: $(VENV)/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python -m mypy
 
 bench: $(VENV)/installed
 	$(BIN)/python -m tests.benchmarks.bench_phase

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 from apps.options import told_skeleton
 from apps.terminal import list_left_out, note, progress, table, warn
@@ -48,21 +49,26 @@ def command(
         _show_store(store)
     if not path:
         return
-    reader = {"unit": unit, "up": up, "fps": file_fps, "allow_truncated": allow_truncated}
+    reader: dict[str, Any] = {
+        "unit": unit,
+        "up": up,
+        "fps": file_fps,
+        "allow_truncated": allow_truncated,
+    }
     reader = {name: value for name, value in reader.items() if value not in (None, False)}
     description = told_skeleton(skeleton_description)
-    found = []
+    found: list[FileFacts] = []
     with progress() as report:
         count, facts = inspect_files(path, description=description, **reader)
-        for index, each in enumerate(facts):
-            found.extend(each)
+        for index, of_file in enumerate(facts):
+            found.extend(of_file)
             report("inspecting", index + 1, count, "")
     good = [each for each in found if each.error is None]
     if len(found) == 1 and found[0].error is not None:
         raise found[0].error
     groups: dict[tuple[str, tuple[str, ...]], list[FileFacts]] = {}
     for each in good:
-        groups.setdefault((each.group, tuple(sorted(each.skeleton.names))), []).append(each)
+        groups.setdefault((each.group, tuple(sorted(each.joints))), []).append(each)
     for (name, _), members in groups.items():
         _show_group(name, members, detailed=len(good) == 1)
     if len(good) > 1:
@@ -79,7 +85,7 @@ def _show_group(name: str, members: list[FileFacts], *, detailed: bool) -> None:
     minutes = sum(each.seconds for each in members) / 60
     kinds = Counter(each.kind for each in members)
     note(
-        f"skeleton {name}: {len(first.skeleton)} joints, {_counted(kinds)}; "
+        f"skeleton {name}: {len(first.joints)} joints, {_counted(kinds)}; "
         f"{_files_and_clips(members)}, {minutes:.1f} minutes"
     )
     note("  " + ", ".join(f"{role} {joint}" for role, joint in first.roles))
@@ -98,7 +104,7 @@ def _show_group(name: str, members: list[FileFacts], *, detailed: bool) -> None:
     for text in said:
         note(f"  {text}")
     if detailed:
-        note(f"  joints: {', '.join(first.skeleton.names)}")
+        note(f"  joints: {', '.join(first.joints)}")
     note("")
 
 

@@ -95,6 +95,11 @@ class FileFacts:
         return f"{self.file}: {self.animation}" if self.animation else self.file
 
     @property
+    def joints(self) -> tuple[str, ...]:
+        """Names of the joints; none where the file cannot be read."""
+        return () if self.skeleton is None else self.skeleton.names
+
+    @property
     def seconds(self) -> float:
         """Seconds from the first frame to the last."""
         return (self.frames - 1) / self.fps if self.frames else 0.0

@@ -102,6 +102,7 @@ def export_onnx(
             dynamic_shapes=tuple({0: batch} for _ in inputs),
             verbose=False,
         )
+    assert program is not None
     model = program.model_proto
     # Where the exporter noted our own files' places.
     for node in model.graph.node:

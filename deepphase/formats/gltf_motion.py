@@ -81,7 +81,7 @@ def sample_joints(motion: NodeMotion, seconds: Array) -> JointMotion:
                 if above[joint] is not NO_TURN:
                     moved = quaternions.rotate(np.array(above[joint]), moved)
                 translations[rows, slots[joint]] = moved
-    notes = ()
+    notes: tuple[str, ...] = ()
     if any(each is not NO_TURN for each in axes):
         notes = ("joint axes were turned so that the rest pose has no rotations",)
     skeleton = Skeleton(

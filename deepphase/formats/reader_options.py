@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from deepphase.motion.clip import Clip
 
@@ -38,9 +38,10 @@ def call_reader(
         name for name, value in options.items() if name not in known and value not in (None, False)
     ]
     notes = tuple(f"{name} {options[name]} as told does not apply to {files}" for name in left)
-    if isinstance(read, Clip):
-        return _with_notes(read, notes)
-    return tuple(_with_notes(clip, notes) for clip in read)
+    clips: Any = read
+    if isinstance(clips, Clip):
+        return cast(Clips, _with_notes(clips, notes))
+    return cast(Clips, tuple(_with_notes(clip, notes) for clip in clips))
 
 
 def _with_notes(clip: Clip, notes: tuple[str, ...]) -> Clip:

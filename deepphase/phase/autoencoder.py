@@ -46,6 +46,8 @@ class PeriodicAutoencoder(nn.Module):
     them, at the seconds `times` from the middle frame.
     """
 
+    times: Tensor
+
     def __init__(self, signals: int, fps: float, config: NetworkConfig) -> None:
         super().__init__()
         self.config, self.fps, self.signals = config, fps, signals

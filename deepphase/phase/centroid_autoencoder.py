@@ -84,7 +84,10 @@ class CentroidAutoencoder(PeriodicAutoencoder):
         latent = self.encoder_out_norm(self.encoder_out(hidden))
         if not self.variant.linear_latent:
             latent = act(latent)
-        return Encoding(self.phase_head(latent), *self.spectrum(latent), latent=latent)
+        found = self.spectrum(latent)
+        return Encoding(
+            self.phase_head(latent), found.frequency, found.amplitude, found.offset, latent
+        )
 
     def _decode(self, latent: Tensor) -> Tensor:
         hidden = self.variant.activation(self.decoder_in_norm(self.decoder_in(latent)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -171,7 +171,7 @@ class PhaseConfig:
         made = {}
         for section, kind in sections.items():
             values = content.get(section) or {}
-            _known(values, kind.__dataclass_fields__, section, path)
+            _known(values, {each.name for each in fields(kind)}, section, path)
             try:
                 made[section] = kind(**{k: _as_declared(kind, k, v) for k, v in values.items()})
             except ParameterError as error:
@@ -194,9 +194,9 @@ def _known(values: Any, allowed: Any, where: str, path: Path | None) -> None:
         )
 
 
-def _as_declared(kind: type, name: str, value: Any) -> Any:
+def _as_declared(kind: type[NetworkConfig | TrainingConfig], name: str, value: Any) -> Any:
     """YAML reads 1e-4 as text and 2 as an integer where a float is meant."""
-    declared = str(kind.__dataclass_fields__[name].type)
+    declared = next(str(each.type) for each in fields(kind) if each.name == name)
     if value is None and "None" in declared:
         return None
     wanted = float if declared.startswith("float") else int if declared.startswith("int") else str

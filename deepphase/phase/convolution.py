@@ -45,6 +45,10 @@ class Convolution(nn.Module):
     `weight` is (kernel, in, out); Conv1d's is its `permute(2, 1, 0)`.
     """
 
+    signal_transform: Tensor
+    kernel_transform: Tensor
+    inverse_transform: Tensor
+
     def __init__(
         self,
         in_channels: int,

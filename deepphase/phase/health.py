@@ -165,15 +165,19 @@ def _channels(clips: list[PhaseParameters]) -> tuple[ChannelHealth, ...]:
     frequency = np.concatenate([clip.frequency for clip in clips])
     amplitude = np.concatenate([clip.amplitude for clip in clips])
     mean = amplitude.mean(0)
-    bands = [np.percentile(values, (5, 50, 95), axis=0).T for values in (frequency, amplitude)]
     return tuple(
         ChannelHealth(
-            frequency=tuple(map(float, bands[0][index])),
-            amplitude=tuple(map(float, bands[1][index])),
+            frequency=_band(frequency[:, index]),
+            amplitude=_band(amplitude[:, index]),
             in_use=bool(mean[index] > _IN_USE * mean.max()),
         )
         for index in range(len(mean))
     )
+
+
+def _band(values: Array) -> tuple[float, float, float]:
+    low, middle, high = np.percentile(values, (5, 50, 95))
+    return float(low), float(middle), float(high)
 
 
 def _findings(health: Health) -> list[str]:

@@ -43,7 +43,7 @@ class PhaseLesson(pl.LightningModule):
         choice = np.linspace(0, len(split.held_out) - 1, _VALIDATION_WINDOWS).astype(np.int64)
         self._held_out = torch.from_numpy(split.held_out[np.unique(choice)])
         self._order = WindowOrder(len(split.train), self.options.seed)
-        self.last_loss, self.explained = math.nan, math.nan
+        self.last_loss, self.explained = torch.tensor(math.nan), math.nan
 
     @property
     def windows(self) -> int:
@@ -65,7 +65,7 @@ class PhaseLesson(pl.LightningModule):
         if self._mirror is not None:
             self._mirror = tuple(part.to(self.device) for part in self._mirror)
 
-    def configure_optimizers(self) -> dict[str, Any]:
+    def configure_optimizers(self) -> Any:
         options, device = self.options, self.trainer.strategy.root_device.type
         optimizer = torch.optim.AdamW(
             self.network.parameters(),

@@ -69,6 +69,12 @@ class SineFitLayer(nn.Module):
     splits all normal equations in two.
     """
 
+    times: Tensor
+    weights: Tensor
+    middle: Tensor
+    tried: Tensor
+    basis: Tensor
+
     def __init__(
         self, window: int, fps: float, taper: float = 1.0, phase_taper: float = 2.5
     ) -> None:

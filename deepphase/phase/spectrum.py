@@ -43,6 +43,9 @@ class SpectralLayer(nn.Module):
     the mean. A window without power has frequency 0 and amplitude 0, not NaN.
     """
 
+    bin_frequencies: Tensor
+    transform: Tensor
+
     def __init__(self, window: int, fps: float, form: str = "matrix") -> None:
         super().__init__()
         if window % 2 == 0 or window < 3:

@@ -148,7 +148,8 @@ class _Report(pl.Callback):
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
 
-    def on_train_batch_end(self, trainer: Any, lesson: PhaseLesson, *_: Any) -> None:
+    def on_train_batch_end(self, trainer: Any, pl_module: Any, *_: Any, **__: Any) -> None:
+        lesson: PhaseLesson = pl_module
         step = trainer.global_step
         total = lesson.steps(trainer.world_size)
         if trainer.is_global_zero and (step % 20 == 0 or step == total):

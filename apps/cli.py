@@ -17,6 +17,7 @@ COMMANDS = {
     "inspect": ("inspect_files", "what is in these files: skeletons, rates, lengths, problems"),
     "prepare": ("prepare_store", "read, check and resample a folder of clips into one store"),
     "train phase": ("train_phase", "learn phases from clips, and say whether it worked"),
+    "fit phases": ("fit_phases", "phases by a rule, to compare: contacts, PCA, foot strikes"),
     "encode": ("encode_clips", "the phases of every frame of clips, as .npz and .csv"),
     "evaluate": ("evaluate_model", "measure a phase model on clips, as a page and as numbers"),
     "match build": ("match_build", "a motion database of a store: what frames are searched by"),

@@ -10,7 +10,6 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
-import deepphase
 from apps.terminal import note, table
 
 _NEEDED = (
@@ -85,13 +84,13 @@ def _devices() -> list[tuple[str, str]]:
 
 def _shadowed() -> list[str]:
     """Import names of ours that Python would find elsewhere."""
-    home = Path(deepphase.__file__).parent.parent
+    home = Path(__file__).resolve().parents[2]
     found = []
     for name in _OWN:
         spec = importlib.util.find_spec(name)
         # A folder without code of its own has no origin, only places.
         places = [] if spec is None else [spec.origin, *(spec.submodule_search_locations or ())]
-        place = next((each for each in places if each), None)
+        place = next((str(Path(each).resolve()) for each in places if each), None)
         if place is None:
             found.append(f"{name} cannot be imported: install deepphase again")
         elif home not in Path(place).parents:

@@ -29,7 +29,7 @@ def command(
     Parameters
     ----------
     model
-        A phase model, as `deepphase train phase` wrote it.
+        A phase model or a baseline: what `deepphase train phase` or `deepphase fit phases` wrote.
     files
         Motion files, folders of them, or stores.
     output
@@ -50,10 +50,10 @@ def command(
         A YAML file that says which point is which, for point tracks.
     """
     from deepphase.corpus.clips import clips_in
-    from deepphase.phase.model import PhaseModel
+    from deepphase.phase.extractor import load_extractor
     from deepphase.phase.phase_file import save_csv, save_phases
 
-    trained = PhaseModel.load(model)
+    trained = load_extractor(model)
     options = {"unit": unit, "up": up, "fps": file_fps, "allow_truncated": allow_truncated}
     description = told_skeleton(skeleton_description)
     refused: list[DeepPhaseError] = []

@@ -24,7 +24,7 @@ def command(
     Parameters
     ----------
     model
-        A phase model, as `deepphase train phase` wrote it.
+        A phase model or a baseline: what `deepphase train phase` or `deepphase fit phases` wrote.
     store
         A store, a folder of motion files or one such file; best of clips that it never saw.
     output
@@ -42,9 +42,9 @@ def command(
     """
     from apps.reports.evaluation_report import evaluation_report
     from deepphase.corpus.prepare import corpus_of
-    from deepphase.phase.model import PhaseModel
+    from deepphase.phase.extractor import load_extractor
 
-    trained = PhaseModel.load(model)
+    trained = load_extractor(model)
     with progress() as shown:
         clips = corpus_of(
             store,

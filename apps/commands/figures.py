@@ -13,6 +13,7 @@ def command(
     output: Path,
     clips: str | None = None,
     color_by: str | None = None,
+    compare: str | None = None,
     dark: bool = False,
     png: bool = False,
     skeleton: str | None = None,
@@ -24,7 +25,7 @@ def command(
     Parameters
     ----------
     model
-        A phase model, as `deepphase train phase` wrote it.
+        A phase model or a baseline: what `deepphase train phase` or `deepphase fit phases` wrote.
     store
         A store, a folder of motion files or one such file.
     output
@@ -35,6 +36,8 @@ def command(
     color_by
         What colours the manifold, with commas between them: clip, time, speed, frequency,
         amplitude, phase or the name of a label; all of them if not given.
+    compare
+        Other models or baselines, with commas between them, whose view of the same frames is shown.
     dark
         On a dark ground. (Without it, the page follows the reader's colour scheme.)
     png
@@ -47,12 +50,14 @@ def command(
     from apps.reports.figure_material import FigureMaterial
     from apps.reports.figures_page import figures_page
     from deepphase.corpus.prepare import corpus_of
-    from deepphase.phase.model import PhaseModel
+    from deepphase.phase.extractor import load_extractor
     from deepphase.replacing import check_writable
 
     check_writable(output / "index.html")
-    trained = PhaseModel.load(model)
+    trained = load_extractor(model)
     colours = None if color_by is None else [name.strip() for name in color_by.split(",")]
+    names = [] if compare is None else [name.strip() for name in compare.split(",")]
+    others = {name: Path(name) for name in names if name}
     with progress() as shown:
         corpus = corpus_of(
             store, skeleton=skeleton, fps=trained.fps, unit=unit, up=up, progress=shown
@@ -64,7 +69,19 @@ def command(
             clips=clips,
             progress=shown,
         )
-        page, images = figures_page(material, output, colours=colours, dark=dark, pictures=png)
+        compared = {
+            name: FigureMaterial.read(
+                load_extractor(other),
+                corpus,
+                projection_file=other.with_name(f"{other.name}.projection"),
+                clips=material.chosen,
+                progress=shown,
+            )
+            for name, other in others.items()
+        }
+        page, images = figures_page(
+            material, output, colours=colours, compared=compared, dark=dark, pictures=png
+        )
     if images.problem:
         warn(images.problem)
     if images.paths:

@@ -76,9 +76,9 @@ def command(
     refused: list[DeepPhaseError] = []
     trained = None
     if model is not None:
-        from deepphase.phase.model import PhaseModel
+        from deepphase.phase.extractor import load_extractor
 
-        trained = PhaseModel.load(model)
+        trained = load_extractor(model)
     with progress() as shown:
         for count, index in enumerate(chosen.astype(int).tolist(), start=1):
             try:

@@ -24,9 +24,11 @@ from deepphase.evaluation.matches import (
     query_frames,
 )
 from deepphase.figures.player.page import save_player
+from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.health import Health
+from deepphase.phase.health import measure as measure_phases
 from deepphase.phase.measuring import measured_health
-from deepphase.phase.model import PhaseModel
+from deepphase.phase.model import ClipPhases, PhaseModel
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.progress import Progress
@@ -53,7 +55,7 @@ class Measure:
 
 
 def evaluation_report(
-    model: PhaseModel,
+    model: PhaseExtractor,
     store: ClipStore,
     folder: str | Path,
     *,
@@ -61,10 +63,12 @@ def evaluation_report(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> tuple[Path, list[Measure], Health]:
-    """Measure a model on all clips of a store; write index.html, player.html, report.json.
+    """Measure phases on all clips of a store; write index.html, player.html, report.json.
 
     Parameters
     ----------
+    model
+        A phase model or a baseline.
     store
         Clips that the model was not trained on.
     queries
@@ -77,14 +81,17 @@ def evaluation_report(
     SkeletonError
         Where the clips lack a joint that the model reads.
     """
-    corpus = SignalCorpus.read(store, progress, model.signals)
-    ranges = np.stack([corpus.starts, corpus.stops], axis=1)
-    if not (corpus.stops - corpus.starts >= model.window).any():
+    if not (store.lengths >= model.window).any():
         raise ParameterError(f"no clip is as long as the model's window of {model.window} frames")
-    health = measured_health(model, corpus.values, ranges)
+    phases = []
+    for number in range(len(store)):
+        phases.append(model.encode(store.clip(number)))
+        if progress is not None:
+            progress("encoding", number + 1, len(store), "")
+    health = _health(model, store, phases)
     if progress is not None:
         progress("measuring", 1, 2, "")
-    measures = [*_of_health(health), *_of_matches(model, store, corpus, queries, seed)]
+    measures = [*_of_health(health), *_of_matches(model, store, phases, queries, seed)]
     if progress is not None:
         progress("measuring", 2, 2, "")
     folder = Path(folder)
@@ -102,51 +109,54 @@ def evaluation_report(
         "measures": [asdict(measure) for measure in measures],
         "health": health.as_mapping(),
     }
-    page = _page(model, store, health, measures).write(folder / "index.html")
+    page = _page(store, health, measures).write(folder / "index.html")
     save_player(folder / _PLAYER, takes_of_store(model, store), title="Clips and their phases")
     with replacing(folder / "report.json") as file:
         file.write(json.dumps(content, indent=1).encode())
     return page, measures, health
 
 
+def _health(model: PhaseExtractor, store: ClipStore, phases: list[ClipPhases]) -> Health:
+    if not isinstance(model, PhaseModel):
+        return measure_phases([each.parameters[each.interior] for each in phases], model.fps)
+    corpus = SignalCorpus.read(store, signals=model.signals)
+    return measured_health(model, corpus.values, np.stack([corpus.starts, corpus.stops], axis=1))
+
+
 def _of_health(health: Health) -> list[Measure]:
-    n = health.frames
-    return [
-        Measure(
+    told = (
+        (
             "explained variance",
             "1 - squared reconstruction error / squared deviation from the window's mean",
             health.explained_variance,
-            "",
-            n,
         ),
-        Measure(
+        (
             "phase-speed error",
             "median of |phase step - F dt| / (F dt), weighted by amplitude",
             health.speed_error,
-            "",
-            n,
         ),
-        Measure(
+        (
             "phase goes forward",
             "share of steps, strongest channel of each frame",
             health.forward_strongest,
-            "",
-            n,
         ),
+    )
+    # What nothing is reconstructed by, or what tells no frequency, has nothing to measure there.
+    return [
+        Measure(name, definition, value, "", health.frames)
+        for name, definition, value in told
+        if value is not None
     ]
 
 
 def _of_matches(
-    model: PhaseModel, store: ClipStore, corpus: SignalCorpus, queries: int, seed: int
+    model: PhaseExtractor, store: ClipStore, phases: list[ClipPhases], queries: int, seed: int
 ) -> list[Measure]:
     parameters, poses, clip, index = [], [], [], []
-    for number in range(len(store)):
-        each = store.clip(number)
-        start, stop = corpus.starts[number], corpus.stops[number]
-        phases = model.encode_signals(corpus.values[start:stop])
-        inside = np.flatnonzero(phases.interior)
-        parameters.append(phases.parameters[inside])
-        poses.append(model.signals.poses(each)[inside])
+    for number, encoded in enumerate(phases):
+        inside = np.flatnonzero(encoded.interior)
+        parameters.append(encoded.parameters[inside])
+        poses.append(model.signals.poses(store.clip(number))[inside])
         clip.append(np.full(inside.size, number))
         index.append(inside)
     whole = PhaseParameters(
@@ -203,7 +213,7 @@ def _of_matches(
     return measures
 
 
-def _page(model: PhaseModel, store: ClipStore, health: Health, measures: list[Measure]) -> Page:
+def _page(store: ClipStore, health: Health, measures: list[Measure]) -> Page:
     page = Page(
         "What the phase model is worth",
         f"Measured on {len(store)} clips, {store.minutes:.1f} minutes at {store.fps:g} frames a "

@@ -13,8 +13,9 @@ from apps.reports.manifold_cloud import ManifoldCloud
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.figures.colouring import Colouring
+from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.manifold import ManifoldProjection
-from deepphase.phase.model import ClipPhases, PhaseModel
+from deepphase.phase.model import ClipPhases
 from deepphase.progress import Progress
 
 Array = np.ndarray
@@ -32,7 +33,9 @@ class FigureMaterial:
     Parameters
     ----------
     model
-        The model.
+        The model, or a baseline.
+    chosen
+        Which clips of the store.
     phases
         One a clip.
     signals
@@ -47,7 +50,8 @@ class FigureMaterial:
         Their frames as points of the manifold.
     """
 
-    model: PhaseModel
+    model: PhaseExtractor
+    chosen: tuple[int, ...]
     phases: tuple[ClipPhases, ...]
     signals: tuple[Array, ...]
     labels: tuple[Mapping[str, str], ...]
@@ -58,11 +62,11 @@ class FigureMaterial:
     @classmethod
     def read(
         cls,
-        model: PhaseModel,
+        model: PhaseExtractor,
         store: ClipStore,
         *,
         projection_file: Path,
-        clips: str | None = None,
+        clips: str | Sequence[int] | None = None,
         progress: Progress | None = None,
     ) -> FigureMaterial:
         """Encode the clips that `clips` names, or some that are spread evenly over the store.
@@ -72,7 +76,7 @@ class FigureMaterial:
         projection_file
             Where the projection lies of a model that holds none; it is made if it is missing.
         clips
-            Names with commas between them; * stands for any letters.
+            Names with commas between them, where * stands for any letters, or indices.
 
         Raises
         ------
@@ -81,19 +85,21 @@ class FigureMaterial:
         SkeletonError
             Where a clip lacks a joint that the model reads.
         """
-        chosen = _spread(store, model.window) if clips is None else _named(store, clips)
+        if clips is None:
+            chosen = _spread(store, model.window)
+        else:
+            chosen = _named(store, clips) if isinstance(clips, str) else list(clips)
         phases, signals = [], []
         for done, index in enumerate(chosen, start=1):
             clip = store.clip(index)
             signals.append(model.signals.read(clip))
-            phases.append(
-                model.encode_signals(signals[-1], name=clip.name, source=clip.source.path)
-            )
+            phases.append(model.encode(clip))
             if progress is not None:
                 progress("encoding", done, len(chosen), clip.name)
         projection = model.projection or _kept_projection(projection_file, phases)
         return cls(
             model,
+            tuple(chosen),
             tuple(phases),
             tuple(signals),
             tuple(store.labels[index] for index in chosen),

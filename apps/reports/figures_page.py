@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +22,9 @@ from deepphase.figures.phase_strips import phase_strips
 from deepphase.figures.similarity_map import similarity_map
 from deepphase.figures.theme import dressed, label
 from deepphase.figures.window_fit import window_fit
+from deepphase.phase.embedding_autoencoder import EmbeddingAutoencoder
 from deepphase.phase.manifold import ManifoldProjection
+from deepphase.phase.model import PhaseModel
 from deepphase.phase.parameters import PhaseParameters
 
 Array = np.ndarray
@@ -41,6 +43,7 @@ def figures_page(
     folder: Path,
     *,
     colours: Sequence[str] | None = None,
+    compared: Mapping[str, FigureMaterial] | None = None,
     dark: bool = False,
     pictures: bool = False,
 ) -> tuple[Path, Images]:
@@ -52,6 +55,8 @@ def figures_page(
         What they are drawn of.
     colours
         What the manifold is coloured by, as in `FigureMaterial.colourings`.
+    compared
+        The same clips as other models see them, by a name for each.
     dark
         On a dark ground; the page otherwise follows the reader's colour scheme.
     pictures
@@ -68,17 +73,20 @@ def figures_page(
     CheckpointError
         Where the disk or the folder refuses.
     """
-    config, model = material.model.config.network, material.model
+    model = material.model
     clips = f"{len(material.phases)} clips"
     if material.left_out:
         clips += f" of {len(material.phases) + material.left_out}"
     page = Page(
         "The phase model in pictures",
-        f"{config.channels} phase channels, read off {clips} in windows of {config.window_s:g} s "
-        f"at {model.fps:g} frames a second. A channel has the same colour in all figures.",
+        f"{model.channels} phase channels, read off {clips} in windows of "
+        f"{model.window / model.fps:.2g} s at {model.fps:g} frames a second. "
+        "A channel has the same colour in all figures.",
         look="dark" if dark else "auto",
     )
     charts = _add_manifold(page, material, colours)
+    if compared:
+        charts |= _add_comparison(page, material, compared)
     charts |= _add_series(page, material)
     charts |= _add_clips(page, material)
     charts |= _add_distributions(page, material)
@@ -133,6 +141,32 @@ def _add_manifold(page: Page, material: FigureMaterial, colours: Sequence[str] |
         page.add_choice(tabs, heading, words, least_width=_LEAST_SOLID if axes == 3 else 0)
         charts |= {f"manifold_{axes}d_by_{_safe(name)}": each for name, each in drawn.items()}
     return charts
+
+
+def _add_comparison(
+    page: Page, material: FigureMaterial, compared: Mapping[str, FigureMaterial]
+) -> Charts:
+    colour, velocities = material.cloud.by_clip(), material.cloud.gathered(material.signals)
+    view = ManifoldProjection.fit(velocities)
+    moved = {"points": view(velocities), "explained": view.explained, "unit": "m/s"}
+    charts = {
+        "joint velocities": manifold_2d(
+            colour=colour, title="Joint velocities", **(material.cloud.told | moved)
+        )
+    }
+    for name, other in compared.items():
+        charts[name] = manifold_2d(
+            colour=other.cloud.by_clip(), title=label(name), **other.cloud.told
+        )
+    charts["this model"] = manifold_2d(colour=colour, title="This model", **material.cloud.told)
+    page.add_choice(
+        charts,
+        "The same frames in other spaces",
+        "Each picture shows the two directions in which its own space varies most; a colour is "
+        "a clip in all of them. Where motion that repeats draws rings, angle is its timing and "
+        "radius its size; where it draws knots, neither can be read off.",
+    )
+    return _numbered("compared", charts)
 
 
 def _add_series(page: Page, material: FigureMaterial) -> Charts:
@@ -225,11 +259,14 @@ def _add_distributions(page: Page, material: FigureMaterial) -> Charts:
 
 
 def _add_windows(page: Page, material: FigureMaterial) -> Charts:
-    charts = {}
+    model, charts = material.model, {}
+    # Baselines reconstruct nothing, and an embedding has no sinusoids.
+    if not isinstance(model, PhaseModel) or isinstance(model.network, EmbeddingAutoencoder):
+        return {}
     for index in material.detailed():
         inside, name = material.inside(index), material.phases[index].name
         example = example_window(
-            material.model, material.signals[index], int(inside[len(inside) // 2]), clip=name
+            model, material.signals[index], int(inside[len(inside) // 2]), clip=name
         )
         charts[name] = window_fit(example)
     page.add_choice(

@@ -29,7 +29,7 @@ def add_health(page: Page, health: Health | None) -> None:
         (
             (
                 "Explained variance",
-                percent(health.explained_variance),
+                _or_none(health.explained_variance),
                 "Share of the motion that comes back out of a few sinusoids; more is better.",
             ),
             (
@@ -44,7 +44,7 @@ def add_health(page: Page, health: Health | None) -> None:
             ),
             (
                 "Speed error",
-                percent(health.speed_error),
+                _or_none(health.speed_error),
                 "How far the phase's speed is from its own frequency (median); less is better.",
             ),
             (
@@ -78,12 +78,18 @@ def add_health(page: Page, health: Health | None) -> None:
         heading="The channels",
         colours=[channel_colour(index) for index in range(len(health.channels))],
     )
+    if not health.explained_by_joint:
+        return
     page.add_figure(
         explained_by_joint(health.explained_by_joint),
         "Which joints are explained",
         "How much of each joint's velocity the sinusoids give back. Limbs that swing come out on "
         "top; joints that hardly move, or move without a rhythm, come out low and grey.",
     )
+
+
+def _or_none(share: float | None) -> str:
+    return "none" if share is None else percent(share)
 
 
 def percent(share: float) -> str:

@@ -10,8 +10,9 @@ import numpy as np
 
 from deepphase.figures.colouring import Colouring
 from deepphase.figures.excerpt import thinned_words, thinning
+from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.manifold import ManifoldProjection
-from deepphase.phase.model import ClipPhases, PhaseModel
+from deepphase.phase.model import ClipPhases
 from deepphase.phase.parameters import PhaseParameters
 
 Array = np.ndarray
@@ -52,7 +53,7 @@ class ManifoldCloud:
     @classmethod
     def of(
         cls,
-        model: PhaseModel,
+        model: PhaseExtractor,
         clips: Sequence[ClipPhases],
         projection: ManifoldProjection | None = None,
     ) -> ManifoldCloud:

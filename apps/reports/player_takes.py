@@ -13,8 +13,9 @@ from deepphase.figures.player.song import Song
 from deepphase.figures.player.take import Channels, Curve, ManifoldCloud, Take, point_colours
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import velocities
+from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.manifold import ManifoldProjection
-from deepphase.phase.model import ClipPhases, PhaseModel
+from deepphase.phase.model import ClipPhases
 
 # Of a report's player: clips, and frames of all of them.
 _CLIPS, _FRAMES = 8, 30_000
@@ -23,7 +24,7 @@ _CLIPS, _FRAMES = 8, 30_000
 def takes_of_clips(
     clips: Sequence[Clip],
     phases: Sequence[ClipPhases] = (),
-    model: PhaseModel | None = None,
+    model: PhaseExtractor | None = None,
     song: Song | None = None,
 ) -> list[Take]:
     """A take a clip: its body, its speed and, with a model, its phases and place on the manifold.
@@ -46,7 +47,7 @@ def takes_of_clips(
     ]
 
 
-def takes_of_store(model: PhaseModel, store: ClipStore) -> list[Take]:
+def takes_of_store(model: PhaseExtractor, store: ClipStore) -> list[Take]:
     """Some clips of a store, spread evenly over it, as long as a page opens at once."""
     chosen = np.unique(np.linspace(0, len(store) - 1, min(_CLIPS, len(store))).round())
     clips: list[Clip] = []
@@ -80,7 +81,7 @@ def _take(
     )
 
 
-def _places(model: PhaseModel, phases: Sequence[ClipPhases]) -> list[ManifoldCloud | None]:
+def _places(model: PhaseExtractor, phases: Sequence[ClipPhases]) -> list[ManifoldCloud | None]:
     if not any(len(each) for each in phases):
         return [None] * len(phases)
     manifold = np.concatenate([each.parameters.manifold() for each in phases])

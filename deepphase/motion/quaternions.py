@@ -82,7 +82,9 @@ def _joined(*components: Array) -> Array:
 
 def conjugate(rotation: Array) -> Array:
     """(..., 4) the inverse rotations of unit quaternions (..., 4)."""
-    return rotation * np.array([-1.0, -1.0, -1.0, 1.0], dtype=rotation.dtype)
+    conjugated = -rotation
+    conjugated[..., 3] = rotation[..., 3]
+    return conjugated
 
 
 def normalized(rotation: Array) -> Array:

@@ -11,7 +11,15 @@ import yaml
 from deepphase.errors import ParameterError
 from deepphase.recipes import recipe_path
 
-Preset = Literal["sine_fit", "sine_fit_no_fc", "paper", "released_v0", "released_v1", "released_v2"]
+Preset = Literal[
+    "sine_fit",
+    "sine_fit_no_fc",
+    "paper",
+    "released_v0",
+    "released_v1",
+    "released_v2",
+    "conv_embedding",
+]
 _MOST_CHANNELS, _MOST_HIDDEN = 128, 4096
 
 
@@ -23,7 +31,8 @@ class NetworkConfig:
     ----------
     preset
         Which network: "sine_fit" is our own; "sine_fit_no_fc" the same without the fully
-        connected phase layer; "paper" and "released_v0" to "released_v2" are DeepPhase's.
+        connected phase layer; "paper" and "released_v0" to "released_v2" are DeepPhase's;
+        "conv_embedding" is what DeepPhase compares with: fully connected layers and no sinusoids.
     channels
         Phase channels M. The paper uses 5 for a biped or a quadruped, 10 for styles, 8 for dance.
     window_s

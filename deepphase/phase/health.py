@@ -35,15 +35,16 @@ class Health:
         How many frames were measured.
     explained_variance
         1 - the reconstruction's squared error over the signals' squared deviation from their
-        window means.
+        window means; None where nothing is reconstructed.
     explained_by_joint
-        The same of each joint that is read.
+        The same of each joint that is read; empty where nothing is reconstructed.
     forward_share
         Share of the frames' steps, weighted by amplitude, in which phase grows.
     forward_strongest
         The same of the strongest channel of each frame, unweighted.
     speed_error
-        Median of |phase step - frequency * dt| / (frequency * dt), weighted by amplitude.
+        Median of |phase step - frequency * dt| / (frequency * dt), weighted by amplitude; None
+        where there are no frequencies.
     frequency_roughness
         Median over steps of |frequency step| per second / frequency, weighted by amplitude (1/s).
     channels
@@ -53,11 +54,11 @@ class Health:
     """
 
     frames: int
-    explained_variance: float
+    explained_variance: float | None
     explained_by_joint: dict[str, float]
     forward_share: float
     forward_strongest: float
-    speed_error: float
+    speed_error: float | None
     frequency_roughness: float
     channels: tuple[ChannelHealth, ...]
     findings: tuple[str, ...] = ()
@@ -79,11 +80,20 @@ class Health:
     def words(self) -> list[str]:
         """The measures as lines of plain words."""
         used = [index for index, channel in enumerate(self.channels) if channel.in_use]
+        frames = f"{self.frames} held-out frames"
+        if self.explained_variance is None:
+            first = f"measured on {frames}; nothing is reconstructed"
+        else:
+            first = f"explained variance {self.explained_variance:.3f} on {frames}"
+        if self.speed_error is None:
+            speed = "it tells no frequency, so its speed cannot be foreseen"
+        else:
+            speed = f"its speed differs from the frequency by {self.speed_error:.1%} (median)"
         return [
-            f"explained variance {self.explained_variance:.3f} on {self.frames} held-out frames",
+            first,
             f"phase goes forward in {self.forward_strongest:.1%} of them (strongest channel), "
             f"{self.forward_share:.1%} over all channels by amplitude",
-            f"its speed differs from the frequency by {self.speed_error:.1%} (median)",
+            speed,
             f"{len(used)} of {len(self.channels)} channels in use: "
             + ", ".join(f"{index} at {self.channels[index].frequency[1]:.2f} Hz" for index in used),
             *self.findings,
@@ -102,9 +112,9 @@ def weighted_median(values: Array, weights: Array) -> float:
 def measure(
     clips: Iterable[PhaseParameters],
     fps: float,
-    unexplained: Array,
-    deviation: Array,
-    joints: tuple[str, ...],
+    unexplained: Array | None = None,
+    deviation: Array | None = None,
+    joints: tuple[str, ...] = (),
 ) -> Health:
     """Health from the phases of consecutive interior frames and the reconstruction's error.
 
@@ -116,7 +126,7 @@ def measure(
         Frames a second.
     unexplained, deviation
         (3 * joints,) squared error of the reconstruction and squared deviation from the window
-        mean, summed over windows and frames.
+        mean, summed over windows and frames; None where nothing is reconstructed.
     joints
         Names.
     """
@@ -141,18 +151,24 @@ def measure(
     weight = np.concatenate(weights) if weights else np.zeros((0, 1))
     total = float(weight.sum())
     step = np.concatenate(steps) if steps else np.zeros((0, 1))
-    share = deviation.reshape(-1, 3).sum(1)
-    by_joint = 1.0 - unexplained.reshape(-1, 3).sum(1) / np.maximum(share, 1e-12)
+    explained, by_joint = None, {}
+    if unexplained is not None and deviation is not None:
+        explained = float(1.0 - unexplained.sum() / max(float(deviation.sum()), 1e-12))
+        share = deviation.reshape(-1, 3).sum(1)
+        each = 1.0 - unexplained.reshape(-1, 3).sum(1) / np.maximum(share, 1e-12)
+        by_joint = {
+            name: float(value) if moves > 0 else 0.0
+            for name, value, moves in zip(joints, each, share, strict=True)
+        }
+    told = any(clip.frequency.any() for clip in clips)
+    speed_error = weighted_median(np.concatenate(turned), weight) if turned else 0.0
     health = Health(
         frames=frames,
-        explained_variance=float(1.0 - unexplained.sum() / max(float(deviation.sum()), 1e-12)),
-        explained_by_joint={
-            name: float(value) if moves > 0 else 0.0
-            for name, value, moves in zip(joints, by_joint, share, strict=True)
-        },
+        explained_variance=explained,
+        explained_by_joint=by_joint,
         forward_share=float(weight[step > 0].sum() / total) if total > 0 else 0.0,
         forward_strongest=float(np.concatenate(forward).mean()) if forward else 0.0,
-        speed_error=weighted_median(np.concatenate(turned), weight) if turned else 0.0,
+        speed_error=speed_error if told or not turned else None,
         frequency_roughness=weighted_median(np.concatenate(rough), weight) if rough else 0.0,
         channels=_channels(clips),
     )
@@ -187,7 +203,7 @@ def _findings(health: Health) -> list[str]:
             f"only {health.frames} held-out frames were measured: more or longer clips would make "
             "these figures worth more"
         )
-    if health.explained_variance < 0.4:
+    if health.explained_variance is not None and health.explained_variance < 0.4:
         found.append(
             "little of the motion is explained: train longer (--training.windows), with more "
             "channels, or see whether the clips move periodically at all"
@@ -197,7 +213,7 @@ def _findings(health: Health) -> list[str]:
             "phase often stands or runs backwards: the clips may be mostly still or not periodic, "
             "or the training was too short"
         )
-    if health.speed_error > 0.15:
+    if health.speed_error is not None and health.speed_error > 0.15:
         found.append(
             "phase does not advance as its frequency says: train longer, or try a longer window "
             "where the movement is slow"

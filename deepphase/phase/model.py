@@ -103,6 +103,11 @@ class PhaseModel:
         return self.network.window
 
     @property
+    def channels(self) -> int:
+        """Phase channels."""
+        return self.config.network.channels
+
+    @property
     def sha256(self) -> str:
         """Hash of the weights: which model made a phases file."""
         digest = hashlib.sha256()

@@ -14,6 +14,7 @@ from deepphase.phase.centroid_autoencoder import (
     CentroidAutoencoder,
 )
 from deepphase.phase.configuration import NetworkConfig
+from deepphase.phase.embedding_autoencoder import EmbeddingAutoencoder
 from deepphase.phase.sine_fit_autoencoder import SineFitAutoencoder
 
 PRESETS: dict[str, Callable[[int, float, NetworkConfig], PeriodicAutoencoder]] = {
@@ -23,6 +24,7 @@ PRESETS: dict[str, Callable[[int, float, NetworkConfig], PeriodicAutoencoder]] =
     "released_v0": partial(CentroidAutoencoder, variant=RELEASED_V0),
     "released_v1": partial(CentroidAutoencoder, variant=RELEASED_V1),
     "released_v2": partial(CentroidAutoencoder, variant=RELEASED_V2),
+    "conv_embedding": EmbeddingAutoencoder,
 }
 
 

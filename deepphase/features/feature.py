@@ -1,0 +1,198 @@
+"""One block of a feature row."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from deepphase.errors import ParameterError
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What the values of a feature are.
+
+    Parameters
+    ----------
+    axes
+        Names of the values of one joint, offset or channel.
+    per
+        What they are repeated over: "joints", "offsets" or "channels" (and offsets).
+    unit
+        Theirs.
+    """
+
+    axes: tuple[str, ...]
+    per: str
+    unit: str
+
+
+KINDS = {
+    "trajectory_position": Kind(("x", "z"), "offsets", "m"),
+    "trajectory_direction": Kind(("x", "z"), "offsets", "1"),
+    "joint_position": Kind(("x", "y", "z"), "joints", "m"),
+    "joint_velocity": Kind(("x", "y", "z"), "joints", "m/s"),
+    "phase_manifold": Kind(("sin", "cos"), "channels", "1"),
+    "track": Kind(("",), "channels", "1"),
+}
+"""The kinds of features. All lie in the root space of their frame (Y up, facing +Z)."""
+
+_LONGEST_S = 60.0
+_MOST_CHANNELS = 100_000
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One named block of a feature row.
+
+    Parameters
+    ----------
+    name
+        Its own in the layout.
+    kind
+        One of KINDS; left out where the name is or ends with one ("foot_position" of joints is a
+        joint_position).
+    joints
+        Joint names or roles, of the joint kinds.
+    offsets_s
+        Seconds from the frame, rising: needed by the trajectory kinds; of phase_manifold and
+        track the frame itself if left out.
+    channels
+        Phase channels, or values a frame of a track; 0 for as many as there are.
+    track
+        Which track of a motion; the name if left out.
+    unit
+        Of the values; the kind's if left out.
+    weight
+        Of the block against the others, after normalisation.
+
+    Raises
+    ------
+    ParameterError
+        Where the values contradict the kind.
+    """
+
+    name: str
+    kind: str = ""
+    joints: tuple[str, ...] = ()
+    offsets_s: tuple[float, ...] = ()
+    channels: int = 0
+    track: str = ""
+    unit: str = ""
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        set_field = object.__setattr__
+        set_field(self, "joints", tuple(self.joints))
+        set_field(self, "offsets_s", tuple(float(offset) for offset in self.offsets_s))
+        set_field(self, "kind", self.kind or _kind_of_name(self.name, bool(self.joints)))
+        if self.kind not in KINDS:
+            raise self._wrong(f"no kind {self.kind!r}", f"kinds: {', '.join(KINDS)}")
+        kind = KINDS[self.kind]
+        set_field(self, "unit", self.unit or kind.unit)
+        if self.kind == "track":
+            set_field(self, "track", self.track or self.name)
+        elif self.track:
+            raise self._wrong("only a track feature names a track")
+        if kind.per == "channels" and not self.offsets_s:
+            set_field(self, "offsets_s", (0.0,))
+        self._check(kind.per)
+
+    def _check(self, per: str) -> None:
+        if not (math.isfinite(self.weight) and self.weight >= 0):
+            raise self._wrong(f"a weight of {self.weight}", "weights are 0 or positive")
+        if (per == "joints") != bool(self.joints):
+            raise self._wrong("joints belong to joint_position and joint_velocity, and only there")
+        if (per == "joints") == bool(self.offsets_s):
+            raise self._wrong("offsets_s belong to all kinds but those of joints")
+        if len(set(self.joints)) != len(self.joints):
+            raise self._wrong("a joint that occurs twice")
+        if list(self.offsets_s) != sorted(set(self.offsets_s)):
+            raise self._wrong("offsets_s must rise")
+        if not all(abs(offset) <= _LONGEST_S for offset in self.offsets_s):
+            raise self._wrong(f"offsets_s beyond {_LONGEST_S:g} s")
+        if not 0 <= self.channels <= _MOST_CHANNELS or (self.channels and per != "channels"):
+            raise self._wrong(f"channels: {self.channels}")
+
+    @property
+    def dims(self) -> int:
+        """Numbers in the block."""
+        kind = KINDS[self.kind]
+        places = len(self.joints) if kind.per == "joints" else len(self.offsets_s)
+        return len(kind.axes) * places * (self.channels if kind.per == "channels" else 1)
+
+    @property
+    def value_names(self) -> list[str]:
+        """(dims,) one name a number, the block's name in front."""
+        kind = KINDS[self.kind]
+        if kind.per == "joints":
+            places = list(self.joints)
+        else:
+            places = [f"{offset:+g}s" for offset in self.offsets_s]
+            if kind.per == "channels":
+                places = [f"{place}.{i}" for place in places for i in range(self.channels)]
+        return [
+            ".".join(part for part in (self.name, place, axis) if part)
+            for place in places
+            for axis in kind.axes
+        ]
+
+    def __str__(self) -> str:
+        parts = [f"{self.name} ({self.kind})" if self.name != self.kind else self.name]
+        parts.append(f"{self.dims} values [{self.unit}]")
+        if self.joints:
+            parts.append(f"joints {', '.join(self.joints)}")
+        if self.offsets_s and self.offsets_s != (0.0,):
+            parts.append(f"at {', '.join(f'{offset:g}' for offset in self.offsets_s)} s")
+        parts.append(f"weight {self.weight:g}")
+        return ", ".join(parts)
+
+    def changed(self, **values: Any) -> Feature:
+        """The feature with other values in some fields."""
+        return replace(self, **values)
+
+    @classmethod
+    def from_mapping(cls, entry: Any) -> Feature:
+        """A feature from YAML; ParameterError where a key is unknown or a value of no use."""
+        known = [item.name for item in fields(cls)]
+        if not isinstance(entry, dict) or "name" not in entry:
+            raise ParameterError(
+                f"a feature is a mapping with a name, not {entry!r}", hint=f"keys: {known}"
+            )
+        unknown = [key for key in entry if key not in known]
+        if unknown:
+            raise ParameterError(
+                f"feature {entry['name']!r}: unknown key {unknown[0]!r}",
+                hint=f"known: {', '.join(known)}",
+            )
+        try:
+            listed: dict[str, Any] = {
+                key: tuple(entry[key]) for key in ("joints", "offsets_s") if key in entry
+            }
+            if not all(isinstance(joint, str) for joint in listed.get("joints", ())):
+                raise TypeError("joints must be names")
+            for key, kind in (("weight", float), ("channels", int)):
+                if key in entry:
+                    listed[key] = kind(entry[key])
+            return cls(**{**entry, **listed, "name": str(entry["name"])})
+        except (TypeError, ValueError) as error:
+            raise ParameterError(f"feature {entry['name']!r}: {error}") from None
+
+    def as_mapping(self) -> dict[str, Any]:
+        """What `from_mapping` reads; what is empty is left out."""
+        values = {item.name: getattr(self, item.name) for item in fields(self)}
+        return {
+            key: list(value) if isinstance(value, tuple) else value
+            for key, value in values.items()
+            if value not in ((), "") and not (key == "channels" and value == 0)
+        }
+
+    def _wrong(self, fact: str, hint: str = "") -> ParameterError:
+        return ParameterError(f"feature {self.name!r}: {fact}", hint=hint)
+
+
+def _kind_of_name(name: str, of_joints: bool) -> str:
+    if of_joints:
+        name = f"joint_{name.rpartition('_')[2]}"
+    return next((kind for kind in KINDS if name == kind or name.endswith(f"_{kind}")), name)

@@ -1,0 +1,95 @@
+"""The feature rows of a clip's frames."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from deepphase.errors import ParameterError
+from deepphase.features.feature import Feature
+from deepphase.features.layout import FeatureLayout
+from deepphase.features.pose import BodyFrames
+from deepphase.features.trajectory import path_of_clip, relative_trajectory
+from deepphase.motion.skeleton import Array
+
+
+def frame_rows(
+    layout: FeatureLayout,
+    body: BodyFrames,
+    *,
+    manifold: Array | None = None,
+    tracks: Mapping[str, Array] | None = None,
+) -> tuple[Array, Array]:
+    """The features of every frame, as they are: not normalised, not weighted.
+
+    Parameters
+    ----------
+    layout
+        Resolved for this body.
+    manifold
+        (frames, 2 * channels) phase manifold; needed where the layout has phases.
+    tracks
+        Name -> (frames, values): tracks that the layout names.
+
+    Returns
+    -------
+    rows : (frames, dims) float32
+    inside : (frames,) bool
+        All offsets of trajectories and tracks lie inside the clip. Where they do not, a
+        trajectory goes straight on and a track keeps its outermost value.
+
+    Raises
+    ------
+    ParameterError
+        Where phases or a track are missing or of another length, or a value is not finite.
+    """
+    inside = np.ones(len(body), bool)
+    blocks = {}
+    for feature in layout:
+        if feature.kind.startswith("trajectory"):
+            block, within = _trajectory_block(feature, body)
+            inside &= within
+        elif feature.kind.startswith("joint"):
+            values = body.positions if feature.kind == "joint_position" else body.velocities
+            block = values[:, body.index_of(feature.joints)].reshape(len(body), -1)
+        else:
+            source = (
+                manifold if feature.kind == "phase_manifold" else (tracks or {}).get(feature.track)
+            )
+            if source is None or len(source) != len(body):
+                raise ParameterError(
+                    f"feature {feature.name!r}: its values are missing or of another length than "
+                    f"the clip's {len(body)} frames"
+                )
+            block = at_offsets(source.reshape(len(body), -1), feature.offsets_s, body.fps)
+            inside &= reach_inside(len(body), feature.offsets_s, body.fps)
+        blocks[feature.name] = block
+    return layout.assembled(blocks), inside
+
+
+def at_offsets(values: Array, offsets_s: tuple[float, ...], fps: float) -> Array:
+    """(frames, values) at seconds from each frame, the outermost repeated: (frames, n * values)."""
+    frames = offset_frames(len(values), offsets_s, fps)
+    return values[frames].reshape(len(values), -1)
+
+
+def offset_frames(frames: int, offsets_s: tuple[float, ...], fps: float) -> Array:
+    """(frames, offsets) the frame nearest to each offset from each frame, within the clip."""
+    steps = np.round(np.asarray(offsets_s) * fps).astype(np.int64)
+    return np.clip(np.arange(frames)[:, None] + steps, 0, frames - 1)
+
+
+def reach_inside(frames: int, offsets_s: tuple[float, ...], fps: float) -> Array:
+    """(frames,) bool: the frames at all offsets lie within the clip."""
+    steps = np.round(np.asarray(offsets_s) * fps).astype(np.int64)
+    index = np.arange(frames)
+    return (index + steps.min() >= 0) & (index + steps.max() < frames)
+
+
+def _trajectory_block(feature: Feature, body: BodyFrames) -> tuple[Array, Array]:
+    path, inside = path_of_clip(body.root, np.array(feature.offsets_s), body.fps)
+    positions, directions = relative_trajectory(
+        path.positions, path.directions, body.root.positions, body.root.directions
+    )
+    return (positions if feature.kind == "trajectory_position" else directions), inside

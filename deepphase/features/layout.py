@@ -1,0 +1,249 @@
+"""Which numbers describe a frame: named, weighted blocks with units, written once as data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from deepphase.errors import ParameterError
+from deepphase.features.feature import Feature
+from deepphase.features.named_joints import named_joints
+from deepphase.motion.roles import Roles
+from deepphase.motion.skeleton import Array, Skeleton
+from deepphase.recipes import recipe_path
+
+__all__ = ["Feature", "FeatureLayout"]
+
+
+@dataclass(frozen=True, init=False)
+class FeatureLayout:
+    """The blocks of a feature row, one behind the other.
+
+    Written by hand or read from YAML, a layout may name joints by their roles ("feet") and leave
+    the number of phase channels open; `resolved` makes it one for a skeleton and a model.
+
+    Parameters
+    ----------
+    features
+        At least one; names differ.
+
+    Raises
+    ------
+    ParameterError
+        Where a name occurs twice or there is no feature.
+    """
+
+    features: tuple[Feature, ...]
+
+    def __init__(self, *features: Feature) -> None:
+        object.__setattr__(self, "features", tuple(features))
+        if not features:
+            raise ParameterError("a feature layout without features")
+        twice = [name for i, name in enumerate(self.names) if name in self.names[:i]]
+        if twice:
+            raise ParameterError(f"two features of the name {twice[0]!r} in one layout")
+
+    def __iter__(self) -> Iterator[Feature]:
+        return iter(self.features)
+
+    def __getitem__(self, name: str) -> Feature:
+        for feature in self.features:
+            if feature.name == name:
+                return feature
+        raise ParameterError(
+            f"no feature {name!r} in the layout", hint=f"it has {', '.join(self.names)}"
+        )
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
+
+    def __str__(self) -> str:
+        return "\n".join(f"{feature}" for feature in self.features)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the features."""
+        return [feature.name for feature in self.features]
+
+    @cached_property
+    def dims(self) -> int:
+        """Numbers in a row."""
+        return sum(feature.dims for feature in self.features)
+
+    @cached_property
+    def slices(self) -> dict[str, slice]:
+        """Where each feature lies in a row."""
+        found, start = {}, 0
+        for feature in self.features:
+            found[feature.name] = slice(start, start + feature.dims)
+            start += feature.dims
+        return found
+
+    @property
+    def value_names(self) -> list[str]:
+        """(dims,) one name a number, as in "foot_position.LeftFoot.x"."""
+        return [name for feature in self.features for name in feature.value_names]
+
+    @property
+    def weights(self) -> Array:
+        """(dims,) float32: each number's weight, its feature's."""
+        return np.repeat(
+            np.array([feature.weight for feature in self.features], np.float32),
+            [feature.dims for feature in self.features],
+        )
+
+    @property
+    def reach_s(self) -> tuple[float, float]:
+        """Seconds before and after a frame that its trajectory and track features look at."""
+        looked = [0.0]
+        for feature in self.features:
+            looked += feature.offsets_s
+        return max(-min(looked), 0.0), max(*looked, 0.0)
+
+    def of_kind(self, kind: str) -> list[Feature]:
+        """The features of a kind, in order."""
+        return [feature for feature in self.features if feature.kind == kind]
+
+    def resolved(self, skeleton: Skeleton, roles: Roles, channels: int = 0) -> FeatureLayout:
+        """The layout for one skeleton and phase model.
+
+        Parameters
+        ----------
+        channels
+            Phase channels of the model; 0 where there is none.
+
+        Raises
+        ------
+        ParameterError
+            Where a joint or role does not exist, or phases are asked for and there are none, or
+            not as many.
+        """
+        features = []
+        for feature in self.features:
+            if feature.kind in ("joint_position", "joint_velocity"):
+                feature = feature.changed(joints=named_joints(feature.joints, skeleton, roles))
+            elif feature.kind == "phase_manifold":
+                if not channels:
+                    raise ParameterError(
+                        f"feature {feature.name!r} needs phases, and there is no phase model",
+                        hint="give a model, or choose a layout of poses and trajectory",
+                    )
+                if feature.channels not in (0, channels):
+                    raise ParameterError(
+                        f"feature {feature.name!r} has {feature.channels} phase channels, the "
+                        f"model {channels}",
+                        hint="leave channels out of the layout: the model says how many",
+                    )
+                feature = feature.changed(channels=channels)
+            features.append(feature)
+        return FeatureLayout(*features)
+
+    def with_track_channels(self, tracks: Mapping[str, Array]) -> FeatureLayout:
+        """The layout with each track feature as wide as its track (frames, values).
+
+        Raises ParameterError where a track is missing or of another width.
+        """
+        features = []
+        for feature in self.features:
+            if feature.kind == "track":
+                if feature.track not in tracks:
+                    raise ParameterError(
+                        f"feature {feature.name!r} reads the track {feature.track!r}, which is "
+                        "not there",
+                        hint=f"tracks: {', '.join(tracks) or 'none'}",
+                    )
+                width = tracks[feature.track].reshape(len(tracks[feature.track]), -1).shape[1]
+                if feature.channels not in (0, width):
+                    raise ParameterError(
+                        f"feature {feature.name!r} has {feature.channels} values a frame, its "
+                        f"track {feature.track!r} {width}"
+                    )
+                feature = feature.changed(channels=width)
+            features.append(feature)
+        return FeatureLayout(*features)
+
+    def assembled(self, blocks: Mapping[str, Array]) -> Array:
+        """(..., dims) float32 rows of the blocks (..., feature dims), by feature name.
+
+        Raises
+        ------
+        ParameterError
+            Where a block is missing, unknown, of another width or not finite.
+        """
+        unknown = [name for name in blocks if name not in self]
+        if unknown:
+            self[unknown[0]]
+        parts = []
+        for feature in self.features:
+            if feature.name not in blocks:
+                raise ParameterError(f"no values for the feature {feature.name!r}")
+            parts.append(checked_block(feature, blocks[feature.name]))
+        return np.concatenate(parts, axis=-1, dtype=np.float32)
+
+    def check_same(self, other: FeatureLayout, *, ours: str, theirs: str) -> None:
+        """Raise ParameterError, which shows both layouts, unless they are the same.
+
+        `ours` and `theirs` say what has them, as in "the database".
+        """
+        if self != other:
+            raise ParameterError(
+                f"{ours} and {theirs} have different feature layouts",
+                hint=f"{ours}:\n{_indented(str(self))}\n  {theirs}:\n{_indented(str(other))}",
+            )
+
+    @classmethod
+    def load(cls, name: str | Path) -> FeatureLayout:
+        """A layout from a YAML file, or the shipped one of that name (configs/matching).
+
+        Raises
+        ------
+        ParameterError
+            Where it is neither, or no layout; with the file's name.
+        """
+        path = recipe_path("matching", name)
+        try:
+            return cls.from_mapping(yaml.safe_load(path.read_text(encoding="utf-8")))
+        except ParameterError as error:
+            raise ParameterError(error.fact, hint=error.hint, path=path) from None
+        except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
+            raise ParameterError(f"no YAML: {' '.join(str(error).split())}", path=path) from None
+
+    @classmethod
+    def from_mapping(cls, content: Any) -> FeatureLayout:
+        """A layout from {"features": [{name: ..., ...}, ...]}, as YAML and headers hold it."""
+        if not isinstance(content, dict) or list(content) != ["features"]:
+            raise ParameterError(
+                "a feature layout is one list under the key features",
+                hint="see the shipped ones in configs/matching",
+            )
+        entries = content["features"]
+        if not isinstance(entries, list):
+            raise ParameterError("features: must be a list")
+        return cls(*(Feature.from_mapping(entry) for entry in entries))
+
+    def as_mapping(self) -> dict[str, Any]:
+        """What `from_mapping` reads."""
+        return {"features": [feature.as_mapping() for feature in self.features]}
+
+
+def checked_block(feature: Feature, values: Array) -> Array:
+    """The values (..., dims) of one feature, float32; ParameterError unless they fit it."""
+    block = np.asarray(values, np.float32)
+    if block.ndim == 0 or block.shape[-1] != feature.dims:
+        raise ParameterError(
+            f"feature {feature.name!r}: values of shape {block.shape}, expected (..., "
+            f"{feature.dims})"
+        )
+    if not np.isfinite(block).all():
+        raise ParameterError(f"feature {feature.name!r}: values that are not finite")
+    return block
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.splitlines())

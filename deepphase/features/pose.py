@@ -1,0 +1,72 @@
+"""How a body stands and moves: its joints in root space, frame by frame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from deepphase.motion.clip import Clip
+from deepphase.motion.kinematics import joint_positions, velocities
+from deepphase.motion.roles import find_roles
+from deepphase.motion.root_trajectory import (
+    RootTrajectory,
+    root_trajectory,
+    to_root_space,
+    velocities_in_root_space,
+)
+from deepphase.motion.skeleton import Array
+
+
+@dataclass(frozen=True, eq=False)
+class BodyFrames:
+    """What every frame of a motion shows, without regard to where in the world it is.
+
+    Parameters
+    ----------
+    joints
+        Joint names.
+    positions
+        (frames, joints, 3) metres, root space.
+    velocities
+        (frames, joints, 3) m/s relative to the world, turned into root space.
+    root
+        The root trajectory.
+    fps
+        Frames a second.
+    """
+
+    joints: tuple[str, ...]
+    positions: Array
+    velocities: Array
+    root: RootTrajectory
+    fps: float
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    @classmethod
+    def of_clip(cls, clip: Clip, body: Mapping[str, str] | None = None) -> BodyFrames:
+        """The frames of a clip.
+
+        Parameters
+        ----------
+        body
+            Role -> joint name (hips, hip and shoulder joints) and "kind", so that the facing is
+            found as on other clips of the same body; found from the clip where it is left out.
+        """
+        roles = find_roles(clip.skeleton, description=body, clip=clip)
+        positions = joint_positions(clip)
+        root = root_trajectory(clip, roles, positions=positions)
+        return cls(
+            clip.skeleton.names,
+            to_root_space(positions, root),
+            velocities_in_root_space(velocities(positions, clip.fps), root),
+            root,
+            clip.fps,
+        )
+
+    def index_of(self, joints: tuple[str, ...]) -> Array:
+        """(named,) indices of named joints."""
+        return np.array([self.joints.index(name) for name in joints])

@@ -1,0 +1,312 @@
+"""Two-joint inverse kinematics of limbs: a foot to its place, lengths kept, the knee as it bent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from deepphase.motion import quaternions
+from deepphase.motion.kinematics import joint_depths
+from deepphase.motion.limbs import ancestors
+from deepphase.motion.roles import Roles
+from deepphase.motion.skeleton import Array, Skeleton
+
+# Sine of the angle at the middle joint up to which a limb's plane is not its own alone, and the
+# share of the body's hinge in it where it is straight: a stretched knee passes through straight
+# and ten degrees beyond, and its plane would turn over there.
+_NEARLY_STRAIGHT, _STRAIGHT_SHARE = 0.5, 0.4
+# A straight limb that shall be a little shorter bends as one would that is bent by this angle,
+# radians: a hair's breadth of length is a wide swing of a straight knee. Up to twice the angle,
+# and where the bend that is wanted is up to four times, its share shrinks. What it leaves of the
+# way to the target is millimetres.
+_FIRM_BEND = 0.15
+_TINY = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Limbs:
+    """Limbs of a skeleton that end in feet.
+
+    Parameters
+    ----------
+    upper, middle, last
+        (limbs,) joints: hip, knee and ankle, or shoulder, elbow and front paw.
+    tips
+        (limbs,) joints that touch the floor: toes, or `last` where a limb has none.
+    bends
+        (limbs,) the side to which a straight limb bends: 1 as knees do, forward; -1 as elbows.
+    """
+
+    upper: Array
+    middle: Array
+    last: Array
+    tips: Array
+    bends: Array
+
+    @classmethod
+    def of_skeleton(cls, skeleton: Skeleton, roles: Roles) -> Limbs:
+        """Legs, left first; of a quadruped then the front legs. None where roles are missing."""
+        parts: list[tuple[tuple[str, ...], float]] = [(("hip", "knee", "foot", "toe"), 1.0)]
+        if roles.kind == "quadruped":
+            parts.append((("shoulder", "elbow", "hand"), -1.0))
+        rows, bends = [], []
+        for names, bend in parts:
+            for side in ("left", "right"):
+                joints = [getattr(roles, f"{side}_{name}") for name in names]
+                # A limb hangs from something: its upper joint is not the root.
+                in_line = joints[0] != 0 and all(
+                    below is not None and above in ancestors(skeleton, below)
+                    for above, below in pairwise(joints[:3])
+                )
+                if in_line:
+                    tip = joints[3] if len(joints) == 4 and joints[3] is not None else joints[2]
+                    rows.append([*joints[:3], tip])
+                    bends.append(bend)
+        table = np.array(rows, np.int64).reshape(-1, 4)
+        upper, middle, last, tips = table.T
+        return cls(upper, middle, last, tips, np.array(bends))
+
+    def __len__(self) -> int:
+        return len(self.upper)
+
+
+def two_joint_turns(
+    upper: Array, middle: Array, last: Array, target: Array, hinge: Array
+) -> tuple[Array, Array]:
+    """Turns of the upper and the middle joint that bring the last one to its target.
+
+    The middle joint bends until the limb is as long as the target is far; then the whole limb
+    swings there the shortest way. Where nothing is to be done nothing turns, however a limb lies.
+
+    Parameters
+    ----------
+    upper, middle, last, target : (..., 3)
+        Metres, in the world.
+    hinge : (..., 3)
+        Unit axis about which a limb bends that is straight now: from its upper part to its lower
+        one. A limb bent by more than 30 degrees keeps the plane that it is in.
+
+    Returns
+    -------
+    turn_upper, turn_middle : (..., 4)
+        Rotations in the world: `turn_upper` carries the middle joint about the upper one, and
+        `turn_upper` times `turn_middle` the part below it. Lengths stay as they are; at a target
+        out of reach a limb points, straight but for what :data:`_FIRM_BEND` leaves it.
+    """
+    thigh, shin, way = middle - upper, last - middle, target - upper
+    lines = np.empty((*way.shape[:-1], 4, 3))
+    for place, line in enumerate((thigh, shin, way, hinge)):
+        lines[..., place, :] = line
+    products = lines @ lines.swapaxes(-1, -2)
+    first2, second2, asked2 = products[..., 0, 0], products[..., 1, 1], products[..., 2, 2]
+    both = np.maximum(np.sqrt(first2 * second2), _TINY)
+    normal, sine_along = _hinge(thigh, shin, hinge, products, both)
+    # Of a limb that bends about an axis askew to it, this part of the angle's cosine stays.
+    along = _dot(normal[..., None, :], lines[..., :2, :])
+    askew = along[..., 0] * along[..., 1] / both
+    cosine = products[..., 0, 1] / both - askew
+    bend = np.arctan2(sine_along, cosine)
+    wanted = 0.5 * (asked2 - first2 - second2) / both - askew
+    size = np.maximum(np.hypot(sine_along, cosine), _TINY)
+    goal = np.arccos(np.minimum(np.maximum(wanted / size, -1.0), 1.0))
+    change = _bend_change(bend, goal)
+    sine, one_less = np.sin(change), 1.0 - np.cos(change)
+    turned = shin + sine[..., None] * _cross(normal, shin)
+    turned += one_less[..., None] * (along[..., 1:] * normal - shin)
+    turn_middle = np.empty((*change.shape, 4))
+    turn_middle[..., :3] = np.sin(0.5 * change)[..., None] * normal
+    turn_middle[..., 3] = np.cos(0.5 * change)
+    return _shortest_turn(thigh + turned, way, normal), turn_middle
+
+
+def _hinge(
+    thigh: Array, shin: Array, hinge: Array, products: Array, both: Array
+) -> tuple[Array, Array]:
+    """Unit axis (..., 3) about which the limb bends, and the sine of its bend about it.
+
+    `products` are those of thigh, shin, way and hinge, `both` the product of the lengths.
+    """
+    own = _cross(thigh, shin) / both[..., None]
+    sine = np.sqrt(_dot(own, own))
+    share = _STRAIGHT_SHARE * np.maximum(1.0 - sine / _NEARLY_STRAIGHT, 0.0) ** 2
+    whole2 = products[..., 0, 0] + 2.0 * products[..., 0, 1] + products[..., 1, 1]
+    lean = (products[..., 0, 3] + products[..., 1, 3]) / np.maximum(whole2, _TINY)
+    axis = own + share[..., None] * (hinge - lean[..., None] * (thigh + shin))
+    axis /= np.maximum(np.sqrt(_dot(axis, axis)), _TINY)[..., None]
+    return axis, _dot(axis, own)
+
+
+def _bend_change(bend: Array, goal: Array) -> Array:
+    """Radians by which a bend changes so that it becomes `goal`, damped where it is small."""
+    least = _FIRM_BEND + np.maximum(bend, 0.0) ** 2 / (4.0 * _FIRM_BEND)
+    firm = np.where(bend < 2.0 * _FIRM_BEND, least, bend)
+    damped = np.sqrt(np.maximum(firm * firm + goal * goal - bend * bend, 0.0)) - firm
+    exact = np.minimum(np.maximum(goal / (2.0 * _FIRM_BEND) - 1.0, 0.0), 1.0)
+    return damped + exact * (goal - bend - damped)
+
+
+def _shortest_turn(start: Array, goal: Array, across: Array) -> Array:
+    """(..., 4) the least rotation that brings the direction of one vector to another's.
+
+    About `across` (..., 3), a unit vector, where they are opposite.
+    """
+    lengths = np.sqrt(_dot(start, start) * _dot(goal, goal))
+    real = lengths + _dot(start, goal)
+    turn = np.empty((*real.shape, 4))
+    turn[..., :3] = _cross(start, goal)
+    turn[..., 3] = real
+    opposite = real <= 1e-9 * lengths
+    if opposite.any():
+        turn[opposite, :3], turn[opposite, 3] = np.broadcast_to(across, start.shape)[opposite], 0.0
+    return turn / np.sqrt(_dot(turn, turn))[..., None]
+
+
+def _dot(first: Array, second: Array) -> Array:
+    return np.vecdot(first, second)
+
+
+def _cross(first: Array, second: Array) -> Array:
+    # np.cross spends several times as long on its arguments.
+    return first.take(_YZX, -1) * second.take(_ZXY, -1) - first.take(_ZXY, -1) * second.take(
+        _YZX, -1
+    )
+
+
+_YZX, _ZXY = np.array([1, 2, 0]), np.array([2, 0, 1])
+
+
+@dataclass(frozen=True, eq=False)
+class LimbTransforms:
+    """Where limbs are in the world.
+
+    Parameters
+    ----------
+    above
+        (3, limbs, frames, 3, 3) rotation matrices of the parents of upper, middle and last joints.
+    positions
+        (4, limbs, frames, 3) metres: upper, middle and last joints, and tips.
+    """
+
+    above: Array
+    positions: Array
+
+    @property
+    def lengths(self) -> Array:
+        """(limbs, frames) metres: from the upper to the last joint along the limb."""
+        upper, middle, last = self.positions[:3]
+        return np.sqrt(_dot(middle - upper, middle - upper)) + np.sqrt(
+            _dot(last - middle, last - middle)
+        )
+
+
+class LimbSolver:
+    """Forward and inverse kinematics of a skeleton's limbs, for many frames or characters at once.
+
+    Parameters
+    ----------
+    skeleton
+        The skeleton that the rotations are of.
+    limbs
+        Its limbs.
+    """
+
+    def __init__(self, skeleton: Skeleton, limbs: Limbs) -> None:
+        self.limbs = limbs
+        above = {int(tip): ancestors(skeleton, int(tip)) for tip in (*limbs.tips, *limbs.last)}
+        depths = joint_depths(skeleton)
+        # Joints by their depth, so that one depth of the tree is done in one step.
+        needed = {joint for path in above.values() for joint in path}
+        joints = sorted(needed, key=depths.__getitem__)
+        self._joints = np.array(joints, np.int64)
+        place = {joint: index for index, joint in enumerate(joints)}
+        parents = [place.get(int(skeleton.parents[joint]), -1) for joint in joints]
+        self._levels = [
+            (
+                slice(*np.searchsorted(depths[self._joints], (depth, depth + 1)).tolist()),
+                np.array([p for p, j in zip(parents, joints, strict=True) if depths[j] == depth]),
+            )
+            for depth in range(1, int(depths[self._joints].max(initial=0)) + 1)
+        ]
+        self._solved = np.stack([limbs.upper, limbs.middle, limbs.last])
+        self._bends = limbs.bends[:, None, None]
+        at = np.vectorize(lambda joint: place[int(joint)], otypes=[np.int64])
+        chain = np.stack([limbs.upper, limbs.middle, limbs.last, limbs.tips])
+        self._chain = at(chain) if len(limbs) else chain
+        self._above = np.array(parents, np.int64)[self._chain[:3]] if len(limbs) else chain[:3]
+
+    def transforms(self, rotations: Array, local_positions: Array) -> LimbTransforms:
+        """Forward kinematics of the limbs.
+
+        Parameters
+        ----------
+        rotations : (frames, joints, 4)
+            Local rotations of all joints; the root's is the world's.
+        local_positions : (frames, joints, 3)
+            Metres: offsets, with translated joints put in.
+        """
+        local = rotations.take(self._joints, axis=1).swapaxes(0, 1)
+        world = np.zeros((*local.shape[:2], 4, 4))
+        world[..., :3, :3] = _matrices(local)
+        world[..., :3, 3] = local_positions.take(self._joints, axis=1).swapaxes(0, 1)
+        world[..., 3, 3] = 1.0
+        for here, parents in self._levels:
+            np.matmul(world[parents], world[here], out=world[here])
+        chain = world[..., :3, 3].take(self._chain, axis=0)
+        return LimbTransforms(world[..., :3, :3].take(self._above, axis=0), chain)
+
+    def reach(
+        self, rotations: Array, transforms: LimbTransforms, targets: Array, left: Array
+    ) -> None:
+        """Change the local rotations so that the limbs' last joints are at their targets.
+
+        What hangs from the last joints keeps its direction in the world.
+
+        Parameters
+        ----------
+        rotations : (frames, joints, 4)
+            Local rotations, as `transforms` took them; changed in place.
+        targets : (limbs, frames, 3)
+            Metres: where `last` shall be.
+        left : (frames, 3)
+            Unit vector to the body's left, about which knees bend.
+        """
+        upper, middle, last = transforms.positions[:3]
+        hinge = self._bends * left
+        turns = np.empty((3, *targets.shape[:2], 4))
+        turns[0], turns[1] = two_joint_turns(upper, middle, last, targets, hinge)
+        turns[2] = quaternions.conjugate(quaternions.multiply(turns[0], turns[1]))
+        # Each in the frame of the joint's parent, which is where local rotations are.
+        turns[..., :3] = (turns[..., None, :3] @ transforms.above)[..., 0, :]
+        local = rotations.take(self._solved, axis=1).transpose(1, 2, 0, 3)
+        rotations[:, self._solved] = quaternions.multiply(turns, local).transpose(2, 0, 1, 3)
+
+
+# Entries of a rotation matrix less the identity, row by row, in products of a quaternion's x y z w.
+_ENTRIES = (
+    *("-yy-zz", "+xy-zw", "+xz+yw"),
+    *("+xy+zw", "-xx-zz", "+yz-xw"),
+    *("+xz-yw", "+yz+xw", "-xx-yy"),
+)
+
+
+def _matrix_terms() -> Array:
+    """(16, 9) what each product q_i q_j counts in each entry."""
+    terms = np.zeros((16, 9))
+    for entry, text in enumerate(_ENTRIES):
+        for term in (text[:3], text[3:]):
+            sign, one, other = term[0], term[1], term[2]
+            place = 4 * "xyzw".index(one) + "xyzw".index(other)
+            terms[place, entry] = 2.0 if sign == "+" else -2.0
+    return terms
+
+
+_MATRIX_TERMS, _IDENTITY = _matrix_terms(), np.eye(3)
+
+
+def _matrices(rotations: Array) -> Array:
+    """(..., 3, 3) rotation matrices of unit quaternions (..., 4)."""
+    products = rotations[..., :, None] * rotations[..., None, :]
+    flat = products.reshape(-1, 16) @ _MATRIX_TERMS
+    return flat.reshape(*rotations.shape[:-1], 3, 3) + _IDENTITY

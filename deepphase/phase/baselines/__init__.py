@@ -1,0 +1,1 @@
+"""Phases that are computed and not learnt: what learnt phases are compared with."""

@@ -1,0 +1,209 @@
+"""What the baselines have in common: a body, a rate, a window, and a file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
+from deepphase.formats.array_file import read_arrays, write_arrays
+from deepphase.motion.clip import Clip
+from deepphase.motion.resample import resample
+from deepphase.motion.roles import Roles, find_roles
+from deepphase.phase.configuration import NetworkConfig
+from deepphase.phase.health import Health
+from deepphase.phase.manifold import ManifoldProjection
+from deepphase.phase.model import ClipPhases
+from deepphase.phase.parameters import PhaseParameters
+from deepphase.phase.signals import JointVelocities
+from deepphase.phase.windows import interior_frames
+from deepphase.progress import Progress
+
+Array = np.ndarray
+
+_VERSION = 1
+# Frames that the projection is fitted to, at most, and of one clip.
+_PROJECTED_FRAMES, _PROJECTED_CLIPS = 40_000, 200
+
+
+@dataclass(eq=False, kw_only=True)
+class Baseline:
+    """Phases by a rule; subclasses hold the rule.
+
+    Parameters
+    ----------
+    signals
+        The body: rate, joints (those that move in the clips it was fitted to), roles.
+    limbs
+        Names of the joints whose phases the channels are; of one channel, whose contacts make it.
+    window_s
+        Seconds around a frame that its phases are read off; measures leave out the frames that
+        have less.
+    projection
+        The PCA view of the manifold of the clips it was fitted to.
+    health
+        Measures on held-out clips: a baseline is measured by `deepphase evaluate` alone.
+    provenance
+        The data.
+    """
+
+    METHOD: ClassVar[str]
+    FORMAT: ClassVar[str]
+    # In words: what amplitude is measured in, and where in a cycle phase 0 lies.
+    AMPLITUDE: ClassVar[str]
+    ORIGIN: ClassVar[str]
+    # Fields that a subclass adds, by what they are stored as.
+    ARRAYS: ClassVar[tuple[str, ...]] = ()
+    OPTIONS: ClassVar[tuple[str, ...]] = ()
+
+    signals: JointVelocities
+    limbs: tuple[str, ...]
+    window_s: float = 2.0
+    projection: ManifoldProjection | None = None
+    health: Health | None = None
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def fps(self) -> float:
+        """Frames a second of the phases."""
+        return self.signals.fps
+
+    @property
+    def window(self) -> int:
+        """Frames of a window; odd."""
+        return NetworkConfig(window_s=self.window_s).window(self.fps)
+
+    @property
+    def channels(self) -> int:
+        """Phase channels: one a limb."""
+        return len(self.limbs)
+
+    @property
+    def sha256(self) -> str:
+        """Hash of all that the phases depend on."""
+        rule = {**self._header(), "format": self.FORMAT, "version": _VERSION}
+        digest = hashlib.sha256(json.dumps(rule, sort_keys=True).encode())
+        for name in self.ARRAYS:
+            digest.update(np.ascontiguousarray(getattr(self, name)).tobytes())
+        return digest.hexdigest()
+
+    def parameters_of(self, clip: Clip, roles: Roles) -> PhaseParameters:
+        """(frames, channels) each, of a clip at this rate whose joints are known."""
+        raise NotImplementedError
+
+    def encode(self, clip: Clip) -> ClipPhases:
+        """Phases of every frame of a clip, at the model's rate.
+
+        Raises
+        ------
+        SkeletonError
+            Where the clip lacks a joint that the phases are read off.
+        """
+        name, source = clip.name, clip.source.path
+        if clip.fps != self.fps:
+            clip = resample(clip, self.fps)
+        roles = find_roles(clip.skeleton, description=self.signals.body, clip=clip)
+        return ClipPhases(
+            self.parameters_of(clip, roles),
+            interior_frames(len(clip), self.window),
+            self.fps,
+            name,
+            source,
+        )
+
+    def viewed(self, store: ClipStore, progress: Progress | None = None) -> Self:
+        """Itself, with the projection of the manifold of some of a store's clips."""
+        chosen = np.unique(np.linspace(0, len(store) - 1, min(len(store), _PROJECTED_CLIPS)))
+        parts = []
+        for done, index in enumerate(chosen.astype(int).tolist(), start=1):
+            phases = self.encode(store.clip(index))
+            inside = phases.interior if phases.interior.any() else slice(None)
+            parts.append(phases.parameters.manifold()[inside])
+            if progress is not None:
+                progress("encoding", done, len(chosen), "")
+        points = np.concatenate(parts)
+        step = max(len(points) // _PROJECTED_FRAMES, 1)
+        self.projection = ManifoldProjection.fit(points[::step])
+        return self
+
+    def save(self, path: str | Path) -> None:
+        """Write the file, whole or not at all."""
+        arrays = {name: getattr(self, name) for name in self.ARRAYS}
+        if self.projection is not None:
+            arrays |= {f"projection.{name}": value for name, value in vars(self.projection).items()}
+        header = {
+            **self._header(),
+            "amplitude": self.AMPLITUDE,
+            "origin": self.ORIGIN,
+            "provenance": dict(self.provenance),
+        }
+        write_arrays(path, arrays, header, format=self.FORMAT, version=_VERSION)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read what `save` wrote.
+
+        Raises
+        ------
+        CheckpointError
+            Where the file is damaged, of another kind, or does not fit itself.
+        """
+        arrays, header = read_arrays(path, format=cls.FORMAT, version=_VERSION)
+        try:
+            read = header["signals"]
+            signals = JointVelocities(
+                tuple(read["joints"]), float(read["fps"]), read["body"], tuple(read["partners"])
+            )
+            projection = None
+            if "projection.mean" in arrays:
+                projection = ManifoldProjection(
+                    *(np.array(arrays[f"projection.{f.name}"]) for f in fields(ManifoldProjection))
+                )
+            own: dict[str, Any] = {name: np.array(arrays[name]) for name in cls.ARRAYS}
+            own |= {name: header[name] for name in cls.OPTIONS}
+            made = cls(
+                signals=signals,
+                limbs=tuple(header["limbs"]),
+                window_s=float(header["window_s"]),
+                projection=projection,
+                provenance=header["provenance"],
+                **own,
+            )
+        except (KeyError, TypeError, ValueError, AttributeError, DeepPhaseError) as error:
+            raise CheckpointError(
+                f"the file does not fit itself: {' '.join(str(error).split())[:200]}",
+                hint="it was changed after it was written: fit again or take a copy",
+                path=path,
+            ) from None
+        return made
+
+    def _header(self) -> dict[str, Any]:
+        return {
+            "signals": {
+                "joints": list(self.signals.joints),
+                "fps": self.signals.fps,
+                "body": dict(self.signals.body),
+                "partners": list(self.signals.partners),
+            },
+            "limbs": list(self.limbs),
+            "window_s": self.window_s,
+            **{name: getattr(self, name) for name in self.OPTIONS},
+        }
+
+    def __post_init__(self) -> None:
+        if not self.limbs:
+            raise ParameterError("phases of no limb")
+        # Refuses a window that is too short or too long.
+        NetworkConfig(window_s=self.window_s)
+
+
+def provenance_of(store: ClipStore) -> dict[str, Any]:
+    """What a baseline was fitted to."""
+    return {"clips": len(store), "minutes": store.minutes}

@@ -1,0 +1,82 @@
+"""One sinusoid a limb: the phase of any signal that swings, frame by frame."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from scipy.ndimage import gaussian_filter1d
+
+from deepphase.phase.parameters import PhaseParameters, wrapped
+from deepphase.phase.sine_fit import SineFitLayer
+
+Array = np.ndarray
+
+# Windows that are fitted at once.
+_BATCH = 2048
+# Seconds, standard deviation: corners of a block signal and jitter of a velocity are rounded off,
+# 1 Hz keeps 95 % of its amplitude.
+_SMOOTHING_S = 0.05
+
+
+@torch.inference_mode()
+def fitted_sinusoids(
+    signals: Array, fps: float, window: int, *, silence: float, normalised: bool = False
+) -> PhaseParameters:
+    """The sinusoid that fits each signal best in the window around each frame.
+
+    Parameters
+    ----------
+    signals : (frames, channels)
+        In any unit; past the ends the first and the last value go on.
+    fps
+        Frames a second.
+    window
+        Frames; odd.
+    silence
+        Amplitude, in the signals' unit, below which nothing swings: amplitude and frequency are 0
+        there and the phase stays as it was.
+    normalised
+        Amplitude as a share of the signal's own deviation in the window: 1 is a pure sinusoid,
+        however small.
+
+    Returns
+    -------
+    (frames, channels) each, float32. Phase is .25 where the signal is highest.
+    """
+    half = window // 2
+    smooth = gaussian_filter1d(
+        signals.astype(np.float64), _SMOOTHING_S * fps, axis=0, mode="nearest"
+    )
+    around = np.pad(smooth, ((half, half), (0, 0)), mode="edge").astype(np.float32)
+    windows = np.lib.stride_tricks.sliding_window_view(around, window, axis=0)
+    layer = SineFitLayer(window, fps)
+    parts: list[list[Array]] = [[] for _ in range(5)]
+    for start in range(0, len(windows), _BATCH):
+        batch = torch.from_numpy(np.ascontiguousarray(windows[start : start + _BATCH]))
+        fit = layer(batch.permute(2, 0, 1))
+        # sine * sin(wt) + cosine * cos(wt) = length * sin(wt + 2 pi phase)
+        turned = torch.atan2(fit.cosine, fit.sine) / (2.0 * math.pi)
+        values = (turned, fit.frequency, fit.amplitude, fit.offset, fit.deviation)
+        for part, value in zip(parts, values, strict=True):
+            part.append(value.numpy())
+    phase, frequency, amplitude, offset, deviation = (np.concatenate(part) for part in parts)
+    moves = amplitude >= silence
+    if normalised:
+        amplitude = amplitude / (math.sqrt(2.0) * deviation)
+    return PhaseParameters(
+        wrapped(_held(phase, moves)),
+        np.where(moves, frequency, 0.0).astype(np.float32),
+        np.where(moves, amplitude, 0.0).astype(np.float32),
+        offset,
+    )
+
+
+def _held(phase: Array, moves: Array) -> Array:
+    """The phase of the last frame that moves; before the first, that one's; 0 where none does."""
+    frames = np.arange(len(phase))[:, None]
+    last = np.maximum.accumulate(np.where(moves, frames, -1), axis=0)
+    last = np.where(last < 0, moves.argmax(axis=0), last)
+    held = np.take_along_axis(phase, last, axis=0)
+    return np.where(moves.any(axis=0), held, np.zeros_like(held))

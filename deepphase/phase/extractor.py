@@ -1,0 +1,84 @@
+"""Whatever reads phases off clips: a trained model or a baseline, from whatever file it is in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from deepphase.errors import CheckpointError
+from deepphase.formats.array_file import read_header
+from deepphase.motion.clip import Clip
+from deepphase.phase.baselines.contact_phase import ContactPhase
+from deepphase.phase.baselines.pca_phase import PcaPhase
+from deepphase.phase.baselines.pfnn_phase import PfnnPhase
+from deepphase.phase.health import Health
+from deepphase.phase.manifold import ManifoldProjection
+from deepphase.phase.model import FORMAT, ClipPhases, PhaseModel
+from deepphase.phase.signals import JointVelocities
+
+BASELINES = {kind.METHOD: kind for kind in (ContactPhase, PcaPhase, PfnnPhase)}
+_KINDS = {FORMAT: PhaseModel} | {kind.FORMAT: kind for kind in BASELINES.values()}
+
+
+class PhaseExtractor(Protocol):
+    """What a `PhaseModel` and every baseline can do.
+
+    Attributes
+    ----------
+    signals
+        The joints' velocities that it reads, or that its poses are compared by.
+    projection
+        The PCA view of its manifold, where one is kept.
+    health
+        Its measures on held-out clips, where they were taken.
+    """
+
+    signals: JointVelocities
+    projection: ManifoldProjection | None
+    health: Health | None
+
+    @property
+    def fps(self) -> float:
+        """Frames a second of the phases."""
+        ...
+
+    @property
+    def window(self) -> int:
+        """Frames around a frame that its phases are read off."""
+        ...
+
+    @property
+    def channels(self) -> int:
+        """Phase channels."""
+        ...
+
+    @property
+    def sha256(self) -> str:
+        """Hash of all that the phases depend on."""
+        ...
+
+    def encode(self, clip: Clip) -> ClipPhases:
+        """Phases of every frame of a clip, at `fps`."""
+        ...
+
+    def save(self, path: str | Path) -> None:
+        """Write it as one file, whole or not at all."""
+        ...
+
+
+def load_extractor(path: str | Path) -> PhaseExtractor:
+    """Read a phase model or a baseline: the format name in the header says which.
+
+    Raises
+    ------
+    CheckpointError
+        Where the file is neither, or is damaged.
+    """
+    found = read_header(path)["format"]
+    if found not in _KINDS:
+        raise CheckpointError(
+            f"this is a {found}, and no phases are read by it",
+            hint="give what `deepphase train phase` or `deepphase fit phases` wrote",
+            path=path,
+        )
+    return _KINDS[found].load(path)

@@ -1,0 +1,75 @@
+"""Paths by formula: a wave, a square and a circle, to try characters on."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from deepphase.errors import ParameterError
+from deepphase.steering.path import Path
+
+Array = np.ndarray
+
+_POINTS_PER_S = 30
+# The wave's height from crest to trough as a share of its length.
+_WAVE_HEIGHT = 0.35
+
+
+def wave(speed: float, size: float, seconds: float) -> Path:
+    """A sine line along +Z at a constant speed.
+
+    Parameters
+    ----------
+    speed
+        m/s.
+    size
+        Metres from crest to crest.
+    seconds
+        How long it goes on.
+
+    Raises
+    ------
+    ParameterError
+        Where one of them is not above 0.
+    """
+    _check(speed, size, seconds)
+    along = np.linspace(0.0, speed * seconds, max(2, round(seconds * _POINTS_PER_S)))
+    across = 0.5 * _WAVE_HEIGHT * size * np.sin(2.0 * np.pi * along / size)
+    drawn = Path(along + np.arange(len(along)) * 1e-9, np.stack([across, along], 1), name="wave")
+    return _until(drawn.at_speed(speed), seconds)
+
+
+def square(speed: float, size: float, seconds: float) -> Path:
+    """Round and round a square with sides of `size` metres, first along +Z, then to the left."""
+    _check(speed, size, seconds)
+    corners = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, 0.0]]) * size
+    sides = int(np.ceil(speed * seconds / size)) + 1
+    places = corners[np.arange(sides + 1) % 4]
+    return _until(Path(np.arange(sides + 1.0), places, name="square").at_speed(speed), seconds)
+
+
+def circle(speed: float, size: float, seconds: float) -> Path:
+    """Round and round a circle of `size` metres across, first along +Z, then to the left."""
+    _check(speed, size, seconds)
+    times = np.linspace(0.0, seconds, max(2, round(seconds * _POINTS_PER_S)))
+    angle = times * speed / (0.5 * size)
+    places = 0.5 * size * np.stack([1.0 - np.cos(angle), np.sin(angle)], axis=1)
+    return Path(times, places, name="circle")
+
+
+MADE_PATHS = {"wave": wave, "square": square, "circle": circle}
+
+
+def _check(speed: float, size: float, seconds: float) -> None:
+    for name, value in (("speed", speed), ("size", size), ("duration", seconds)):
+        if not (np.isfinite(value) and value > 0):
+            raise ParameterError(f"a path with a {name} of {value}", hint="give more than 0")
+
+
+def _until(path: Path, seconds: float) -> Path:
+    """The path up to a time."""
+    before = path.times < seconds
+    return Path(
+        np.append(path.times[before], seconds),
+        np.concatenate([path.positions[before], path.positions_at(np.array([seconds]))]),
+        name=path.name,
+    )

@@ -1,0 +1,217 @@
+"""A path over the ground in time: where to be when, and which way to face."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path as FilePath
+
+import numpy as np
+from scipy.ndimage import gaussian_filter1d
+
+from deepphase.errors import FormatError, ParameterError
+from deepphase.steering.timed_table import read_timed_table
+
+Array = np.ndarray
+
+# The direction of travel, and the velocity, are those of a path smoothed so far (standard
+# deviation, seconds): nobody turns on the spot at a corner.
+_SMOOTHING_S = 0.1
+_GRID_FPS = 60.0
+# Slower than this, m/s, a path stands: the facing stays what it was.
+_STANDING = 0.05
+_COMPLEX = np.array([1.0, 1.0j])
+# Beyond, float32 positions are no longer right to a millimetre.
+_FARTHEST_M = 10_000.0
+_LONGEST_S = 86_400.0
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """Places on the ground at rising times, joined by straight lines.
+
+    Before its first time a path stands at its first place, after its last time at its last.
+
+    Parameters
+    ----------
+    times
+        (points,) seconds, strictly rising.
+    positions
+        (points, 2) metres: x and z.
+    facings
+        (points,) radians about Y from +Z to +X, or None: facing the way of travel.
+    labels
+        Name -> (points,) values, each from its point on, as in {"gait": ("walk", "run")}.
+    name
+        What it is called in pictures.
+
+    Raises
+    ------
+    ParameterError
+        Where shapes do not fit, times do not rise or a value is not finite.
+    """
+
+    times: Array
+    positions: Array
+    facings: Array | None = None
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    name: str = "path"
+
+    def __post_init__(self) -> None:
+        times = np.asarray(self.times, np.float64)
+        positions = np.asarray(self.positions, np.float64)
+        object.__setattr__(self, "times", times)
+        object.__setattr__(self, "positions", positions)
+        count = len(times)
+        if count < 2 or times.shape != (count,) or positions.shape != (count, 2):
+            raise ParameterError(
+                f"{self.name}: times {times.shape} and positions {positions.shape}, expected "
+                "(points,) and (points, 2) with two points at least"
+            )
+        given = [times, positions.ravel()]
+        if self.facings is not None:
+            object.__setattr__(self, "facings", np.asarray(self.facings, np.float64))
+            given.append(np.asarray(self.facings))
+            if np.shape(self.facings) != (count,):
+                raise ParameterError(f"{self.name}: {np.shape(self.facings)} facings of {count}")
+        if not all(np.isfinite(values).all() for values in given):
+            raise ParameterError(f"{self.name}: a value that is not finite")
+        if (np.diff(times) <= 0).any():
+            raise ParameterError(f"{self.name}: times that do not rise")
+        if self.duration > _LONGEST_S:
+            raise ParameterError(
+                f"{self.name}: {self.duration:g} s long", hint="times are seconds, a day at most"
+            )
+        farthest = np.abs(positions).max()
+        if farthest > _FARTHEST_M:
+            raise ParameterError(
+                f"{self.name}: a place {farthest:g} m from the origin",
+                hint=f"places are metres, {_FARTHEST_M:g} at most: motion is float32",
+            )
+
+    @property
+    def duration(self) -> float:
+        """Seconds from the first point to the last."""
+        return float(self.times[-1] - self.times[0])
+
+    @property
+    def length(self) -> float:
+        """Metres along the path."""
+        return float(self._arc_lengths[-1])
+
+    def positions_at(self, times: Array) -> Array:
+        """(..., 2) metres: the place at times (...), seconds."""
+        return _at(times, self.times, self._places)
+
+    def velocities_at(self, times: Array) -> Array:
+        """(..., 2) m/s of the path, smoothed over a tenth of a second."""
+        grid, velocities, _ = self._grid
+        return _at(times, grid, velocities)
+
+    def facings_at(self, times: Array) -> Array:
+        """(...) radians, continuous over time."""
+        if self.facings is not None:
+            return np.interp(times, self.times, self._unwrapped)
+        grid, _, angles = self._grid
+        return np.interp(times, grid, angles)
+
+    def label_at(self, name: str, time: float) -> str:
+        """The value that a label has at a time."""
+        place = np.searchsorted(self.times, time, side="right") - 1
+        return self.labels[name][int(np.clip(place, 0, len(self.times) - 1))]
+
+    def distances(self, points: Array) -> Array:
+        """(...) metres from each of points (..., 2) to the nearest place on the path."""
+        points = np.asarray(points, np.float64)
+        starts, steps = self.positions[:-1], np.diff(self.positions, axis=0)
+        squares = np.maximum(np.einsum("sc,sc->s", steps, steps), 1e-18)
+        nearest = np.full(points.shape[:-1], np.inf)
+        for start, step, square in zip(starts, steps, squares, strict=True):
+            along = np.clip((points - start) @ step / square, 0.0, 1.0)
+            away = points - start - along[..., None] * step
+            nearest = np.minimum(nearest, np.einsum("...c,...c->...", away, away))
+        return np.sqrt(nearest)
+
+    def at_speed(self, speed: float) -> Path:
+        """The same places at a constant speed, m/s; places where the path rests are left out.
+
+        Raises ParameterError where the speed is not above 0 or the path has no length.
+        """
+        if not (np.isfinite(speed) and speed > 0):
+            raise ParameterError(f"a speed of {speed} m/s along a path")
+        arc = self._arc_lengths
+        moved = np.concatenate([[True], np.diff(arc) > 1e-9])
+        if moved.sum() < 2:
+            raise ParameterError(f"{self.name}: a path that stays where it is has no speed")
+        return replace(
+            self,
+            times=arc[moved] / speed,
+            positions=self.positions[moved],
+            facings=None if self.facings is None else self.facings[moved],
+            labels={
+                name: tuple(value for value, kept in zip(values, moved, strict=True) if kept)
+                for name, values in self.labels.items()
+            },
+        )
+
+    @cached_property
+    def _places(self) -> Array:
+        """(points,) x + i z: one interpolation serves both."""
+        return self.positions @ _COMPLEX
+
+    @cached_property
+    def _unwrapped(self) -> Array:
+        assert self.facings is not None
+        return np.unwrap(self.facings)
+
+    @cached_property
+    def _arc_lengths(self) -> Array:
+        steps = np.linalg.norm(np.diff(self.positions, axis=0), axis=1)
+        return np.concatenate([[0.0], np.cumsum(steps)])
+
+    @cached_property
+    def _grid(self) -> tuple[Array, Array, Array]:
+        """Times, smoothed velocities x + i z and angles of travel (frames,), on a grid."""
+        margin = 4.0 * _SMOOTHING_S
+        count = int(np.ceil((self.duration + 2 * margin) * _GRID_FPS)) + 1
+        times = self.times[0] - margin + np.arange(count) / _GRID_FPS
+        velocities = gaussian_filter1d(
+            np.gradient(self.positions_at(times), 1.0 / _GRID_FPS, axis=0),
+            _SMOOTHING_S * _GRID_FPS,
+            axis=0,
+            mode="nearest",
+        )
+        moving = np.flatnonzero(np.linalg.norm(velocities, axis=1) > _STANDING)
+        if not moving.size:
+            return times, velocities @ _COMPLEX, np.zeros(count)
+        angles = np.unwrap(np.arctan2(velocities[moving, 0], velocities[moving, 1]))
+        return times, velocities @ _COMPLEX, np.interp(times, times[moving], angles)
+
+
+def _at(times: Array, known: Array, values: Array) -> Array:
+    """(..., 2) of complex values (points,), interpolated."""
+    found = np.asarray(np.interp(times, known, values))
+    return found[..., None].view(np.float64)
+
+
+def read_path(path: str | FilePath) -> Path:
+    """Read a path from CSV: columns t (s), x, z (m), if wanted facing (rad); others are labels.
+
+    Raises
+    ------
+    FormatError
+        As :func:`deepphase.steering.timed_table.read_timed_table`, with the line.
+    """
+    table = read_timed_table(path, ("x", "z"), ("facing",))
+    place = FilePath(path)
+    try:
+        return Path(
+            table.times,
+            np.stack([table.numbers["x"], table.numbers["z"]], axis=1),
+            table.numbers.get("facing"),
+            table.texts,
+            place.stem,
+        )
+    except ParameterError as error:
+        raise FormatError(error.fact, hint=error.hint, path=place) from None

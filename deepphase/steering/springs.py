@@ -1,0 +1,136 @@
+"""Springs that end without swinging over, told by the time in which they halve a distance.
+
+A critically damped spring y'' = -2 w y' - w^2 y has the solution (y0 + (v0 + w y0) t) e^(-w t).
+From rest it has halved its distance after one halflife; all steps are that solution, so they are
+right for time steps of any length.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from deepphase.errors import ParameterError
+
+Array = np.ndarray
+
+# The root u > 0 of (1 + u) e^-u = 1/2: from rest, a spring of rate w halves its distance in u / w.
+_HALVING = 1.6783469900166605
+
+
+def spring_rate(halflife_s: float) -> float:
+    """1/s: the rate w of the critically damped spring that halves a distance from rest so fast.
+
+    Raises
+    ------
+    ParameterError
+        Where the halflife is not above 0.
+    """
+    if not (np.isfinite(halflife_s) and halflife_s > 0):
+        raise ParameterError(f"a halflife of {halflife_s} s", hint="give seconds above 0")
+    return _HALVING / halflife_s
+
+
+def decayed(
+    offset: Array, velocity: Array, halflife_s: float, seconds: float | Array
+) -> tuple[Array, Array]:
+    """An offset that a spring draws to 0, so many seconds later.
+
+    Parameters
+    ----------
+    offset, velocity : (...)
+        Any unit, and that unit a second.
+    seconds
+        One time, or an array that broadcasts against them.
+
+    Returns
+    -------
+    offset, velocity : (...)
+    """
+    return faded(offset, velocity, spring_rate(halflife_s), seconds)
+
+
+def faded(
+    offset: Array, velocity: Array, rate: float | Array, seconds: float | Array
+) -> tuple[Array, Array]:
+    """`decayed` by rates, 1/s, as `spring_rate` gives them: one, or one for each offset."""
+    slope = velocity + rate * offset
+    fading = _fading(rate, seconds)
+    return (offset + slope * seconds) * fading, (velocity - rate * slope * seconds) * fading
+
+
+def _fading(rate: float | Array, seconds: float | Array) -> float | Array:
+    # A plain number leaves float32 offsets what they are; NumPy's own would widen them.
+    plain = isinstance(rate, float) and isinstance(seconds, float)
+    return math.exp(-rate * seconds) if plain else np.exp(-rate * seconds)
+
+
+def spring_to(
+    value: Array, velocity: Array, goal: Array, halflife_s: float, seconds: float | Array
+) -> tuple[Array, Array]:
+    """A value that a spring draws to a goal that stands still, so many seconds later.
+
+    Returns
+    -------
+    value, velocity : (...)
+    """
+    offset, velocity = decayed(value - goal, velocity, halflife_s, seconds)
+    return goal + offset, velocity
+
+
+def spring_to_angle(
+    angle: Array, rate: Array, goal: Array, halflife_s: float, seconds: float | Array
+) -> tuple[Array, Array]:
+    """`spring_to` for radians: it turns the shorter way, and the result is not wrapped."""
+    return spring_to(angle, rate, angle + wrapped_angle(goal - angle), halflife_s, seconds)
+
+
+def spring_to_velocity(
+    position: Array,
+    velocity: Array,
+    acceleration: Array,
+    goal: Array,
+    halflife_s: float,
+    seconds: float | Array,
+) -> tuple[Array, Array, Array]:
+    """A position whose velocity a spring draws to a wished one, so many seconds later.
+
+    Parameters
+    ----------
+    position, velocity, acceleration : (...)
+        Metres, or any unit, and its derivatives.
+    goal : (...)
+        The wished velocity.
+
+    Returns
+    -------
+    position, velocity, acceleration : (...)
+
+    Notes
+    -----
+    The position is the integral of the spring's velocity, in closed form.
+    """
+    rate = spring_rate(halflife_s)
+    difference = velocity - goal
+    slope = acceleration + rate * difference
+    fading = _fading(rate, seconds)
+    lag = slope / rate
+    travelled = (difference + lag) * (1.0 - fading) / rate - lag * seconds * fading
+    return (
+        position + goal * seconds + travelled,
+        goal + (difference + slope * seconds) * fading,
+        (acceleration - rate * slope * seconds) * fading,
+    )
+
+
+def damping_share(halflife_s: float, seconds: float) -> float:
+    """Share of a distance that an exponential approach of that halflife covers in some seconds."""
+    if not (np.isfinite(halflife_s) and halflife_s > 0):
+        raise ParameterError(f"a halflife of {halflife_s} s", hint="give seconds above 0")
+    return 1.0 - 0.5 ** (seconds / halflife_s)
+
+
+def wrapped_angle(angle: Array) -> Array:
+    """The same angles, radians, in [-pi, pi)."""
+    return (angle + np.pi) % (2.0 * np.pi) - np.pi

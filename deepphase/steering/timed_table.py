@@ -1,0 +1,133 @@
+"""Tables of values over time: CSV with a rising column `t`, as paths and sticks are written."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from deepphase.errors import FormatError
+
+Array = np.ndarray
+
+_TIME = "t"
+
+
+@dataclass(frozen=True, eq=False)
+class TimedTable:
+    """Columns of a table whose rows are moments.
+
+    Parameters
+    ----------
+    times
+        (rows,) seconds, strictly rising.
+    numbers
+        Column -> (rows,) float64, finite.
+    texts
+        Every other column -> its cells.
+    """
+
+    times: Array
+    numbers: dict[str, Array]
+    texts: dict[str, tuple[str, ...]]
+
+
+def read_timed_table(
+    path: str | Path, required: Sequence[str], optional: Sequence[str] = ()
+) -> TimedTable:
+    """Read a CSV with the columns t and `required`, numbers of `optional`, and others as text.
+
+    Raises
+    ------
+    FormatError
+        With the line: where a column is missing or twice, a cell is no finite number, t does not
+        rise, or there are fewer than two rows.
+    """
+    path = Path(path)
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise FormatError(
+            f"cannot be read: {error.strerror or error}", hint="check the path", path=path
+        ) from None
+    except UnicodeDecodeError:
+        raise FormatError("text that is not UTF-8", hint="save it as UTF-8", path=path) from None
+    hint = f"columns: {', '.join((_TIME, *required))}, if wanted {', '.join(optional)}, and labels"
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        rows = [
+            (reader.line_num, [cell.strip() for cell in row])
+            for row in reader
+            if any(cell.strip() for cell in row)
+        ]
+    except csv.Error as error:
+        raise FormatError(
+            f"not a CSV row: {error}", hint=hint, path=path, line=reader.line_num
+        ) from None
+    if not rows:
+        raise FormatError("an empty table", hint=hint, path=path)
+    first_line, columns = rows.pop(0)
+    for column in (_TIME, *required):
+        if column not in columns:
+            raise FormatError(f"no column {column!r}", hint=hint, path=path, line=first_line)
+    for column in columns:
+        if not column or columns.count(column) > 1:
+            raise FormatError(
+                f"a column {column!r} that is nameless or there twice",
+                hint=hint,
+                path=path,
+                line=first_line,
+            )
+    for line, cells in rows:
+        if len(cells) != len(columns):
+            raise FormatError(
+                f"{len(cells)} cells under {len(columns)} columns", hint=hint, path=path, line=line
+            )
+    if len(rows) < 2:
+        raise FormatError(
+            f"{len(rows)} row{'' if len(rows) == 1 else 's'} of values, where two are needed",
+            hint="the first and the last moment at least",
+            path=path,
+        )
+    numeric = {_TIME, *required, *(name for name in optional if name in columns)}
+    numbers = {
+        name: np.array([_number(path, line, name, cells[place]) for line, cells in rows])
+        for place, name in enumerate(columns)
+        if name in numeric
+    }
+    times = numbers.pop(_TIME)
+    still = np.flatnonzero(np.diff(times) <= 0)
+    if still.size:
+        row = int(still[0]) + 1
+        raise FormatError(
+            f"t {times[row]:g} s, not after the {times[row - 1]:g} s of the row before",
+            hint="t must rise from row to row",
+            path=path,
+            line=rows[row][0],
+        )
+    texts = {
+        name: tuple(cells[place] for _, cells in rows)
+        for place, name in enumerate(columns)
+        if name not in numeric
+    }
+    return TimedTable(times, numbers, texts)
+
+
+def _number(path: Path, line: int, column: str, cell: str) -> float:
+    try:
+        value = float(cell)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise FormatError(
+            f"{column} {cell!r} is not a finite number",
+            hint="numbers with a decimal point, without a unit",
+            path=path,
+            line=line,
+        )
+    return value

@@ -1,0 +1,116 @@
+"""`deepphase fit phases`, and the commands that take what it writes as a model."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from apps import cli
+from apps.reports import training_page
+from deepphase.formats.load import save
+from deepphase.phase.extractor import BASELINES, load_extractor
+from deepphase.phase.phase_file import load_phases
+from deepphase.synthetic.locomotion import locomotion
+from matching.database import MotionDatabase
+
+
+def run(*words: object) -> int:
+    return cli.main([str(word) for word in words])
+
+
+@pytest.fixture(scope="module")
+def clips(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("clips")
+    for seed, gait in enumerate(("walk", "run", "skip")):
+        save(locomotion(seed, 4.0, gait=gait).clip, folder / f"{gait}.bvh")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def store(clips):
+    path = clips.parent / f"{clips.name}.store"
+    assert run("prepare", clips, "-o", path) == 0
+    return path
+
+
+@pytest.fixture(scope="module")
+def files(store, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("fitted")
+    for method in BASELINES:
+        assert run("fit", "phases", store, "--method", method, "-o", folder / method) == 0
+    return folder
+
+
+@pytest.mark.parametrize("method", list(BASELINES))
+def test_encode_and_evaluate_take_it(files, clips, store, method, tmp_path):
+    made = load_extractor(files / method)
+    assert run("encode", files / method, clips, "-o", tmp_path / "phases") == 0
+    phases, meta = load_phases(tmp_path / "phases" / "walk.phases.npz")
+    assert phases.parameters.channels == meta["channels"] == made.channels
+    assert meta["model_sha256"] == made.sha256
+    assert run("evaluate", files / method, store, "-o", tmp_path / "r", "--queries", 200) == 0
+    report = json.loads((tmp_path / "r" / "report.json").read_text())
+    measured = {each["name"]: each["value"] for each in report["measures"]}
+    assert "explained variance" not in measured
+    assert report["health"]["explained_variance"] is None
+    assert measured["phase goes forward"] > 0.95
+    assert 0 <= measured["phase-speed error"] < 0.1
+    assert measured["rank of the frame 15 frames ahead"] >= 1
+    assert "none" in (tmp_path / "r" / "index.html").read_text()
+
+
+def test_figures_and_player_take_it_and_compare_it(files, clips, store, tmp_path):
+    others = f"{files / 'contact'},{files / 'pfnn'}"
+    assert run("figures", files / "pca", store, "-o", tmp_path / "f", "--compare", others) == 0
+    page = (tmp_path / "f" / "index.html").read_text(encoding="utf-8")
+    assert "The same frames in other spaces" in page
+    assert "One window and its reconstruction" not in page
+    for name in ("joint velocities", "contact", "pfnn", "this model"):
+        assert name in page
+    assert run("play", clips, "--model", files / "contact", "-o", tmp_path / "p.html") == 0
+
+
+def test_normalised_is_of_pca_alone(store, tmp_path, capsys):
+    words = ("fit", "phases", store, "--normalised", "-o", tmp_path / "m")
+    assert run(*words, "--method", "contact") == cli.MISTAKE
+    assert "--normalised is of pca" in capsys.readouterr().err
+    assert run(*words, "--method", "pca") == 0
+    assert load_extractor(tmp_path / "m").normalised
+
+
+def test_unknown_methods_and_foreign_files(store, clips, tmp_path, capsys):
+    assert run("fit", "phases", store, "--method", "magic", "-o", tmp_path / "m") == cli.MISTAKE
+    assert "contact, pca, pfnn" in capsys.readouterr().err
+    assert run("encode", store, clips, "-o", tmp_path / "o") == cli.MISTAKE
+    assert "no phases are read by it" in capsys.readouterr().err
+
+
+def test_an_embedding_is_trained_encoded_and_evaluated(store, clips, tmp_path, monkeypatch):
+    """The convolutional embedding goes the way of every network, and tells no frequency."""
+    # A browser, which makes pictures, takes seconds to start.
+    none = SimpleNamespace(paths=[], problem="")
+    monkeypatch.setattr(training_page, "write_images", lambda *_, **__: none)
+    told = ("--training.windows", 640, "--training.batch_size", 32, "--network.window_s", 1.0)
+    trained = ("train", "phase", store, "--config", "conv_embedding", "-o", tmp_path / "m")
+    assert run(*trained, *told, "--accelerator", "cpu") == 0
+    assert run("encode", tmp_path / "m", clips, "-o", tmp_path / "phases") == 0
+    phases, _ = load_phases(tmp_path / "phases" / "walk.phases.npz")
+    assert not phases.parameters.frequency.any()
+    assert np.ptp(phases.parameters.manifold(), axis=0).max() > 0
+    assert run("evaluate", tmp_path / "m", store, "-o", tmp_path / "r", "--queries", 200) == 0
+    report = json.loads((tmp_path / "r" / "report.json").read_text())
+    names = [each["name"] for each in report["measures"]]
+    assert "phase-speed error" not in names
+    assert "explained variance" in names
+    assert run("figures", tmp_path / "m", store, "-o", tmp_path / "f") == 0
+
+
+@pytest.mark.parametrize("method", list(BASELINES))
+def test_a_motion_database_is_built_with_it(files, store, method, tmp_path):
+    made = ("--model", files / method, "-o", tmp_path / "d")
+    assert run("match", "build", store, *made) == 0
+    database = MotionDatabase.load(tmp_path / "d")
+    assert database.made_with["model_sha256"] == load_extractor(files / method).sha256

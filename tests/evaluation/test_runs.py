@@ -1,0 +1,60 @@
+"""Measures of runs on motion whose derivatives are known."""
+
+import numpy as np
+import pytest
+
+from deepphase.errors import ParameterError
+from deepphase.evaluation.runs import (
+    contact_speeds,
+    foot_skating,
+    joint_accelerations,
+    joint_jerks,
+    near,
+    pose_distances,
+)
+
+FPS = 60.0
+TIME = np.arange(120) / FPS
+
+
+def test_the_largest_acceleration_is_that_of_the_joint_that_falls():
+    positions = np.zeros((120, 2, 3))
+    positions[:, 1, 1] = -0.5 * 9.81 * TIME**2
+    positions[:, 0, 0] = 3.0 * TIME
+    np.testing.assert_allclose(joint_accelerations(positions, FPS), 9.81, rtol=1e-6)
+    np.testing.assert_allclose(joint_jerks(positions, FPS), 0.0, atol=1e-6)
+
+
+def test_jerk_is_the_mean_over_joints():
+    positions = np.zeros((120, 2, 3))
+    positions[:, 1, 2] = TIME**3
+    np.testing.assert_allclose(joint_jerks(positions, FPS), 3.0, rtol=1e-6)
+    with pytest.raises(ParameterError, match="3 frames"):
+        joint_jerks(positions[:3], FPS)
+
+
+def test_a_jump_is_felt_before_and_after():
+    jumped = np.zeros(10, bool)
+    jumped[4] = True
+    np.testing.assert_array_equal(np.flatnonzero(near(jumped, 2)), [3, 4, 5, 6])
+    assert near(np.array([True]), 5).tolist() == [True]
+
+
+def test_skating_looks_at_feet_in_contact_only_and_not_at_their_height():
+    tips = np.zeros((5, 2, 3))
+    tips[:, 0, 0] = np.arange(5) * 0.01
+    tips[:, 0, 1] = np.arange(5)
+    tips[:, 1, 2] = np.arange(5)
+    contacts = np.array([[1, 0], [1, 0], [1, 0], [0, 0], [1, 0]], bool)
+    speeds = contact_speeds(tips, contacts, FPS)
+    np.testing.assert_allclose(speeds, [0.6, 0.6])
+    assert foot_skating(speeds, 1.2) == pytest.approx(0.5)
+    assert foot_skating(np.zeros(0), 1.2) == 0.0
+    with pytest.raises(ParameterError, match="contact speed"):
+        foot_skating(speeds, 0.0)
+
+
+def test_poses_are_apart_by_their_joints_mean_distance():
+    poses = np.zeros((1, 2, 3))
+    others = np.array([[[3.0, 4.0, 0.0], [0.0, 0.0, 1.0]]])
+    np.testing.assert_allclose(pose_distances(poses, others), [3.0])

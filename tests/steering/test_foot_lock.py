@@ -1,0 +1,104 @@
+"""Feet that stand stay; those that come and go are blended."""
+
+import numpy as np
+import pytest
+
+from deepphase.errors import ParameterError
+from deepphase.motion.foot_ik import Limbs, LimbSolver
+from deepphase.motion.roles import find_roles
+from deepphase.steering.foot_lock import FootLock, FootLockSettings
+from tests.motion.bodies import HUMAN, body, standing
+
+FPS = 60.0
+LEFT = np.array([[1.0, 0.0, 0.0]])
+
+
+def sliding(contacts, *, speed=0.3, settings=None):
+    """Tips (frames, limbs, 3), as held and as moved, of a crouched body that slides along +Z."""
+    skeleton, _ = body(HUMAN)
+    roles = find_roles(skeleton)
+    limbs = Limbs.of_skeleton(skeleton, roles)
+    solver = LimbSolver(skeleton, limbs)
+    lock = FootLock(solver, 1, settings)
+    clip = standing(skeleton, frames=1)
+    crouch = clip.rotations.copy()
+    half = 0.35
+    for hip, knee in zip(limbs.upper, limbs.middle, strict=True):
+        crouch[0, hip] = [-np.sin(half / 2), 0, 0, np.cos(half / 2)]
+        crouch[0, knee] = [np.sin(half), 0, 0, np.cos(half)]
+    held, moved = [], []
+    for frame, contact in enumerate(contacts):
+        local = clip.local_positions()
+        local[:, 0, 2] += speed * frame / FPS
+        rotations = crouch.copy()
+        moved.append(solver.transforms(rotations, local).positions[3, :, 0])
+        lock.apply(rotations, local, np.array([contact]), LEFT, 1 / FPS)
+        held.append(solver.transforms(rotations, local).positions[3, :, 0])
+    return np.array(held), np.array(moved)
+
+
+def test_a_locked_foot_stays_to_the_millimetre_while_the_other_moves():
+    contacts = [(False, False)] * 10 + [(True, False)] * 30
+    held, moved = sliding(contacts)
+    np.testing.assert_allclose(held[:, 1], moved[:, 1], atol=1e-6)
+    settled = held[25:, 0]
+    assert np.ptp(settled, axis=0)[[0, 2]].max() < 1e-3
+    assert np.ptp(moved[25:, 0], axis=0)[2] > 0.05
+
+
+def test_locking_and_letting_go_do_not_pop():
+    contacts = [(False, False)] * 10 + [(True, True)] * 20 + [(False, False)] * 40
+    held, moved = sliding(contacts)
+    velocity = np.diff(held[:, 0, 2]) * FPS
+    # What lies 0.1 m behind would come in one frame at 6 m/s; its spring takes a dozen for it.
+    assert np.ptp(moved[10:30, 0, 2]) > 0.09
+    assert np.abs(np.diff(velocity)).max() < 0.5
+    np.testing.assert_allclose(held[-1], moved[-1], atol=2e-3)
+
+
+def test_half_of_what_was_held_is_left_after_the_halflife():
+    settings = FootLockSettings(release_halflife_s=0.2)
+    contacts = [(False, False)] * 2 + [(True, True)] * 40 + [(False, False)] * 13
+    held, moved = sliding(contacts, speed=0.1, settings=settings)
+    away = moved[:, 0, 2] - held[:, 0, 2]
+    # At rest on the ground, it starts with the body's velocity against it: rather more is left.
+    assert 0.4 < away[42 + 12] / away[41] < 0.75
+
+
+def test_a_foot_that_is_left_behind_is_let_go_and_held_again_further_on():
+    settings = FootLockSettings(release_share=0.15)
+    contacts = [(False, False)] + [(True, True)] * 80 + [(False, False)] * 5 + [(True, True)] * 5
+    held, moved = sliding(contacts, speed=0.4, settings=settings)
+    away = np.linalg.norm(held - moved, axis=-1)[:, 0]
+    assert away.max() < 0.2
+    still = np.abs(np.diff(held[:81, 0, 2])) * FPS < 0.02
+    assert still[:30].any()
+    assert still[50:].any()
+    assert not still.all()
+    assert np.abs(np.diff(held[-4:, 0, 2])).max() < np.abs(np.diff(moved[-4:, 0, 2])).max()
+
+
+def test_a_foot_that_swings_is_not_caught_until_it_is_slow():
+    contacts = [(False, False)] * 5 + [(True, True)] * 15
+    held, moved = sliding(contacts, speed=2.0)
+    np.testing.assert_allclose(held, moved, atol=1e-6)
+    held, moved = sliding(contacts, speed=0.4)
+    assert np.ptp(held[-3:, 0, 2]) < 0.2 * np.ptp(moved[-3:, 0, 2])
+
+
+def test_a_body_without_limbs_is_left_alone():
+    skeleton, _ = body({"hips": (None, (0, 1.0, 0)), "spine": ("hips", (0, 0.2, 0))})
+    limbs = Limbs.of_skeleton(skeleton, find_roles(skeleton))
+    lock = FootLock(LimbSolver(skeleton, limbs), 1)
+    clip = standing(skeleton, frames=1)
+    rotations = clip.rotations.copy()
+    lock.apply(rotations, clip.local_positions(), np.zeros((1, 0), bool), LEFT, 1 / FPS)
+    np.testing.assert_array_equal(rotations, clip.rotations)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"catch_halflife_s": 0.0}, {"release_halflife_s": 0.0}, {"release_share": 0.0}]
+)
+def test_impossible_settings_are_refused(wrong):
+    with pytest.raises(ParameterError):
+        FootLockSettings(**wrong)

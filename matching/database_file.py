@@ -1,0 +1,108 @@
+"""Database files: one array file with the rows, their clips and what made them.
+
+Format "deepphase.motion_database", version 1. The header has ``fps``, ``layout``, ``clips``
+(``name``, ``labels``, ``store``), ``stores`` (``path``, ``relative_path``, ``group``,
+``sha256``), ``body`` and ``made_with``. The arrays:
+
+=====================  =======================  ==================================================
+features               (rows, dims) float32     (raw - mean) * scale
+mean, scale            (dims,) float32          the weight is in the scale
+range_starts, _stops   (clips,) int64           clip i: rows start to stop - 1
+root_positions         (rows, 3) float32        metres, y = 0
+root_angles            (rows,) float32          radians about Y from +Z, continuous in a clip
+interior, offered      (rows,) bool
+phase, frequency,      (rows, channels) float32 where there are phases: cycles, Hz, -, -
+amplitude, offset
+=====================  =======================  ==================================================
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.errors import CheckpointError, DeepPhaseError
+from deepphase.features.layout import FeatureLayout
+from deepphase.features.normalisation import Normalisation
+from deepphase.formats.array_file import map_arrays, write_arrays
+from deepphase.phase.parameters import PhaseParameters
+from matching.database import MotionDatabase
+from matching.store_link import StoreLink
+
+FORMAT, VERSION = "deepphase.motion_database", 1
+_ARRAYS = (
+    "features",
+    "range_starts",
+    "range_stops",
+    "root_positions",
+    "root_angles",
+    "interior",
+    "offered",
+)
+_PHASES = tuple(item.name for item in fields(PhaseParameters))
+
+
+def save_database(database: MotionDatabase, path: str | Path) -> Path:
+    """Write a database file; its path. Raises CheckpointError where it cannot be written."""
+    path = Path(path)
+    arrays = {name: getattr(database, name) for name in _ARRAYS}
+    arrays |= {"mean": database.normalisation.mean, "scale": database.normalisation.scale}
+    if database.phases is not None:
+        arrays |= {name: getattr(database.phases, name) for name in _PHASES}
+    header = {
+        "fps": database.fps,
+        "layout": database.layout.as_mapping(),
+        "body": dict(database.body),
+        "made_with": dict(database.made_with),
+        "stores": [link.as_mapping(path.absolute()) for link in database.links],
+        "clips": [
+            {"name": name, "labels": dict(labels), "store": int(store)}
+            for name, labels, store in zip(
+                database.clip_names, database.labels, database.clip_links, strict=True
+            )
+        ],
+    }
+    write_arrays(path, arrays, header, format=FORMAT, version=VERSION)
+    return path
+
+
+def load_database(path: str | Path, *, store: ClipStore | None, verify: bool) -> MotionDatabase:
+    """As `MotionDatabase.load` says."""
+    path = Path(path)
+    arrays, header = map_arrays(path, format=FORMAT, version=VERSION, verify=verify)
+    try:
+        clips = header["clips"]
+        links = [StoreLink.from_mapping(each, path.absolute()) for each in header["stores"]]
+        if store is not None:
+            links = [link.given(store) for link in links]
+        phases = None
+        if "phase" in arrays:
+            phases = PhaseParameters(*(arrays[name] for name in _PHASES))
+        clip_links = np.array([int(clip["store"]) for clip in clips], np.int64)
+        if clip_links.size and not 0 <= clip_links.min() <= clip_links.max() < len(links):
+            raise ValueError("clips of a store that is not listed")
+        small = ("range_starts", "range_stops")
+        return MotionDatabase(
+            layout=FeatureLayout.from_mapping(header["layout"]),
+            fps=float(header["fps"]),
+            normalisation=Normalisation(np.array(arrays["mean"]), np.array(arrays["scale"])),
+            clip_names=tuple(clip["name"] for clip in clips),
+            labels=tuple(clip["labels"] for clip in clips),
+            phases=phases,
+            links=tuple(links),
+            clip_links=clip_links,
+            body=header["body"],
+            made_with=header["made_with"],
+            path=path,
+            **{n: np.array(arrays[n]) if n in small else arrays[n] for n in _ARRAYS},
+        )
+    except (KeyError, TypeError, ValueError, AttributeError, DeepPhaseError) as error:
+        raise CheckpointError(
+            f"not a motion database as this deepphase writes it "
+            f"({type(error).__name__}: {' '.join(str(error).split())[:300]})",
+            hint="build it again",
+            path=path,
+        ) from None

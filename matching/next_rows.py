@@ -1,0 +1,219 @@
+"""Where to go on: the row that fits a character's state and wish, if it beats playing on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from deepphase.errors import ParameterError
+from deepphase.features.trajectory import facing_directions, relative_trajectory
+from deepphase.steering.followers import Follower, Movers
+from matching.database import MotionDatabase
+from matching.search import Searcher
+
+Array = np.ndarray
+
+# So many rows are rehearsed; those that cost this share more than the best are as good as it.
+_CANDIDATES, _NEARLY = 16, 0.15
+# A transition that accelerates the body by less than this share of what is usual is smooth. The
+# rest is for what it does not show: the root's own motion, and feet that are held.
+_SMOOTH = 0.8
+_TRAJECTORY = ("trajectory_position", "trajectory_direction")
+
+
+class NextRows:
+    """Searches of a database for characters that play it.
+
+    Parameters
+    ----------
+    database, searcher
+        What is searched, and who searches.
+    labels
+        Label -> value or values that all clips must have.
+    better_by
+        A row must cost less than playing on by this share of it.
+    neighbourhood_s
+        Rows within so many seconds of the one that plays are left out.
+
+    Raises
+    ------
+    ParameterError
+        Where the layout has no trajectory ahead to wish with, or no row is left to play.
+    """
+
+    def __init__(
+        self,
+        database: MotionDatabase,
+        searcher: Searcher,
+        *,
+        labels: Mapping[str, str | Sequence[str]] | None = None,
+        better_by: float = 0.0,
+        neighbourhood_s: float = 0.0,
+    ) -> None:
+        self._database, self._searcher = database, searcher
+        self._better_by, self._neighbourhood_s = better_by, neighbourhood_s
+        self._labels = dict(labels or {})
+        self._known = {name for each in database.labels for name in each}
+        self._allowed: dict[tuple[tuple[str, str], ...], Array | None] = {}
+        self._features = [
+            feature for kind in _TRAJECTORY for feature in database.layout.of_kind(kind)
+        ]
+        ahead = {time for each in self._features for time in each.offsets_s if time > 0}
+        if not ahead:
+            raise ParameterError(
+                "the database's features have no trajectory ahead: nothing can be wished",
+                hint="build it with trajectory_position or trajectory_direction",
+            )
+        self.offsets_s = np.array(sorted(ahead))
+        self._rows_of({})
+
+    def wishes(
+        self, follower: Follower, movers: Movers, which: Array
+    ) -> tuple[Array, Array, Array, Array]:
+        """What some characters wish, as `found` and `first` take it.
+
+        Returns
+        -------
+        Positions and directions (which, offsets, 3) at `offsets_s`, and root positions and
+        directions (which, 3), in the world.
+        """
+        positions, angles = follower.ahead(movers, which, self.offsets_s)
+        return (
+            np.insert(positions, 1, 0.0, axis=-1),
+            facing_directions(angles),
+            np.insert(movers.positions[which], 1, 0.0, axis=-1),
+            facing_directions(movers.angles[which]),
+        )
+
+    def found(
+        self,
+        rows: Array,
+        leaving: Array,
+        wishes: tuple[Array, Array, Array, Array],
+        labels: Sequence[Mapping[str, str]],
+        roughness: Callable[[Array, Array], Array],
+    ) -> tuple[Array, Array, Array]:
+        """Rows to jump to.
+
+        Of rows that fit nearly as well as the best, the one with the smoothest transition is
+        taken; where none is smooth, there is no jump but where one must be.
+
+        Parameters
+        ----------
+        rows
+            (q,) rows that play.
+        leaving
+            (q,) bool: whose clip ends soon, so that playing on is no way.
+        wishes
+            As `wishes` gives them.
+        labels
+            (q,) labels that the motion shall have now; those that the database does not know are
+            passed over.
+        roughness
+            Of transitions from some of the q (n,) to rows (n, candidates): the acceleration that
+            they bring, as a share of what is usual.
+
+        Returns
+        -------
+        rows : (q,)
+            -1 where playing on is best.
+        costs : (q,)
+            Distance of the wish from what plays from now on.
+        smooth : (q,) bool
+            False where what was found pops.
+        """
+        database = self._database
+        queries = self._queries(rows, wishes)
+        staying = np.linalg.norm(queries - database.features[rows], axis=1).astype(np.float64)
+        found, costs, smooth = np.full(len(rows), -1), staying.copy(), np.ones(len(rows), bool)
+        groups: dict[tuple[tuple[str, str], ...], list[int]] = {}
+        for index, wished in enumerate(labels):
+            key = tuple(sorted((k, v) for k, v in wished.items() if k in self._known))
+            groups.setdefault(key, []).append(index)
+        for key, members in groups.items():
+            some = np.array(members)
+            allowed = self._rows_of(dict(key))
+            left = leaving[some].copy()
+            if allowed is not None:
+                left |= ~allowed[rows[some]]
+            distances, near = self._searcher.search(
+                queries[some],
+                _CANDIDATES,
+                allowed=allowed,
+                excluded=database.neighbourhood(rows[some], self._neighbourhood_s),
+                cost_bound=np.where(left, np.inf, (1.0 - self._better_by) * staying[some]),
+            )
+            stuck = left & (near[:, 0] < 0)
+            if stuck.any():
+                # Nothing but the neighbourhood is left: better a stumble than a stop.
+                distances[stuck], near[stuck] = self._searcher.search(
+                    queries[some[stuck]], _CANDIDATES, allowed=allowed
+                )
+            there = near[:, 0] >= 0
+            if not there.any():
+                continue
+            some, distances, near = some[there], distances[there], near[there]
+            usable = (near >= 0) & (
+                left[there, None] | (distances <= (1.0 + _NEARLY) * distances[:, :1])
+            )
+            rough = np.where(usable, roughness(some, np.where(usable, near, near[:, :1])), np.inf)
+            best = rough.argmin(1)[:, None]
+            found[some] = np.take_along_axis(near, best, 1)[:, 0]
+            costs[some] = np.take_along_axis(distances, best, 1)[:, 0]
+            smooth[some] = np.take_along_axis(rough, best, 1)[:, 0] < _SMOOTH
+        return found, costs, smooth
+
+    def first(self, wishes: tuple[Array, Array, Array, Array]) -> Array:
+        """(q,) rows to begin with: those that go as is wished, whatever their pose.
+
+        Parameters
+        ----------
+        wishes
+            As `wishes` gives them.
+        """
+        count = len(wishes[0])
+        blocks = self._wished_blocks(np.zeros((count, self._database.dims), np.float32), wishes)
+        queries = self._database.query(np.zeros(count, np.int64), blocks)
+        for feature in self._database.layout:
+            if feature.name not in blocks:
+                # Normalised, 0 is the mean: no pose is preferred.
+                queries[:, self._database.layout.slices[feature.name]] = 0.0
+        return self._searcher.search(queries, 1, allowed=self._rows_of({}))[1][:, 0]
+
+    def _queries(self, rows: Array, wishes: tuple[Array, Array, Array, Array]) -> Array:
+        """(q, dims) the rows' own features with the wished trajectory ahead."""
+        blocks = self._wished_blocks(self._database.query(rows), wishes)
+        return self._database.query(rows, blocks)
+
+    def _wished_blocks(
+        self, own: Array, wishes: tuple[Array, Array, Array, Array]
+    ) -> dict[str, Array]:
+        """Raw values of the trajectory features: `own` normalised rows, and the wish ahead."""
+        raw = self._database.normalisation.inverse(own)
+        by_kind = dict(zip(_TRAJECTORY, relative_trajectory(*wishes), strict=True))
+        blocks = {}
+        for feature in self._features:
+            block = raw[:, self._database.layout.slices[feature.name]].reshape(len(own), -1, 2)
+            wished = by_kind[feature.kind].reshape(len(own), -1, 2)
+            # What lies behind stays as it was.
+            for place, time in enumerate(feature.offsets_s):
+                if time > 0:
+                    block[:, place] = wished[:, np.searchsorted(self.offsets_s, time)]
+            blocks[feature.name] = block.reshape(len(own), -1)
+        return blocks
+
+    def _rows_of(self, labels: Mapping[str, str]) -> Array | None:
+        """(rows,) bool: rows of clips with these labels and the player's own; None for all."""
+        key = tuple(sorted(labels.items()))
+        if key not in self._allowed:
+            wanted = {**self._labels, **labels}
+            allowed = self._database.rows_with(wanted) if wanted else None
+            offered = self._database.offered
+            if not (offered if allowed is None else offered & allowed).any():
+                raise ParameterError(
+                    f"no frame of clips with the labels {wanted} can be played on from",
+                    hint="their clips are too short for the features' look ahead",
+                )
+            self._allowed[key] = allowed
+        return self._allowed[key]

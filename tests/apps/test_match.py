@@ -1,0 +1,144 @@
+"""`deepphase match build` and `match query` from the command line."""
+
+import csv
+
+import pytest
+
+from apps.cli import main
+from deepphase.corpus.store import write_store
+from deepphase.formats.load import load
+from matching.database import MotionDatabase
+from tests.matching.made_databases import swinging_store, untrained_model
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("match")
+    store = swinging_store()
+    write_store(folder / "swings.store", store)
+    write_store(folder / "more.store", swinging_store(2, first=4))
+    untrained_model(store).save(folder / "phases.model")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def database(folder):
+    path = folder / "swings.database"
+    words = ["match", "build", folder / "swings.store", "--model", folder / "phases.model"]
+    assert main([str(word) for word in (*words, "-o", path)]) == 0
+    return path
+
+
+def run(*words):
+    return main([str(word) for word in words])
+
+
+def test_build_says_what_it_made(database, folder, capsys):
+    assert (
+        run(
+            "match",
+            "build",
+            folder / "swings.store",
+            "-o",
+            folder / "pose.database",
+            "--config",
+            "reduced_pose",
+            "--index",
+            "ivf",
+            "--labels",
+            "pace=slow",
+        )
+        == 0
+    )
+    said = capsys.readouterr().out
+    assert "2 clips, 480 frames of 18 values" in said
+    assert "index: ivf, approximate" in said
+    assert "recall of the nearest 1, held-out queries" in said
+    assert (folder / "pose.database.ivf.index").is_file()
+
+
+def test_extend(database, folder):
+    bigger = folder / "bigger.database"
+    assert (
+        run(
+            "match",
+            "build",
+            folder / "more.store",
+            "--model",
+            folder / "phases.model",
+            "--extend",
+            database,
+            "-o",
+            bigger,
+        )
+        == 0
+    )
+    assert len(MotionDatabase.load(bigger).clip_names) == 6
+
+
+def test_query_of_a_clip_and_of_a_file(database, folder, capsys):
+    name = MotionDatabase.load(database).clip_names[0]
+    out = folder / "found"
+    assert run("match", "query", database, name, "--frame", 100, "-k", 3, "-o", out) == 0
+    rows = list(csv.DictReader((out / "matches.csv").open()))
+    assert [row["rank"] for row in rows] == ["1", "2", "3"]
+    distances = [float(row["distance"]) for row in rows]
+    assert distances == sorted(distances)
+    assert all(row["clip"] != name or abs(int(row["frame"]) - 100) > 60 for row in rows)
+    clips = {clip.name: clip for clip in swinging_store()}
+    expected = clips[rows[0]["clip"]].sliced(int(rows[0]["frame"]), int(rows[0]["frame"]) + 121)
+    written = load(out / "match_01.bvh")
+    assert len(written) == len(expected)
+    assert "Moments like" in (out / "index.html").read_text()
+
+    again = folder / "found_by_file"
+    assert (
+        run(
+            "match",
+            "query",
+            database,
+            out / "query.bvh",
+            "--frame",
+            40,
+            "-o",
+            again,
+            "--model",
+            folder / "phases.model",
+            "--format",
+            "glb",
+            "-k",
+            2,
+        )
+        == 0
+    )
+    assert (again / "match_02.glb").is_file()
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["swing", "--frame", "1"], "neither a clip of the database nor a file"),
+        (["NAME", "--frame", "100000"], "no frame 100000"),
+        (["NAME", "--labels", "pace"], "no label=value"),
+        (["NAME", "--labels", "style=old"], "it has pace"),
+        (["NAME", "--index", "tree"], "indices: auto"),
+        (["NAME", "-k", "0"], "must be positive"),
+        (["NAME", "--seconds", "0"], "--seconds"),
+    ],
+)
+def test_mistakes(database, folder, capsys, words, says):
+    name = MotionDatabase.load(database).clip_names[0]
+    words = [name if word == "NAME" else word for word in words]
+    assert run("match", "query", database, *words, "-o", folder / "none") == 2
+    assert says in capsys.readouterr().err
+
+
+def test_build_refuses(folder, capsys):
+    assert run("match", "build", folder / "swings.store", "-o", folder / "x.database") == 2
+    assert "no phase model" in capsys.readouterr().err
+    assert run("match", "build", folder / "swings.store", "-o", folder) == 2
+    assert "is a folder" in capsys.readouterr().err
+    assert (
+        run("match", "build", folder / "swings.store", "-o", folder / "y", "--config", "smell") == 2
+    )
+    assert "phase_trajectory" in capsys.readouterr().err

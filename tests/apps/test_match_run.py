@@ -1,0 +1,92 @@
+"""`deepphase match run`, from a database file to motion, pages and measures."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from apps.cli import main
+from deepphase.corpus.store import open_store
+from deepphase.formats.load import load, save
+from deepphase.motion.kinematics import joint_positions
+from deepphase.steering.path import read_path
+from deepphase.synthetic.locomotion import locomotion
+from matching.database import MotionDatabase
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("walks")
+    (folder / "clips").mkdir()
+    for rate in (-0.8, 0.0, 0.8):
+        clip = locomotion(3, 5.0, speed=1.3, turn_rate=rate, variety=0.0).clip
+        save(clip, folder / "clips" / f"walk{rate:g}.bvh")
+    assert main(["prepare", str(folder / "clips"), "-o", str(folder / "walks.store")]) == 0
+    built = MotionDatabase.build(open_store(folder / "walks.store"), "pose_trajectory")
+    return built.save(folder / "walks.db")
+
+
+def test_made_paths_give_motion_pages_and_measures(database, tmp_path):
+    words = ["match", "run", str(database), "-o", str(tmp_path), "--seconds", "3"]
+    assert main([*words, "--path", "circle,wave"]) == 0
+    for name in ("circle", "wave"):
+        bvh, glb = load(tmp_path / f"{name}.bvh"), load(tmp_path / f"{name}.glb")
+        assert len(bvh) == len(glb) == 180
+        np.testing.assert_allclose(joint_positions(bvh), joint_positions(glb), atol=1e-3)
+        with (tmp_path / f"{name}.frames.csv").open() as file:
+            rows = list(csv.DictReader(file))
+        assert len(rows) == 180
+        assert {row["jumped"] for row in rows} <= {"0", "1"}
+        assert float(rows[-1]["t"]) == pytest.approx(179 / 60, abs=1e-3)
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["format"] == "deepphase.report"
+    values = {(each["by"].get("wish"), each["name"]): each["value"] for each in report["measures"]}
+    assert values["circle", "path_error"] < 0.2
+    assert values[None, "dimensions"] == MotionDatabase.load(database).dims
+    page = (tmp_path / "index.html").read_text()
+    assert "player.html" in page
+    assert (tmp_path / "player.html").stat().st_size > 10_000
+
+
+def test_a_path_file_is_followed_by_several_side_by_side(database, tmp_path):
+    way = tmp_path / "way.csv"
+    way.write_text("t,x,z,mood\n0,1,0,calm\n2,1,2.6,calm\n3,1,3.9,calm\n")
+    words = ["match", "run", str(database), "-o", str(tmp_path / "out"), "--path", str(way)]
+    assert main([*words, "--characters", "2"]) == 0
+    hips = [
+        joint_positions(load(tmp_path / "out" / f"way-{number}.bvh"))[:, 0, ::2]
+        for number in ("01", "02")
+    ]
+    assert read_path(way).distances(hips[0]).mean() < 0.2
+    assert np.median(hips[1][:, 0] - hips[0][:, 0]) > 0.8
+
+
+def test_a_stick_leads_and_poses_are_compared(database, tmp_path):
+    stick = tmp_path / "hand.csv"
+    stick.write_text("t,move_x,move_z\n0,0,1\n2,0,1\n")
+    words = ["match", "run", str(database), "-o", str(tmp_path / "out"), "--stick", str(stick)]
+    assert main([*words, "--compare"]) == 0
+    report = json.loads((tmp_path / "out" / "report.json").read_text())
+    features = {each["by"]["features"] for each in report["measures"]}
+    assert features == {"as built", "reduced pose", "full pose"}
+    assert (tmp_path / "out" / "hand-full-pose.bvh").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "fact"),
+    [
+        (["--path", "spiral"], "no path 'spiral'"),
+        (["--path", "none.csv"], "none.csv"),
+        (["--path", "wave", "--stick", "s.csv"], "both a path and a stick"),
+        (["--characters", "0"], "0 characters"),
+        (["--labels", "walk"], "'walk' is no label=value"),
+        (["--labels", "mood=calm"], "no label 'mood'"),
+        (["--speed", "-1"], "speed"),
+        (["--path", "wave,wave"], "two paths"),
+        (["--seconds", "-3"], "duration"),
+    ],
+)
+def test_mistakes_are_named(database, tmp_path, capsys, words, fact):
+    assert main(["match", "run", str(database), "-o", str(tmp_path / "out"), *words]) == 2
+    assert fact in capsys.readouterr().err

@@ -1,0 +1,286 @@
+"""Characters that play made walking: along paths, under sticks, and never over a clip's end."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.errors import ParameterError
+from deepphase.features.layout import Feature, FeatureLayout
+from deepphase.motion.kinematics import joint_positions
+from deepphase.steering.made_paths import MADE_PATHS
+from deepphase.steering.stick import Stick
+from deepphase.synthetic.locomotion import locomotion
+from matching.comparison import pose_databases
+from matching.database import MotionDatabase
+from matching.playback import Playback
+from matching.player import Player, PlayerSettings
+from matching.run import recorded
+from matching.run_measures import DataMeasures, run_measures
+from matching.search import open_searcher
+from matching.start import start_on_path, start_under_stick
+from matching.transitions import Shown, Transitions
+
+SPEED = 1.3
+AHEAD = (0.33, 0.67, 1.0)
+LAYOUT = FeatureLayout(
+    Feature("foot_position", kind="joint_position", joints=("feet",)),
+    Feature("foot_velocity", kind="joint_velocity", joints=("feet",)),
+    Feature("trajectory_position", offsets_s=AHEAD),
+    Feature("trajectory_direction", offsets_s=AHEAD),
+)
+
+
+def walking_store(turn_rates, seconds=6.0):
+    clips = []
+    for number, rate in enumerate(turn_rates):
+        clip = locomotion(3, seconds, speed=SPEED, turn_rate=rate, variety=0.0).clip
+        side = "left" if rate > 0 else "right" if rate < 0 else "straight"
+        clips.append(replace(clip, name=f"walk{number}", labels={"way": side}))
+    return ClipStore.from_clips(clips)
+
+
+def opened(store):
+    database = MotionDatabase.build(store, LAYOUT)
+    return database, Playback.of_database(database), open_searcher(database, "exact")
+
+
+@pytest.fixture(scope="module")
+def walks():
+    return opened(walking_store((-1.2, -0.8, -0.4, 0.0, 0.4, 0.8, 1.2)))
+
+
+@pytest.fixture(scope="module")
+def rested():
+    clips = [locomotion(3, 4.0, gait="idle", variety=0.0).clip]
+    clips += [locomotion(3, 4.0, speed=SPEED, turn_rate=rate).clip for rate in (-0.8, 0.0, 0.8)]
+    return opened(ClipStore.from_clips(clips))
+
+
+def steps_of(rows, jumped):
+    """Rows rise by one but at jumps."""
+    return np.diff(rows)[~jumped[1:]]
+
+
+def test_playback_puts_clips_back_together(walks):
+    database, play, _ = walks
+    clip = database.clip(2)
+    here = slice(int(database.range_starts[2]), int(database.range_stops[2]))
+    positions = joint_positions(
+        replace(
+            clip,
+            rotations=play.rotations[np.arange(here.start, here.stop)],
+            translations=play.translations[here],
+            translated_joints=play.translated_joints,
+        )
+    )
+    root, angle = database.root_positions[here], database.root_angles[here]
+    captured = joint_positions(clip) - root[:, None]
+    cosine, sine = np.cos(angle)[:, None], np.sin(angle)[:, None]
+    x = cosine * captured[..., 0] - sine * captured[..., 2]
+    np.testing.assert_allclose(positions[..., 0], x, atol=1e-4)
+    heights = positions[..., 1] - captured[..., 1]
+    np.testing.assert_allclose(heights, heights[0, 0], atol=1e-4)
+    assert play.travelling_speed == pytest.approx(SPEED, rel=0.1)
+
+
+def test_rotations_are_gathered_from_every_store_of_a_database(walks):
+    store = walking_store((-0.5, 0.5), seconds=3.0)
+    more = walking_store((0.9, 0.1), seconds=3.0)
+    more = replace(more, names=("late", "later"))
+    database = MotionDatabase.build(store.selected(["walk1"]), LAYOUT).extended(more)
+    play = Playback.of_database(database)
+    assert len(play.rotations) == len(database)
+    others = [joint for joint in range(len(play.skeleton)) if joint not in (0, play.carrier)]
+    rows = np.array([[0, 50], [200, 500]])
+    gathered = play.rotations[rows]
+    assert gathered.shape == (2, 2, len(play.skeleton), 4)
+    for row, found in zip(rows.ravel(), gathered.reshape(4, -1, 4), strict=True):
+        clip = database.clip(int(database.clip_of(row)))
+        kept = clip.rotations[int(database.frame_of(row)), others]
+        np.testing.assert_array_equal(found[others], kept)
+
+
+def test_a_rehearsal_tells_a_jump_that_pops_from_one_that_does_not(walks):
+    database, play, _ = walks
+    transitions = Transitions(play, 1, 0.12, database.ranges_of)
+    rows = np.array([100])
+    before, now = play.rotations[rows - 1], play.rotations[rows]
+    places = play.translations[rows - 1], play.translations[rows]
+    shown = Shown(before, places[0], now, places[1], play.steps[rows] * play.fps)
+    stride = len(database) // 7
+    # The same moment; its neighbour; the same clip three quarters of a second later or so.
+    rough = transitions.roughness(np.array([[100, 101, 100 + stride // 11]]), shown)[0]
+    assert rough[0] < 1.01
+    assert rough[1] < 1.5
+    assert rough[2] > rough[1]
+    assert rough[2] > rough[0]
+
+
+@pytest.mark.parametrize("name", MADE_PATHS)
+def test_walking_follows_a_path_with_feet_that_stay(walks, name):
+    database, play, searcher = walks
+    path = MADE_PATHS[name](SPEED, {"wave": 8.0, "square": 5.0, "circle": 4.0}[name], 6.0)
+    player, follower = start_on_path(database, play, searcher, path)
+    run = recorded(player, follower, 6.0)
+    data = DataMeasures.of_database(database, play)
+    measured = run_measures(run, play, data, path, follower.origins)
+    assert measured.path_error < 0.15
+    assert measured.contact_speed < 0.15
+    assert measured.jump_acceleration < 1.2 * data.usual_acceleration
+    # All the way: it has not stayed behind.
+    assert np.linalg.norm(run.positions - run.wished_positions, axis=-1).max() < 0.8
+    travelled = np.linalg.norm(np.diff(run.positions[0], axis=0), axis=1).sum()
+    assert travelled == pytest.approx(SPEED * 6, rel=0.15)
+    clip = run.clip(play)
+    assert clip.fps == 60.0
+    assert len(clip) == 360
+    table = run.table(database)
+    assert table[0]["from_s"] == 0
+    assert table[-1]["to_s"] == pytest.approx(6.0)
+
+
+def test_nothing_crosses_a_clips_end(walks):
+    database, play, searcher = walks
+    path = MADE_PATHS["square"](SPEED, 3.0, 8.0)
+    player, follower = start_on_path(database, play, searcher, path, characters=4, seed=2)
+    run = recorded(player, follower, 5.0)
+    assert run.jumped.any()
+    clips = database.clip_of(run.rows.ravel()).reshape(run.rows.shape)
+    for rows, jumped, of_clip in zip(run.rows, run.jumped, clips, strict=True):
+        assert (steps_of(rows, jumped) == 1).all()
+        assert (np.diff(of_clip)[~jumped[1:]] == 0).all()
+
+
+def test_one_clip_is_played_again_and_again_without_a_pop():
+    database, play, searcher = opened(walking_store((0.0,), seconds=4.0))
+    path = MADE_PATHS["wave"](SPEED, 100.0, 8.0)
+    player, follower = start_on_path(database, play, searcher, path)
+    run = recorded(player, follower, 8.0)
+    assert (run.rows >= 0).all()
+    assert (run.rows < len(database)).all()
+    assert 2 <= run.jumped.sum() < 20
+    assert (steps_of(run.rows[0], run.jumped[0]) == 1).all()
+    positions = joint_positions(run.clip(play))
+    captured = joint_positions(database.clip(0))
+    fastest = np.linalg.norm(np.diff(captured, axis=0), axis=-1).max()
+    assert np.linalg.norm(np.diff(positions, axis=0), axis=-1).max() < 1.3 * fastest
+
+
+def test_many_characters_play_as_each_would_alone(walks):
+    database, play, searcher = walks
+    path = MADE_PATHS["circle"](SPEED, 4.0, 3.0)
+    many, follower = start_on_path(database, play, searcher, path, characters=5, seed=1)
+    start = many.rows.copy()
+    together = recorded(many, follower, 3.0)
+    alone_player, alone_follower = start_on_path(database, play, searcher, path)
+    alone = recorded(alone_player, alone_follower, 3.0)
+    assert start[0] == together.rows[0, 0] - 1
+    np.testing.assert_array_equal(together.rows[0], alone.rows[0])
+    np.testing.assert_allclose(together.rotations[0], alone.rotations[0], atol=1e-5)
+    np.testing.assert_allclose(together.translations[0], alone.translations[0], atol=1e-5)
+
+
+def test_a_held_foot_stays_to_millimetres(walks):
+    database, play, searcher = walks
+    path = MADE_PATHS["circle"](SPEED, 4.0, 8.0)
+    speeds = {}
+    for locks in (False, True):
+        settings = PlayerSettings(foot_lock=locks)
+        player, follower = start_on_path(database, play, searcher, path, settings=settings)
+        run = recorded(player, follower, 4.0)
+        tips = joint_positions(run.clip(play))[:, play.limbs.tips][..., ::2]
+        contacts = play.contacts[run.rows[0]]
+        # The second half of every stance: the blending in is over.
+        settled = np.array([contacts[max(i - 15, 0) : i + 1].all(0) for i in range(len(run))])
+        moved = np.linalg.norm(np.diff(tips, axis=0), axis=-1)[settled[1:]]
+        speeds[locks] = np.median(moved)
+    assert speeds[True] < 0.001
+    assert speeds[True] < 0.5 * speeds[False]
+
+
+def test_only_clips_with_the_labels_are_played(walks):
+    database, play, searcher = walks
+    path = MADE_PATHS["circle"](SPEED, 4.0, 4.0)
+    player, follower = start_on_path(
+        database, play, searcher, path, characters=3, labels={"way": ["left", "straight"]}
+    )
+    run = recorded(player, follower, 4.0)
+    ways = [database.labels[clip]["way"] for clip in database.clip_of(run.rows.ravel())]
+    assert set(ways) <= {"left", "straight"}
+    with pytest.raises(ParameterError, match="way"):
+        start_on_path(database, play, searcher, path, labels={"way": ["up"]})
+
+
+def test_a_paths_labels_are_wished_from_their_point_on(walks):
+    database, play, searcher = walks
+    path = MADE_PATHS["wave"](SPEED, 100.0, 6.0)
+    ways = tuple("straight" if time < 3 else "left" for time in path.times)
+    path = replace(path, labels={"way": ways, "unknown": ("x",) * len(ways)})
+    player, follower = start_on_path(database, play, searcher, path)
+    run = recorded(player, follower, 6.0)
+    way = np.array([database.labels[clip]["way"] for clip in database.clip_of(run.rows[0])])
+    assert (way[30:150] == "straight").all()
+    assert (way[-90:] == "left").all()
+
+
+def test_a_stick_starts_walks_and_stops(rested):
+    database, play, searcher = rested
+    moves = np.array([[0, 0], [0, 0], [0, 1], [0, 1], [0, 0], [0, 0.0]])
+    stick = Stick(np.array([0, 1, 1.05, 4, 4.05, 8.0]), moves, np.zeros_like(moves))
+    player, follower = start_under_stick(database, play, searcher, stick, characters=2)
+    run = recorded(player, follower, 8.0)
+    speed = np.linalg.norm(np.diff(run.positions, axis=1), axis=-1)[0] * 60
+    assert speed[30:55].max() < 0.3
+    assert speed[150:230].mean() > 0.7 * play.travelling_speed
+    assert speed[-30:].max() < 0.3
+    # Thrown at 1 s: on the way within half a second.
+    assert run.jumped[0, 60:90].any()
+
+
+def test_a_search_that_does_not_win_changes_nothing(walks):
+    database, play, searcher = walks
+    path = MADE_PATHS["wave"](SPEED, 100.0, 2.0)
+    settings = PlayerSettings(better_by=0.99)
+    player, follower = start_on_path(database, play, searcher, path, settings=settings)
+    run = recorded(player, follower, 2.0)
+    assert not run.jumped.any()
+    assert (np.diff(run.rows[0]) == 1).all()
+
+
+def test_pose_features_are_built_of_the_same_rows(walks):
+    database, _, _ = walks
+    found = dict(pose_databases(database))
+    assert list(found) == ["reduced pose", "full pose"]
+    assert database.dims > 0
+    for rival in found.values():
+        np.testing.assert_array_equal(rival.range_stops, database.range_stops)
+        np.testing.assert_allclose(rival.root_angles, database.root_angles)
+    assert found["full pose"].dims > found["reduced pose"].dims
+
+
+def test_the_impossible_is_refused(walks):
+    database, play, searcher = walks
+    with pytest.raises(ParameterError, match="rows to begin with"):
+        Player(database, play, searcher, [len(database)])
+    still = MotionDatabase.build(
+        walking_store((0.0,)), FeatureLayout(Feature("foot_position", joints=("feet",)))
+    )
+    with pytest.raises(ParameterError, match="trajectory ahead"):
+        Player(still, Playback.of_database(still), open_searcher(still), [0])
+    with pytest.raises(ParameterError, match="the motion of"):
+        Player(still, play, searcher, [0])
+    player, follower = start_on_path(database, play, searcher, MADE_PATHS["wave"](SPEED, 8.0, 2.0))
+    with pytest.raises(ParameterError, match="run of"):
+        recorded(player, follower, 0.0)
+    for name, value in (
+        ("search_s", 0.0),
+        ("better_by", 1.0),
+        ("adjust_share", -0.1),
+        ("transition_halflife_s", np.nan),
+    ):
+        with pytest.raises(ParameterError):
+            PlayerSettings(**{name: value})

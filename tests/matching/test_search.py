@@ -1,0 +1,202 @@
+"""Searches find what looking at every row finds; approximate ones as often as they say."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deepphase.errors import ParameterError
+from matching.approximate import FaissSearcher
+from matching.block_tree import BlockTree
+from matching.distances import scan
+from matching.exact import ExactSearcher
+from matching.recall import RECALL_WANTED, measured_recall, split_by_clips, unusual_queries
+from matching.request import Request
+from matching.search import INDEX_NAMES, open_searcher
+from tests.matching.made_databases import rows_database, smooth_rows
+
+
+def by_formula(database, queries, k, allowed=None, excluded=None, bound=np.inf):
+    """Distances and rows by sorting all of them: the definition."""
+    distances = np.full((len(queries), k), np.inf)
+    rows = np.full((len(queries), k), -1)
+    for index, query in enumerate(queries):
+        squares = np.zeros(len(database))
+        for dimension in range(database.dims):
+            difference = database.features[:, dimension].astype(np.float64) - query[dimension]
+            squares += difference**2
+        free = database.offered.copy()
+        if allowed is not None:
+            free &= allowed
+        if excluded is not None:
+            free[excluded[index, 0] : excluded[index, 1]] = False
+        free &= squares < bound**2
+        chosen = np.flatnonzero(free)
+        chosen = chosen[np.lexsort((chosen, squares[chosen]))][:k]
+        rows[index, : len(chosen)] = chosen
+        distances[index, : len(chosen)] = np.sqrt(squares[chosen])
+    return distances.astype(np.float32), rows
+
+
+def exact_searchers(database):
+    return [
+        ExactSearcher(database),
+        ExactSearcher(database, compiled=False),
+        FaissSearcher.build(database, "flat"),
+    ]
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_exact_is_exact(data):
+    """Sizes around a block's, few dimensions and many, ties, masks, bounds, more than there is."""
+    seed = data.draw(st.integers(0, 10**6))
+    rng = np.random.default_rng(seed)
+    rows = data.draw(st.sampled_from([1, 2, 63, 64, 65, 200, 700]))
+    dims = data.draw(st.sampled_from([1, 2, 7, 16, 17, 40]))
+    features = rng.standard_normal((rows, dims)) * data.draw(st.sampled_from([1e-3, 1.0, 1e4]))
+    if data.draw(st.booleans()):
+        features = rng.integers(-2, 3, (rows, dims)).astype(float)  # many ties
+    features += data.draw(st.sampled_from([0.0, 100.0]))
+    offered = rng.random(rows) < data.draw(st.sampled_from([1.0, 0.5]))
+    offered[rng.integers(rows)] = True
+    database = rows_database(features, offered=offered)
+    queries = database.features[rng.integers(0, rows, 4)].copy()
+    queries[2:] += rng.standard_normal((2, dims)).astype(np.float32)
+    k = data.draw(st.sampled_from([1, 3, rows, rows + 5]))
+    allowed = rng.random(rows) < 0.5 if data.draw(st.booleans()) else None
+    starts = rng.integers(0, rows, 4)
+    excluded = np.stack([starts, starts + rng.integers(0, rows, 4)], -1)
+    excluded = excluded if data.draw(st.booleans()) else None
+    bound = data.draw(st.sampled_from([np.inf, 0.0, 1.0, 5.0]))
+    expected = by_formula(database, queries, k, allowed, excluded, bound)
+    for searcher in exact_searchers(database):
+        assert searcher.exact
+        found = searcher.search(queries, k, allowed=allowed, excluded=excluded, cost_bound=bound)
+        np.testing.assert_array_equal(found[1], expected[1])
+        np.testing.assert_array_equal(found[0], expected[0])
+
+
+def test_scan_is_the_definition():
+    database = rows_database(smooth_rows(500))
+    queries = database.features[::100] + np.float32(0.1)
+    request = Request.checked(queries, 7, rows=500, dims=12, cost_bound=2.0)
+    expected = by_formula(database, queries, 7, bound=2.0)
+    for index in range(len(queries)):
+        squares, rows = scan(database.features, database.offered_rows, request, index)
+        assert rows.tolist() == [row for row in expected[1][index] if row >= 0]
+        np.testing.assert_array_equal(
+            np.sqrt(squares).astype(np.float32)[:1], expected[0][index][:1]
+        )
+
+
+def test_large_tree_is_exact_and_looks_at_few_blocks():
+    database = rows_database(smooth_rows(20_000), clips=20)
+    queries = smooth_rows(20_000, seed=0)[::1000] + np.float32(0.02)
+    expected = by_formula(database, queries, 10)
+    for searcher in (ExactSearcher(database), ExactSearcher(database, compiled=False)):
+        found = searcher.search(queries, 10)
+        np.testing.assert_array_equal(found[1], expected[1])
+
+
+def test_batch_equals_one_at_a_time():
+    database = rows_database(smooth_rows(5000))
+    searcher = ExactSearcher(database)
+    queries = smooth_rows(5000, seed=0)[::37] * np.float32(1.1)
+    together = searcher.search(queries, 3)
+    for index, query in enumerate(queries):
+        alone = searcher.search(query, 3)
+        np.testing.assert_array_equal(alone[1][0], together[1][index])
+
+
+@pytest.fixture(scope="module")
+def wandering():
+    return rows_database(smooth_rows(3000, 8), clips=30)
+
+
+@pytest.fixture(scope="module", params=["ivf", "hnsw", "ivfpq"])
+def approximate(wandering, request):
+    return FaissSearcher.build(wandering, request.param)
+
+
+def test_recall_is_as_said(wandering, approximate):
+    """Measured again on the same queries, with an index of the same rows."""
+    searcher = approximate
+    assert not searcher.exact
+    assert searcher.recall["held_out_1"] >= RECALL_WANTED
+    first, kept_out = split_by_clips(wandering)
+    assert len(np.intersect1d(wandering.clip_of(first), wandering.clip_of(kept_out))) == 0
+    truth = ExactSearcher(wandering)
+    rng = np.random.default_rng(0)
+    queries = {
+        "held_out": wandering.features[rng.choice(kept_out, len(kept_out), replace=False)],
+        "unusual": unusual_queries(wandering, first),
+    }
+    again = measured_recall(searcher, truth, queries)
+    # The kept-out clips are in it now: their own frames are found.
+    assert again["held_out_1"] >= searcher.recall["held_out_1"] - 0.01
+    assert abs(again["unusual_1"] - searcher.recall["unusual_1"]) < 0.03
+
+
+def test_approximate_obeys_masks(wandering, approximate):
+    allowed = np.zeros(len(wandering), bool)
+    allowed[2000:2004] = True
+    queries = wandering.features[[10, 2001]]
+    distances, rows = approximate.search(
+        queries, 6, allowed=allowed, excluded=np.array([[0, 5], [2001, 2002]])
+    )
+    assert set(rows[0]) == {2000, 2001, 2002, 2003, -1}
+    assert set(rows[1]) == {2000, 2002, 2003, -1}
+    assert (np.diff(distances[0][:4]) >= 0).all()
+    assert np.isinf(distances[rows < 0]).all()
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5, 70])
+@pytest.mark.parametrize("name", INDEX_NAMES)
+def test_tiny_databases(name, rows):
+    database = rows_database(smooth_rows(rows, 5), clips=1)
+    distances, found = open_searcher(database, name).search(database.features[:1], rows + 2)
+    assert found[0, 0] == 0
+    assert set(found[0].tolist()) == set(range(rows)) | {-1}
+    assert np.isinf(distances[0, -2:]).all()
+
+
+@pytest.mark.parametrize(
+    ("queries", "options", "says"),
+    [
+        (np.full((1, 12), np.nan), {}, "not finite"),
+        (np.zeros((1, 11)), {}, "12 values"),
+        (np.zeros((1, 12)), {"k": 0}, "k must"),
+        (np.zeros((1, 12)), {"allowed": np.ones(3, bool)}, "allowed"),
+        (np.zeros((1, 12)), {"allowed": np.ones(200)}, "allowed"),
+        (np.zeros((2, 12)), {"excluded": np.zeros((1, 2), int)}, "excluded"),
+        (np.zeros((1, 12)), {"cost_bound": np.nan}, "cost bound"),
+    ],
+)
+def test_refuses(queries, options, says):
+    database = rows_database(smooth_rows(200))
+    for searcher in exact_searchers(database):
+        with pytest.raises(ParameterError, match=says):
+            searcher.search(queries, **options)
+
+
+def test_no_offered_row_and_unknown_index():
+    database = rows_database(smooth_rows(50), offered=np.zeros(50, bool))
+    for name in ("exact", "flat"):
+        with pytest.raises(ParameterError, match="no rows"):
+            open_searcher(database, name)
+    with pytest.raises(ParameterError, match="indices: auto, exact"):
+        open_searcher(database, "kdtree")
+
+
+def test_damaged_trees_are_refused():
+    database = rows_database(smooth_rows(500))
+    arrays = BlockTree.build(database.features, database.offered_rows).arrays()
+    for name, change in (
+        ("right", lambda a: np.zeros_like(a)),
+        ("rows", lambda a: a + 500),
+        ("leaves", lambda a: np.zeros_like(a)),
+        ("lowest", lambda a: a[:-1]),
+    ):
+        with pytest.raises(ParameterError):
+            ExactSearcher(database, BlockTree(**{**arrays, name: change(arrays[name])}))

@@ -20,6 +20,7 @@ lint: $(VENV)/installed
 bench: $(VENV)/installed
 	$(BIN)/python -m tests.benchmarks.bench_phase
 	$(BIN)/python -m tests.benchmarks.bench_bvh
+	$(BIN)/python -m tests.benchmarks.bench_controllers
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

@@ -1,0 +1,79 @@
+"""A mixture of experts whose weights are blended by a gating network.
+
+The body is the same in DeepPhase (gated by the phase manifold; Starke et al. 2022), with local
+phases (by contact phases; Starke et al. 2020), in MANN (by foot velocities; Zhang et al. 2018)
+and without phases (by the wish): what the gate sees is the schema's, see `schema_blocks`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import elu
+
+from controllers.networks.blended_linear import BlendedLinear
+from controllers.networks.network import (
+    ControllerNetwork,
+    NetworkDims,
+    check_dropout,
+    check_positive,
+)
+from deepphase.errors import ParameterError
+
+
+@dataclass(frozen=True)
+class ExpertsConfig:
+    """The shape of a mixture of experts; the defaults are DeepPhase's.
+
+    Parameters
+    ----------
+    experts
+        Whose weights are blended.
+    gating_hidden, hidden
+        Widths of the two hidden layers of the gating network and of the body.
+    dropout
+        Probability that an input of a layer is dropped, in both.
+    """
+
+    experts: int = 8
+    gating_hidden: int = 128
+    hidden: int = 512
+    dropout: float = 0.3
+
+    def __post_init__(self) -> None:
+        check_positive(experts=self.experts, gating_hidden=self.gating_hidden, hidden=self.hidden)
+        check_dropout(self.dropout)
+
+
+class Experts(ControllerNetwork):
+    """Three layers whose weights are a blend of the experts', as the gate says."""
+
+    def __init__(self, dims: NetworkDims, config: ExpertsConfig) -> None:
+        super().__init__(dims)
+        if dims.gate < 1:
+            raise ParameterError("experts need a gate: what their weights depend on")
+        self.config = config
+        experts, hidden, gating = config.experts, config.hidden, config.gating_hidden
+        self.gate_in = nn.Linear(dims.gate, gating)
+        self.gate_mid = nn.Linear(gating, gating)
+        self.gate_out = nn.Linear(gating, experts)
+        self.layer_in = BlendedLinear(experts, dims.inputs, hidden)
+        self.layer_mid = BlendedLinear(experts, hidden, hidden)
+        self.layer_out = BlendedLinear(experts, hidden, dims.outputs)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def gating(self, gate: Tensor) -> Tensor:
+        """(batch, gate) -> (batch, experts): weights of the experts, which sum to 1."""
+        g = elu(self.gate_in(self.dropout(gate)))  # (batch, gating hidden)
+        g = elu(self.gate_mid(self.dropout(g)))  # (batch, gating hidden)
+        return torch.softmax(self.gate_out(self.dropout(g)), dim=-1)  # (batch, experts)
+
+    def forward(self, inputs: Tensor, gate: Tensor) -> Tensor:
+        """(batch, inputs) and (batch, gate) -> (batch, outputs)."""
+        self.check_dims(inputs, gate)
+        blend = self.gating(gate)  # (batch, experts)
+        x = elu(self.layer_in(self.dropout(inputs), blend))  # (batch, hidden)
+        x = elu(self.layer_mid(self.dropout(x), blend))  # (batch, hidden)
+        return self.layer_out(self.dropout(x), blend)  # (batch, outputs)

@@ -1,0 +1,166 @@
+"""Gaussian processes as controllers: one over poses and phase, or one at each of ten phases.
+
+They are fitted, not trained: `fit` takes samples, finds the kernel by scikit-learn on some of
+them and solves for all; what it found are buffers, saved and run like the weights of a network.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from scipy.linalg import cho_factor, cho_solve
+from torch import Tensor
+
+from controllers.networks.network import (
+    ControllerNetwork,
+    NetworkDims,
+    check_positive,
+    phase_circle,
+)
+from deepphase.errors import ParameterError
+
+Array = np.ndarray
+# Kernel parameters are found on at most so many samples: the search takes their cube many times.
+_MOST_FOR_KERNEL = 400
+# Share of the signal's variance: with less, the solution grows without bounds.
+_LEAST_NOISE = 1e-4
+
+
+@dataclass(frozen=True)
+class GaussianProcessConfig:
+    """The size of Gaussian processes; the defaults are the PFNN paper's.
+
+    Parameters
+    ----------
+    samples
+        Frames that a process remembers, drawn evenly of all that are given.
+    phases
+        Processes around the cycle, of which the two nearest are interpolated; 1 is one process
+        that has the phase as an input.
+    seed
+        Of the draw.
+    """
+
+    samples: int = 3000
+    phases: int = 1
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_positive(samples=self.samples, phases=self.phases)
+        if self.phases == 2:
+            raise ParameterError("phases must be 1, or 3 and more around the cycle")
+
+
+class GaussianProcess(ControllerNetwork):
+    """Mean predictions of Gaussian processes with a radial kernel (Holden et al. 2017, 8)."""
+
+    seen: Tensor
+    solution: Tensor
+    mean: Tensor
+    length: Tensor
+
+    def __init__(self, dims: NetworkDims, config: GaussianProcessConfig) -> None:
+        super().__init__(dims)
+        if dims.gate != 1:
+            raise ParameterError(f"processes are gated by one phase, not by {dims.gate} numbers")
+        self.config = config
+        phases, samples = config.phases, config.samples
+        width = dims.inputs + (2 if phases == 1 else 0)
+        # Double precision: distances are small differences, and weights cancel in the sum.
+        self.register_buffer("seen", torch.zeros(phases, samples, width).double())
+        self.register_buffer("solution", torch.zeros(phases, samples, dims.outputs).double())
+        self.register_buffer("mean", torch.zeros(phases, dims.outputs))
+        self.register_buffer("length", torch.ones(phases))
+
+    def forward(self, inputs: Tensor, gate: Tensor) -> Tensor:
+        """(batch, inputs) and (batch, 1) cycles -> (batch, outputs)."""
+        self.check_dims(inputs, gate)
+        phases = self.config.phases
+        x = torch.cat([inputs, phase_circle(gate)], dim=-1) if phases == 1 else inputs
+        x = x.double()
+        # |x - seen|^2 written out: one matrix product, no differences in memory.
+        products = torch.einsum("bi,psi->pbs", x, self.seen)
+        squares = x.square().sum(-1)[:, None] + self.seen.square().sum(-1)[:, None, :]
+        distance = (squares - 2.0 * products).clamp(min=0.0)  # (phases, batch, samples)
+        kernel = torch.exp(-0.5 * distance / self.length.square()[:, None, None])
+        each = torch.einsum("pbs,pso->pbo", kernel, self.solution).to(inputs) + self.mean[:, None]
+        if phases == 1:
+            return each[0]
+        return torch.einsum("bp,pbo->bo", nearest_two(gate, phases), each)
+
+    def fit(self, inputs: Tensor, gate: Tensor, outputs: Tensor) -> None:
+        """Fit to normalised samples (samples, dims) each.
+
+        Raises
+        ------
+        ParameterError
+            Where there are fewer samples than the configuration asks for, or scikit-learn is
+            missing.
+        """
+        self.check_dims(inputs, gate)
+        rng = np.random.default_rng(self.config.seed)
+        phases, wanted = self.config.phases, self.config.samples
+        for index in range(phases):
+            near = np.arange(len(inputs))
+            if phases > 1:
+                near = np.flatnonzero(nearest_two(gate, phases)[:, index].numpy() > 0.0)
+            if len(near) < wanted:
+                raise ParameterError(
+                    f"{len(near)} samples for a process that remembers {wanted}",
+                    hint="lower samples, or take more clips",
+                )
+            rows = torch.from_numpy(np.sort(rng.choice(near, wanted, replace=False)))
+            x = inputs[rows]
+            if phases == 1:
+                x = torch.cat([x, phase_circle(gate[rows])], dim=-1)
+            self._solve(index, x.double().numpy(), outputs[rows].double().numpy())
+
+    def _solve(self, index: int, x: Array, y: Array) -> None:
+        mean = y.mean(0)
+        every = -(-len(x) // _MOST_FOR_KERNEL)
+        length, noise = _kernel(x[::every], (y - mean)[::every])
+        distance = np.square(x).sum(1)[:, None] + np.square(x).sum(1) - 2.0 * x @ x.T
+        kernel = np.exp(-0.5 * np.maximum(distance, 0.0) / length**2)
+        kernel[np.diag_indices(len(x))] += noise
+        solution = cho_solve(cho_factor(kernel, lower=True), y - mean)
+        for buffer, value in (
+            (self.seen, x),
+            (self.solution, solution),
+            (self.mean, mean),
+            (self.length, np.float64(length)),
+        ):
+            buffer[index] = torch.as_tensor(value, dtype=buffer.dtype)
+
+
+def nearest_two(phase: Tensor, count: int) -> Tensor:
+    """(batch, 1) cycles -> (batch, count): linear weights of the two nearest phases of a cycle."""
+    numbers = torch.arange(count, device=phase.device, dtype=phase.dtype)
+    distance = torch.remainder(count * phase - numbers + 0.5 * count, count) - 0.5 * count
+    return (1.0 - distance.abs()).clamp(min=0.0)
+
+
+def _kernel(x: Array, y: Array) -> tuple[float, float]:
+    """Length scale, and noise as a share of the signal's variance, by marginal likelihood."""
+    try:
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.gaussian_process import GaussianProcessRegressor
+        from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+    except ImportError as error:
+        raise ParameterError(
+            f"Gaussian processes need a package that is not installed: {error.name}",
+            hint="pip install scikit-learn",
+        ) from None
+    typical = float(np.sqrt(max(2.0 * x.var(0).sum(), 1e-12)))
+    variance = float(max(y.var(), 1e-12))
+    kernel = ConstantKernel(variance, (0.1 * variance, 10.0 * variance))
+    kernel = kernel * RBF(typical, (1e-2 * typical, 1e2 * typical))
+    kernel = kernel + WhiteKernel(1e-2 * variance, (1e-5 * variance, variance))
+    with warnings.catch_warnings():
+        # A noise at its lower bound is what clean motion has.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = GaussianProcessRegressor(kernel).fit(x, y).kernel_
+    signal, noise = found.k1.k1.constant_value, found.k2.noise_level
+    return float(found.k1.k2.length_scale), float(max(noise / signal, _LEAST_NOISE))

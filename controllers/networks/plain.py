@@ -1,0 +1,72 @@
+"""The baseline without structure: a plain network, with the phase as an input or without."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import elu
+
+from controllers.networks.network import (
+    ControllerNetwork,
+    NetworkDims,
+    check_dropout,
+    check_positive,
+    phase_circle,
+)
+
+
+@dataclass(frozen=True)
+class PlainConfig:
+    """The shape of a plain network.
+
+    Parameters
+    ----------
+    hidden
+        Width of the two hidden layers; None is as wide as gives it the parameters of a PFNN of
+        512 (1256 at the paper's inputs and outputs).
+    dropout
+        Probability that an input of a layer is dropped.
+    """
+
+    hidden: int | None = None
+    dropout: float = 0.3
+
+    def __post_init__(self) -> None:
+        check_positive(hidden=1 if self.hidden is None else self.hidden)
+        check_dropout(self.dropout)
+
+
+class Plain(ControllerNetwork):
+    """Three layers. A gate, if there is one, is a phase: its sine and cosine join the inputs."""
+
+    def __init__(self, dims: NetworkDims, config: PlainConfig) -> None:
+        super().__init__(dims)
+        ins = dims.inputs + 2 * dims.gate
+        hidden = config.hidden or plain_width(dims)
+        self.layer_in = nn.Linear(ins, hidden)
+        self.layer_mid = nn.Linear(hidden, hidden)
+        self.layer_out = nn.Linear(hidden, dims.outputs)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, inputs: Tensor, gate: Tensor) -> Tensor:
+        """(batch, inputs) and (batch, 0 or 1) cycles -> (batch, outputs)."""
+        self.check_dims(inputs, gate)
+        x = torch.cat([inputs, phase_circle(gate)], dim=-1)  # (batch, inputs + 0 or 2)
+        x = elu(self.layer_in(self.dropout(x)))  # (batch, hidden)
+        x = elu(self.layer_mid(self.dropout(x)))  # (batch, hidden)
+        return self.layer_out(self.dropout(x))  # (batch, outputs)
+
+
+def pfnn_parameters(dims: NetworkDims, hidden: int = 512, points: int = 4) -> int:
+    """Parameters of the paper's PFNN at these inputs and outputs: what baselines are sized by."""
+    layers = ((dims.inputs, hidden), (hidden, hidden), (hidden, dims.outputs))
+    return points * sum((ins + 1) * outs for ins, outs in layers)
+
+
+def plain_width(dims: NetworkDims) -> int:
+    """Width of the hidden layers that comes nearest to a PFNN's parameters."""
+    # h^2 + h (in + out + 2) + out = parameters
+    half = 0.5 * (dims.inputs + dims.outputs + 2)
+    return round((half**2 + pfnn_parameters(dims) - dims.outputs) ** 0.5 - half)

@@ -1,0 +1,103 @@
+"""The recurrent baseline: encoder, LSTM, decoder (ERD; Fragkiadaki et al. 2015)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import elu
+
+from controllers.networks.network import (
+    ControllerNetwork,
+    NetworkDims,
+    State,
+    check_dropout,
+    check_positive,
+    phase_circle,
+)
+from controllers.networks.plain import pfnn_parameters
+
+
+@dataclass(frozen=True)
+class RecurrentConfig:
+    """The shape of an ERD network.
+
+    Parameters
+    ----------
+    hidden
+        Width of encoder and LSTM; None is as wide as gives it the parameters of a PFNN of 512
+        (509 at the paper's inputs and outputs).
+    dropout
+        Probability that an input of a layer is dropped.
+    """
+
+    hidden: int | None = None
+    dropout: float = 0.3
+
+    def __post_init__(self) -> None:
+        check_positive(hidden=1 if self.hidden is None else self.hidden)
+        check_dropout(self.dropout)
+
+
+class Recurrent(ControllerNetwork):
+    """A plain network whose middle layer is an LSTM.
+
+    `forward` takes (batch, dims), one frame from rest, or (batch, frames, dims), a sequence.
+    """
+
+    state_names = ("hidden", "cell")
+
+    def __init__(self, dims: NetworkDims, config: RecurrentConfig) -> None:
+        super().__init__(dims)
+        ins = dims.inputs + 2 * dims.gate
+        self.hidden = config.hidden or recurrent_width(dims)
+        self.layer_in = nn.Linear(ins, self.hidden)
+        # The gates input, forget, cell and output, as torch.nn.LSTM orders them; written out in
+        # plain operators, so that the step can be exported.
+        self.from_input = nn.Linear(self.hidden, 4 * self.hidden)
+        self.from_hidden = nn.Linear(self.hidden, 4 * self.hidden, bias=False)
+        self.layer_out = nn.Linear(self.hidden, dims.outputs)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, inputs: Tensor, gate: Tensor) -> Tensor:
+        """(batch[, frames], inputs) and (batch[, frames], gate) -> (batch[, frames], outputs)."""
+        state = self.initial_state(len(inputs))
+        if inputs.ndim == 2:
+            return self.step(inputs, gate, state)[0]
+        return self.sequence(inputs, gate, state)[0]
+
+    def initial_state(self, batch: int) -> State:
+        """Two tensors (batch, hidden) of zeros."""
+        zeros = self.from_hidden.weight.new_zeros(batch, self.hidden)
+        return zeros, zeros
+
+    def step(self, inputs: Tensor, gate: Tensor, state: State) -> tuple[Tensor, State]:
+        """One frame."""
+        outputs, state = self.sequence(inputs[:, None], gate[:, None], state)
+        return outputs[:, 0], state
+
+    def sequence(self, inputs: Tensor, gate: Tensor, state: State) -> tuple[Tensor, State]:
+        """(batch, frames, ...) one frame behind the other, and the state behind the last."""
+        self.check_dims(inputs, gate)
+        x = torch.cat([inputs, phase_circle(gate)], dim=-1)  # (batch, frames, inputs + 0 or 2)
+        x = elu(self.layer_in(self.dropout(x)))  # (batch, frames, hidden)
+        driven = self.from_input(self.dropout(x))  # (batch, frames, 4 hidden)
+        hidden, cell = state
+        kept = []
+        for frame in range(driven.shape[1]):
+            gates = driven[:, frame] + self.from_hidden(hidden)  # (batch, 4 hidden)
+            enter, forget, value, leave = gates.chunk(4, dim=1)
+            cell = torch.sigmoid(forget) * cell + torch.sigmoid(enter) * torch.tanh(value)
+            hidden = torch.sigmoid(leave) * torch.tanh(cell)  # (batch, hidden)
+            kept.append(hidden)
+        x = torch.stack(kept, dim=1)  # (batch, frames, hidden)
+        return self.layer_out(self.dropout(x)), (hidden, cell)
+
+
+def recurrent_width(dims: NetworkDims) -> int:
+    """Width of encoder and LSTM that comes nearest to a PFNN's parameters."""
+    # 8 h^2 + h (in + out + 5) + out = parameters
+    linear = dims.inputs + dims.outputs + 5
+    root = (linear**2 + 32 * (pfnn_parameters(dims) - dims.outputs)) ** 0.5
+    return round((root - linear) / 16)

@@ -1,0 +1,136 @@
+"""The variational interpolating neural network (VINN; Sprenger et al. 2020)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import elu
+
+from controllers.networks.blended_linear import BlendedLinear
+from controllers.networks.catmull_rom import cyclic_coefficients
+from controllers.networks.network import (
+    ControllerNetwork,
+    NetworkDims,
+    State,
+    check_dropout,
+    check_positive,
+)
+from deepphase.errors import ParameterError
+
+Redraw = Literal["frame", "step"]
+_POINTS = 4
+# A deviation of 0, which plain mean squared errors lead to, has no logarithm.
+_LEAST_VARIANCE = 1e-8
+
+
+@dataclass(frozen=True)
+class VariationalConfig:
+    """The shape of a VINN; the defaults are the paper's best, var1n2n3.
+
+    Parameters
+    ----------
+    hidden
+        Width of the two hidden layers.
+    variational
+        Which of the layers 1, 2, 3 draw their values; not none.
+    redraw
+        When a run draws anew: every "frame", or with every "step" of the body.
+    dropout
+        Probability that an input of a layer is dropped.
+    divergence_weight
+        Of the divergence from a standard normal distribution in the loss; the paper has none.
+    """
+
+    hidden: int = 512
+    variational: tuple[int, ...] = (1,)
+    redraw: Redraw = "step"
+    dropout: float = 0.3
+    divergence_weight: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "variational", tuple(self.variational))
+        check_positive(hidden=self.hidden)
+        check_dropout(self.dropout)
+        layers = self.variational
+        if not layers or set(layers) - {1, 2, 3} or list(layers) != sorted(set(layers)):
+            raise ParameterError(f"variational layers are some of 1, 2, 3, not {list(layers)}")
+        if self.redraw not in get_args(Redraw):
+            raise ParameterError(f"redraw is 'frame' or 'step', not {self.redraw!r}")
+        if not (math.isfinite(self.divergence_weight) and self.divergence_weight >= 0):
+            raise ParameterError(f"a divergence_weight of {self.divergence_weight}")
+
+
+class Variational(ControllerNetwork):
+    """A PFNN some of whose layers give means and deviations, of which values are drawn.
+
+    The state is the noise, (batch, noise width) standard normal: one draw serves all layers of a
+    pass, its first numbers where a layer is narrower.
+    """
+
+    state_names = ("noise",)
+    state_is_kept = True
+
+    def __init__(self, dims: NetworkDims, config: VariationalConfig) -> None:
+        super().__init__(dims)
+        if dims.gate != 1:
+            raise ParameterError(f"a VINN is gated by one phase, not by {dims.gate} numbers")
+        self.config = config
+        widths = (config.hidden, config.hidden, dims.outputs)
+        self.noise_width = max(widths[layer - 1] for layer in config.variational)
+        sizes = [2 * w if n in config.variational else w for n, w in enumerate(widths, start=1)]
+        self.layer_in = BlendedLinear(_POINTS, dims.inputs, sizes[0])
+        self.layer_mid = BlendedLinear(_POINTS, config.hidden, sizes[1])
+        self.layer_out = BlendedLinear(_POINTS, config.hidden, sizes[2])
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, inputs: Tensor, gate: Tensor) -> Tensor:
+        """(batch, inputs) and (batch, 1) cycles -> (batch, outputs), of fresh noise."""
+        return self.drawn(inputs, gate, self.initial_state(len(inputs))[0])[0]
+
+    def initial_state(self, batch: int) -> State:
+        """Fresh noise (batch, noise width)."""
+        return (torch.randn(batch, self.noise_width).to(self.layer_in.weight),)
+
+    def step(self, inputs: Tensor, gate: Tensor, state: State) -> tuple[Tensor, State]:
+        """One frame with the noise of the state, which is kept: see `redrawn`."""
+        return self.drawn(inputs, gate, state[0])[0], state
+
+    def redrawn(self, state: State, stepped: Tensor) -> State:
+        """The state of the next frame: new noise for those who `stepped` (batch,) bool.
+
+        With redraw "frame", for all.
+        """
+        (noise,) = state
+        fresh = torch.randn_like(noise)
+        if self.config.redraw == "frame":
+            return (fresh,)
+        return (torch.where(stepped[:, None], fresh, noise),)
+
+    def drawn(self, inputs: Tensor, gate: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
+        """Outputs (batch, outputs) of this noise, and the divergence (batch,) of what was drawn."""
+        self.check_dims(inputs, gate)
+        blend = cyclic_coefficients(gate, _POINTS)  # (batch, 4)
+        x, divergence = inputs, torch.zeros_like(gate[:, 0])
+        for number, layer in enumerate((self.layer_in, self.layer_mid, self.layer_out), start=1):
+            x = layer(self.dropout(x), blend)  # (batch, width), or (batch, 2 width)
+            x = elu(x) if number < 3 else x
+            if number in self.config.variational:
+                mean, deviation = x.chunk(2, dim=1)  # (batch, width) each
+                x = mean + noise[:, : mean.shape[1]] * deviation
+                divergence = divergence + divergence_from_standard(mean, deviation).mean(1)
+        return x, divergence
+
+
+def divergence_from_standard(mean: Tensor, deviation: Tensor) -> Tensor:
+    """KL(N(mean, deviation^2) || N(0, 1)), elementwise; the sign of a deviation is of no meaning.
+
+    References
+    ----------
+    Kingma and Welling 2014, appendix B.
+    """
+    variance = deviation.square().clamp(min=_LEAST_VARIANCE)
+    return 0.5 * (variance + mean.square() - 1.0 - variance.log())

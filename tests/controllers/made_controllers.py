@@ -1,0 +1,53 @@
+"""Small stores, phases by formula, and controllers of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from controllers.configuration import ControllerConfig
+from controllers.networks.registry import make_network, network_kind
+from controllers.normalised import NormalisedController
+from controllers.samples import ControllerSamples, schema_of_store
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.phase.model import ClipPhases
+from deepphase.phase.parameters import PhaseParameters, wrapped
+from deepphase.synthetic.locomotion import locomotion
+
+FREQUENCIES = np.array([1.0, 2.5])
+_EDGE = 30
+
+
+class FormulaPhases:
+    """Two channels that turn at constant frequencies, whatever the clip."""
+
+    def encode(self, clip) -> ClipPhases:
+        times = np.arange(len(clip)) / clip.fps
+        phase = wrapped(times[:, None] * FREQUENCIES).astype(np.float32)
+        ones = np.ones_like(phase)
+        frequency = (ones * FREQUENCIES).astype(np.float32)
+        amplitude = ones * np.array([0.5, 2.0], np.float32)
+        index = np.arange(len(clip))
+        interior = (index >= _EDGE) & (index < len(clip) - _EDGE)
+        parameters = PhaseParameters(phase, frequency, amplitude, 0 * ones)
+        return ClipPhases(parameters, interior, clip.fps, clip.name)
+
+
+def walking_store() -> ClipStore:
+    """Two people, one of whom walks a curve."""
+    clips = [locomotion(1, 4.0).clip, locomotion(2, 5.0, turn_rate=0.5).clip]
+    return ClipStore.from_clips(clips)
+
+
+def samples_for(name: str, store: ClipStore, **options) -> ControllerSamples:
+    """The samples of a network's shipped recipe."""
+    kind, recipe = network_kind(name), ControllerConfig.load(name)
+    schema = schema_of_store(store, kind.gate, recipe.schema, channels=2, tracks=None)
+    return ControllerSamples.read(store, schema, FormulaPhases(), **options)
+
+
+def small_controller(name: str, samples: ControllerSamples, **sizes) -> NormalisedController:
+    """An untrained controller of few neurons for samples."""
+    torch.manual_seed(0)
+    network = make_network(name, samples.schema.dims, network_kind(name).config(**sizes))
+    return NormalisedController(network, *samples.normalisations()).eval()

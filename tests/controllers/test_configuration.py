@@ -1,0 +1,87 @@
+"""Recipes and the registry of networks."""
+
+import pytest
+import torch
+
+from controllers.configuration import ControllerConfig
+from controllers.networks.network import NetworkDims
+from controllers.networks.registry import NETWORKS, make_network, network_kind
+from controllers.networks.variational import VariationalConfig
+from deepphase.errors import ParameterError
+from deepphase.recipes import recipe_names
+
+NAMES = ["pfnn", "experts", "mann", "lmp", "no_phase", "vinn"]
+NAMES += ["nn", "nn_phase", "erd", "erd_phase", "gp", "pfgp"]
+
+
+def test_every_network_has_a_recipe_of_its_name():
+    assert list(NETWORKS) == NAMES
+    assert recipe_names("controller") == sorted(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_recipes_are_the_papers_and_come_back(name):
+    recipe = ControllerConfig.load(name)
+    assert recipe.name == name
+    assert recipe.network == network_kind(name).config()
+    assert ControllerConfig.from_mapping(recipe.as_mapping()) == recipe
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_network_maps_frames_to_frames(name):
+    gate = {"none": 0, "phase": 1}.get(network_kind(name).gate, 6)
+    small = {"gp": {"samples": 20}, "pfgp": {"samples": 20}}.get(name, {"hidden": 16})
+    made = make_network(name, NetworkDims(9, gate, 5), network_kind(name).config(**small)).eval()
+    inputs, gates = torch.randn(3, 9), torch.rand(3, gate)
+    state = made.initial_state(3)
+    assert len(state) == len(made.state_names)
+    outputs, after = made.step(inputs, gates, state)
+    assert outputs.shape == (3, 5)
+    assert torch.isfinite(outputs).all()
+    assert [each.shape for each in after] == [each.shape for each in state]
+
+
+def test_changes_are_dotted_and_typed():
+    recipe = ControllerConfig.load(
+        "vinn",
+        **{"network.variational": [1, 3], "network.dropout": "1e-1", "schema.label": "style"},
+    )
+    assert recipe.network == VariationalConfig(variational=(1, 3), dropout=0.1)
+    assert recipe.schema.label == "style"
+    assert ControllerConfig.load("nn", **{"network.hidden": 64}).network.hidden == 64
+    assert ControllerConfig.load("nn", **{"network.hidden": None}).network.hidden is None
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("[]", "not a mapping"),
+        ("network: {name: pfnn}\ntraning: {}", "unknown key 'traning'"),
+        ("schema: {}", "network is not a mapping"),
+        ("network: {hidden: 4}", "no name"),
+        ("network: {name: rnn}", "no network 'rnn'"),
+        ("network: {name: pfnn, hiden: 4}", "unknown key 'hiden'"),
+        ("network: {name: pfnn, hidden: 4.5}", "network.hidden must be int"),
+        ("network: {name: pfnn, cyclic: 1}", "network.cyclic must be bool"),
+        ("network: {name: pfnn, hidden: true}", "network.hidden must be int"),
+        ("network: {name: pfnn, hidden: .inf}", "network.hidden must be int"),
+        ("network: {name: vinn, variational: '1'}", "variational must be tuple"),
+        ("network: {name: vinn, redraw: never}", "redraw is"),
+        ("network: {name: pfgp, phases: 2}", "phases must be 1"),
+        ("network: {name: pfnn}\nschema: {step_s: x}", "schema.step_s must be float"),
+        ("network: [", "no YAML"),
+    ],
+)
+def test_what_is_no_recipe_is_refused_with_its_place(tmp_path, content, message):
+    path = tmp_path / "mine.yaml"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(ParameterError, match=message) as raised:
+        ControllerConfig.load(path)
+    assert raised.value.path == path
+
+
+def test_a_configuration_of_another_network_is_refused():
+    with pytest.raises(ParameterError, match="VariationalConfig for the network 'pfnn'"):
+        make_network("pfnn", NetworkDims(3, 1, 3), VariationalConfig())
+    with pytest.raises(ParameterError, match="no network 'rnn'"):
+        make_network("rnn", NetworkDims(3, 1, 3))

@@ -1,0 +1,80 @@
+"""Experts: gating weights, blending, and that their order is of no meaning."""
+
+import pytest
+import torch
+
+from controllers.networks.experts import Experts, ExpertsConfig
+from controllers.networks.network import NetworkDims
+from deepphase.errors import ParameterError
+from tests.controllers.naive_blend import naive_body
+
+
+def network(**changes) -> Experts:
+    torch.manual_seed(2)
+    sizes = {"experts": 5, "gating_hidden": 16, "hidden": 24, "dropout": 0.0, **changes}
+    return Experts(NetworkDims(11, 6, 7), ExpertsConfig(**sizes))
+
+
+def test_gating_weights_sum_to_one():
+    weights = network().gating(10.0 * torch.randn(50, 6))
+    assert weights.shape == (50, 5)
+    assert (weights >= 0).all()
+    torch.testing.assert_close(weights.sum(1), torch.ones(50))
+
+
+def test_outputs_and_gradients_are_those_of_a_weight_matrix_a_sample():
+    made = network()
+    inputs, gate, goal = torch.randn(32, 11), torch.randn(32, 6), torch.randn(32, 7)
+    ours, naive = made(inputs, gate), naive_body(made, inputs, made.gating(gate))
+    torch.testing.assert_close(ours, naive, atol=1e-5, rtol=1e-5)
+    gradients = [
+        torch.autograd.grad((outputs - goal).square().mean(), list(made.parameters()))
+        for outputs in (ours, naive)
+    ]
+    for mine, theirs in zip(*gradients, strict=True):
+        assert torch.isfinite(mine).all()
+        torch.testing.assert_close(mine, theirs, atol=1e-5, rtol=1e-4)
+
+
+def test_the_order_of_experts_does_not_matter():
+    made, other = network(), network()
+    order = torch.randperm(5)
+    with torch.no_grad():
+        for layer in (other.layer_in, other.layer_mid, other.layer_out):
+            layer.weight.copy_(layer.weight[order])
+            layer.bias.copy_(layer.bias[order])
+        other.gate_out.weight.copy_(other.gate_out.weight[order])
+        other.gate_out.bias.copy_(other.gate_out.bias[order])
+    inputs, gate = torch.randn(9, 11), torch.randn(9, 6)
+    torch.testing.assert_close(made(inputs, gate), other(inputs, gate))
+
+
+def test_one_expert_is_a_plain_network():
+    made = network(experts=1)
+    inputs = torch.randn(4, 11)
+    torch.testing.assert_close(made(inputs, torch.randn(4, 6)), made(inputs, torch.randn(4, 6)))
+
+
+def test_dropout_reaches_body_and_gating_only_in_training():
+    made = network(dropout=0.5)
+    inputs, gate = torch.randn(4, 11), torch.randn(4, 6)
+    assert not torch.equal(made(inputs, gate), made(inputs, gate))
+    assert not torch.equal(made.gating(gate), made.gating(gate))
+    made.eval()
+    torch.testing.assert_close(made(inputs, gate), made(inputs, gate))
+
+
+def test_the_penalty_is_the_mean_of_all_weights():
+    made = network()
+    every = torch.cat([parameter.flatten() for parameter in made.parameters()])
+    torch.testing.assert_close(made.weight_magnitude(), every.abs().mean())
+    assert made.parameter_count == len(every)
+
+
+def test_experts_need_a_gate():
+    with pytest.raises(ParameterError, match="need a gate"):
+        Experts(NetworkDims(3, 0, 3), ExpertsConfig())
+    with pytest.raises(ParameterError, match="experts must be positive"):
+        ExpertsConfig(experts=0)
+    with pytest.raises(ParameterError, match="dropout"):
+        ExpertsConfig(dropout=1.0)

@@ -1,0 +1,60 @@
+"""Raw values in and out of a network."""
+
+import numpy as np
+import pytest
+import torch
+
+from controllers.networks.network import NetworkDims
+from controllers.networks.plain import Plain, PlainConfig
+from controllers.normalised import NormalisedController, normalisation_of
+from deepphase.errors import ParameterError
+from deepphase.features.layout import Feature, FeatureLayout
+from tests.controllers.made_controllers import samples_for, small_controller, walking_store
+
+
+def test_cycles_stay_and_pieces_add_up():
+    layout = FeatureLayout(
+        Feature("phase", kind="track", channels=1, unit="cycles"),
+        Feature("speed", kind="track", channels=2, unit="m/s", weight=0.1),
+    )
+    rows = np.random.default_rng(0).uniform(0, 1, (40_000, 3)).astype(np.float32)
+    rows[:, 1:] = 5 + 2 * rows[:, 1:]
+    found = normalisation_of(layout, rows)
+    assert (found.mean[0], found.scale[0]) == (0.0, 1.0)
+    np.testing.assert_allclose(found(rows)[:, 0], rows[:, 0])
+    np.testing.assert_allclose(found(rows)[:, 1:].mean(), 0, atol=1e-3)
+    np.testing.assert_allclose(found(rows)[:, 1:].std(), 0.1, rtol=1e-2)
+    assert len(normalisation_of(None, rows).mean) == 0
+
+
+def test_a_perfect_network_gives_the_raw_values_back():
+    samples = samples_for("pfnn", walking_store())
+    made = small_controller("pfnn", samples, hidden=8)
+    inputs, gate, outputs = (
+        torch.from_numpy(each[:50]) for each in (samples.inputs, samples.gate, samples.outputs)
+    )
+    seen = []
+    made.network.forward = lambda x, g: seen.append((x, g)) or made.target(outputs)
+    torch.testing.assert_close(made(inputs, gate), outputs, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(seen[0][1], gate)
+    expected = samples.normalisations()[0](inputs.numpy())
+    torch.testing.assert_close(seen[0][0], torch.from_numpy(expected), atol=1e-5, rtol=1e-5)
+
+
+def test_what_is_not_learnt_is_its_mean():
+    layout = FeatureLayout(
+        Feature("kept", kind="track", channels=1),
+        Feature("left", kind="track", channels=1, weight=0),
+    )
+    rows = np.array([[1.0, 3.0], [2.0, 5.0]], np.float32)
+    every = normalisation_of(layout, rows)
+    made = NormalisedController(
+        Plain(NetworkDims(2, 0, 2), PlainConfig(hidden=4)),
+        every,
+        normalisation_of(None, rows),
+        every,
+    )
+    found = made(torch.from_numpy(rows), torch.zeros(2, 0))
+    torch.testing.assert_close(found[:, 1], torch.tensor([4.0, 4.0]))
+    with pytest.raises(ParameterError, match="gate: a normalisation of 2 numbers"):
+        NormalisedController(made.network, every, every, every)

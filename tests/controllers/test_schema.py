@@ -1,0 +1,167 @@
+"""What a schema holds, and what it refuses."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from controllers.networks.registry import NETWORKS
+from controllers.schema import ControllerSchema
+from controllers.schema_config import SchemaConfig
+from deepphase.errors import CheckpointError, ParameterError, SkeletonError
+from tests.controllers.made_controllers import samples_for, walking_store
+from tests.formula_motion import NAMES, swinging
+
+JOINTS = len(NAMES)
+
+
+def schema(gate="manifold", config=None, **options) -> ControllerSchema:
+    clip, _ = swinging(1.0, 4.0)
+    return ControllerSchema.of_clip(clip, gate, config, **{"channels": 5, **options})
+
+
+def test_deepphases_blocks():
+    made = schema(config=SchemaConfig(label="style"), label_values=("old", "young"))
+    assert {feature.name: feature.dims for feature in made.inputs} == {
+        "trajectory_position": 26,
+        "trajectory_direction": 26,
+        "trajectory_velocity": 26,
+        "style": 26,
+        "joint_position": 3 * JOINTS,
+        "joint_velocity": 3 * JOINTS,
+        "joint_rotation": 6 * JOINTS,
+    }
+    assert made.dims.gate == 10 * 13
+    assert {feature.name: feature.dims for feature in made.outputs} == {
+        "trajectory_position": 14,
+        "trajectory_direction": 14,
+        "trajectory_velocity": 14,
+        "joint_position": 3 * JOINTS,
+        "joint_velocity": 3 * JOINTS,
+        "joint_rotation": 6 * JOINTS,
+        "root_velocity": 2,
+        "root_turn": 1,
+        "contact": 2,
+        "phase_manifold": 70,
+        "phase_frequency": 35,
+        "phase_amplitude": 35,
+    }
+    assert made.outputs["root_turn"].unit == "rad/s"
+
+
+def test_pfnns_blocks():
+    config = SchemaConfig(
+        future_samples=5,
+        predicts="all",
+        trajectory_velocity=False,
+        input_rotation=False,
+        pose_weight=0.1,
+    )
+    made = schema("phase", config)
+    assert {feature.name: feature.dims for feature in made.inputs} == {
+        "trajectory_position": 24,
+        "trajectory_direction": 24,
+        "joint_position": 3 * JOINTS,
+        "joint_velocity": 3 * JOINTS,
+    }
+    assert made.inputs["trajectory_position"].offsets_s[0] == -1.0
+    assert made.inputs["trajectory_position"].offsets_s[-1] == pytest.approx(50 / 60, abs=1e-6)
+    assert (made.inputs["joint_position"].weight, made.outputs["joint_position"].weight) == (0.1, 1)
+    assert made.dims.gate == 1
+    assert made.outputs["trajectory_position"].dims == 24
+    assert made.outputs["phase_rate"].unit == "Hz"
+
+
+@pytest.mark.parametrize(
+    ("gate", "blocks"),
+    [
+        ("feet", ["foot_velocity", "trajectory_velocity"]),
+        ("wish", ["trajectory_position", "trajectory_direction", "trajectory_velocity"]),
+    ],
+)
+def test_gates_without_phases_need_no_model_and_predict_no_phases(gate, blocks):
+    made = schema(gate, channels=0)
+    assert made.gate.names == blocks
+    assert made == schema(gate, channels=5)
+    assert not [name for name in made.outputs.names if name.startswith("phase")]
+
+
+def test_it_comes_back_as_it_was():
+    config = SchemaConfig(label="style", tracks=("beat",), phase_channel=2)
+    options = {"label_values": ("old",), "track_widths": {"beat": 3}}
+    for gate in {kind.gate for kind in NETWORKS.values()}:
+        made = schema(gate, config, **options)
+        back = ControllerSchema.from_mapping(json.loads(json.dumps(made.as_mapping())))
+        assert back == made
+        made.check_same(back, ours="the controller", theirs="the file")
+
+
+@pytest.mark.parametrize("wrong", [None, [], {}, {"inputs": None}])
+def test_what_is_no_schema_is_refused(wrong):
+    with pytest.raises(CheckpointError, match="no schema"):
+        ControllerSchema.from_mapping(wrong)
+    with pytest.raises(CheckpointError, match="no schema"):
+        ControllerSchema.from_mapping(schema().as_mapping() | {"outputs": None})
+
+
+def test_a_difference_shows_both():
+    made = schema()
+    other = schema(config=SchemaConfig(past_samples=2))
+    with pytest.raises(ParameterError, match="inputs of the controller and the data") as raised:
+        made.check_same(other, ours="the controller", theirs="the data")
+    assert "26 values" in raised.value.hint
+    assert "18 values" in raised.value.hint
+    with pytest.raises(ParameterError, match="differ in channels") as raised:
+        made.check_same(schema(channels=3), ours="the controller", theirs="the data")
+    assert raised.value.hint.split() == ["the", "controller:", "5", "the", "data:", "3"]
+
+
+def test_another_skeleton_or_rate_is_refused():
+    made, (clip, _) = schema(), swinging(1.0, 4.0)
+    made.check_clip(clip)
+    names = tuple(name.replace("Head", "Skull") for name in clip.skeleton.names)
+    with pytest.raises(SkeletonError, match="no joint 'Head'") as raised:
+        made.check_clip(replace(clip, skeleton=replace(clip.skeleton, names=names)))
+    assert "Skull" in raised.value.hint
+    with pytest.raises(ParameterError, match="30 frames a second, the controller has 60"):
+        made.check_clip(replace(clip, fps=30.0))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"past_samples": -1}, "past_samples"),
+        ({"future_samples": 0}, "future_samples"),
+        ({"step_s": 0.0}, "step_s"),
+        ({"predicts": "past"}, "predicts"),
+        ({"pose_weight": float("nan")}, "pose_weight"),
+        ({"phase_channel": -1}, "phase_channel"),
+        ({"label": "contact"}, "two blocks"),
+        ({"label": "beat", "tracks": ("beat",)}, "two blocks"),
+    ],
+)
+def test_impossible_recipes_are_refused(changes, message):
+    with pytest.raises(ParameterError, match=message):
+        SchemaConfig(**changes)
+
+
+@pytest.mark.parametrize(
+    ("gate", "config", "options", "message"),
+    [
+        ("manifold", SchemaConfig(), {"channels": 0}, "needs phases"),
+        ("phase", SchemaConfig(phase_channel=5), {}, "phase_channel 5"),
+        ("hope", SchemaConfig(), {}, "no gate 'hope'"),
+        ("wish", SchemaConfig(label="style"), {}, "no values for the label"),
+        ("wish", SchemaConfig(), {"label_values": ("old",)}, "of no label"),
+        ("wish", SchemaConfig(tracks=("beat",)), {}, "no track 'beat'"),
+    ],
+)
+def test_what_is_missing_is_named(gate, config, options, message):
+    with pytest.raises(ParameterError, match=message):
+        schema(gate, config, **options)
+
+
+def test_a_body_keeps_its_feet_apart_from_other_joints():
+    made = samples_for("mann", walking_store()).schema
+    assert made.feet == ("LeftFoot", "RightFoot")
+    assert made.gate["foot_velocity"].joints == made.feet

@@ -77,7 +77,7 @@ def load_extractor(path: str | Path) -> PhaseExtractor:
     found = read_header(path)["format"]
     if found not in _KINDS:
         raise CheckpointError(
-            f"this is a {found}, and no phases are read by it",
+            f"this is a {found}, not a phase model",
             hint="give what `deepphase train phase` or `deepphase fit phases` wrote",
             path=path,
         )

@@ -711,7 +711,7 @@ def test_a_file_that_is_no_model(swings, model, tmp_path):
     run("encode", tmp_path / "nowhere", swings, *output).refused("nowhere: cannot be read")
     assert run("prepare", swings, "-o", tmp_path / "s").status == 0
     run("encode", tmp_path / "s", swings, *output).refused(
-        "this is a deepphase.store, not a deepphase.phase_model"
+        "this is a deepphase.store, not a phase model"
     )
     run("encode", swings / "a_swing_wild_0.bvh", swings, *output).refused("not a deepphase file")
     content = bytearray(model.read_bytes())

@@ -85,7 +85,7 @@ def test_unknown_methods_and_foreign_files(store, clips, tmp_path, capsys):
     assert run("fit", "phases", store, "--method", "magic", "-o", tmp_path / "m") == cli.MISTAKE
     assert "contact, pca, pfnn" in capsys.readouterr().err
     assert run("encode", store, clips, "-o", tmp_path / "o") == cli.MISTAKE
-    assert "no phases are read by it" in capsys.readouterr().err
+    assert "not a phase model" in capsys.readouterr().err
 
 
 def test_an_embedding_is_trained_encoded_and_evaluated(store, clips, tmp_path, monkeypatch):

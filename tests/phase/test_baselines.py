@@ -204,7 +204,7 @@ def test_a_file_brings_back_the_same_phases_bit_for_bit(motions, fitted, key, tm
 
 def test_files_that_are_something_else(fitted, tmp_path):
     write_arrays(tmp_path / "other", {"a": np.zeros(3)}, {}, format="deepphase.store", version=1)
-    with pytest.raises(CheckpointError, match="no phases are read by it"):
+    with pytest.raises(CheckpointError, match="not a phase model"):
         load_extractor(tmp_path / "other")
     write_arrays(tmp_path / "hollow", {}, {"signals": {}}, format="deepphase.pca_phase", version=1)
     with pytest.raises(CheckpointError, match="does not fit itself"):

@@ -180,7 +180,7 @@ class PhaseConfig:
         made = {}
         for section, kind in sections.items():
             values = content.get(section) or {}
-            _known(values, {each.name for each in fields(kind)}, section, path)
+            _known(values, [each.name for each in fields(kind)], section, path)
             try:
                 made[section] = kind(**{k: _as_declared(kind, k, v) for k, v in values.items()})
             except ParameterError as error:

@@ -149,10 +149,7 @@ class PhaseModel:
             "signals": {
                 "kind": "joint velocities in root space",
                 "unit": "m/s",
-                "joints": list(self.signals.joints),
-                "fps": self.signals.fps,
-                "body": dict(self.signals.body),
-                "partners": list(self.signals.partners),
+                **self.signals.as_mapping(),
             },
             "normalisation": "the mean over a window is taken off each signal; nothing else",
             "conventions": CONVENTIONS,
@@ -173,10 +170,7 @@ class PhaseModel:
         arrays, header = read_arrays(path, format=FORMAT, version=VERSION)
         try:
             config = PhaseConfig.from_mapping(header["config"])
-            read = header["signals"]
-            signals = JointVelocities(
-                tuple(read["joints"]), float(read["fps"]), read["body"], tuple(read["partners"])
-            )
+            signals = JointVelocities.from_mapping(header["signals"])
             network = make_autoencoder(3 * len(signals.joints), signals.fps, config.network)
             network.load_state_dict(
                 {

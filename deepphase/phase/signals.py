@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -69,6 +70,25 @@ class JointVelocities:
         body["kind"] = roles.kind
         every = cls(names, clip.fps, body, tuple(int(partner) for partner in roles.pairs))
         return every.of_joints(in_body)
+
+    @classmethod
+    def from_mapping(cls, content: Mapping[str, Any]) -> JointVelocities:
+        """From what `as_mapping` made, as model files hold it; KeyError where a part is missing."""
+        return cls(
+            tuple(content["joints"]),
+            float(content["fps"]),
+            content["body"],
+            tuple(content["partners"]),
+        )
+
+    def as_mapping(self) -> dict[str, Any]:
+        """What JSON can hold of it."""
+        return {
+            "joints": list(self.joints),
+            "fps": self.fps,
+            "body": dict(self.body),
+            "partners": list(self.partners),
+        }
 
     def of_joints(self, kept: Array) -> JointVelocities:
         """The signals of some joints; `kept` is (joints,) bool."""

@@ -157,10 +157,7 @@ class Baseline:
         """
         arrays, header = read_arrays(path, format=cls.FORMAT, version=_VERSION)
         try:
-            read = header["signals"]
-            signals = JointVelocities(
-                tuple(read["joints"]), float(read["fps"]), read["body"], tuple(read["partners"])
-            )
+            signals = JointVelocities.from_mapping(header["signals"])
             projection = None
             if "projection.mean" in arrays:
                 projection = ManifoldProjection(
@@ -186,12 +183,7 @@ class Baseline:
 
     def _header(self) -> dict[str, Any]:
         return {
-            "signals": {
-                "joints": list(self.signals.joints),
-                "fps": self.signals.fps,
-                "body": dict(self.signals.body),
-                "partners": list(self.signals.partners),
-            },
+            "signals": self.signals.as_mapping(),
             "limbs": list(self.limbs),
             "window_s": self.window_s,
             **{name: getattr(self, name) for name in self.OPTIONS},

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
@@ -64,7 +65,7 @@ class ManifoldProjection:
 
     def save(self, path: str | Path) -> None:
         """Write the projection as a file of its own, whole or not at all."""
-        write_arrays(path, vars(self), {}, format=FORMAT, version=VERSION)
+        write_arrays(path, self.as_arrays(), {}, format=FORMAT, version=VERSION)
 
     @classmethod
     def load(cls, path: str | Path) -> ManifoldProjection:
@@ -77,9 +78,18 @@ class ManifoldProjection:
         """
         arrays, _ = read_arrays(path, format=FORMAT, version=VERSION)
         try:
-            return cls(*(np.array(arrays[name]) for name in ("mean", "axes", "explained")))
+            return cls.from_arrays(arrays)
         except KeyError as error:
             raise CheckpointError(f"no {error} in this projection", path=path) from None
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Array], prefix: str = "") -> ManifoldProjection:
+        """From what `as_arrays` made; KeyError where one is missing."""
+        return cls(*(np.array(arrays[prefix + item.name]) for item in fields(cls)))
+
+    def as_arrays(self, prefix: str = "") -> dict[str, Array]:
+        """Its arrays by name, for a file that holds others, too."""
+        return {prefix + item.name: getattr(self, item.name) for item in fields(self)}
 
     def __call__(self, manifold: Array) -> Array:
         """(..., 2 * channels) -> (..., 3)."""

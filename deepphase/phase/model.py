@@ -143,7 +143,7 @@ class PhaseModel:
             for name, tensor in self.network.state_dict().items()
         }
         if self.projection is not None:
-            arrays |= {f"projection.{name}": value for name, value in vars(self.projection).items()}
+            arrays |= self.projection.as_arrays("projection.")
         header = {
             "config": asdict(self.config),
             "signals": {
@@ -181,9 +181,7 @@ class PhaseModel:
             )
             projection = None
             if "projection.mean" in arrays:
-                projection = ManifoldProjection(
-                    *(np.array(arrays[f"projection.{n}"]) for n in ("mean", "axes", "explained"))
-                )
+                projection = ManifoldProjection.from_arrays(arrays, "projection.")
             health = header["health"]
             return cls(
                 network,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -137,7 +137,7 @@ class Baseline:
         """Write the file, whole or not at all."""
         arrays = {name: getattr(self, name) for name in self.ARRAYS}
         if self.projection is not None:
-            arrays |= {f"projection.{name}": value for name, value in vars(self.projection).items()}
+            arrays |= self.projection.as_arrays("projection.")
         header = {
             **self._header(),
             "amplitude": self.AMPLITUDE,
@@ -160,9 +160,7 @@ class Baseline:
             signals = JointVelocities.from_mapping(header["signals"])
             projection = None
             if "projection.mean" in arrays:
-                projection = ManifoldProjection(
-                    *(np.array(arrays[f"projection.{f.name}"]) for f in fields(ManifoldProjection))
-                )
+                projection = ManifoldProjection.from_arrays(arrays, "projection.")
             own: dict[str, Any] = {name: np.array(arrays[name]) for name in cls.ARRAYS}
             own |= {name: header[name] for name in cls.OPTIONS}
             made = cls(

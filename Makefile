@@ -4,10 +4,14 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO ?= demo
 
-.PHONY: demo test lint bench clean
+.PHONY: demo demo-model test lint bench clean
 
 demo: $(VENV)/installed
 	$(BIN)/deepphase demo -o $(DEMO)
+
+# The small models that the dashboard opens with.
+demo-model: $(VENV)/installed
+	$(BIN)/python -m apps.demo_model
 
 test: $(VENV)/installed
 	$(BIN)/python -m pytest

@@ -15,18 +15,25 @@ DONE, BUG, MISTAKE, INTERRUPTED = 0, 1, 2, 130
 # Words of a command -> (module, what it does). Modules are imported when their command is called.
 COMMANDS = {
     "inspect": ("inspect_files", "what is in these files: skeletons, rates, lengths, problems"),
+    "rig": ("rig", "a skeleton and rotations out of point tracks, as BVH or glTF"),
     "prepare": ("prepare_store", "read, check and resample a folder of clips into one store"),
     "train phase": ("train_phase", "learn phases from clips, and say whether it worked"),
+    "train controller": ("train_controller", "learn to move along paths, by phases"),
+    "train dance": ("train_dance", "learn to dance from clips with their songs"),
+    "dance": ("dance_song", "a new dance to any song, with a page that plays it"),
     "fit phases": ("fit_phases", "phases by a rule, to compare: contacts, PCA, foot strikes"),
     "encode": ("encode_clips", "the phases of every frame of clips, as .npz and .csv"),
     "evaluate": ("evaluate_model", "measure a phase model on clips, as a page and as numbers"),
+    "evaluate dances": ("evaluate_dances", "dances against their songs: beat, bar, feet, variety"),
     "match build": ("match_build", "a motion database of a store: what frames are searched by"),
     "match query": ("match_query", "the nearest moments to a moment of a clip, to look at"),
     "match run": ("match_run", "a new motion along a path, out of a motion database"),
+    "control": ("control", "characters along a path or under a stick, moved by a controller"),
     "export": ("export_model", "a model as ONNX for other engines, with its parity table"),
     "figures": ("figures", "the manifold and all other figures of a model on clips, as a page"),
     "play": ("play", "clips in a page that plays them, with their phases and a song"),
     "demo": ("demo", "the whole chain on made motion, offline, with pictures to look at"),
+    "app": ("app", "the dashboard, in your browser: clips, phases and the manifold"),
     "doctor": ("doctor", "versions, devices, what is missing, what stands in the way"),
 }
 
@@ -67,7 +74,8 @@ def _run(words: list[str]) -> int:
             from apps.options import parsed
 
             module = importlib.import_module(f"apps.commands.{COMMANDS[name][0]}")
-            options = parsed(f"deepphase {name}", module.command, words[count:])
+            recipes = {"recipes": module.RECIPES} if hasattr(module, "RECIPES") else {}
+            options = parsed(f"deepphase {name}", module.command, words[count:], **recipes)
             module.command(**options)
             return DONE
     kin = [name for name in COMMANDS if name.split()[0] == words[0]]

@@ -21,6 +21,8 @@ from deepphase.recipes import recipe_path
 
 # Parameter -> its short spelling.
 _SHORT = {"output": "-o", "k": "-k"}
+# Parameters with a default that are words of their own all the same.
+_WORDS_LEFT_OUT = ("folder",)
 # The one value that looks like an option: an up axis of a file that stands on its head.
 _AXIS = re.compile(r"-[xyz]")
 # What jsonargparse says of mistakes -> what a user calls these things.
@@ -39,13 +41,17 @@ _WORDS = (
 )
 
 
-def parsed(program: str, command: Callable[..., Any], words: Sequence[str]) -> dict[str, Any]:
+def parsed(
+    program: str, command: Callable[..., Any], words: Sequence[str], recipes: Any = PhaseConfig
+) -> dict[str, Any]:
     """The command's keyword arguments from the words of a command line.
 
-    Parameters without a default are positional (a list takes one word or more), `output` is -o,
-    the others are --options, spelled with underscores or hyphens; a dataclass gives one dotted
-    option a field. A `config` parameter names a recipe, whose values become the defaults of the
-    dotted options.
+    Parameters without a default are positional (a list takes one word or more), and so is a folder
+    that may be left out; `output` is -o, the others
+    are --options, spelled with underscores or hyphens; a dataclass gives one dotted
+    option a field. A `config` parameter names a recipe, which `recipes.load` reads, and whose
+    values become the defaults of the dotted options; where a parameter may be one of several
+    dataclasses, the recipe says which.
 
     Raises
     ------
@@ -67,12 +73,15 @@ def parsed(program: str, command: Callable[..., Any], words: Sequence[str]) -> d
     types = typing.get_type_hints(command)
     texts = _parameter_texts(text)
     sections: dict[str, Any] = {
-        name: kind for name, kind in types.items() if dataclasses.is_dataclass(kind)
+        name: kind
+        for name, kind in types.items()
+        if any(dataclasses.is_dataclass(each) for each in (kind, *typing.get_args(kind)))
     }
     recipe = None
     # Without dotted options a recipe is the command's own to read.
     if "config" in parameters and sections:
-        recipe = PhaseConfig.load(_named_recipe(words, parameters["config"].default))
+        recipe = recipes.load(_named_recipe(words, parameters["config"].default))
+        sections = {name: type(getattr(recipe, name)) for name in sections}
     for name, parameter in parameters.items():
         if name in sections:
             _add_section(parser, name, sections[name], getattr(recipe, name))
@@ -86,6 +95,8 @@ def parsed(program: str, command: Callable[..., Any], words: Sequence[str]) -> d
             parser.add_argument(name, nargs="+", type=Path, help=settings["help"])
         elif required:
             parser.add_argument(name, **settings)
+        elif name in _WORDS_LEFT_OUT:
+            parser.add_argument(name, nargs="?", default=parameter.default, **settings)
         elif types[name] is bool:
             parser.add_argument(
                 f"--{name}", action="store_true", default=False, help=settings["help"]
@@ -186,6 +197,16 @@ def told_skeleton(name: str | None) -> dict[str, Any] | None:
     from deepphase.motion.skeleton_description import load_description
 
     return None if name is None else load_description(recipe_path("skeletons", name))
+
+
+def refuse_for_songs(**told: Any) -> None:
+    """Raise ParameterError where an option was told that songs do not have."""
+    for name, value in told.items():
+        if value not in (None, False):
+            raise ParameterError(
+                f"--{name.replace('_', '-')} is for motion, and these are songs",
+                hint="leave it out",
+            )
 
 
 if sys.flags.optimize > 1:

@@ -14,13 +14,17 @@ and compares there; a Gaussian process is fitted on the same instead of trained.
 (`run_starts`, `run_stops`) are what sequences for recurrent networks are cut from, and their
 `sources` what is held out by.
 
-A run, for a batch of characters: `FrameBlocks` of the clip that they start from gives the first
-inputs and gate; `state = network.initial_state(characters)`; then `controller.step(inputs, gate,
-state)` gives the next frame's `outputs`, whose blocks `schema.outputs.slices` names. Their root
-velocity and turn, times 1 / fps, lead from the old root to the new one; everything else is seen
-from the new one. The next gate of a phase is phase + phase_rate / fps; that of a manifold has its
-present and future moments from `networks.phase_update.updated_phases`, and its past ones from
-memory. A network that draws (`Variational`) gets its next noise from `redrawn`.
+A run, for a batch of characters:
+
+    Clip, schema, PhaseModel       -> starts.Starts.of_clip          -> Starts
+    Controller, Starts             -> character.Character            -> step(follower) -> Frame
+    Character, Follower, seconds   -> rollout.rollout                -> Rollout -> Clip
+
+Each step is `seen_frame` (rows of inputs and gate, from `recorded_past`, `wished_trajectory`,
+`wished_labels` and `running_phases`), then `running_network` (or `onnx_network`), whose raw
+outputs' blocks `schema.outputs.slices` names. Their root velocity and turn, times 1 / fps, lead
+from the old root to the new one; everything else is seen from the new one. `character_pose` puts
+them back on the skeleton, `character_feet` holds its feet, `obstacles` keep it off.
 
 Recipes (configs/controller) are `configuration.ControllerConfig`s.
 """

@@ -11,6 +11,7 @@ import yaml
 
 from controllers.networks.registry import NetworkConfig, network_kind
 from controllers.schema_config import SchemaConfig
+from controllers.training_config import ControllerTraining
 from deepphase.errors import ParameterError
 from deepphase.recipes import recipe_path
 
@@ -27,11 +28,14 @@ class ControllerConfig:
         Its sizes.
     schema
         Its inputs and outputs.
+    training
+        How it is trained.
     """
 
     name: str
     network: NetworkConfig
     schema: SchemaConfig = field(default_factory=SchemaConfig)
+    training: ControllerTraining = field(default_factory=ControllerTraining)
 
     @classmethod
     def load(cls, recipe: str | Path, **changes: Any) -> ControllerConfig:
@@ -60,7 +64,7 @@ class ControllerConfig:
     @classmethod
     def from_mapping(cls, content: Any) -> ControllerConfig:
         """A recipe from nested mappings, as YAML and the headers of files hold it."""
-        known = ("network", "schema")
+        known = ("network", "schema", "training")
         sections = _mapping(content, "the recipe")
         _check_known(sections, known, "the recipe")
         values = dict(_mapping(sections.get("network"), "network"))
@@ -72,6 +76,9 @@ class ControllerConfig:
             name,
             _made(kind.config, type(kind.config()), values, "network"),
             _made(SchemaConfig, SchemaConfig, sections.get("schema") or {}, "schema"),
+            _made(
+                ControllerTraining, ControllerTraining, sections.get("training") or {}, "training"
+            ),
         )
 
     def as_mapping(self) -> dict[str, Any]:
@@ -79,6 +86,7 @@ class ControllerConfig:
         return {
             "network": {"name": self.name, **_plain(asdict(self.network))},
             "schema": _plain(asdict(self.schema)),
+            "training": asdict(self.training),
         }
 
 

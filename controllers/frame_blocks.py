@@ -198,7 +198,7 @@ class FrameBlocks:
             return parameters.frequency
         if name == "phase_amplitude":
             return parameters.amplitude
-        phase = parameters.phase[:, channel : channel + 1]
+        phase = parameters.phase[:, [channel or 0]]
         if name == "phase":
             return phase
         # Noise may set a phase back; the runtime's only goes on.

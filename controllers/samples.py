@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -161,7 +161,13 @@ class ControllerSamples:
 
 
 def schema_of_store(
-    store: ClipStore, gate: Gate, config: SchemaConfig, *, channels: int, tracks: Tracks | None
+    store: ClipStore,
+    gate: Gate,
+    config: SchemaConfig,
+    *,
+    channels: int,
+    tracks: Tracks | None,
+    description: Mapping[str, Any] | None = None,
 ) -> ControllerSchema:
     """The schema for a store's skeleton, with the values that its clips have of the label.
 
@@ -182,7 +188,13 @@ def schema_of_store(
         for name, each in (tracks(longest) if tracks else {}).items()
     }
     return ControllerSchema.of_clip(
-        longest, gate, config, channels=channels, label_values=values, track_widths=widths
+        longest,
+        gate,
+        config,
+        channels=channels,
+        label_values=values,
+        track_widths=widths,
+        description=description,
     )
 
 

@@ -31,7 +31,7 @@ are, the rest has its mean taken off and one scale a block, with the block's wei
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, get_args
 
 from controllers.networks.network import NetworkDims
@@ -123,9 +123,11 @@ class ControllerSchema:
         roles = find_roles(clip.skeleton, description=description, clip=clip)
         signals = JointVelocities.of_clip(clip, roles)
         feet = tuple(clip.skeleton.names[joint] for joint in foot_contacts(clip, roles).joints)
-        _check_phases(gate, channels, config.phase_channel)
         if gate not in GATES_OF_PHASES:
             channels = 0
+        elif gate == "phase" and config.phase_channel is None:
+            config = replace(config, phase_channel=0)
+        _check_phases(gate, channels, config.phase_channel)
         if bool(config.label) != bool(label_values):
             raise ParameterError(
                 f"no values for the label {config.label!r}"
@@ -227,13 +229,13 @@ class ControllerSchema:
             ) from None
 
 
-def _check_phases(gate: Gate, channels: int, channel: int) -> None:
+def _check_phases(gate: Gate, channels: int, channel: int | None) -> None:
     if gate in GATES_OF_PHASES and channels < 1:
         raise ParameterError(
             f"the gate {gate!r} needs phases, and there is no phase model",
             hint="give a model, or choose a network without phases",
         )
-    if gate == "phase" and channel >= channels:
+    if gate == "phase" and channel is not None and channel >= channels:
         raise ParameterError(
             f"phase_channel {channel}, but the phase model has {channels} channels, from 0"
         )

@@ -41,7 +41,8 @@ class SchemaConfig:
     tracks
         Tracks of the motion that the inputs have.
     phase_channel
-        Which channel of the phase model is the phase of a gate of one phase.
+        Which channel of the phase model is the phase of a gate of one phase. A training chooses
+        where it is None (`phase_choice`); a schema made without one takes the first.
     """
 
     past_samples: int = 6
@@ -53,7 +54,7 @@ class SchemaConfig:
     pose_weight: float = 1.0
     label: str = ""
     tracks: tuple[str, ...] = ()
-    phase_channel: int = 0
+    phase_channel: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tracks", tuple(self.tracks))
@@ -71,7 +72,7 @@ class SchemaConfig:
         for name in named:
             if name in _OWN_BLOCKS or (name and named.count(name) > 1):
                 raise ParameterError(f"two blocks of the name {name!r}: a label or track is one")
-        if self.phase_channel < 0:
+        if self.phase_channel is not None and self.phase_channel < 0:
             raise ParameterError(f"phase_channel must not be negative, not {self.phase_channel}")
 
     @property

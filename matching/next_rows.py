@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -20,6 +21,25 @@ _CANDIDATES, _NEARLY = 16, 0.15
 # rest is for what it does not show: the root's own motion, and feet that are held.
 _SMOOTH = 0.8
 _TRAJECTORY = ("trajectory_position", "trajectory_direction")
+
+
+class WaysOn(Protocol):
+    """Who tells characters where to go on; `NextRows` says what is asked and answered."""
+
+    def wishes(self, follower: Follower, movers: Movers, which: Array) -> Any:
+        """What some characters wish, as `found` takes it."""
+        ...
+
+    def found(
+        self,
+        rows: Array,
+        leaving: Array,
+        wishes: Any,
+        labels: Sequence[Mapping[str, str]],
+        roughness: Callable[[Array, Array], Array],
+    ) -> tuple[Array, Array, Array]:
+        """Rows to jump to, their costs, and whether the way there is smooth."""
+        ...
 
 
 class NextRows:

@@ -14,7 +14,7 @@ from deepphase.steering.followers import Follower, Movers
 from deepphase.steering.foot_lock import FootLock, FootLockSettings
 from deepphase.steering.springs import damping_share, spring_rate, wrapped_angle
 from matching.database import MotionDatabase
-from matching.next_rows import NextRows
+from matching.next_rows import NextRows, WaysOn
 from matching.playback import Playback, check_same_rows
 from matching.search import Searcher
 from matching.transitions import Shown, Transitions
@@ -116,6 +116,8 @@ class Player:
         Label -> value or values: only clips that have them are played.
     settings
         How they play.
+    ways_on
+        Who says where to go on: those who go as the follower wishes, if not given.
 
     Raises
     ------
@@ -134,6 +136,7 @@ class Player:
         angles: Array | None = None,
         labels: Mapping[str, str | Sequence[str]] | None = None,
         settings: PlayerSettings | None = None,
+        ways_on: WaysOn | None = None,
     ) -> None:
         check_same_rows(database, playback)
         self.playback, self.settings = playback, settings or PlayerSettings()
@@ -141,7 +144,7 @@ class Player:
         count = len(self.rows)
         if not count or self.rows.min() < 0 or self.rows.max() >= len(database):
             raise ParameterError(f"rows to begin with, of a database of {len(database)}")
-        self._next_rows = NextRows(
+        self._next_rows = ways_on or NextRows(
             database,
             searcher,
             labels=labels,

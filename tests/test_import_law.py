@@ -13,7 +13,8 @@ LAYERS = [
     {"deepphase.errors", "deepphase.progress"},
     {"deepphase.recipes", "deepphase.replacing"},
     {"deepphase.motion"},
-    {"deepphase.formats", "deepphase.music", "deepphase.synthetic"},
+    {"deepphase.formats"},
+    {"deepphase.music", "deepphase.synthetic"},
     {"deepphase.corpus"},
     {"deepphase.features"},
     {"deepphase.phase"},
@@ -22,7 +23,7 @@ LAYERS = [
     {"apps"},
 ]
 OURS = ("deepphase", "controllers", "matching", "apps")
-TORCH_FREE = {name for layer in LAYERS[:6] for name in layer} | {"deepphase.figures"}
+TORCH_FREE = {name for layer in LAYERS[:7] for name in layer} | {"deepphase.figures"}
 
 
 def unit_of(module: str) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from apps.options import told_skeleton
+from apps.options import refuse_for_songs, told_skeleton
 from apps.terminal import list_left_out, note, progress
 from deepphase.errors import DeepPhaseError, FormatError
 
@@ -24,14 +27,14 @@ def command(
     allow_truncated: bool = False,
     skeleton_description: str | None = None,
 ) -> None:
-    """Write the phases of every frame of clips: <clip>.phases.npz each.
+    """Write the phases of every frame of clips or songs: <clip>.phases.npz each.
 
     Parameters
     ----------
     model
         A phase model or a baseline: what `deepphase train phase` or `deepphase fit phases` wrote.
     files
-        Motion files, folders of them, or stores.
+        Motion files, folders of them, or stores; for a model of songs, sound files and folders.
     output
         Folder for the phases.
     csv
@@ -50,28 +53,45 @@ def command(
         A YAML file that says which point is which, for point tracks.
     """
     from deepphase.corpus.clips import clips_in
-    from deepphase.phase.extractor import load_extractor
+    from deepphase.corpus.song_files import find_songs
+    from deepphase.music.features import song_features
+    from deepphase.phase.extractor import PhaseExtractor, load_extractor, reads_songs
+    from deepphase.phase.model import PhaseModel
     from deepphase.phase.phase_file import save_csv, save_phases
 
-    trained = load_extractor(model)
+    of_songs = reads_songs(model)
+    trained: PhaseExtractor = PhaseModel.load(model) if of_songs else load_extractor(model)
     options = {"unit": unit, "up": up, "fps": file_fps, "allow_truncated": allow_truncated}
+    if of_songs:
+        refuse_for_songs(
+            skeleton=skeleton,
+            unit=unit,
+            up=up,
+            file_fps=file_fps,
+            allow_truncated=allow_truncated,
+            skeleton_description=skeleton_description,
+        )
     description = told_skeleton(skeleton_description)
     refused: list[DeepPhaseError] = []
     written: set[str] = set()
     frames = 0
     window_s, digest = trained.window / trained.fps, trained.sha256
     with progress() as report:
-        entries = clips_in(files, skeleton=skeleton, description=description, **options)
-        for index, entry in enumerate(entries):
+        entries: list[Callable[[], Any]]
+        if of_songs:
+            entries = [partial(song_features, song) for song in find_songs(files)]
+        else:
+            clips = clips_in(files, skeleton=skeleton, description=description, **options)
+            entries = [clip.load for clip in clips]
+        for index, load in enumerate(entries):
             try:
-                clip = entry.load()
-                phases = trained.encode(clip)
+                phases = trained.encode(load())
             except DeepPhaseError as error:
                 refused.append(error)
                 continue
             finally:
                 report("encoding", index + 1, len(entries), "")
-            stem = _unused(clip.name, written)
+            stem = _unused(phases.name, written)
             save_phases(
                 phases, output / f"{stem}.phases.npz", window_s=window_s, model_sha256=digest
             )
@@ -81,11 +101,12 @@ def command(
     if len(entries) == len(refused) == 1:
         raise refused[0]
     list_left_out("left out", refused)
+    what = "songs" if of_songs else "clips"
     if not written:
         raise FormatError(
-            f"none of {len(refused)} clips could be encoded", hint="the reasons stand above"
+            f"none of {len(refused)} {what} could be encoded", hint="the reasons stand above"
         )
-    note(f"{len(written)} clips, {frames:,} frames at {trained.fps:g} fps -> {output}")
+    note(f"{len(written)} {what}, {frames:,} frames at {trained.fps:g} fps -> {output}")
 
 
 def _unused(name: str, written: set[str]) -> str:

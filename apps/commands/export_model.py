@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from apps.terminal import note, progress
+
+if TYPE_CHECKING:
+    from deepphase.export.onnx_file import Parity
 
 
 def command(model: Path, output: Path, onnx: bool = True) -> None:
@@ -13,26 +18,42 @@ def command(model: Path, output: Path, onnx: bool = True) -> None:
     Parameters
     ----------
     model
-        A phase model.
+        A phase model, or a controller.
     output
         The file to write.
     onnx
         As ONNX, the only form so far.
     """
     from deepphase.errors import ParameterError
-    from deepphase.export.phase_encoder import export_phase_model
-    from deepphase.phase.model import PhaseModel
+    from deepphase.formats.array_file import read_header
     from deepphase.replacing import check_writable
 
     if not onnx:
         raise ParameterError("nothing to write", hint="--onnx is the only form so far")
     check_writable(output)
-    network = PhaseModel.load(model)
+    is_controller = read_header(model)["format"] == "deepphase.controller"
+    export = _controller(model) if is_controller else _phase_model(model)
     with progress() as shown:
         shown("exporting", 0, 1, str(output))
-        parity = export_phase_model(network, output)
+        parity = export(output)
         shown("exporting", 1, 1, str(output))
     note(f"{'batch':>6}  {'output':<10} largest difference from the original")
     for each in parity:
         note(f"{each.batch:>6}  {each.output:<10} {each.difference:.1e}")
     note(f"ONNX file: {output}")
+
+
+def _phase_model(path: Path) -> Callable[[Path], list[Parity]]:
+    from deepphase.export.phase_encoder import export_phase_model
+    from deepphase.phase.model import PhaseModel
+
+    model = PhaseModel.load(path)
+    return lambda output: export_phase_model(model, output)
+
+
+def _controller(path: Path) -> Callable[[Path], list[Parity]]:
+    from controllers.controller import Controller
+    from controllers.onnx_export import export_controller
+
+    controller = Controller.load(path)
+    return lambda output: export_controller(controller.network, controller.schema, output)

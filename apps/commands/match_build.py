@@ -20,6 +20,7 @@ def command(
     skeleton: str | None = None,
     extend: Path | None = None,
     end_margin_s: float = 0.25,
+    songs: Path | None = None,
 ) -> None:
     """Build a motion database: the features of every frame of a store, and an index over them.
 
@@ -44,12 +45,18 @@ def command(
         A database whose rows are taken as they are; the store's clips are put behind them.
     end_margin_s
         Frames with less than this left in their clip are not offered.
+    songs
+        The folder that was prepared into the store, with the clips' songs, where the features
+        hear music; the store's own folder if not given.
     """
+    from apps.reports.database_songs import with_dances
     from deepphase.corpus.store import open_store
+    from deepphase.features.layout import FeatureLayout
     from deepphase.phase.extractor import load_extractor
     from deepphase.replacing import check_writable
     from matching.database import MotionDatabase
     from matching.search import INDEX_NAMES, open_searcher
+    from matching.song_tracks import DancedSongs, is_of_songs
 
     if index not in INDEX_NAMES:
         raise ParameterError(f"no index {index!r}", hint=f"indices: {', '.join(INDEX_NAMES)}")
@@ -62,20 +69,31 @@ def command(
     if labels is not None:
         clips = clips.selected(labels_told(labels))
     trained = None if model is None else load_extractor(model)
+    grown = None if extend is None else MotionDatabase.load(extend)
+    layout = FeatureLayout.load(config) if grown is None else grown.layout
+    heard = None
     with progress() as shown:
-        if extend is None:
+        if is_of_songs(layout):
+            heard = DancedSongs.heard(clips, songs or store.absolute().parent, layout, shown)
+            clips = heard.store
+            for clip, why in heard.left_out:
+                warn(f"{clip}: left out: {why}")
+        if grown is None:
             database = MotionDatabase.build(
                 clips,
-                config,
+                layout,
                 trained,
+                tracks=heard,
                 end_margin_s=end_margin_s,
                 spool=output.absolute().parent,
                 progress=shown,
             )
         else:
-            database = MotionDatabase.load(extend).extended(
-                clips, trained, spool=output.absolute().parent, progress=shown
+            database = grown.extended(
+                clips, trained, tracks=heard, spool=output.absolute().parent, progress=shown
             )
+        if heard is not None:
+            database = with_dances(database, heard, shown)
         database.save(output)
         saved = MotionDatabase.load(output, verify=False)
         searcher = open_searcher(saved, index, progress=shown, note=warn)

@@ -72,13 +72,13 @@ def command(
     """
     from apps.reports.match_run_report import run_report
     from apps.reports.run_request import Request
+    from apps.reports.wishes import check_one_wish
     from deepphase.corpus.store import open_store
     from deepphase.replacing import check_writable
     from matching.database import MotionDatabase
     from matching.player import PlayerSettings
 
-    if path is not None and stick is not None:
-        raise ParameterError("both a path and a stick", hint="give one of --path and --stick")
+    check_one_wish(path, stick)
     if characters < 1:
         raise ParameterError(f"{characters} characters", hint="give 1 or more")
     settings = PlayerSettings(

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from apps.options import told_skeleton
-from apps.terminal import note, progress, warn
-from deepphase.errors import ParameterError
+from apps.options import refuse_for_songs, told_skeleton
+from apps.terminal import list_left_out, note, progress, warn
+from deepphase.errors import DeepPhaseError, ParameterError
 from deepphase.phase.configuration import NetworkConfig, PhaseConfig, TrainingConfig
+from deepphase.progress import Progress
+
+if TYPE_CHECKING:
+    from deepphase.phase.signal_corpus import SignalCorpus
 
 
 def command(
@@ -29,13 +33,14 @@ def command(
     unit: str | None = None,
     up: str | None = None,
     file_fps: float | None = None,
+    features: str | None = None,
 ) -> None:
-    """Learn phases from clips without labels, and say at the end whether it worked.
+    """Learn phases from clips or songs without labels, and say at the end whether it worked.
 
     Parameters
     ----------
     store
-        A store, or a folder of motion files, or one such file.
+        A store, or a folder of motion files, or one such file; or a folder of songs, or one song.
     output
         The model file to write; a report page is written beside it.
     config
@@ -57,9 +62,13 @@ def command(
         Unit and up axis of the files, inferred if not given (a store has them already).
     file_fps
         Frames a second of the files, where theirs is wrong.
+    features
+        Learn from the songs in the folder, also where motion lies beside them, and from these
+        features of theirs, with commas between (mel,chroma,onset_strength).
     """
     from apps.reports.training_report import training_report
     from deepphase.corpus.prepare import corpus_of
+    from deepphase.corpus.song_files import holds_only_songs
     from deepphase.phase.resume import discard, refuse_unfinished, unfinished
     from deepphase.phase.training import train_phase
     from deepphase.replacing import check_writable
@@ -82,15 +91,26 @@ def command(
         check_writable(report / "index.html")
     description = told_skeleton(skeleton_description)
     with progress() as shown:
-        corpus = corpus_of(
-            store,
-            skeleton=skeleton,
-            unit=unit,
-            up=up,
-            file_fps=file_fps,
-            description=description,
-            progress=shown,
-        )
+        corpus: Any
+        if features is not None or holds_only_songs(store):
+            refuse_for_songs(
+                skeleton=skeleton,
+                unit=unit,
+                up=up,
+                file_fps=file_fps,
+                skeleton_description=skeleton_description,
+            )
+            corpus = _songs(store, features, shown)
+        else:
+            corpus = corpus_of(
+                store,
+                skeleton=skeleton,
+                unit=unit,
+                up=up,
+                file_fps=file_fps,
+                description=description,
+                progress=shown,
+            )
         if restart:
             discard(work)
         try:
@@ -118,6 +138,27 @@ def command(
     with progress() as shown:
         page = training_report(model, corpus, folder, progress=shown)
     note(f"report: {page}")
+
+
+def _songs(path: Path, features: str | None, shown: Progress) -> SignalCorpus:
+    """The features of the songs that a path means; says aloud that it is songs."""
+    from deepphase.corpus.song_files import find_songs
+    from deepphase.phase.signal_corpus import SignalCorpus
+    from deepphase.phase.song_signals import SONG_FEATURES
+
+    named = None if features is None else tuple(name.strip() for name in features.split(","))
+    refused: list[DeepPhaseError] = []
+    songs = find_songs(path)
+    corpus = SignalCorpus.of_songs(
+        songs, named or SONG_FEATURES, progress=shown, refused=refused if len(songs) > 1 else None
+    )
+    list_left_out("left out", refused)
+    minutes = len(corpus.values) / corpus.signals.fps / 60
+    note(
+        f"songs, not motion: {len(corpus.starts)} of {minutes:.1f} minutes in all; learning from "
+        + ", ".join(corpus.signals.features)
+    )
+    return corpus
 
 
 def _say(model: Any, output: Path) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from apps.reports.health_section import add_health
 from apps.reports.page import Link, Page
 from apps.reports.player_takes import takes_of_store
+from apps.reports.report_format import FORMAT, VERSION
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.evaluation.matches import (
@@ -36,7 +37,6 @@ from deepphase.replacing import replacing
 
 Array = np.ndarray
 
-FORMAT, VERSION = "deepphase.report", 1
 _PLAYER = "player.html"
 # Seconds ahead that phases are asked to foresee.
 _AHEAD_S = 0.25

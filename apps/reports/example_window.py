@@ -40,7 +40,8 @@ def example_window(
         raise ParameterError(f"frame {frame} of a clip of {len(signals)} frames")
     network = model.network
     values = torch.as_tensor(
-        padded(signals, model.window), device=next(network.parameters()).device
+        padded(signals, model.window, model.signals.PADDING),
+        device=next(network.parameters()).device,
     )
     centre = torch.tensor([frame + model.window // 2], device=values.device)
     window = gather(values, centre, model.window)
@@ -59,6 +60,7 @@ def example_window(
         fitted=parameters.sinusoid(times),
         parameters=parameters,
         clip=clip,
+        unit=model.signals.UNIT,
         at=frame / model.fps,
     )
 

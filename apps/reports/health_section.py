@@ -8,8 +8,12 @@ from deepphase.figures.theme import channel_colour
 from deepphase.phase.health import Health
 
 
-def add_health(page: Page, health: Health | None) -> None:
-    """Add the measures of a model's health, channel by channel and joint by joint."""
+def add_health(page: Page, health: Health | None, *, of_songs: bool = False) -> None:
+    """Add the measures of a model's health, channel by channel and joint by joint.
+
+    Of a model of songs: feature by feature.
+    """
+    given = "songs" if of_songs else "motion"
     if health is None:
         page.add_text(
             "This model was not measured on held-out clips.", heading="Did the training work?"
@@ -20,8 +24,8 @@ def add_health(page: Page, health: Health | None) -> None:
         page.add_list([f"{finding[:1].upper()}{finding[1:]}." for finding in health.findings])
     else:
         page.add_text(
-            "Yes, by all measures below. They are those of held-out motion, unless there was too "
-            "little of it to hold any out.",
+            f"Yes, by all measures below. They are those of held-out {given}, unless there was too "
+            "little to hold any out.",
             heading="Did the training work?",
         )
     page.add_table(
@@ -30,7 +34,7 @@ def add_health(page: Page, health: Health | None) -> None:
             (
                 "Explained variance",
                 _or_none(health.explained_variance),
-                "Share of the motion that comes back out of a few sinusoids; more is better.",
+                f"Share of the {given} that comes back out of a few sinusoids; more is better.",
             ),
             (
                 "Phase goes forward, strongest channel",
@@ -79,6 +83,14 @@ def add_health(page: Page, health: Health | None) -> None:
         colours=[channel_colour(index) for index in range(len(health.channels))],
     )
     if not health.explained_by_joint:
+        return
+    if of_songs:
+        page.add_figure(
+            explained_by_joint(health.explained_by_joint, what="feature"),
+            "Which features are explained",
+            "How much of each feature the sinusoids give back. What comes with the beat comes out "
+            "on top; harmony, and whatever changes without a rhythm, comes out low and grey.",
+        )
         return
     page.add_figure(
         explained_by_joint(health.explained_by_joint),

@@ -1,22 +1,22 @@
-"""A sound file with what the player draws of it: spectrogram and beats."""
+"""A sound file with what the player draws of it: spectrogram, beats and bars."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-
+from deepphase.errors import FormatError
 from deepphase.figures.player.song import Song
+from deepphase.music.features import SURE, song_features
+from deepphase.music.spectra import MEL_RANGE_HZ
 
-# As coarse as a lane of some 70 pixels shows it: mel bands, samples a second, samples a column.
-_BANDS, _RATE, _HOP = 48, 22_050, 735
-_LOWEST_HZ, _HIGHEST_HZ = 30.0, 10_000.0
-# Decibels below the loudest that still show.
-_RANGE_DB = 70.0
+# Frames of a column: 30 columns a second are as fine as a lane shows them.
+_FRAMES_A_COLUMN = 2
 
 
 def heard_song(path: str | Path) -> Song:
     """The song of a file; a file that only browsers can decode has no spectrogram and no beats.
+
+    Beats and bars are there where they can be heard with some confidence.
 
     Raises
     ------
@@ -24,23 +24,19 @@ def heard_song(path: str | Path) -> Song:
         Where the file cannot be read or browsers do not play its format.
     """
     song = Song.of_file(path)
-    import librosa
-
     try:
-        samples, _ = librosa.load(path, sr=_RATE, mono=True)
-    except Exception:
-        # Decoders of many formats, each with exceptions of its own.
+        features = song_features(path)
+    except FormatError:
         return song
-    if len(samples) < _RATE or not np.isfinite(samples).all():
-        return song
-    power = librosa.feature.melspectrogram(
-        y=samples, sr=_RATE, hop_length=_HOP, n_mels=_BANDS, fmin=_LOWEST_HZ, fmax=_HIGHEST_HZ
-    )
-    _, beats = librosa.beat.beat_track(y=samples, sr=_RATE, units="time")
+    told = {}
+    if features.beat_confidence >= SURE:
+        told["beats"] = features.beats_s
+    if features.downbeats_s is not None:
+        told["downbeats"] = features.downbeats_s
     return Song.of_file(
         path,
-        duration_s=len(samples) / _RATE,
-        beats=np.asarray(beats, np.float64),
-        spectrogram=librosa.power_to_db(S=power, ref=np.max, top_db=_RANGE_DB),
-        band_hz=(_LOWEST_HZ, _HIGHEST_HZ),
+        duration_s=features.duration_s,
+        spectrogram=features.blocks["mel"][::_FRAMES_A_COLUMN].T,
+        band_hz=MEL_RANGE_HZ,
+        **told,
     )

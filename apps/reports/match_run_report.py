@@ -11,8 +11,9 @@ from pathlib import Path
 from apps.reports.evaluation_report import FORMAT, VERSION
 from apps.reports.page import Link, Page
 from apps.reports.run_files import write_run
-from apps.reports.run_request import Request, measured_run, read_wishes, unknown_labels, wishes
+from apps.reports.run_request import Request, measured_run, unknown_labels
 from apps.reports.run_take import run_take
+from apps.reports.wishes import read_wishes, wishes
 from deepphase.figures.player.page import save_player
 from deepphase.progress import Progress
 from deepphase.replacing import replacing
@@ -71,9 +72,16 @@ def run_report(
     ParameterError, FormatError
         Where a path, a stick or a setting is impossible.
     """
-    read = read_wishes(request)
+    read = read_wishes(request.paths, request.stick)
     playback = Playback.of_database(database, progress)
-    wished = wishes(request, read, playback)
+    wished = wishes(
+        request.paths,
+        read,
+        travelling_speed=playback.travelling_speed,
+        speed=request.speed,
+        size=request.size,
+        seconds=request.seconds,
+    )
     notes = unknown_labels(wished, database)
     data = DataMeasures.of_database(database, playback)
     rivals: list[tuple[str, MotionDatabase]] = [("as built", database)]

@@ -9,14 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from deepphase.figures.player.actor import Actor
+from apps.reports.moment_actor import moment_actor
 from deepphase.figures.player.page import save_player
 from deepphase.figures.player.take import Marker, Take
 from deepphase.formats.load import save
-from deepphase.motion.clip import Clip
 from deepphase.replacing import replacing
 from matching.database import MotionDatabase
-from matching.moments import Moment, following, placed
+from matching.moments import Moment, following
 from matching.queried import QueriedMoment
 
 _APART_M = 1.5
@@ -74,19 +73,32 @@ def _following_query(
 def _take(
     database: MotionDatabase, asked: QueriedMoment, found: Sequence[Moment], seconds: float
 ) -> Take:
-    actors = [_actor(asked.clip, asked.frame, asked, seconds, database.fps, 0.0, "query")]
-    for rank, each in enumerate(found, start=1):
-        clip = database.clip(int(database.clip_of(each.row)))
-        beside = _APART_M * (-1) ** rank * ((rank + 1) // 2)
-        at = QueriedMoment(
-            asked.query,
-            clip,
-            each.frame,
-            each.row,
-            database.root_positions[each.row],
-            float(database.root_angles[each.row]),
+    actors = [
+        moment_actor(
+            asked.clip,
+            asked.frame,
+            asked.root_position,
+            asked.root_angle,
+            place=np.zeros(3),
+            name="query",
+            before_s=_BEFORE_S,
+            seconds=seconds,
         )
-        actors.append(_actor(clip, each.frame, at, seconds, database.fps, beside, f"{rank}"))
+    ]
+    for rank, each in enumerate(found, start=1):
+        beside = _APART_M * (-1) ** rank * ((rank + 1) // 2)
+        actors.append(
+            moment_actor(
+                database.clip(int(database.clip_of(each.row))),
+                each.frame,
+                database.root_positions[each.row],
+                float(database.root_angles[each.row]),
+                place=np.array([beside, 0, 0]),
+                name=f"{rank}",
+                before_s=_BEFORE_S,
+                seconds=seconds,
+            )
+        )
     return Take(
         name=f"{asked.clip.name}, frame {asked.frame}",
         actors=actors,
@@ -97,21 +109,3 @@ def _take(
             for rank, each in enumerate(found, start=1)
         ),
     )
-
-
-def _actor(
-    clip: Clip,
-    frame: int,
-    at: QueriedMoment,
-    seconds: float,
-    fps: float,
-    beside: float,
-    name: str,
-) -> Actor:
-    """A piece of a clip, its moment at the origin facing +Z, moved aside."""
-    start = max(frame - round(_BEFORE_S * fps), 0)
-    stop = min(frame + round(seconds * fps) + 1, len(clip))
-    moved = placed(
-        clip.sliced(start, stop), at.root_position, at.root_angle, np.array([beside, 0, 0]), 0.0
-    )
-    return Actor.of_clip(moved, name=name, start_s=_BEFORE_S - (frame - start) / fps)

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-from deepphase.errors import ParameterError
 from deepphase.progress import Progress
 from deepphase.steering.followers import StickSettings
-from deepphase.steering.made_paths import MADE_PATHS
 from deepphase.steering.path import Path as GroundPath
-from deepphase.steering.path import read_path
-from deepphase.steering.stick import Stick, read_stick
+from deepphase.steering.stick import Stick
 from matching.database import MotionDatabase
 from matching.playback import Playback
 from matching.player import PlayerSettings
@@ -23,10 +20,6 @@ from matching.run import Run, recorded
 from matching.run_measures import DataMeasures, RunMeasures, run_measures
 from matching.search import Searcher
 from matching.start import start_on_path, start_under_stick
-
-_SECONDS = 20.0
-# Sizes of made paths in seconds of travel, so that they suit bodies of all speeds.
-_TRAVEL_S = {"wave": 5.0, "square": 3.2, "circle": 3.2}
 
 
 @dataclass(frozen=True)
@@ -55,60 +48,6 @@ class Request:
     index: str = "auto"
     seed: int = 0
     settings: PlayerSettings = field(default_factory=PlayerSettings)
-
-
-def read_wishes(request: Request) -> dict[str, GroundPath | Stick]:
-    """The files of a request by the names that it has for them: paths and stick as they are.
-
-    Raises
-    ------
-    ParameterError, FormatError
-        Where one of them cannot be read, or two things are called the same.
-    """
-    if request.stick is not None:
-        return {str(request.stick): read_stick(request.stick)}
-    found: dict[str, GroundPath | Stick] = {}
-    titles = []
-    for name in request.paths:
-        if name not in MADE_PATHS:
-            if not (Path(name).suffix or Path(name).exists()):
-                raise ParameterError(
-                    f"no path {name!r}", hint=f"a CSV file, or {', '.join(MADE_PATHS)}"
-                )
-            found[name] = read_path(name)
-        titles.append(found[name].name if name in found else name)
-        if titles.count(titles[-1]) > 1:
-            raise ParameterError(f"two paths called {titles[-1]!r}", hint="rename one of the files")
-    return found
-
-
-def wishes(
-    request: Request, read: Mapping[str, GroundPath | Stick], playback: Playback
-) -> dict[str, GroundPath | Stick]:
-    """Name -> path or stick that is wished, with made paths beside the ones that were read.
-
-    Raises
-    ------
-    ParameterError
-        Where a path cannot be made as it is asked for.
-    """
-    if request.stick is not None:
-        return {stick.name: stick for stick in read.values()}
-    speed = request.speed or playback.travelling_speed
-    found: dict[str, GroundPath | Stick] = {}
-    for name in request.paths:
-        if name in MADE_PATHS:
-            if not speed > 0:
-                raise ParameterError(
-                    "no motion of this database travels", hint="tell the path's --speed"
-                )
-            size = request.size or _TRAVEL_S[name] * speed
-            path = MADE_PATHS[name](speed, size, request.seconds or _SECONDS)
-        else:
-            given = cast(GroundPath, read[name])
-            path = given if request.speed is None else given.at_speed(request.speed)
-        found[path.name] = path
-    return found
 
 
 def unknown_labels(wishes: Mapping[str, GroundPath | Stick], database: MotionDatabase) -> list[str]:

@@ -18,6 +18,7 @@ from deepphase.figures.manifold import manifold_2d, manifold_3d
 from deepphase.figures.parameters_over_time import parameters_over_time
 from deepphase.figures.window_fit import WindowExample, window_fit
 from deepphase.phase.model import ClipPhases, PhaseModel
+from deepphase.phase.song_signals import SongSignals
 
 Array = np.ndarray
 
@@ -57,13 +58,19 @@ def training_page(
         Where the disk or the folder refuses.
     """
     path = Path(path)
+    of_songs = isinstance(model.signals, SongSignals)
+    signals = model.signals.names
+    read = (
+        f"{len(signals)} values of what songs sound like"
+        if of_songs
+        else f"the joint velocities of {len(model.signals.joints)} joints"
+    )
     page = Page(
         "What the phase model has learnt",
-        f"{model.config.network.channels} phase channels, learnt from the joint velocities of "
-        f"{len(model.signals.joints)} joints at {model.fps:g} frames a second, each window "
-        f"{model.config.network.window_s:g} s long.",
+        f"{model.config.network.channels} phase channels, learnt from {read} at {model.fps:g} "
+        f"frames a second, each window {model.config.network.window_s:g} s long.",
     )
-    add_health(page, model.health)
+    add_health(page, model.health, of_songs=of_songs)
     charts = _add_manifold(page, model, clips)
     charts |= _add_parameters(page, clips)
     if example is not None:
@@ -73,7 +80,8 @@ def training_page(
             chart,
             f"One window, step by step: {example.clip}".rstrip(": "),
             f"At {example.at:.2f} s: {percent(example.explained)} of this window is explained. "
-            "The network squeezes the joint velocities of one window into a latent curve for each "
+            f"The network squeezes the {'features' if of_songs else 'joint velocities'} of one "
+            "window into a latent curve for each "
             "channel, and keeps only the sinusoid that fits it: frequency F, amplitude A, phase "
             "and offset B. Look whether the sinusoids follow the grey latent, and whether what "
             "they give back follows the grey input.",
@@ -103,20 +111,21 @@ def _add_manifold(
             heading="A word of care",
         )
     told, by_clip, by_frequency = cloud.told, cloud.by_clip(), cloud.by_frequency()
+    given = "Sound" if isinstance(model.signals, SongSignals) else "Motion"
     flat = manifold_2d(colour=by_clip, title="Phase manifold by clip", **told)
     solid = manifold_3d(colour=by_frequency, title="Phase manifold by frequency", **told)
     page.add_figure(
         flat,
         "The phase manifold",
         "Each point is one frame: all channels' phases and amplitudes, seen along the directions "
-        "in which they vary most. Motion that repeats draws rings, once around a cycle, larger "
-        "where the motion is larger; similar motions lie together. Click a name to hide a clip.",
+        f"in which they vary most. {given} that repeats draws rings, once around a cycle, larger "
+        "where it is stronger; what is alike lies together. Click a name to hide a clip.",
     )
     page.add_figure(
         manifold_2d(colour=by_frequency, **told),
         "The same, coloured by frequency",
-        "Frequency is the mean over channels, weighted by amplitude. Slow and fast motions should "
-        "lie apart, and the colour should change smoothly from one to the other.",
+        "Frequency is the mean over channels, weighted by amplitude. Slow and fast should lie "
+        "apart, and the colour should change smoothly from one to the other.",
     )
     page.add_figure(
         manifold_3d(colour=by_clip, **told),
@@ -148,9 +157,9 @@ def _add_parameters(page: Page, clips: Sequence[ClipPhases]) -> dict[str, go.Fig
     page.add_figure(
         chart,
         f"One clip over time: {clip.name}",
-        "In a steady motion each phase climbs in straight lines, as steep as its frequency is "
-        "high, while frequency and amplitude stay level. Strong channels are bold, weak ones "
-        "faint. Click a channel to hide it in all four rows.",
+        "Where the rhythm is steady each phase climbs in straight lines, as steep as its "
+        "frequency is high, while frequency and amplitude stay level. Strong channels are bold, "
+        "weak ones faint. Click a channel to hide it in all four rows.",
     )
     return {"parameters.png": chart}
 
@@ -159,7 +168,11 @@ def _add_origin(page: Page, model: PhaseModel, problem: str) -> None:
     told = {
         **{str(key).replace("_", " "): value for key, value in model.provenance.items()},
         **asdict(model.config),
-        "joints": ", ".join(model.signals.joints),
+        **(
+            {"features": ", ".join(model.signals.features)}
+            if isinstance(model.signals, SongSignals)
+            else {"joints": ", ".join(model.signals.joints)}
+        ),
         "model (SHA-256)": model.sha256,
     }
     page.add_table(

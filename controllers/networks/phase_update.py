@@ -48,18 +48,18 @@ def updated_phases(
     """
     old, has_old = _directions(manifold.unflatten(-1, (-1, 2)))
     goal, has_goal = _directions(predicted.unflatten(-1, (-1, 2)))
-    turned = _turned(old, 2.0 * math.pi * frequency.clamp(min=0.0) * seconds)
+    turned = turned_by(old, 2.0 * math.pi * frequency.clamp(min=0.0) * seconds)
     # Sine and cosine of the phase's lead from the turned to the predicted direction.
     ahead = goal[..., 0] * turned[..., 1] - goal[..., 1] * turned[..., 0]
     along = (goal * turned).sum(-1)
     opposite = along < _NEARLY_OPPOSITE - 1.0
     apart = torch.where(opposite, torch.zeros_like(along), torch.atan2(ahead, along))
-    middle = _turned(turned, blend * apart)
+    middle = turned_by(turned, blend * apart)
     direction = torch.where(has_old & has_goal, middle, torch.where(has_old, turned, goal))
     return (amplitude.clamp(min=0.0)[..., None] * direction).flatten(-2)
 
 
-def _turned(vectors: Tensor, angle: Tensor) -> Tensor:
+def turned_by(vectors: Tensor, angle: Tensor) -> Tensor:
     """(..., 2) vectors (sin, cos) whose phase grows by an angle (...) in radians."""
     sine, cosine = torch.sin(angle), torch.cos(angle)
     s, c = vectors[..., 0], vectors[..., 1]

@@ -66,8 +66,8 @@ def find_motion_files(inputs: str | Path | Sequence[str | Path]) -> list[MotionF
     found: dict[Path, None] = {}
     suffixes: Counter[str] = Counter()
     for root in roots:
-        for path in _under(root) if root.is_dir() else [root]:
-            if path == root or _is_motion(path):
+        for path in files_under(root) if root.is_dir() else [root]:
+            if path == root or is_motion_file(path):
                 found[path] = None
             suffixes[path.suffix or "without a suffix"] += 1
     if not found:
@@ -120,12 +120,14 @@ def check_told(unit: str | float | None, up: str | None, file_fps: float | None)
     check_told_rate(file_fps)
 
 
-def _is_motion(path: Path) -> bool:
+def is_motion_file(path: Path) -> bool:
+    """Whether a file is motion, by its name."""
     name = path.name.lower()
     return path.suffix.lower() in MOTION_FORMATS and not name.endswith(_BESIDE_MOTION)
 
 
-def _under(root: Path) -> list[Path]:
+def files_under(root: Path) -> list[Path]:
+    """All files under a folder that are not hidden; linked folders are entered once."""
     files: list[Path] = []
     entered: set[str] = set()
     for folder, folders, names in os.walk(root, followlinks=True):

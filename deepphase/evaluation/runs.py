@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from deepphase.errors import ParameterError
+from deepphase.motion import quaternions
 
 Array = np.ndarray
 
@@ -38,6 +41,30 @@ def _derivative(positions: Array, fps: float, order: int) -> Array:
     return np.pad(size, ((before, order - before), (0, 0)), mode="edge")
 
 
+def joint_rotation_rates(rotations: Array, fps: float) -> Array:
+    """(frames - 1, joints) degrees a second: how fast each joint turns from frame to frame.
+
+    Jitter turns joints as well: read it beside `joint_jerks` and the data's own value.
+
+    Parameters
+    ----------
+    rotations : (frames, joints, 4)
+        Quaternions. Of local rotations an arm that swings counts once, at the shoulder; of
+        rotations in the world or in root space it would count for every joint below.
+
+    References
+    ----------
+    Starke et al. 2022, table 2, which does not say its space and unit.
+    """
+    if len(rotations) < 2:
+        raise ParameterError(f"{len(rotations)} frames have no rotation from one to the next")
+    exact = quaternions.normalized(rotations.astype(np.float64))
+    turns = quaternions.multiply(quaternions.conjugate(exact[:-1]), exact[1:])
+    # The arc cosine of the real part would lose small angles.
+    half = np.arctan2(np.linalg.norm(turns[..., :3], axis=-1), np.abs(turns[..., 3]))
+    return np.degrees(2.0 * half) * fps
+
+
 def near(marked: Array, frames: int) -> Array:
     """(count,) bool: frames that are marked, the one before each, and so many after it."""
     found = np.array(marked, bool)
@@ -62,6 +89,20 @@ def contact_speeds(tips: Array, contacts: Array, fps: float) -> Array:
     steps = np.diff(tips[..., ::2].astype(np.float64), axis=0) * fps
     standing = contacts[1:] & contacts[:-1]
     return np.linalg.norm(steps, axis=-1)[standing]
+
+
+def foot_speeds(feet: Sequence[Array], fps: float) -> Array:
+    """(frames - 1, feet) m/s over the ground of each foot's slowest point, from frame to frame.
+
+    A foot that rolls from heel to toe stands on one point after the other, and slides on none.
+
+    Parameters
+    ----------
+    feet
+        Of each foot the points (frames, points, 3) that may touch the floor, metres.
+    """
+    steps = [np.diff(points[..., ::2].astype(np.float64), axis=0) * fps for points in feet]
+    return np.stack([np.linalg.norm(step, axis=-1).min(axis=1) for step in steps], axis=1)
 
 
 def foot_skating(speeds: Array, largest: float) -> float:

@@ -13,7 +13,7 @@ _LITTLE = 0.4
 
 
 def explained_by_joint(
-    shares: Mapping[str, float], *, title: str = "Explained variance by joint"
+    shares: Mapping[str, float], *, title: str = "", what: str = "joint"
 ) -> go.Figure:
     """One bar a joint, the best explained on top.
 
@@ -23,11 +23,13 @@ def explained_by_joint(
         Joint name -> share of its variance that the reconstruction explains, at most 1. A
         negative share (worse than no motion at all) is drawn as 0 and told on hovering.
     title
-        Of the figure.
+        Of the figure; "Explained variance by joint" if empty.
+    what
+        What the names are of, as in "feature" of songs.
     """
-    chart = figure(title, height=150 + 19 * max(len(shares), 4))
+    chart = figure(title or f"Explained variance by {what}", height=150 + 19 * max(len(shares), 4))
     if not shares:
-        return say_nothing_to_show(chart, "no joint was measured")
+        return say_nothing_to_show(chart, f"no {what} was measured")
     ordered = sorted(shares.items(), key=lambda item: item[1])
     percent = [100 * share for _, share in ordered]
     rows = list(range(len(ordered)))
@@ -50,7 +52,7 @@ def explained_by_joint(
     chart.update_xaxes(title_text="Explained variance (%)", range=[0, 105])
     # Two joints may be shortened to the same words: positions are numbers, names their labels.
     chart.update_yaxes(
-        title_text="Joint",
+        title_text=what.capitalize(),
         tickvals=rows,
         ticktext=[label(name, 28) for name, _ in ordered],
         showgrid=False,

@@ -31,9 +31,9 @@ class WindowExample:
     times
         (frames,) seconds from the middle frame.
     names
-        (signals,) as in "LeftFoot.z".
+        (signals,) as in "LeftFoot.z" or "chroma.C#".
     signals, reconstruction
-        (signals, frames) m/s, the mean over the window taken off.
+        (signals, frames) in `unit`, the mean over the window taken off.
     latent, fitted
         (channels, frames): the latent, and its sinusoids.
     parameters
@@ -42,6 +42,8 @@ class WindowExample:
         Name of the clip.
     at
         Seconds of the middle frame in the clip.
+    unit
+        Of the signals; "1" where they have none.
 
     Raises
     ------
@@ -58,6 +60,7 @@ class WindowExample:
     parameters: PhaseParameters
     clip: str = ""
     at: float = 0.0
+    unit: str = "m/s"
 
     def __post_init__(self) -> None:
         frames, channels = len(self.times), self.parameters.channels
@@ -79,11 +82,15 @@ class WindowExample:
         return 1.0 - float(error) / moved if moved > 0 else 0.0
 
     def strongest(self, count: int) -> Array:
-        """Indices of the strongest signal of each of the `count` joints that move most."""
+        """Indices of the strongest signal of each of the `count` joints that move most.
+
+        Of a song: of the features that vary most.
+        """
         power = np.square(self.signals, dtype=np.float64).mean(1)
         chosen: dict[str, int] = {}
         for index in np.argsort(-power, kind="stable"):
-            chosen.setdefault(self.names[index].rpartition(".")[0], int(index))
+            name = self.names[index]
+            chosen.setdefault(name.rpartition(".")[0] or name, int(index))
             if len(chosen) == count:
                 break
         return np.array(list(chosen.values()), np.int64)
@@ -109,9 +116,11 @@ def window_fit(example: WindowExample, *, signals: int = _SIGNALS, title: str = 
     chart.update_layout(showlegend=False, margin={"t": 120, "l": 60})
     signal_range = _range(example.signals[shown], example.reconstruction[shown])
     latent_range = _range(example.latent, example.fitted)
+    unit = "scaled" if example.unit == "1" else example.unit
+    heard = "signals" if example.unit == "1" else "joint velocities"
     for row, index in enumerate(shown):
         name = label(example.names[index])
-        axes = _Row(row, len(shown), _LEFT).add(chart, name, "m/s", signal_range)
+        axes = _Row(row, len(shown), _LEFT).add(chart, name, unit, signal_range)
         _line(chart, axes, example.times, example.signals[index], f"{name} input")
         given = example.reconstruction[index]
         _line(chart, axes, example.times, given, f"{name} reconstruction", line={"width": 1.6})
@@ -129,7 +138,7 @@ def window_fit(example: WindowExample, *, signals: int = _SIGNALS, title: str = 
         line = {"color": style.colour, "dash": style.dash, "width": 2}
         _line(chart, axes, example.times, example.fitted[channel], f"{name} sinusoid", line=line)
     for (left, _), heading in (
-        (_LEFT, "<b>Strongest joint velocities</b><br>grey: input; line: reconstruction"),
+        (_LEFT, f"<b>Strongest {heard}</b><br>grey: input; line: reconstruction"),
         (_RIGHT, "<b>Latent of each channel</b><br>grey: latent; line: A sin 2π(F t + phase) + B"),
     ):
         chart.add_annotation(

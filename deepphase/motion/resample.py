@@ -64,6 +64,26 @@ def resample(clip: Clip, fps: float = 60.0) -> Clip:
     )
 
 
+def at_frames(clip: Clip, frames: Array) -> Clip:
+    """The clip as it is at moments between its frames: played faster, slower, in parts.
+
+    Parameters
+    ----------
+    frames
+        (n,) counted from 0, with fractions; held to the clip's first and last. Between frames
+        the splines of :func:`resample`.
+    """
+    times = np.clip(np.asarray(frames, np.float64), 0.0, len(clip) - 1.0)
+    rotations = quaternions.sign_continuous(clip.rotations.astype(np.float64))
+    return replace(
+        clip,
+        rotations=quaternions.normalized(_splined(rotations, times)).astype(clip.rotations.dtype),
+        translations=_splined(clip.translations.astype(np.float64), times).astype(
+            clip.translations.dtype
+        ),
+    )
+
+
 def _splined(values: Array, times: Array) -> Array:
     if len(values) < 2:
         return np.repeat(values, len(times), axis=0)

@@ -55,6 +55,16 @@ class RootTrajectory:
     def __len__(self) -> int:
         return len(self.positions)
 
+    @classmethod
+    def of_ground(cls, positions: Array, angles: Array) -> RootTrajectory:
+        """Of (frames, 2) metres, x and z, and (frames,) radians about Y from +Z."""
+        return cls(
+            positions=np.insert(positions, 1, 0.0, axis=1),
+            directions=np.stack([np.sin(angles), np.zeros_like(angles), np.cos(angles)], axis=-1),
+            rotations=quaternions.about_axis(_UP, angles),
+            angles=angles,
+        )
+
 
 def root_trajectory(
     clip: Clip,

@@ -15,6 +15,7 @@ from deepphase.phase.health import Health
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.model import FORMAT, ClipPhases, PhaseModel
 from deepphase.phase.signals import JointVelocities
+from deepphase.phase.song_signals import SongSignals
 
 BASELINES = {kind.METHOD: kind for kind in (ContactPhase, PcaPhase, PfnnPhase)}
 _KINDS = {FORMAT: PhaseModel} | {kind.FORMAT: kind for kind in BASELINES.values()}
@@ -67,12 +68,12 @@ class PhaseExtractor(Protocol):
 
 
 def load_extractor(path: str | Path) -> PhaseExtractor:
-    """Read a phase model or a baseline: the format name in the header says which.
+    """Read a phase model or a baseline of motion: the format name in the header says which.
 
     Raises
     ------
     CheckpointError
-        Where the file is neither, or is damaged.
+        Where the file is neither, reads songs, or is damaged.
     """
     found = read_header(path)["format"]
     if found not in _KINDS:
@@ -81,4 +82,22 @@ def load_extractor(path: str | Path) -> PhaseExtractor:
             hint="give what `deepphase train phase` or `deepphase fit phases` wrote",
             path=path,
         )
+    if reads_songs(path):
+        raise CheckpointError(
+            "a phase model of songs, and this asks for one of motion",
+            hint="`deepphase encode` gives the phases of songs with it; one of motion is what "
+            "`deepphase train phase` makes of motion files",
+            path=path,
+        )
     return _KINDS[found].load(path)
+
+
+def reads_songs(path: str | Path) -> bool:
+    """Whether a file is a phase model whose signals are a song's.
+
+    Raises CheckpointError where it is no file of ours.
+    """
+    header = read_header(path)
+    signals = header.get("signals")
+    kind = signals.get("kind") if isinstance(signals, dict) else None
+    return header["format"] == FORMAT and kind == SongSignals.KIND

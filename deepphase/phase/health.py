@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -14,6 +14,8 @@ Array = np.ndarray
 
 # A channel whose mean amplitude is below this share of the strongest one's is not in use.
 _IN_USE = 0.1
+# A joint with less than this share of the liveliest one's squared speed stands still.
+_STILL = 1e-8
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,8 @@ class Health:
         1 - the reconstruction's squared error over the signals' squared deviation from their
         window means; None where nothing is reconstructed.
     explained_by_joint
-        The same of each joint that is read; empty where nothing is reconstructed.
+        The same of each joint that is read (of a song's each feature); empty where nothing is
+        reconstructed.
     forward_share
         Share of the frames' steps, weighted by amplitude, in which phase grows.
     forward_strongest
@@ -114,7 +117,7 @@ def measure(
     fps: float,
     unexplained: Array | None = None,
     deviation: Array | None = None,
-    joints: tuple[str, ...] = (),
+    groups: Sequence[str] = (),
 ) -> Health:
     """Health from the phases of consecutive interior frames and the reconstruction's error.
 
@@ -125,10 +128,10 @@ def measure(
     fps
         Frames a second.
     unexplained, deviation
-        (3 * joints,) squared error of the reconstruction and squared deviation from the window
+        (signals,) squared error of the reconstruction and squared deviation from the window
         mean, summed over windows and frames; None where nothing is reconstructed.
-    joints
-        Names.
+    groups
+        (signals,) name of the joint, or a song's feature, that each signal belongs to.
     """
     clips = list(clips)
     steps, turned, weights, rough, forward = [], [], [], [], []
@@ -154,11 +157,13 @@ def measure(
     explained, by_joint = None, {}
     if unexplained is not None and deviation is not None:
         explained = float(1.0 - unexplained.sum() / max(float(deviation.sum()), 1e-12))
-        share = deviation.reshape(-1, 3).sum(1)
-        each = 1.0 - unexplained.reshape(-1, 3).sum(1) / np.maximum(share, 1e-12)
+        names = list(dict.fromkeys(groups))
+        member = [names.index(group) for group in groups]
+        share = np.bincount(member, deviation, len(names))
+        each = 1.0 - np.bincount(member, unexplained, len(names)) / np.maximum(share, 1e-12)
         by_joint = {
-            name: float(value) if moves > 0 else 0.0
-            for name, value, moves in zip(joints, each, share, strict=True)
+            name: float(value) if moves > _STILL * share.max() else 0.0
+            for name, value, moves in zip(names, each, share, strict=True)
         }
     told = any(clip.frequency.any() for clip in clips)
     speed_error = weighted_median(np.concatenate(turned), weight) if turned else 0.0
@@ -205,23 +210,23 @@ def _findings(health: Health) -> list[str]:
         )
     if health.explained_variance is not None and health.explained_variance < 0.4:
         found.append(
-            "little of the motion is explained: train longer (--training.windows), with more "
-            "channels, or see whether the clips move periodically at all"
+            "little of it is explained: train longer (--training.windows), with more channels, or "
+            "see whether what was given is periodic at all"
         )
     if health.forward_strongest < 0.9:
         found.append(
-            "phase often stands or runs backwards: the clips may be mostly still or not periodic, "
-            "or the training was too short"
+            "phase often stands or runs backwards: what was given may be mostly still or not "
+            "periodic, or the training was too short"
         )
     if health.speed_error is not None and health.speed_error > 0.15:
         found.append(
             "phase does not advance as its frequency says: train longer, or try a longer window "
-            "where the movement is slow"
+            "where the rhythm is slow"
         )
     used = sum(channel.in_use for channel in health.channels)
     if used < len(health.channels) / 2:
         found.append(
-            f"only {used} of {len(health.channels)} channels carry motion: fewer would do "
+            f"only {used} of {len(health.channels)} channels carry anything: fewer would do "
             "(--network.channels)"
         )
     return found

@@ -43,4 +43,4 @@ def measured_health(model: PhaseModel, values: Array, ranges: Array) -> Health:
         error = model.network(windows) - windows
         unexplained += error.square().sum((0, 2)).double().numpy()
         deviation += windows.square().sum((0, 2)).double().numpy()
-    return measure(stretches, model.fps, unexplained, deviation, model.signals.joints)
+    return measure(stretches, model.fps, unexplained, deviation, model.signals.groups)

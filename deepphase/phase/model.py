@@ -6,14 +6,15 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import torch
 
-from deepphase.errors import CheckpointError, DeepPhaseError
+from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.formats.array_file import read_arrays, write_arrays
 from deepphase.motion.clip import Clip
+from deepphase.music.features import SongFeatures
 from deepphase.phase.autoencoder import PeriodicAutoencoder
 from deepphase.phase.configuration import PhaseConfig
 from deepphase.phase.health import Health
@@ -21,18 +22,23 @@ from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.parameters import PhaseParameters, wrapped
 from deepphase.phase.presets import make_autoencoder
 from deepphase.phase.signals import JointVelocities
+from deepphase.phase.song_signals import SongSignals
 from deepphase.phase.windows import gather, interior_frames, padded
 
 Array = np.ndarray
+Signals = TypeVar("Signals", bound=JointVelocities | SongSignals)
 
-FORMAT, VERSION = "deepphase.phase_model", 1
+FORMAT, VERSION = "deepphase.phase_model", 2
+# What the first version reads is written as such, so that programs that know no other read it.
+_VERSIONS: dict[type, int] = {JointVelocities: 1, SongSignals: 2}
+_SIGNALS: dict[str, Any] = {kind.KIND: kind for kind in (JointVelocities, SongSignals)}
 # Windows encoded at once: large enough for the matrix products, small enough for the cache.
 _BATCH = 256
 
 
 @dataclass(frozen=True, eq=False)
 class ClipPhases:
-    """The phases of every frame of one clip.
+    """The phases of every frame of one clip or song.
 
     Parameters
     ----------
@@ -40,7 +46,7 @@ class ClipPhases:
         (frames, channels) each.
     interior
         (frames,) bool: the whole window lies inside the clip. The other frames were encoded with
-        repeated edge poses.
+        repeated edge poses (of a song: with its first or last frame repeated).
     fps
         Frames a second: the model's rate.
     name, source
@@ -63,8 +69,8 @@ class ClipPhases:
 
 
 @dataclass(eq=False)
-class PhaseModel:
-    """A periodic autoencoder with all that is needed to use it on another clip.
+class PhaseModel(Generic[Signals]):
+    """A periodic autoencoder with all that is needed to use it on another clip, or another song.
 
     Parameters
     ----------
@@ -73,7 +79,7 @@ class PhaseModel:
     config
         What it was made and trained with.
     signals
-        What it reads of a clip.
+        What it reads: a clip's joint velocities, or a song's features.
     projection
         The PCA view of the manifold of its training clips.
     health
@@ -84,7 +90,7 @@ class PhaseModel:
 
     network: PeriodicAutoencoder
     config: PhaseConfig
-    signals: JointVelocities
+    signals: Signals
     projection: ManifoldProjection | None = None
     health: Health | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
@@ -116,20 +122,29 @@ class PhaseModel:
             digest.update(tensor.cpu().numpy().tobytes())
         return digest.hexdigest()
 
-    def encode(self, clip: Clip) -> ClipPhases:
-        """Phases of every frame of a clip, at the model's rate.
+    def encode(self, clip: Clip | SongFeatures) -> ClipPhases:
+        """Phases of every frame of a clip, or of a song, at the model's rate.
 
         Raises
         ------
         SkeletonError
             Where the clip lacks a joint that the model reads.
+        ParameterError
+            Where a model of songs is given a clip, or a model of motion a song.
         """
+        if isinstance(clip, SongFeatures):
+            if not isinstance(self.signals, SongSignals):
+                raise ParameterError(f"{clip.name}: a song, and this model reads motion")
+            return self.encode_signals(self.signals.read(clip), name=clip.name, source=clip.source)
+        if not isinstance(self.signals, JointVelocities):
+            raise ParameterError(f"{clip.name}: a clip, and this model reads songs")
         return self.encode_signals(self.signals.read(clip), name=clip.name, source=clip.source.path)
 
     def encode_signals(self, signals: Array, *, name: str = "", source: str = "") -> ClipPhases:
         """Phases of every frame of signals (frames, channels) that `signals.read` made."""
+        values = padded(signals, self.window, self.signals.PADDING)
         return ClipPhases(
-            encode_windows(self.network, padded(signals, self.window), np.arange(len(signals))),
+            encode_windows(self.network, values, np.arange(len(signals))),
             interior_frames(len(signals), self.window),
             self.fps,
             name,
@@ -147,16 +162,16 @@ class PhaseModel:
         header = {
             "config": asdict(self.config),
             "signals": {
-                "kind": "joint velocities in root space",
-                "unit": "m/s",
+                "kind": self.signals.KIND,
+                "unit": self.signals.UNIT,
                 **self.signals.as_mapping(),
             },
-            "normalisation": "the mean over a window is taken off each signal; nothing else",
+            "normalisation": self.signals.NORMALISATION,
             "conventions": CONVENTIONS,
             "health": None if self.health is None else self.health.as_mapping(),
             "provenance": dict(self.provenance),
         }
-        write_arrays(path, arrays, header, format=FORMAT, version=VERSION)
+        write_arrays(path, arrays, header, format=FORMAT, version=_VERSIONS[type(self.signals)])
 
     @classmethod
     def load(cls, path: str | Path) -> PhaseModel:
@@ -170,8 +185,8 @@ class PhaseModel:
         arrays, header = read_arrays(path, format=FORMAT, version=VERSION)
         try:
             config = PhaseConfig.from_mapping(header["config"])
-            signals = JointVelocities.from_mapping(header["signals"])
-            network = make_autoencoder(3 * len(signals.joints), signals.fps, config.network)
+            signals = _SIGNALS[header["signals"]["kind"]].from_mapping(header["signals"])
+            network = make_autoencoder(len(signals.names), signals.fps, config.network)
             network.load_state_dict(
                 {
                     name.removeprefix("network."): torch.from_numpy(np.array(value))

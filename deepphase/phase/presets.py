@@ -36,7 +36,7 @@ def make_autoencoder(
     Parameters
     ----------
     signals
-        Input channels: three velocities a joint.
+        Input channels: three velocities a joint, or the values of a song's features.
     fps
         Frames a second.
     """

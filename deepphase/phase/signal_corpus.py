@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Generic
 
 import numpy as np
 
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.errors import ParameterError
+from deepphase.errors import DeepPhaseError, FormatError, ParameterError
 from deepphase.motion.roles import find_roles
+from deepphase.music.features import check_names, song_features
+from deepphase.phase.model import Signals
 from deepphase.phase.signals import JointVelocities, check_speed
+from deepphase.phase.song_signals import SONG_FEATURES, SongSignals
 from deepphase.progress import Progress
 
 Array = np.ndarray
@@ -21,26 +26,29 @@ _STILL = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
-class SignalCorpus:
-    """The signals of all clips of a store, one behind the other.
+class SignalCorpus(Generic[Signals]):
+    """The signals of all clips of a store, or of songs, one behind the other.
 
     Parameters
     ----------
     signals
         What they are.
     values
-        (frames, 3 * joints) float32.
+        (frames, signals) float32.
     starts, stops
         (clips,) the range of each clip.
     sources
-        (clips,) the file of each clip.
+        (clips,) the file of each clip; of songs with the same content the first.
+    origin
+        What they were read from, as a model's provenance keeps it.
     """
 
-    signals: JointVelocities
+    signals: Signals
     values: Array
     starts: Array
     stops: Array
     sources: list[str]
+    origin: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def read(
@@ -49,7 +57,7 @@ class SignalCorpus:
         progress: Progress | None = None,
         signals: JointVelocities | None = None,
         description: Mapping[str, Any] | None = None,
-    ) -> SignalCorpus:
+    ) -> SignalCorpus[JointVelocities]:
         """Root-space joint velocities of every clip of a store.
 
         `signals` says which; if not given, those of all joints that move, where a skeleton
@@ -71,10 +79,71 @@ class SignalCorpus:
                 progress("reading clips", index + 1, len(store), "")
         values = np.concatenate(parts)
         stops = np.cumsum([len(part) for part in parts])
-        corpus = cls(signals, values, stops - [len(part) for part in parts], stops, sources)
-        return corpus if told else corpus.moving()
+        starts = stops - [len(part) for part in parts]
+        origin = {
+            "store": None if store.path is None else Path(store.path).name,
+            "skeleton": store.group,
+            "files": sorted({source.path for source in store.sources}),
+        }
+        corpus = SignalCorpus(signals, values, starts, stops, sources, origin)
+        return corpus if told else corpus._moving()
 
-    def moving(self) -> SignalCorpus:
+    @classmethod
+    def of_songs(
+        cls,
+        paths: Sequence[str | Path],
+        features: Sequence[str] = SONG_FEATURES,
+        *,
+        progress: Progress | None = None,
+        refused: list[DeepPhaseError] | None = None,
+    ) -> SignalCorpus[SongSignals]:
+        """Features of sound files, with the scale that fits them.
+
+        Parameters
+        ----------
+        features
+            Names of `deepphase.music.features.KINDS`.
+        refused
+            Takes the errors of files that are no songs, which are then left out; without it the
+            first one is raised.
+
+        Raises
+        ------
+        FormatError
+            Where a file is no sound; with `refused`, where none is.
+        ParameterError
+            Where a feature is none, or the songs are silent.
+        """
+        check_names(features)
+        parts, sources = [], []
+        first_of: dict[str, str] = {}
+        for done, path in enumerate(paths, start=1):
+            try:
+                song = song_features(path)
+            except DeepPhaseError as error:
+                if refused is None:
+                    raise
+                refused.append(error)
+            else:
+                parts.append(song.array(features))
+                # The same song twice is not once for training and once for measuring.
+                sources.append(first_of.setdefault(song.sha256, str(path)))
+            if progress is not None:
+                progress("listening", done, len(paths), Path(path).name)
+        if not parts:
+            raise FormatError(
+                f"none of {len(paths)} songs can be read", hint="the reasons stand above"
+            )
+        values = np.concatenate(parts)
+        stops = np.cumsum([len(part) for part in parts])
+        starts = stops - [len(part) for part in parts]
+        signals = SongSignals.of_values(values, starts, features)
+        folder = os.path.commonpath([Path(path).absolute().parent for path in paths])
+        files = {os.path.relpath(source, folder).replace(os.sep, "/") for source in sources}
+        origin = {"songs": Path(folder).name, "files": sorted(files)}
+        return SignalCorpus(signals, signals.scaled(values), starts, stops, sources, origin)
+
+    def _moving(self: SignalCorpus[JointVelocities]) -> SignalCorpus[JointVelocities]:
         """Without the joints that never move, such as a root that stays at the origin.
 
         Raises

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -44,6 +44,12 @@ class JointVelocities:
         (joints,) index of each joint's mirror partner, its own on the middle line; empty where
         the body has no two sides.
     """
+
+    KIND: ClassVar[str] = "joint velocities in root space"
+    UNIT: ClassVar[str] = "m/s"
+    NORMALISATION: ClassVar[str] = "the mean over a window is taken off each signal; nothing else"
+    # Past a clip's ends its edge poses are repeated: a repeated pose has no velocity.
+    PADDING: ClassVar[str] = "constant"
 
     joints: tuple[str, ...]
     fps: float
@@ -116,6 +122,11 @@ class JointVelocities:
     def names(self) -> list[str]:
         """(3 * joints,) names of the signals, as in "LeftFoot.x"."""
         return [f"{joint}.{axis}" for joint in self.joints for axis in "xyz"]
+
+    @property
+    def groups(self) -> list[str]:
+        """(3 * joints,) the joint that each signal is of."""
+        return [joint for joint in self.joints for _ in "xyz"]
 
     def read(self, clip: Clip) -> Array:
         """(frames, 3 * joints) float32, m/s, at this rate.

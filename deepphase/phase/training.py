@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import logging
-import math
-import platform
-import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, replace
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytorch_lightning as pl
 import torch
-from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
@@ -25,15 +18,16 @@ from deepphase.phase.lesson import PhaseLesson
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.measuring import measured_health
 from deepphase.phase.model import PhaseModel, encode_windows
+from deepphase.phase.piecewise import fit
 from deepphase.phase.presets import make_autoencoder
-from deepphase.phase.resume import WholeCheckpoints, resume_point, sole_training
+from deepphase.phase.resume import resume_point, sole_training
 from deepphase.phase.signal_corpus import SignalCorpus
+from deepphase.phase.trainer import check_trainer, versions
+from deepphase.phase.watching import Watch, Watcher
 from deepphase.phase.windows import Split, split_by_source
 from deepphase.progress import Progress
 
 Array = np.ndarray
-_VALIDATIONS = 20
-_BANNERS = ("utilities.rank_zero", "accelerators.cuda", "trainer.setup")
 # Windows whose reconstruction is measured, at most.
 _MEASURED_WINDOWS = 4096
 # Frames that the projection is fitted to, at most.
@@ -41,21 +35,22 @@ _PROJECTED_FRAMES = 40_000
 
 
 def train_phase(
-    store: ClipStore,
+    clips: ClipStore | SignalCorpus,
     config: PhaseConfig | None = None,
     *,
     folder: str | Path,
     resume: bool = False,
     description: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
+    watch: Watch | None = None,
     **trainer: Any,
 ) -> PhaseModel | None:
-    """Train a phase model on all clips of a store.
+    """Train a phase model on all clips of a store, or on the signals of songs.
 
     Parameters
     ----------
-    store
-        Clips of one skeleton.
+    clips
+        Clips of one skeleton; or signals, as of songs (`SignalCorpus.of_songs`).
     config
         The recipe; `configs/phase/default.yaml` if none.
     folder
@@ -68,6 +63,8 @@ def train_phase(
         joint is which.
     progress
         Called now and then; see `Progress`.
+    watch
+        Is shown the training some twenty times and at its end; see `TrainingView`.
     trainer
         Options of `pytorch_lightning.Trainer`: accelerator, devices, precision, strategy ...
 
@@ -85,9 +82,14 @@ def train_phase(
         Where `resume` finds no resume point, or one of another training.
     """
     config = PhaseConfig.load("default") if config is None else config
-    _check_trainer(trainer)
-    corpus = SignalCorpus.read(store, progress, description=description)
-    window = config.network.window(store.fps)
+    check_trainer(trainer)
+    corpus: SignalCorpus[Any] = (
+        clips
+        if isinstance(clips, SignalCorpus)
+        else SignalCorpus.read(clips, progress, description=description)
+    )
+    fps = corpus.signals.fps
+    window = config.network.window(fps)
     options = config.training
     split = split_by_source(
         corpus.starts, corpus.stops, corpus.sources, window, options.held_out, options.seed
@@ -98,37 +100,21 @@ def train_phase(
             hint="choose a smaller --training.batch_size or add clips",
         )
     torch.manual_seed(options.seed)
-    network = make_autoencoder(corpus.values.shape[1], store.fps, config.network)
+    network = make_autoencoder(corpus.values.shape[1], fps, config.network)
     lesson = PhaseLesson(network, options, corpus.values, split, corpus.signals.mirror())
-    with _quiet_lightning(), sole_training(Path(folder)):
+    with sole_training(Path(folder)):
         point = resume_point(Path(folder), fingerprint(config, corpus), resume=resume)
-        runner = pl.Trainer(
-            max_epochs=lesson.pieces,
-            check_val_every_n_epoch=max(lesson.pieces // _VALIDATIONS, 1),
-            callbacks=[
-                WholeCheckpoints(point),
-                *([] if progress is None else [_Report(progress)]),
-            ],
-            logger=False,
-            enable_checkpointing=False,
-            enable_progress_bar=False,
-            enable_model_summary=False,
-            num_sanity_val_steps=0,
-            use_distributed_sampler=False,
-            **trainer,
+        watchers = [] if watch is None else [Watcher(watch, config, corpus, split)]
+        runner = fit(
+            lesson, point, resume=resume, progress=progress, callbacks=watchers, trainer=trainer
         )
-        try:
-            runner.fit(lesson, ckpt_path=str(point) if resume else None, weights_only=True)
-        except SystemExit:
-            # Lightning turns an interruption into an exit of the whole program.
-            raise KeyboardInterrupt from None
         if not runner.is_global_zero:
             return None
     model = PhaseModel(
         network.to("cpu"),
         config,
         corpus.signals,
-        provenance=_provenance(store, split, config, runner),
+        provenance=_provenance(corpus, split, config, runner),
     )
     if progress is not None:
         progress("measuring", 0, 1, "on held-out clips")
@@ -142,42 +128,11 @@ def train_phase(
     )
 
 
-class _Report(pl.Callback):
-    """Passes on how far a training is."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-
-    def on_train_batch_end(self, trainer: Any, pl_module: Any, *_: Any, **__: Any) -> None:
-        lesson: PhaseLesson = pl_module
-        step = trainer.global_step
-        total = lesson.steps(trainer.world_size)
-        if trainer.is_global_zero and (step % 20 == 0 or step == total):
-            shown = lesson.options.batch_size * trainer.world_size
-            words = f"loss {float(lesson.last_loss):.4f}"
-            if math.isfinite(lesson.explained):
-                words += f", explained {lesson.explained:.3f}"
-            self._progress("training", min(step * shown, lesson.windows), lesson.windows, words)
-
-
-def _check_trainer(options: dict[str, Any]) -> None:
-    """Refuse Lightning's options before the clips are read."""
-    try:
-        with _quiet_lightning():
-            pl.Trainer(max_epochs=1, logger=False, enable_checkpointing=False, **options)
-    except (MisconfigurationException, ValueError, TypeError, RuntimeError) as error:
-        said = " ".join(f"--{name} {value}" for name, value in options.items())
-        raise ParameterError(
-            f"Lightning refuses {said}: {' '.join(str(error).split())[:200]}",
-            hint="`deepphase doctor` lists the devices",
-        ) from None
-
-
 def fingerprint(config: PhaseConfig, corpus: SignalCorpus) -> dict[str, Any]:
     """What two trainings must share for one to go on where the other stopped."""
     return {
         "config": asdict(config),
-        "joints": list(corpus.signals.joints),
+        "signals": corpus.signals.names,
         "fps": corpus.signals.fps,
         "frames": len(corpus.values),
         "clips": len(corpus.starts),
@@ -186,44 +141,17 @@ def fingerprint(config: PhaseConfig, corpus: SignalCorpus) -> dict[str, Any]:
 
 
 def _provenance(
-    store: ClipStore, split: Split, config: PhaseConfig, runner: pl.Trainer
+    corpus: SignalCorpus, split: Split, config: PhaseConfig, runner: pl.Trainer
 ) -> dict[str, Any]:
     return {
-        "clips": len(store),
-        "minutes": store.frames / store.fps / 60,
+        "clips": len(corpus.starts),
+        "minutes": len(corpus.values) / corpus.signals.fps / 60,
         "training_windows": len(split.train),
         "held_out_windows": len(split.held_out),
         "clips_too_short": split.too_short,
         "seed": config.training.seed,
         "steps": runner.global_step,
         "precision": str(runner.precision),
-        "data": {
-            "store": None if store.path is None else Path(store.path).name,
-            "skeleton": store.group,
-            "files": sorted({source.path for source in store.sources}),
-        },
-        "versions": {
-            "deepphase": metadata.version("deepphase"),
-            "python": platform.python_version(),
-            "torch": torch.__version__,
-            "pytorch_lightning": pl.__version__,
-            "numpy": np.__version__,
-        },
+        "data": dict(corpus.origin),
+        "versions": versions(),
     }
-
-
-@contextmanager
-def _quiet_lightning() -> Iterator[None]:
-    """Keeps Lightning's banners out of the terminal; its warnings to the user and errors stay."""
-    loggers = [logging.getLogger(f"pytorch_lightning.{name}") for name in _BANNERS]
-    levels = [logger.level for logger in loggers]
-    try:
-        for logger in loggers:
-            logger.setLevel(logging.WARNING)
-        with warnings.catch_warnings():
-            # Lightning's own use of a torch name that is on its way out.
-            warnings.filterwarnings("ignore", message=".*LeafSpec.*")
-            yield
-    finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)

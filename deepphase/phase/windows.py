@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,13 +43,17 @@ def gather(signals: Tensor, centres: Tensor, window: int) -> Tensor:
     return windows.permute(1, 2, 0)
 
 
-def padded(signals: Array, window: int) -> Array:
-    """(frames + window - 1, channels): velocities of a clip whose edge poses are repeated.
+def padded(signals: Array, window: int, how: str = "constant") -> Array:
+    """(frames + window - 1, channels): signals that go on for half a window on either side.
 
-    A repeated pose has no velocity, so the padding is zeros.
+    Parameters
+    ----------
+    how
+        "constant": velocities of a clip whose edge poses are repeated; a repeated pose has no
+        velocity, so the padding is zeros. "edge": the first and last frame are repeated.
     """
     half = window // 2
-    return np.pad(signals, ((half, half), (0, 0)))
+    return np.pad(signals, ((half, half), (0, 0)), mode=how)  # type: ignore[call-overload]
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,19 +98,12 @@ def split_by_source(
             f"no clip is as long as a window: the longest has {longest} frames of {window}",
             hint="choose a smaller --network.window_s, or longer clips",
         )
-    names = sorted({source for source, ok in zip(sources, usable, strict=True) if ok})
-    if len(names) > 1:
-        order = np.random.default_rng(seed).permutation(len(names))
-        frames = dict.fromkeys(names, 0)
-        for source, length, ok in zip(sources, lengths, usable, strict=True):
-            if ok:
-                frames[source] += int(length)
-        kept: set[str] = set()
-        wanted = held_out * sum(frames.values())
-        for index in order[:-1]:
-            if kept and sum(frames[name] for name in kept) >= wanted:
-                break
-            kept.add(names[index])
+    frames: dict[str, int] = {}
+    for source, length, ok in zip(sources, lengths, usable, strict=True):
+        if ok:
+            frames[source] = frames.get(source, 0) + int(length)
+    if len(frames) > 1:
+        kept = held_out_sources(frames, held_out, seed)
         ranges = [
             (start, stop, source in kept)
             for start, stop, source, ok in zip(starts, stops, sources, usable, strict=True)
@@ -134,6 +132,24 @@ def split_by_source(
     }
     held_ranges = np.array([(a, b) for a, b, held in ranges if held], np.int64).reshape(-1, 2)
     return Split(centres[False], centres[True], held_ranges, int((~usable).sum()))
+
+
+def held_out_sources(frames: Mapping[str, int], held_out: float, seed: int) -> set[str]:
+    """Files that hold about a share `held_out` of all frames: at least one, and not all.
+
+    Parameters
+    ----------
+    frames
+        Frames of each file; more than one file.
+    """
+    names = sorted(frames)
+    kept: set[str] = set()
+    wanted = held_out * sum(frames.values())
+    for index in np.random.default_rng(seed).permutation(len(names))[:-1]:
+        if kept and sum(frames[name] for name in kept) >= wanted:
+            break
+        kept.add(names[index])
+    return kept
 
 
 class WindowOrder:

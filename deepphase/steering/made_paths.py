@@ -10,6 +10,8 @@ from deepphase.steering.path import Path
 Array = np.ndarray
 
 _POINTS_PER_S = 30
+# Sizes in seconds of travel, so that they suit bodies of all speeds.
+_TRAVEL_S = {"wave": 5.0, "square": 3.2, "circle": 3.2}
 # The wave's height from crest to trough as a share of its length.
 _WAVE_HEIGHT = 0.35
 
@@ -57,6 +59,19 @@ def circle(speed: float, size: float, seconds: float) -> Path:
 
 
 MADE_PATHS = {"wave": wave, "square": square, "circle": circle}
+
+
+def made_path(name: str, speed: float, seconds: float, size: float | None = None) -> Path:
+    """The made path of that name, of a size that suits the speed if none is told.
+
+    Raises
+    ------
+    ParameterError
+        Where there is no such path, or a number is not above 0.
+    """
+    if name not in MADE_PATHS:
+        raise ParameterError(f"no path {name!r}", hint=f"a CSV file, or {', '.join(MADE_PATHS)}")
+    return MADE_PATHS[name](speed, size or _TRAVEL_S[name] * speed, seconds)
 
 
 def _check(speed: float, size: float, seconds: float) -> None:

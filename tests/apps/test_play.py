@@ -75,7 +75,7 @@ def test_together_with_a_song(clips, tmp_path):
     assert [actor["name"] for actor in take["actors"]] == ["run", "skip", "walk"]
     assert take["song"]["duration"] == pytest.approx(2.0)
     assert parts.raw(take["song"]["data"]) == song.read_bytes()
-    assert take["song"]["spectrogram"]["shape"][0] == 48
+    assert take["song"]["spectrogram"]["shape"][0] == 27
 
 
 def test_most_clips(clips, tmp_path, capsys):

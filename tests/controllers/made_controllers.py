@@ -21,6 +21,8 @@ _EDGE = 30
 class FormulaPhases:
     """Two channels that turn at constant frequencies, whatever the clip."""
 
+    fps, window, channels, sha256 = 60.0, 2 * _EDGE + 1, 2, "formula"
+
     def encode(self, clip) -> ClipPhases:
         times = np.arange(len(clip)) / clip.fps
         phase = wrapped(times[:, None] * FREQUENCIES).astype(np.float32)
@@ -31,6 +33,32 @@ class FormulaPhases:
         interior = (index >= _EDGE) & (index < len(clip) - _EDGE)
         parameters = PhaseParameters(phase, frequency, amplitude, 0 * ones)
         return ClipPhases(parameters, interior, clip.fps, clip.name)
+
+
+class TruePhases(FormulaPhases):
+    """The stride's true phase of made motions, and another that goes 2.5 times as fast.
+
+    Parameters
+    ----------
+    motions
+        Whose clips are encoded.
+    order
+        Of the two channels.
+    """
+
+    def __init__(self, *motions, order=(0, 1)) -> None:
+        self._motions, self._order = {each.clip.name: each for each in motions}, list(order)
+
+    def encode(self, clip) -> ClipPhases:
+        motion = self._motions[clip.name]
+        frequency = motion.frequency[:, :1] * np.array([1.0, 2.5])
+        fast = np.cumsum(frequency[:, 1]) / clip.fps
+        phase = wrapped(np.stack([motion.phase[:, 0], fast], axis=1))
+        parts = (phase, frequency, np.ones_like(phase), 0 * phase)
+        parts = [part[:, self._order].astype(np.float32) for part in parts]
+        return ClipPhases(
+            PhaseParameters(*parts), super().encode(clip).interior, clip.fps, clip.name
+        )
 
 
 def walking_store() -> ClipStore:

@@ -2,13 +2,16 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from deepphase.errors import ParameterError
 from deepphase.evaluation.runs import (
     contact_speeds,
     foot_skating,
+    foot_speeds,
     joint_accelerations,
     joint_jerks,
+    joint_rotation_rates,
     near,
     pose_distances,
 )
@@ -58,3 +61,25 @@ def test_poses_are_apart_by_their_joints_mean_distance():
     poses = np.zeros((1, 2, 3))
     others = np.array([[[3.0, 4.0, 0.0], [0.0, 0.0, 1.0]]])
     np.testing.assert_allclose(pose_distances(poses, others), [3.0])
+
+
+def test_joints_turn_as_fast_as_their_rotations_say_whatever_their_signs():
+    angles = np.zeros((120, 2, 3))
+    angles[:, 1, 0] = np.radians(30.0) * TIME
+    rotations = Rotation.from_rotvec(angles.reshape(-1, 3)).as_quat().reshape(120, 2, 4)
+    rotations = rotations.astype(np.float32)
+    rotations[::3] *= -1.0
+    rates = joint_rotation_rates(rotations, FPS)
+    np.testing.assert_allclose(rates, [[0.0, 30.0]] * 119, atol=0.01)
+    with pytest.raises(ParameterError, match="1 frames"):
+        joint_rotation_rates(rotations[:1], FPS)
+
+
+def test_a_foot_that_rolls_is_as_fast_as_its_slowest_point():
+    heel, toe, other = np.zeros((3, 5, 3))
+    heel[:, 2] = [0, 0, 0, 0.1, 0.2]
+    toe[:, 2] = [0, 0.1, 0.2, 0.2, 0.2]
+    toe[:, 1] = np.arange(5)
+    other[:, 0] = np.arange(5) * 0.01
+    speeds = foot_speeds([np.stack([heel, toe], axis=1), other[:, None]], FPS)
+    np.testing.assert_allclose(speeds, [[0.0, 0.6]] * 4, atol=1e-9)

@@ -9,9 +9,13 @@ import plotly.graph_objects as go
 import pytest
 
 from deepphase.figures.channel_frequencies import channel_frequencies
+from deepphase.figures.channel_joints import channel_joints, followed_body, followed_parts_bars
 from deepphase.figures.colouring import Colouring
 from deepphase.figures.explained_by_joint import explained_by_joint
+from deepphase.figures.learning_curves import LearningCurve, learning_curves
 from deepphase.figures.manifold import manifold_2d, manifold_3d
+from deepphase.figures.manifold_change import manifold_change
+from deepphase.figures.match_distances import MatchSet, match_distances
 from deepphase.figures.parameter_distributions import parameter_distributions
 from deepphase.figures.parameters_over_time import parameters_over_time
 from deepphase.figures.phase_and_truth import phase_and_truth
@@ -23,9 +27,15 @@ from deepphase.phase.manifold import ManifoldProjection
 from tests.figures.made_phases import FPS, made_phases
 
 CHANNELS = 4
-UNITS = ("(s)", "(Hz)", "(cycles)", "(%)", "unit", "m/s", "cycle)", "variance)", "latent")
+UNITS = ("(s)", "(Hz)", "(cycles)", "(%)", "unit", "m/s", "cycle)", "variance)", "latent", "(m)")
 # Axes of names and of shares, which have none.
-PLAIN = ("Joint", "Channel (height: share of frames)")
+PLAIN = (
+    "Joint",
+    "Channel (height: share of frames)",
+    "Phase channel",
+    "Part of the body",
+    "Epoch (passes)",
+)
 
 
 def _figures() -> dict[str, go.Figure]:
@@ -42,7 +52,21 @@ def _figures() -> dict[str, go.Figure]:
     cloud = (projection(manifold), projection.explained)
     colour = Colouring("time", np.arange(240) / FPS, unit="s")
     learnt = phases.phase[:, 2]
+    shares, joints = np.array([[0.9, 0.1], [0.0, 0.6]]), ("A", "B")
+    body = np.array([[0.1, 1.0, 0.0], [-0.1, 0.2, 0.0]])
+    rising = np.arange(1.0, 5.0)
+    curve = LearningCurve("one", rising, 1 / rising, rising / 5, rising / 5, 1 / rising)
+    found = MatchSet("near", np.array([[0.1, 0.2]]), ["clip at 1 s"], channel_colour(0))
+    axes = ("Distance in phase (standardised unit)", "Distance in pose (standardised unit)")
     return {
+        "followed joints": channel_joints(shares, joints),
+        "followed body": followed_body(shares, body, np.array([[0, 1]]), joints),
+        "followed parts": followed_parts_bars({"leg": shares[0], "arm": shares[1]}),
+        "curves": learning_curves([curve, curve]),
+        "change": manifold_change(
+            [manifold, 2 * manifold], [0.5, 1.0], colour=Colouring("clip", np.full(240, "a"))
+        ),
+        "matches": match_distances([found], np.ones((3, 2)), axes),
         "plane": manifold_2d(*cloud, colour=colour),
         "space": manifold_3d(*cloud, colour=colour),
         "parameters": parameters_over_time(phases, FPS),
@@ -93,7 +117,8 @@ def test_a_channel_has_its_colour_everywhere(name):
             continue
         if isinstance(trace, go.Heatmap):
             continue  # a scale from clear to the colour: test_phase_strips
-        colour = trace.marker.color if trace.mode == "markers" else trace.line.color
+        marked = isinstance(trace, go.Bar) or trace.mode == "markers"
+        colour = trace.marker.color if marked else trace.line.color
         assert colour == channel_colour(int(channel)), (name, trace.name)
 
 

@@ -237,3 +237,19 @@ def test_bfloat16_training_runs(tmp_path):
         store(), config(), folder=tmp_path, accelerator="cpu", precision="bf16-mixed"
     )
     assert np.isfinite(model.health.explained_variance)
+
+
+def test_watching_shows_the_training_and_leaves_it_alone(tmp_path):
+    views = []
+    watched = train_phase(
+        store(), config(), folder=tmp_path / "one", watch=views.append, accelerator="cpu"
+    )
+    alone = train_phase(store(), config(), folder=tmp_path / "two", accelerator="cpu")
+    assert watched.sha256 == alone.sha256
+    assert len(views) >= 20
+    assert views[-1].windows == views[-1].of == 800
+    assert views[-1].model.sha256 == watched.sha256 != views[0].model.sha256
+    assert [view.windows for view in views] == sorted({view.windows for view in views})
+    assert views[-1].loss < views[0].loss
+    assert views[-1].explained > views[0].explained
+    np.testing.assert_allclose(views[-1].epoch, 800 / len(views[-1].split.train))

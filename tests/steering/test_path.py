@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from deepphase.errors import FormatError, ParameterError
-from deepphase.steering.made_paths import MADE_PATHS, circle, square, wave
+from deepphase.steering.made_paths import MADE_PATHS, circle, made_path, square, wave
 from deepphase.steering.path import Path, read_path
 from deepphase.steering.stick import read_stick
 
@@ -80,6 +80,16 @@ def test_made_paths_have_their_speed(name):
     np.testing.assert_allclose(path.positions_at(np.array(0.0)), 0.0, atol=1e-9)
     with pytest.raises(ParameterError, match="speed"):
         MADE_PATHS[name](0.0, 3.0, 12.0)
+
+
+def test_made_paths_suit_the_speed_where_no_size_is_told():
+    for speed in (0.5, 4.0):
+        round_trip = made_path("circle", speed, 60.0)
+        assert np.ptp(round_trip.positions[:, 0]) == pytest.approx(3.2 * speed, rel=1e-2)
+    told = made_path("square", 1.0, 60.0, 2.0)
+    assert np.ptp(told.positions[:, 0]) == pytest.approx(2.0)
+    with pytest.raises(ParameterError, match="no path 'spiral'"):
+        made_path("spiral", 1.0, 60.0)
 
 
 def test_made_paths_have_their_shape():

@@ -53,6 +53,11 @@ class Actor:
     root_positions, root_directions
         (frames, 3) metres and unit vectors: the path over the ground and the facing; None where
         they are not known.
+    ahead
+        (frames, moments, 2) metres, x and z: where it meant to go in every frame; None where that
+        is not known.
+    route
+        (points, 2) metres, x and z: the way that it was to take; None where there is none.
     start_s
         Seconds of the take at which the first frame is shown.
     colour
@@ -75,6 +80,8 @@ class Actor:
     feet: tuple[int, ...] = ()
     root_positions: Array | None = None
     root_directions: Array | None = None
+    ahead: Array | None = None
+    route: Array | None = None
     start_s: float = 0.0
     colour: str = ""
     floor: float = 0.0
@@ -106,9 +113,15 @@ class Actor:
             value = getattr(self, what)
             if value is not None and value.shape != shape:
                 raise ParameterError(f"{self.name}: {what} {value.shape}, expected {shape}")
+        for what, axes in (("ahead", 3), ("route", 2)):
+            value = getattr(self, what)
+            fits = value is None or (value.ndim == axes and value.shape[-1] == 2 and value.size)
+            if not fits or (what == "ahead" and value is not None and len(value) != frames):
+                raise ParameterError(f"{self.name}: {what} {value.shape} of {frames} frames")
         if any(not 0 <= foot < joints for foot in self.feet):
             raise ParameterError(f"{self.name}: a foot that is not one of {joints} joints")
-        for what in ("positions", "root_positions", "root_directions", "floor"):
+        numbers = ("positions", "root_positions", "root_directions", "ahead", "route", "floor")
+        for what in numbers:
             value = getattr(self, what)
             if value is not None and not np.isfinite(value).all():
                 raise ParameterError(f"{self.name}: {what} holds values that are not finite")

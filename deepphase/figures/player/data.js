@@ -135,6 +135,9 @@ class Body extends Timed {
     this.contacts = arrayOf(actor.contacts);
     this.root = arrayOf(actor.rootPositions);
     this.facing = arrayOf(actor.rootDirections);
+    this.ahead = arrayOf(actor.ahead);
+    this.moments = actor.ahead ? actor.ahead.shape[1] : 0;
+    this.route = arrayOf(actor.route);
     this.pose = new Float32Array(3 * joints);
     const inner = new Set(this.links.filter((_, i) => i % 2 === 0));
     const outer = [...new Set(this.links.filter((_, i) => i % 2 === 1))].filter((j) => !inner.has(j));

@@ -96,6 +96,8 @@ def _actor(actor: Actor, packed: PackedArrays) -> dict[str, Any]:
         contacts=added(None if actor.contacts is None else actor.contacts.astype(bool)),
         rootPositions=added(actor.root_positions),
         rootDirections=added(actor.root_directions),
+        ahead=added(actor.ahead),
+        route=added(actor.route),
     )
 
 

@@ -115,6 +115,35 @@ class Ground {
     }
   }
 
+  // The way that a body was to take, and where it means to go now.
+  drawIntent(context, body, time) {
+    const y = body.floor;
+    const line = (places, from, to) => {
+      context.beginPath();
+      for (let p = from; p + 1 < to; p++) {
+        this.camera.line(context, places[2 * p], y, places[2 * p + 1], places[2 * p + 2], y, places[2 * p + 3]);
+      }
+      context.stroke();
+    };
+    if (body.route) {
+      context.lineWidth = 1.5;
+      context.strokeStyle = faded(look.ink, 0.4);
+      line(body.route, 0, body.route.length / 2);
+    }
+    if (!body.ahead || !body.covers(time)) return;
+    const first = body.nearest(time) * body.moments;
+    context.lineWidth = 1.75;
+    context.strokeStyle = faded(look.ink, 0.85);
+    line(body.ahead, first, first + body.moments);
+    for (let p = first; p < first + body.moments; p++) {
+      const seen = this.camera.project(body.ahead[2 * p], y, body.ahead[2 * p + 1]);
+      if (seen[2] < this.camera.near) continue;
+      context.beginPath();
+      context.arc(seen[0], seen[1], 4, 0, 7);
+      context.stroke();
+    }
+  }
+
   drawContacts(context, body, pose, time) {
     if (!body.contacts || !body.covers(time)) return;
     const frame = body.nearest(time);

@@ -140,6 +140,7 @@ function startPlayer() {
     element("manifold-colours").textContent = take.manifold?.colourTitle ? `coloured by ${take.manifold.colourTitle}` : "";
     element("gating-card").hidden = !parts.gating;
     element("wheels").hidden = !parts.channels;
+    element("wheels-card").hidden = !parts.channels && Boolean(take.manifold);
     const lonely = !parts.channels && !take.manifold && !parts.gating;
     element("app").classList.toggle("lonely", lonely && parts.bodies.length > 0);
     sayEmpty("wheels-empty", parts.channels ? "" :

@@ -138,6 +138,7 @@ class Stage extends Ground {
     const poses = this.seen.map((body) => [body, body.poseAt(time)]);
     for (const [body, pose] of poses) this.drawShadow(context, body, pose);
     for (const [body] of poses) if (this.shows.path) this.drawPath(context, body, time);
+    for (const [body] of poses) if (this.shows.path) this.drawIntent(context, body, time);
     for (const [body] of poses) if (this.shows.trails) this.drawTrails(context, body, time);
     for (const [body, pose] of poses) if (this.shows.contacts) this.drawContacts(context, body, pose, time);
     this.drawBodies(context, poses, time);

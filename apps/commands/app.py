@@ -1,0 +1,93 @@
+"""`deepphase app`."""
+
+from __future__ import annotations
+
+import os
+import socket
+from contextlib import suppress
+from pathlib import Path
+
+from apps.pages.parts.folder import FOLDER_VARIABLE
+from apps.terminal import note
+from deepphase.errors import FormatError, ParameterError
+
+_HOST, _PORT, _PORTS_TRIED = "127.0.0.1", 8501, 50
+# What Streamlit is told. Nothing is sent anywhere, nobody else is let in.
+_SETTINGS = {
+    "server.address": _HOST,
+    "server.headless": True,
+    "server.fileWatcherType": "none",
+    "server.runOnSave": False,
+    "server.maxUploadSize": 64,
+    "server.enableStaticServing": False,
+    "browser.gatherUsageStats": False,
+    "client.toolbarMode": "viewer",
+    # A fault of ours is for the terminal, not for the page.
+    "client.showErrorDetails": "none",
+    "logger.level": "warning",
+}
+
+
+def command(folder: Path | None = None, port: int | None = None) -> None:
+    """The dashboard, in your browser: explore clips, phases and the manifold.
+
+    Shows the stores, models, databases and controllers of a folder; a folder of motion files does
+    as well. Without one it shows made motion, with a small model that comes with the program.
+    Listens on this machine alone. Ctrl-C ends it.
+
+    Parameters
+    ----------
+    folder
+        What to look at.
+    port
+        Where it listens; if not given, the first that is free from 8501.
+    """
+    from apps.pages.parts.look import THEME
+
+    if folder is not None and not folder.is_dir():
+        raise FormatError(
+            "not a folder" if os.path.exists(folder) else "no such folder",
+            hint="give a folder with stores, models or motion files; or none, for the demo",
+            path=folder,
+        )
+    port = _free_port(port)
+    os.environ[FOLDER_VARIABLE] = "" if folder is None else str(folder.absolute())
+    _serve({**_SETTINGS, **THEME, "server.port": port}, port)
+
+
+def _free_port(wanted: int | None) -> int:
+    if wanted is not None and not 1 <= wanted <= 65_535:
+        raise ParameterError(f"port {wanted}", hint="ports are 1 to 65535")
+    tried = [wanted] if wanted is not None else range(_PORT, _PORT + _PORTS_TRIED)
+    for port in tried:
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+            # As the server does: a port that was just left is free.
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((_HOST, port))
+            except (OSError, OverflowError):
+                continue
+            return port
+    raise ParameterError(
+        f"port {wanted} is taken" if wanted is not None else f"no free port from {_PORT}",
+        hint="choose another: --port N",
+    )
+
+
+def _serve(settings: dict[str, object], port: int) -> None:
+    from streamlit.web import bootstrap
+
+    from apps.pages.parts.demo import warm_up
+
+    note("starting the dashboard")
+    script = Path(__file__).parent.parent / "dashboard_script" / "run.py"
+    # What bootstrap takes of the command line, dots are underscores there.
+    options = {name.replace(".", "_"): value for name, value in settings.items()}
+    bootstrap.load_config_options(flag_options=options)
+    # Imports and the first phases take longer than a reader waits: before anybody looks.
+    warm_up()
+    note(f"open http://{_HOST}:{port}  (Ctrl-C ends it)")
+    # Ctrl-C is how a server ends, and no interruption of a work.
+    with suppress(KeyboardInterrupt):
+        bootstrap.run_asgi_app(str(script), "apps.dashboard_script.server:app", [], options)
+    note("the dashboard has ended")

@@ -1,0 +1,75 @@
+"""`deepphase dance`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from apps.terminal import note, progress, table, warn
+from deepphase.errors import ParameterError
+
+
+def command(
+    song: Path,
+    output: Path,
+    dancer: Path | None = None,
+    database: Path | None = None,
+    seed: int = 0,
+    start: float = 0.0,
+    seconds: float | None = None,
+    lock: float | None = None,
+) -> None:
+    """A new dance to any song: the motion as BVH and glb, and a page that plays it with its sound.
+
+    Parameters
+    ----------
+    song
+        A sound file (.wav, .flac, .ogg, .mp3 ...) of any rate, with any number of channels.
+    output
+        Folder for index.html, player.html, report.json, .bvh, .glb and a table of phases.
+    dancer
+        A dancer, as `deepphase train dance` wrote it.
+    database
+        Instead of a dancer: a motion database of dances, as `deepphase match build --config
+        dance_music` wrote it. Needs no training.
+    seed
+        Another seed, another dance.
+    start
+        The song's second that the dance starts at.
+    seconds
+        How long; to the song's end if not given.
+    lock
+        How firmly the phases are held to the song's beats, from 0 (as the network has them) to 1;
+        0.5 if not given. Of a database: how far playback is hurried or held back, from 0 (as
+        captured) to 1 (by a tenth), which is what it is if not given.
+    """
+    from apps.reports.dance_by_database import DatabaseDanceMaker
+    from apps.reports.dance_by_network import NetworkDanceMaker
+    from apps.reports.dance_made import DanceMaker
+    from apps.reports.dance_report import dance_report
+    from controllers.dancer import Dancer
+    from deepphase.music.features import song_features
+    from deepphase.replacing import check_writable
+    from matching.database import MotionDatabase
+
+    if dancer is not None and database is not None:
+        raise ParameterError("a dancer and a database", hint="give one of --dancer and --database")
+    maker: DanceMaker
+    if dancer is not None:
+        maker = NetworkDanceMaker(Dancer.load(dancer), dancer.name, lock)
+    elif database is not None:
+        maker = DatabaseDanceMaker(MotionDatabase.load(database), database.name, lock, warn)
+    else:
+        raise ParameterError(
+            "nobody dances",
+            hint="give --dancer (what `deepphase train dance` wrote) or --database (what "
+            "`deepphase match build --config dance_music` wrote)",
+        )
+    heard = song_features(song)
+    check_writable(output / "index.html")
+    with progress() as shown:
+        made = maker.dance(heard, start_s=start, seconds=seconds, seed=seed, progress=shown)
+        report = dance_report(made, song, output, shown)
+    for text in made.notes:
+        warn(text)
+    table(report.columns, report.rows)
+    note(f"report: {report.page}")

@@ -1,0 +1,267 @@
+"""`deepphase rig`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from apps.options import told_skeleton
+from apps.terminal import list_left_out, note, progress, table, warn
+from deepphase.errors import DeepPhaseError, FormatError, ParameterError, SkeletonError
+
+if TYPE_CHECKING:
+    from deepphase.corpus.motion_files import MotionFile
+    from deepphase.motion.point_track import PointTrack
+    from deepphase.motion.rig.body import RigBody
+    from deepphase.motion.rig.rigged import Rigged
+
+# Files whose own residuals are listed.
+_SHOWN = 60
+
+
+def command(
+    points: list[Path],
+    output: Path,
+    own_lengths: bool = False,
+    skeleton_of: Path | None = None,
+    smoothing_hz: float = 6.0,
+    keep_feet: bool = False,
+    keep_floor: bool = False,
+    format: Literal["bvh", "glb", "npz"] = "bvh",
+    songs: Literal["link", "copy", "leave"] = "link",
+    unit: str | None = None,
+    up: str | None = None,
+    file_fps: float | None = None,
+    skeleton_description: str | None = None,
+) -> None:
+    """Make a skeleton and its rotations out of point tracks.
+
+    Joints keep their lengths, feet stay where they stand, and a floor whose height drifts is
+    levelled. Files of one set share one skeleton. Ends with the residual: how far the points are
+    from their places on the skeleton.
+
+    Parameters
+    ----------
+    points
+        Point tracks (.npz), or folders of them.
+    output
+        The clip to write (.bvh, .glb or .npz); of several files a folder.
+    own_lengths
+        Every file has a skeleton of its own lengths. If not given, all share the lengths of most
+        of them, and people of other sizes are enlarged or shrunk as a whole.
+    skeleton_of
+        A point track whose lengths all files take.
+    smoothing_hz
+        What is faster than this is taken for noise; 0 for no smoothing.
+    keep_feet
+        Leave feet as the points have them, where they would be held while they stand.
+    keep_floor
+        Leave the floor as it is, also where its height drifts.
+    format
+        What is written into a folder: bvh, glb or npz.
+    songs
+        What becomes of a sound file beside a track: commands find a song by the clip's name. link,
+        copy or leave.
+    unit
+        Unit of the files (m, cm, mm, inch, foot or metres as a number); inferred if not given.
+    up
+        Up axis of the files (x, y, z, -x, -y, -z); inferred if not given.
+    file_fps
+        Frames a second of the files, where theirs is wrong.
+    skeleton_description
+        A YAML file that says which point is which, where names and structure do not tell.
+    """
+    from deepphase.corpus.motion_files import check_told, find_motion_files
+    from deepphase.corpus.point_sets import agreed_point_sets
+    from deepphase.formats.load import save
+    from deepphase.motion.rig.rigged import RigSettings, rigged
+
+    if own_lengths and skeleton_of is not None:
+        raise ParameterError("--own-lengths and --skeleton-of exclude each other")
+    settings = RigSettings(smoothing_hz, hold_feet=not keep_feet, level_floor=not keep_floor)
+    check_told(unit, up, file_fps)
+    description = told_skeleton(skeleton_description)
+    told = {"unit": unit, "up": up, "fps": file_fps}
+    reader = {name: value for name, value in told.items() if value is not None}
+    files = find_motion_files(points)
+    targets = _targets(files, points, output, format)
+    refused: list[DeepPhaseError] = []
+    done: list[tuple[str, Rigged]] = []
+    with progress() as shown:
+        point_sets = agreed_point_sets(files, description, **reader)
+        tracks: dict[int, PointTrack] = {}
+        for index, each in enumerate(files):
+            try:
+                tracks[index] = replace(_track(each.path, reader), name=each.name)
+            except DeepPhaseError as error:
+                refused.append(error)
+            shown("reading", index + 1, len(files), "")
+        bodies: dict[tuple[str, ...], RigBody | DeepPhaseError] = {}
+        if tracks and not own_lengths:
+            bodies = _bodies(
+                list(tracks.values()), point_sets.structures, description, skeleton_of, reader
+            )
+        for count, (index, track) in enumerate(tracks.items(), start=1):
+            try:
+                body = bodies.get(track.names)
+                if isinstance(body, DeepPhaseError):
+                    raise body
+                structure = point_sets.structures.get(track.names)
+                result = rigged(
+                    track, body, description=description, structure=structure, settings=settings
+                )
+                save(result.clip, targets[index])
+                _bring_song(files[index].path, targets[index], songs)
+                done.append((track.name, result))
+            except DeepPhaseError as error:
+                refused.append(error)
+            shown("rigging", count, len(tracks), "")
+    if len(files) == len(refused) == 1:
+        raise refused[0]
+    list_left_out("left out", refused)
+    for points_of_set, text in point_sets.notes:
+        warn(f"{points_of_set}: {text}")
+    if not done:
+        raise FormatError(
+            f"none of {len(refused)} files could be rigged", hint="the reasons stand above"
+        )
+    _report(done, output)
+
+
+def _targets(files: list[MotionFile], points: list[Path], output: Path, format: str) -> list[Path]:
+    """The file that each becomes. Refuses, before long work, what cannot be written."""
+    from deepphase.formats.load import MOTION_FORMATS
+    from deepphase.replacing import check_writable
+
+    one = len(files) == 1 and not points[0].is_dir()
+    if output.suffix.lower() in MOTION_FORMATS and not output.is_dir():
+        if not one:
+            raise ParameterError(
+                f"{len(files)} files, and -o names one", hint="name a folder", path=output
+            )
+        targets = [output]
+    else:
+        targets = [output / f"{each.name}.{format}" for each in files]
+    for target, each in zip(targets, files, strict=True):
+        if target.resolve() == each.path.resolve():
+            raise ParameterError(
+                "the clip would take the place of its points",
+                hint="choose another folder",
+                path=target,
+            )
+    check_writable(targets[0])
+    return targets
+
+
+def _track(path: Path, reader: dict[str, Any]) -> PointTrack:
+    from deepphase.formats.load import load
+    from deepphase.formats.points import holds_points, load_points
+    from deepphase.motion.rig.rigged import track_of
+
+    if holds_points(path):
+        return load_points(path, **reader)
+    # What a file of another kind is, or what is wrong with it, its reader tells.
+    return track_of(load(path, **reader))
+
+
+def _bodies(
+    tracks: list[PointTrack],
+    structures: Any,
+    description: dict[str, Any] | None,
+    skeleton_of: Path | None,
+    reader: dict[str, Any],
+) -> dict[tuple[str, ...], RigBody | DeepPhaseError]:
+    """The body that all tracks of the same points share, or why there is none."""
+    from deepphase.motion.rig.rigged import rig_body
+
+    told = None if skeleton_of is None else _track(skeleton_of, reader)
+    bodies: dict[tuple[str, ...], RigBody | DeepPhaseError] = {}
+    for names in dict.fromkeys(track.names for track in tracks):
+        of_set = [track for track in tracks if track.names == names]
+        try:
+            if told is not None and len(told.names) != len(names):
+                raise SkeletonError(
+                    f"{len(names)} points, and --skeleton-of is of {len(told.names)}",
+                    path=of_set[0].source.path,
+                )
+            structure = structures.get(names)
+            bodies[names] = rig_body(
+                of_set if told is None else [told], description, structure=structure
+            )
+        except DeepPhaseError as error:
+            bodies[names] = error
+    return bodies
+
+
+def _bring_song(track: Path, target: Path, how: str) -> None:
+    """Link or copy the song beside a track to where the clip's song is looked for."""
+    import os
+    import shutil
+
+    from deepphase.corpus.motion_files import song_beside
+    from deepphase.replacing import replacing
+
+    name = song_beside(track)
+    if not name or how == "leave" or song_beside(target):
+        return
+    song = track.with_name(name).resolve()
+    beside = target.with_suffix(song.suffix)
+    if how == "link":
+        try:
+            os.symlink(song, beside)
+            return
+        except OSError:
+            # A disk without links: then the song is copied.
+            beside.unlink(missing_ok=True)
+    with song.open("rb") as source, replacing(beside) as copy:
+        shutil.copyfileobj(source, copy)
+
+
+def _report(done: list[tuple[str, Rigged]], output: Path) -> None:
+    import numpy as np
+
+    def row(name: str, metres: Any, *more: str) -> tuple[str, ...]:
+        centimetres = 100.0 * np.asarray(metres)
+        return (name, f"{centimetres.mean():.2f}", f"{np.percentile(centimetres, 95):.2f}", *more)
+
+    first = done[0][1]
+    alike = [result for _, result in done if result.points == first.points]
+    residuals = np.concatenate([result.residuals for result in alike])
+    names = first.body.skeleton.names
+    table(
+        ("point", "fixed to", "mean cm", "95 % cm"),
+        [
+            (point, names[joint], *row("", residuals[:, index])[1:])
+            for index, (point, joint) in enumerate(
+                zip(first.points, first.body.plan.carriers, strict=True)
+            )
+        ],
+    )
+    if len(done) > 1:
+        table(
+            ("clip", "mean cm", "95 % cm", "size"),
+            [row(name, r.residuals, f"{r.scale:.2f}") for name, r in done[:_SHOWN]],
+        )
+    for text in dict.fromkeys(first.clip.source.notes):
+        note(text)
+    if len(alike) < len(done):
+        note(f"the table of points is of {len(alike)} of {len(done)} files: others have others")
+    everything = np.concatenate([result.residuals.ravel() for _, result in done])
+    _, mean, high = row("", everything)
+    note(f"residual {mean} cm on average, {high} cm at the 95th percentile")
+    held = [result.feet for _, result in done if result.feet.contacts.any()]
+    if held:
+        weights = [float(feet.contacts.sum()) for feet in held]
+        before, after = (
+            100.0 * np.average([getattr(feet, name) for feet in held], weights=weights)
+            for name in ("sliding_before", "sliding_after")
+        )
+        moved = 100.0 * np.concatenate([feet.moved.ravel() for feet in held])
+        note(
+            f"feet in contact slid at {before:.1f} cm/s and now at {after:.1f}; for that they were "
+            f"moved by {moved.mean():.1f} cm on average, {np.percentile(moved, 95):.1f} at the "
+            "95th percentile"
+        )
+    minutes = sum(result.clip.duration for _, result in done) / 60.0
+    note(f"{len(done)} clips, {minutes:.1f} minutes, {len(names)} joints -> {output}")

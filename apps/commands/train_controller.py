@@ -1,0 +1,120 @@
+"""`deepphase train controller`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from apps.options import told_skeleton
+from apps.terminal import note, progress, warn
+from controllers.configuration import ControllerConfig
+from controllers.networks.experts import ExpertsConfig
+from controllers.networks.registry import NetworkConfig
+from controllers.schema_config import SchemaConfig
+from controllers.training_config import ControllerTraining
+from deepphase.errors import ParameterError
+
+RECIPES = ControllerConfig
+
+
+def command(
+    store: Path,
+    output: Path,
+    model: Path | None = None,
+    config: str = "experts",
+    network: NetworkConfig = ExpertsConfig(),  # noqa: B008 (frozen; the recipe replaces it)
+    schema: SchemaConfig = SchemaConfig(),  # noqa: B008
+    training: ControllerTraining = ControllerTraining(),  # noqa: B008
+    skeleton: str | None = None,
+    resume: bool = False,
+    restart: bool = False,
+    accelerator: str = "auto",
+    devices: str = "auto",
+    precision: str = "32-true",
+    strategy: str = "auto",
+    skeleton_description: str | None = None,
+) -> None:
+    """Learn to move along paths from clips and their phases, and say whether it worked.
+
+    Parameters
+    ----------
+    store
+        A store, or a folder of motion files, or one such file.
+    output
+        The controller's file to write.
+    model
+        The phase model: of `deepphase train phase`, or a baseline of `deepphase fit phases`.
+        Networks without phases need none.
+    config
+        A recipe: pfnn, experts, mann, lmp, no_phase, vinn, nn, nn_phase, erd, erd_phase, gp, pfgp,
+        the papers' own trainings (experts_paper, pfnn_paper, vinn_paper), or a YAML file.
+    skeleton
+        Which skeleton group, where there are several.
+    resume
+        Go on with an unfinished training of this controller.
+    restart
+        Discard an unfinished training of this controller.
+    accelerator, devices, precision, strategy
+        Lightning's options of these names, as in --accelerator gpu --devices 2 --precision
+        bf16-mixed.
+    skeleton_description
+        A YAML file that says which joint is which, where names and structure do not tell.
+    """
+    from controllers.networks.registry import network_kind
+    from controllers.schema_config import GATES_OF_PHASES
+    from controllers.training import Lessons, train_controller
+    from controllers.training_health import words
+    from deepphase.corpus.prepare import corpus_of
+    from deepphase.phase.extractor import load_extractor
+    from deepphase.phase.resume import discard, refuse_unfinished, unfinished
+    from deepphase.replacing import check_writable
+
+    if resume and restart:
+        raise ParameterError(
+            "--resume and --restart contradict each other", hint="give one of them, or neither"
+        )
+    recipe = ControllerConfig.load(config)
+    recipe = ControllerConfig(recipe.name, network, schema, training)
+    if network_kind(recipe.name).gate in GATES_OF_PHASES and model is None:
+        raise ParameterError(
+            f"{recipe.name} needs phases",
+            hint="give --model: what `deepphase train phase` or `deepphase fit phases` wrote",
+        )
+    work = output.with_name(f"{output.name}.unfinished")
+    check_writable(output)
+    if output.is_dir():
+        raise ParameterError(
+            f"{output} is a folder", hint=f"name the file: -o {output / 'controller'}"
+        )
+    check_writable(work)
+    if not resume and not restart:
+        refuse_unfinished(work)
+    description = told_skeleton(skeleton_description)
+    phases = None if model is None else load_extractor(model)
+    with progress() as shown:
+        corpus = corpus_of(store, skeleton=skeleton, description=description, progress=shown)
+        lessons = Lessons.read(corpus, recipe, phases, description=description, progress=shown)
+        if restart:
+            discard(work)
+        try:
+            made = train_controller(
+                lessons,
+                recipe,
+                folder=work,
+                resume=resume,
+                progress=shown,
+                accelerator=accelerator,
+                devices=int(devices) if devices.lstrip("-").isdigit() else devices,
+                precision=precision,
+                strategy=strategy,
+            )
+        except KeyboardInterrupt:
+            if unfinished(work):
+                warn("the same command with --resume goes on where this training stopped")
+            raise
+    if made is None:  # another device's process
+        return
+    made.save(output)
+    discard(work)
+    for line in words(made.health):
+        note(line)
+    note(f"controller: {output}")

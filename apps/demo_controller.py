@@ -1,0 +1,86 @@
+"""The dashboard's small controller, and the made motion that it learns from.
+
+`python -m apps.demo_model` makes it with the other models.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from controllers.configuration import ControllerConfig
+from controllers.controller import Controller
+from controllers.networks.experts import ExpertsConfig
+from controllers.schema_config import SchemaConfig
+from controllers.training import Lessons, train_controller
+from controllers.training_config import ControllerTraining
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.motion.clip import Clip
+from deepphase.phase.extractor import PhaseExtractor
+from deepphase.progress import Progress
+from deepphase.synthetic.bodies import body_named
+from deepphase.synthetic.gait import Style
+from deepphase.synthetic.locomotion import perform
+from deepphase.synthetic.program import GAITS, Segment
+
+CONTROLLER = Path(__file__).parent / "demo_gaits.controller"
+
+_BODY, _GAITS = "biped", ("walk", "jog", "run", "skip")
+_SEED, _CLIPS, _CLIP_S = 11, 6, 12.0
+# Turns, rad/s, and the sideways acceleration, m/s^2, that fast bodies do not turn beyond.
+_FASTEST_TURN, _SIDEWAYS = 1.4, 3.0
+_SPEEDS, _SEGMENT_S, _STRAIGHT = (0.8, 1.2), (2.0, 4.0), 0.25
+# Of the moments that a training keeps to begin with, one in so many is enough.
+_STARTS_EVERY = 4
+
+
+def turning_clips(seed: int = _SEED, clips: int = _CLIPS) -> Iterator[Clip]:
+    """Clips of each gait by one individual whose speed and turns change every few seconds."""
+    body = body_named(_BODY)
+    for number, name in enumerate(_GAITS):
+        gait = GAITS[_BODY][name]
+        for index in range(clips):
+            generator = np.random.default_rng([seed, number, index])
+            program, left = [], _CLIP_S
+            while left > 0.0:
+                seconds = float(generator.uniform(*_SEGMENT_S))
+                # Nothing shorter than a segment stays.
+                seconds = left if left - seconds < _SEGMENT_S[0] else seconds
+                left -= seconds
+                speed = gait.speed * float(generator.uniform(*_SPEEDS))
+                turn = float(generator.uniform(-1, 1)) * min(_FASTEST_TURN, _SIDEWAYS / speed)
+                if generator.uniform() < _STRAIGHT:
+                    turn = 0.0
+                program.append(Segment(gait, seconds, speed=speed, turn_rate=turn))
+            made = perform(
+                program, int(generator.integers(2**31)), body=body, style=Style.random(generator, 0)
+            )
+            yield replace(made.clip, name=f"{name}_{index}", labels={"gait": name})
+
+
+def demo_controller_config() -> ControllerConfig:
+    """The recipe of the small controller."""
+    return ControllerConfig(
+        "experts",
+        ExpertsConfig(experts=4, gating_hidden=32, hidden=40, dropout=0.0),
+        SchemaConfig(label="gait"),
+        ControllerTraining(
+            samples=160_000, batch_size=128, learning_rate=4e-3, pose_noise=0.2
+        ),
+    )
+
+
+def made_controller(phases: PhaseExtractor, progress: Progress | None = None) -> Controller:
+    """Train the small controller, in half a minute; the same on every run of one machine."""
+    store, config = ClipStore.from_clips(turning_clips()), demo_controller_config()
+    lessons = Lessons.read(store, config, phases, progress=progress)
+    with tempfile.TemporaryDirectory(prefix="deepphase-") as folder:
+        made = train_controller(
+            lessons, config, folder=folder, progress=progress, accelerator="cpu"
+        )
+    assert made is not None, "one process trains"
+    return replace(made, starts=made.starts.of(np.arange(0, len(made.starts), _STARTS_EVERY)))

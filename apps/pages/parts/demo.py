@@ -1,0 +1,72 @@
+"""What the dashboard opens on: made motion of all gaits, and the models that come with it."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import replace
+
+import numpy as np
+import streamlit as st
+
+from apps.demo_model import EMBEDDING, PHASES
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.phase.model import PhaseModel
+from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.program import GAITS
+from deepphase.synthetic.training_set import corpus
+
+NAME = "Made motion (demo)"
+# Other individuals than those that the models learnt from.
+_SEED = 2203
+_CLIP_S, _BODY = 11.0, "biped"
+# What Streamlit imports late.
+_STREAMLITS = ("pandas", "pyarrow", "plotly.graph_objects")
+# The fourth motion of a corpus is a medley of gaits.
+_MEDLEY = 3
+
+
+@st.cache_resource(show_spinner=False)
+def demo_clips() -> ClipStore:
+    """Every gait at a speed that drifts, and a medley: some 5,000 frames with whole windows."""
+    generator = np.random.default_rng(_SEED)
+    clips = []
+    for gait in (gait.name for gait in GAITS[_BODY].values() if gait.moves):
+        made = locomotion(
+            int(generator.integers(2**31)), _CLIP_S, body=_BODY, gait=gait, profile="drift"
+        )
+        labels = {"gait": gait.replace("_", " "), "pace": "drifting"}
+        clips.append(replace(made.clip, name=gait, labels=labels))
+    *_, medley = corpus(_SEED, (_MEDLEY + 1) * _CLIP_S / 60, body=_BODY, clip_seconds=_CLIP_S)
+    labels = {"gait": "medley", "pace": "changing"}
+    clips.append(replace(medley.clip, name="medley", labels=labels))
+    return ClipStore.from_clips(clips)
+
+
+@st.cache_resource(show_spinner=False)
+def demo_model() -> PhaseModel:
+    """The small phase model that comes with the program."""
+    return PhaseModel.load(PHASES)
+
+
+@st.cache_resource(show_spinner=False)
+def demo_embedding() -> PhaseModel:
+    """Its counterpart with fully connected layers in place of the phase layers."""
+    return PhaseModel.load(EMBEDDING)
+
+
+def warm_up() -> None:
+    """Make all that the first pages need, before somebody waits for it.
+
+    What Streamlit would import at the first table is imported here, too: sessions that come at the
+    same moment would find it half there.
+    """
+    import torch
+
+    from apps.dashboard import PAGES
+
+    # The sessions of a server share the processor; one of them alone must not take it all.
+    torch.set_num_threads(max(1, min(4, torch.get_num_threads())))
+    for name in (*_STREAMLITS, *(f"apps.pages.{page.address}" for page in PAGES)):
+        importlib.import_module(name)
+    clips, model, _ = demo_clips(), demo_model(), demo_embedding()
+    model.encode(clips.clip(0))

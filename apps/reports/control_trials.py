@@ -1,0 +1,151 @@
+"""The trials of a controller as sections of a page and entries of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from apps.reports.control_measures import MEASURES
+from controllers.controller import Controller
+from controllers.phase_sensitivity import phase_sensitivity
+from controllers.trials import path_errors, run_variation, survival
+from deepphase.errors import ParameterError
+from deepphase.progress import Progress
+
+_MINUTES = 10.0
+# Of a minute of the long run: what dies out, floats or drifts shows here.
+_BY_MINUTE = (
+    *("survived", "joint_rotation", "weaker", "stronger", "frozen", "limb_change"),
+    *("contact_speed", "path_error"),
+)
+_VARIATION = {
+    "inter_pose": ("m", "between runs, of the pose at each moment"),
+    "inter_step": ("m/s", "between runs, of the speed of the same step"),
+    "intra_pose": ("m", "in a run, of poses of one phase"),
+    "intra_step": ("m/s", "in a run, of the speed of its steps"),
+    "smooth": ("m/s", "95th percentile of joint speeds, seen from the root"),
+    "drift": ("m/s", "mean speed of feet in contact"),
+    "distance": ("m", "unevenness of successive steps' lengths"),
+    "duration": ("s", "unevenness of successive steps' durations"),
+    "steps": ("", "steps a run"),
+}
+
+
+@dataclass(frozen=True)
+class TrialSection:
+    """A trial's table, and its entries of report.json."""
+
+    heading: str
+    text: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[object]]
+    entries: Sequence[dict[str, Any]]
+
+
+def trial_sections(
+    controller: Controller, *, seed: int = 0, progress: Progress | None = None
+) -> list[TrialSection]:
+    """Put a controller to all trials; some minutes."""
+    sections = [
+        _paths(controller, seed, progress),
+        _long_run(controller, seed, progress),
+        _variation(controller, seed),
+    ]
+    try:
+        found = phase_sensitivity(controller)
+    except ParameterError:
+        return sections
+    text = "||dy/dp|| of normalised outputs a radian of phase, the pose held"
+    sections.append(
+        TrialSection(
+            "Sensitivity to phase",
+            text + ". (Holden et al. 2017: about 0.05 of a PFNN, 0.001 of NN + phase, in units "
+            "that the paper does not tell.)",
+            ("Norm", "For each output", "Moments"),
+            [(found.norm, found.per_output, found.moments)],
+            [_entry("phase_sensitivity", text, found.norm, "1/rad", found.moments)],
+        )
+    )
+    return sections
+
+
+def _paths(controller: Controller, seed: int, progress: Progress | None) -> TrialSection:
+    errors = path_errors(controller, seed=seed, progress=progress)
+    text = "mean distance from the nearest place of the path"
+    return TrialSection(
+        "Path errors",
+        "Four characters for 20 s at the data's travelling speed, feet not held: the mean "
+        "distance in cm from the nearest place of the path, and from its place at its clock. "
+        "Biases are of positions and directions towards the wish (Holden et al. 2017, table 2).",
+        ("Path", "Biases", "Nearest (cm)", "Clock (cm)", "Survived"),
+        [
+            (
+                each.path,
+                f"{each.position_bias:g}, {each.direction_bias:g}",
+                each.nearest_cm,
+                each.clock_cm,
+                each.survived,
+            )
+            for each in errors
+        ],
+        [
+            _entry("path_error_cm", text, each.nearest_cm, "cm", 4)
+            | {"by": {"path": each.path, "biases": [each.position_bias, each.direction_bias]}}
+            for each in errors
+        ],
+    )
+
+
+def _long_run(controller: Controller, seed: int, progress: Progress | None) -> TrialSection:
+    whole, minutes = survival(controller, minutes=_MINUTES, seed=seed, progress=progress)
+    rows = [
+        (name, *(_cell(getattr(each, key)) for key in _BY_MINUTE))
+        for name, each in [
+            *((f"minute {number}", each) for number, each in enumerate(minutes, start=1)),
+            ("all", whole),
+        ]
+    ]
+    return TrialSection(
+        f"{_MINUTES:g} minutes",
+        "Four characters round and round a square; measures as above, minute by minute.",
+        ("", *(key.replace("_", " ") for key in _BY_MINUTE)),
+        rows,
+        [
+            _entry(
+                f"long_run_{key}",
+                f"over {_MINUTES:g} minutes: {MEASURES[key][1]}",
+                float(value),
+                MEASURES[key][0],
+                4,
+            )
+            for key in _BY_MINUTE
+            if (value := getattr(whole, key)) is not None
+        ],
+    )
+
+
+def _variation(controller: Controller, seed: int) -> TrialSection:
+    values = asdict(run_variation(controller, seed=seed))
+    return TrialSection(
+        "Variation",
+        "100 runs of 4 s straight ahead from one moment (Sprenger et al. 2020): variation between "
+        "and in runs, and errors. What does not draw has one run, so none between runs.",
+        ("Component", "Unit", "Value", "What it is"),
+        [
+            (name.replace("_", " "), _VARIATION[name][0], _cell(value), _VARIATION[name][1])
+            for name, value in values.items()
+        ],
+        [
+            _entry(f"variation_{name}", _VARIATION[name][1], value, _VARIATION[name][0], 100)
+            for name, value in values.items()
+        ],
+    )
+
+
+def _entry(name: str, definition: str, value: float, unit: str, n: int) -> dict[str, Any]:
+    return {"name": name, "definition": definition, "value": value, "unit": unit, "n": n}
+
+
+def _cell(value: float | None) -> str:
+    return "" if value is None else f"{value:.3g}"

@@ -1,0 +1,72 @@
+"""Dances that a trained dancer makes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from apps.reports.dance_made import Dance
+from controllers.dancer import Dancer
+from controllers.dancing import LOCK, dance_to
+from deepphase.figures.player.take import Curve, Gating
+from deepphase.music.features import SongFeatures
+from deepphase.progress import Progress
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkDanceMaker:
+    """A dancer; see `dance_made.DanceMaker`.
+
+    Parameters
+    ----------
+    dancer
+        As `deepphase train dance` wrote it.
+    source
+        Name of its file.
+    lock
+        As of :func:`controllers.dancing.dance_to`.
+    """
+
+    dancer: Dancer
+    source: str
+    lock: float | None = None
+
+    def dance(
+        self,
+        song: SongFeatures,
+        *,
+        start_s: float,
+        seconds: float | None,
+        seed: int,
+        progress: Progress | None,
+    ) -> Dance:
+        """A dance to a song."""
+        made = dance_to(
+            self.dancer,
+            song,
+            start_s=start_s,
+            seconds=seconds,
+            seed=seed,
+            lock=self.lock,
+            progress=progress,
+        )
+        run, fps = made.run, made.run.fps
+        curves = []
+        if made.haste is not None:
+            curves.append(Curve("phases hurried by the lock", "%", 100.0 * made.haste, fps))
+        lock = 0.0 if self.dancer.ratios is None else (LOCK if self.lock is None else self.lock)
+        return Dance(
+            clip=made.clip(song.name),
+            song=song,
+            start_s=start_s,
+            phases=None if run.phases is None else run.phases[0],
+            gating=None if run.gating is None else Gating(run.gating[0], fps),
+            curves=curves,
+            notes=made.notes,
+            reference=self.dancer.reference,
+            made_with={
+                "dancer": self.source,
+                "network": self.dancer.controller.name,
+                "seed": seed,
+                "lock": lock,
+            },
+        )

@@ -1,0 +1,1 @@
+"""Small trainings in processes of their own, that can be watched and cancelled."""

@@ -1,0 +1,134 @@
+"""What a recipe of a dancer says: the content of configs/dance/*.yaml."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from controllers.configuration import ControllerConfig
+from controllers.networks.registry import NetworkConfig
+from controllers.schema_config import SchemaConfig
+from controllers.training_config import ControllerTraining
+from deepphase.errors import ParameterError
+from deepphase.music.features import check_names
+from deepphase.recipes import recipe_path
+
+MUSIC = "music"
+"""The track of a dancer's schema that holds the song."""
+
+
+@dataclass(frozen=True)
+class MusicConfig:
+    """What a dancer hears of a song.
+
+    Parameters
+    ----------
+    features
+        Song features by name: mel, mfcc, chroma, spectral_flux, onset_strength, beat,
+        zero_crossing_rate, beat_phase, bar_phase, beat_cycle, bar_cycle, tempo_bpm.
+    """
+
+    features: tuple[str, ...] = ("onset_strength", "spectral_flux", "beat_cycle", "bar_cycle")
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "features", tuple(self.features))
+        check_names(self.features)
+
+
+@dataclass(frozen=True)
+class DanceConfig:
+    """A recipe: a controller's, and what it hears.
+
+    Parameters
+    ----------
+    controller
+        Its network, inputs and outputs, and training.
+    music
+        Which features of a song are its control.
+
+    Raises
+    ------
+    ParameterError
+        Where the schema does not have the track "music".
+    """
+
+    controller: ControllerConfig
+    music: MusicConfig = field(default_factory=MusicConfig)
+
+    def __post_init__(self) -> None:
+        if MUSIC not in self.schema.tracks:
+            raise ParameterError(
+                "a dancer that hears nothing: its schema has no track 'music'",
+                hint="schema: {tracks: [music]}",
+            )
+
+    @property
+    def network(self) -> NetworkConfig:
+        """Sizes of the network."""
+        return self.controller.network
+
+    @property
+    def schema(self) -> SchemaConfig:
+        """Inputs and outputs."""
+        return self.controller.schema
+
+    @property
+    def training(self) -> ControllerTraining:
+        """How it is trained."""
+        return self.controller.training
+
+    @classmethod
+    def of_sections(
+        cls,
+        name: str,
+        network: NetworkConfig,
+        schema: SchemaConfig,
+        training: ControllerTraining,
+        music: MusicConfig,
+    ) -> DanceConfig:
+        """The recipe of a network of that name with these sections."""
+        return cls(ControllerConfig(name, network, schema, training), music)
+
+    @classmethod
+    def load(cls, recipe: str | Path, **changes: Any) -> DanceConfig:
+        """The shipped recipe of that name, or the YAML file at that path, with dotted `changes`.
+
+        Raises
+        ------
+        ParameterError
+            Where there is no such recipe, a key is unknown or a value impossible.
+        """
+        path = recipe_path("dance", recipe)
+        try:
+            content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
+            raise ParameterError(f"no YAML: {' '.join(str(error).split())}", path=path) from None
+        try:
+            if not isinstance(content, dict):
+                raise ParameterError("the recipe is not a mapping")
+            for key, value in changes.items():
+                section, _, inside = key.partition(".")
+                content.setdefault(section, {})[inside] = value
+            return cls.from_mapping(content)
+        except ParameterError as error:
+            raise ParameterError(error.fact, hint=error.hint, path=path) from None
+
+    @classmethod
+    def from_mapping(cls, content: Mapping[str, Any]) -> DanceConfig:
+        """A recipe from nested mappings; ParameterError where something in it is unknown."""
+        music = content.get(MUSIC) or {}
+        known = [item.name for item in fields(MusicConfig)]
+        unknown = [name for name in music if name not in known] if isinstance(music, dict) else []
+        if unknown or not isinstance(music, dict):
+            raise ParameterError(
+                f"unknown key {unknown[0]!r} in music" if unknown else "music is not a mapping",
+                hint=f"known: {', '.join(known)}",
+            )
+        if "features" in music and not isinstance(music["features"], list | tuple):
+            raise ParameterError("music.features is not a list of names")
+        rest = {name: value for name, value in content.items() if name != MUSIC}
+        return cls(ControllerConfig.from_mapping(rest), MusicConfig(**music))

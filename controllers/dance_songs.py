@@ -1,0 +1,130 @@
+"""Clips with a song beside each: what a dancer learns from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.errors import DeepPhaseError, ParameterError
+from deepphase.motion.clip import Clip
+from deepphase.motion.rig.rigged import rig_body, rigged, track_of
+from deepphase.music.features import SongFeatures, song_features
+from deepphase.progress import Progress
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Danced:
+    """Clips and the songs that they were danced to.
+
+    Parameters
+    ----------
+    store
+        Those clips that have a song.
+    songs
+        The song of a clip's source -> what it sounds like.
+    left_out
+        (clip, why) of those that have none.
+    residual_m
+        Metres, mean and 95th percentile: points from their places on the rig; None where the
+        clips had rotations of their own.
+    """
+
+    store: ClipStore
+    songs: Mapping[str, SongFeatures]
+    left_out: tuple[tuple[str, str], ...]
+    residual_m: tuple[float, float] | None
+
+    def song(self, clip: Clip) -> SongFeatures:
+        """The song of a clip."""
+        return self.songs[clip.source.song]
+
+
+def danced(
+    store: ClipStore,
+    songs: Path,
+    *,
+    description: Mapping[str, object] | None = None,
+    progress: Progress | None = None,
+) -> Danced:
+    """Listen to the songs of clips, and give clips that are points a skeleton.
+
+    Parameters
+    ----------
+    store
+        Clips whose `source.song` names a file.
+    songs
+        The folder that those names are relative to.
+    description
+        A skeleton description, where names and structure do not tell which point is which.
+
+    Raises
+    ------
+    ParameterError
+        Where no clip has a song.
+    SkeletonError
+        Where points are of no body with two legs.
+    """
+    heard: dict[str, SongFeatures] = {}
+    refused: dict[str, str] = {}
+    left_out: list[tuple[str, str]] = []
+    kept: list[str] = []
+    for number, (name, source) in enumerate(zip(store.names, store.sources, strict=True), start=1):
+        if not source.song:
+            left_out.append((name, "no song beside it"))
+        elif source.song not in heard and source.song not in refused:
+            try:
+                heard[source.song] = song_features(songs / source.song)
+            except DeepPhaseError as error:
+                refused[source.song] = str(error)
+        if source.song in refused:
+            left_out.append((name, refused[source.song]))
+        if source.song in heard:
+            kept.append(name)
+        if progress is not None:
+            progress("listening", number, len(store), name)
+    if not kept:
+        shown = "; ".join(f"{name}: {why}" for name, why in left_out[:3])
+        raise ParameterError(
+            "no clip has a song to dance to",
+            hint="put a sound file of the same name beside each clip (.wav, .flac, .ogg, .mp3), or "
+            f"tell where songs are with --songs\n  {shown}",
+        )
+    if len(kept) < len(store):
+        store = store.selected(kept)
+    store, residual = with_skeleton(store, description=description, progress=progress)
+    return Danced(store, heard, tuple(left_out), residual)
+
+
+def with_skeleton(
+    store: ClipStore,
+    *,
+    description: Mapping[str, object] | None = None,
+    progress: Progress | None = None,
+) -> tuple[ClipStore, tuple[float, float] | None]:
+    """The clips on one skeleton of constant lengths where they are points; else as they are.
+
+    Returns
+    -------
+    The store, in memory, and the mean and 95th percentile in metres of how far points are from
+    their places on the skeleton; None where the clips have rotations.
+    """
+    # Clips of points can look like others for some frames, not all of them.
+    if any(clip.has_rotations for clip in store):
+        return store, None
+    body = rig_body([track_of(clip) for clip in store], description)
+    clips, residuals = [], []
+    for number, clip in enumerate(store, start=1):
+        made = rigged(clip, body)
+        clips.append(replace(made.clip, labels=clip.labels, name=clip.name))
+        residuals.append(made.residuals.ravel())
+        if progress is not None:
+            progress("rigging", number, len(store), clip.name)
+    every = np.concatenate(residuals)
+    spread = float(every.mean()), float(np.percentile(every, 95))
+    return ClipStore.from_clips(clips, store.provenance), spread

@@ -1,0 +1,95 @@
+"""A trained dancer: a controller that hears songs, and what the dances were like that it learnt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from controllers.controller import Controller
+from controllers.dance_config import MUSIC
+from controllers.dance_music import MusicInput
+from controllers.dance_ratios import BeatRatios
+from controllers.dance_reference import DanceReference
+from deepphase.errors import CheckpointError
+
+Array = np.ndarray
+
+# Where a controller's data keep what makes it a dancer.
+_HEADER = "dance"
+
+
+@dataclass(frozen=True, eq=False)
+class Dancer:
+    """One file, a controller's, with all that a dance to a song needs.
+
+    Parameters
+    ----------
+    controller
+        Its schema has the track "music".
+    music
+        Reads songs for that track.
+    ratios
+        Where beats fall in the cycles of its phases; None where it has none.
+    reference
+        What the dances measure that it learnt from.
+    """
+
+    controller: Controller
+    music: MusicInput
+    ratios: BeatRatios | None
+    reference: DanceReference
+
+    def save(self, path: str | Path) -> None:
+        """Write the dancer's file, whole or not at all."""
+        header = {
+            "music": self.music.as_mapping(),
+            "ratios": None if self.ratios is None else self.ratios.as_mapping(),
+            "reference": self.reference.as_mapping(),
+        }
+        data = {**self.controller.data, _HEADER: header}
+        replace(self.controller, data=data).save(path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Dancer:
+        """Read a dancer's file.
+
+        Raises
+        ------
+        CheckpointError
+            Where the file is damaged, foreign, or a controller that is no dancer.
+        """
+        controller = Controller.load(path)
+        header = controller.data.get(_HEADER)
+        if MUSIC not in controller.schema.inputs or not isinstance(header, Mapping):
+            raise CheckpointError(
+                f"a controller ({controller.name}), but no dancer: it hears no music",
+                hint="give what `deepphase train dance` wrote",
+                path=path,
+            )
+        try:
+            return cls(controller, *_of_header(header, controller))
+        except CheckpointError as error:
+            raise CheckpointError(error.fact, hint=error.hint, path=path) from None
+
+
+def _of_header(
+    header: Mapping[str, Any], controller: Controller
+) -> tuple[MusicInput, BeatRatios | None, DanceReference]:
+    missing = [name for name in ("music", "ratios", "reference") if name not in header]
+    if missing:
+        raise CheckpointError(f"a dancer without {missing[0]}", hint="train the dancer again")
+    music = MusicInput.from_mapping(header["music"])
+    ratios = header["ratios"]
+    found = None if ratios is None else BeatRatios.from_mapping(ratios)
+    schema = controller.schema
+    width = schema.inputs[MUSIC].channels
+    if music.dims != width or (found is not None and found.channels != schema.channels):
+        raise CheckpointError(
+            f"{music.dims} numbers of music, and a network that hears {width}",
+            hint="the file was changed after it was written: train again or take a copy",
+        )
+    return music, found, DanceReference.from_mapping(header["reference"])

@@ -1,0 +1,162 @@
+"""Phases of running characters: the part of a gate that goes on by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+import torch
+
+from controllers.networks.phase_update import turned_by, updated_phases
+from controllers.schema import ControllerSchema
+from deepphase.features.layout import FeatureLayout
+from deepphase.phase.parameters import PhaseParameters, wrapped
+
+Array = np.ndarray
+PhaseLock = Callable[[PhaseParameters], Array]
+"""Phases of the next frame (characters, channels) -> cycles to add to them, of the same shape."""
+
+
+class RunningPhases(Protocol):
+    """What the runtime asks of phases."""
+
+    def fill(self, gate: Array) -> None:
+        """Write their blocks into the gate's rows (characters, dims)."""
+        ...
+
+    def advance(self, outputs: Array) -> None:
+        """Go on by one frame, as the network's raw outputs (characters, dims) say."""
+        ...
+
+    def parameters(self) -> PhaseParameters:
+        """Those of now, (characters, channels) each; amplitude 1 where there is but a phase."""
+        ...
+
+
+def running_phases(
+    schema: ControllerSchema, gate: Array, blend: float, lock: PhaseLock | None = None
+) -> RunningPhases | None:
+    """The phases of starts with these gates (characters, dims); None where the gate has none."""
+    if schema.gate is None or not schema.channels:
+        return None
+    if "phase" in schema.gate:
+        return OnePhase(schema, schema.gate, gate, lock)
+    return ManifoldMemory(schema, schema.gate, gate, blend, lock)
+
+
+class OnePhase:
+    """One phase, which goes on by the rate that is predicted."""
+
+    def __init__(
+        self,
+        schema: ControllerSchema,
+        layout: FeatureLayout,
+        gate: Array,
+        lock: PhaseLock | None = None,
+    ) -> None:
+        self._block, self._lock = layout.slices["phase"], lock
+        self._rate_block = schema.outputs.slices["phase_rate"]
+        self._seconds = 1.0 / schema.fps
+        self._phase = np.array(gate[:, self._block], np.float64)
+        self._rate = np.zeros_like(self._phase)
+
+    def fill(self, gate: Array) -> None:
+        """As `RunningPhases.fill`."""
+        gate[:, self._block] = self._phase
+
+    def advance(self, outputs: Array) -> None:
+        """As `RunningPhases.advance`: it never goes back."""
+        self._rate = np.maximum(outputs[:, self._rate_block], 0.0)
+        self._phase = wrapped(self._phase + self._seconds * self._rate)
+        if self._lock is not None:
+            self._phase = wrapped(self._phase + self._lock(self.parameters()))
+
+    def parameters(self) -> PhaseParameters:
+        """As `RunningPhases.parameters`."""
+        phase, rate = self._phase.astype(np.float32), self._rate.astype(np.float32)
+        return PhaseParameters(phase, rate, np.ones_like(phase), np.zeros_like(phase))
+
+
+class ManifoldMemory:
+    """Phase vectors: past ones as they were, those of now and later by eq. 9 of DeepPhase."""
+
+    def __init__(
+        self,
+        schema: ControllerSchema,
+        layout: FeatureLayout,
+        gate: Array,
+        blend: float,
+        lock: PhaseLock | None = None,
+    ) -> None:
+        self._lock = lock
+        self._gate_block = layout.slices["phase_manifold"]
+        names = ("phase_manifold", "phase_frequency", "phase_amplitude")
+        self._blocks = [schema.outputs.slices[name] for name in names]
+        self._seconds, self._blend = 1.0 / schema.fps, blend
+        offsets = np.array(schema.config.offsets_s)
+        count, past = len(gate), int((offsets < 0.0).sum())
+        self._past = np.round(offsets[:past] * schema.fps).astype(np.int64)
+        self._length = 1 - int(self._past.min(initial=0))
+        vectors = gate[:, self._gate_block].reshape(count, len(offsets), -1)
+        times = np.maximum(np.arange(1 - self._length, 1) / schema.fps, offsets[0])
+        self._memory = _between_samples(vectors, offsets, times).swapaxes(0, 1).copy()
+        self._memory[-1] = vectors[:, past]
+        self._later = torch.from_numpy(np.array(vectors[:, past:], np.float32))
+        self._frequency = np.zeros((count, schema.channels), np.float32)
+        self._now = self._length - 1
+
+    def fill(self, gate: Array) -> None:
+        """As `RunningPhases.fill`."""
+        block = gate[:, self._gate_block].reshape(len(gate), -1, self._later.shape[-1])
+        past = len(self._past)
+        block[:, :past] = self._memory[(self._now + self._past) % self._length].swapaxes(0, 1)
+        block[:, past:] = self._later.numpy()
+        gate[:, self._gate_block] = block.reshape(len(gate), -1)
+
+    def advance(self, outputs: Array) -> None:
+        """As `RunningPhases.advance`."""
+        count, samples = self._later.shape[:2]
+        predicted, frequency, amplitude = (
+            torch.from_numpy(np.array(outputs[:, block]).reshape(count, samples, -1))
+            for block in self._blocks
+        )
+        self._later = updated_phases(
+            self._later, predicted, frequency, amplitude, self._seconds, self._blend
+        )
+        self._frequency = np.maximum(frequency[:, 0].numpy(), 0.0)
+        self._now = (self._now + 1) % self._length
+        self._memory[self._now] = self._later[:, 0].numpy()
+        if self._lock is not None:
+            self._turn(self._lock(self.parameters()))
+
+    def _turn(self, cycles: Array) -> None:
+        """Add cycles (characters, channels) to the phases of now and of all later samples."""
+        angle = torch.from_numpy((2.0 * np.pi * cycles[:, None]).astype(np.float32))
+        self._later = turned_by(self._later.unflatten(-1, (-1, 2)), angle).flatten(-2)
+        self._memory[self._now] = self._later[:, 0].numpy()
+
+    def parameters(self) -> PhaseParameters:
+        """As `RunningPhases.parameters`."""
+        vectors = self._memory[self._now].reshape(*self._frequency.shape, 2)
+        phase = wrapped(np.arctan2(vectors[..., 0], vectors[..., 1]) / (2.0 * np.pi))
+        length = np.sqrt(np.vecdot(vectors, vectors))
+        zeros = np.zeros_like(phase)
+        return PhaseParameters(phase.astype(np.float32), self._frequency, length, zeros)
+
+
+def _between_samples(vectors: Array, offsets: Array, times: Array) -> Array:
+    """(characters, times, 2 * channels) of samples of the same at `offsets`: turned and scaled."""
+    pairs = vectors.reshape(*vectors.shape[:2], -1, 2).astype(np.float64)
+    angles = np.arctan2(pairs[..., 0], pairs[..., 1])
+    # Phases grow: from one sample to the next by more than half a turn rather than back.
+    steps = np.diff(angles, axis=1)
+    steps = (steps + 0.5 * np.pi) % (2.0 * np.pi) - 0.5 * np.pi
+    grown = angles[:, :1] + np.concatenate([np.zeros_like(steps[:, :1]), steps.cumsum(1)], 1)
+    lengths = np.sqrt(np.vecdot(pairs, pairs))
+    before = np.minimum(np.searchsorted(offsets, times, side="right") - 1, len(offsets) - 2)
+    share = ((times - offsets[before]) / (offsets[before + 1] - offsets[before]))[:, None]
+    angle = grown[:, before] + share * (grown[:, before + 1] - grown[:, before])
+    length = lengths[:, before] + share * (lengths[:, before + 1] - lengths[:, before])
+    found = np.stack([length * np.sin(angle), length * np.cos(angle)], -1)
+    return found.reshape(len(vectors), len(times), -1).astype(np.float32)

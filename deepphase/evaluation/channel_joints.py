@@ -1,0 +1,162 @@
+"""Which part of the body a phase channel follows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from deepphase.errors import ParameterError
+from deepphase.phase.model import PhaseModel
+from deepphase.phase.parameters import PhaseParameters
+from deepphase.phase.windows import gather, interior_frames, padded
+
+Array = np.ndarray
+
+_BATCH = 256
+# A joint that moves less than this share of the liveliest one follows nothing.
+_STILL = 1e-4
+
+
+def joints_followed(parameters: PhaseParameters, signals: Array) -> Array:
+    """How much of each joint's velocity a channel alone foretells, by a straight line.
+
+    The velocities of every joint are regressed on the channel's two manifold coordinates, frame
+    by frame: a joint that swings at the channel's pace, whatever its lag, comes out near 1, one
+    that swings at another pace near 0. It needs no decoder, so it serves baselines, too.
+
+    Parameters
+    ----------
+    parameters
+        (frames, channels) each; interior frames.
+    signals
+        (frames, 3 * joints) m/s of the same frames.
+
+    Returns
+    -------
+    (channels, joints) share of the joint's variance, 0 to 1; 0 for a joint that stands still.
+
+    Raises
+    ------
+    ParameterError
+        Where the frames do not agree, or are too few to say anything.
+    """
+    frames, channels = parameters.phase.shape
+    if signals.ndim != 2 or len(signals) != frames or signals.shape[1] % 3:
+        raise ParameterError(f"signals {signals.shape} of {frames} frames of phases")
+    if frames < 4:
+        raise ParameterError(
+            f"{frames} frames are too few to tell what a channel follows",
+            hint="choose a longer clip, or a model with a shorter window",
+        )
+    moved = signals.astype(np.float64)
+    moved -= moved.mean(0)
+    pairs = parameters.manifold().astype(np.float64).reshape(frames, channels, 2)
+    pairs -= pairs.mean(0)
+    shares = np.zeros((channels, signals.shape[1] // 3))
+    variance, moves = _by_joint(np.square(moved).sum(0))
+    for channel in range(channels):
+        weights = np.linalg.lstsq(pairs[:, channel], moved, rcond=None)[0]
+        told = _by_joint(np.square(pairs[:, channel] @ weights).sum(0))[0]
+        shares[channel, moves] = told[moves] / variance[moves]
+    return shares.clip(0.0, 1.0)
+
+
+@torch.inference_mode()
+def joints_lost(model: PhaseModel, signals: Array, frames: Array) -> Array:
+    """How much worse each joint is given back when one channel is silent.
+
+    The channel's sinusoid is taken out of the fitted latent before the decoder. What the joint's
+    reconstruction loses is what only this channel knows of it; two channels that say the same
+    share it.
+
+    Parameters
+    ----------
+    signals
+        (frames, 3 * joints) as `model.signals.read` makes them.
+    frames
+        (windows,) the windows' middle frames. Past the clip's ends, edge poses are repeated.
+
+    Returns
+    -------
+    (channels, joints) lost share of the joint's variance over these windows; above 1 where what
+    is left misleads the decoder, below 0 where the joint is given back better without the
+    channel, 0 for a joint that stands still.
+
+    Raises
+    ------
+    ParameterError
+        Where there is no window.
+    """
+    frames = np.asarray(frames, np.int64)
+    if not frames.size or frames.min() < 0 or frames.max() >= len(signals):
+        raise ParameterError(f"{frames.size} windows in {len(signals)} frames")
+    network, half = model.network, model.window // 2
+    values = torch.as_tensor(padded(signals, model.window), device=network.times.device)
+    centres = torch.as_tensor(frames, device=values.device) + half
+    moved = np.zeros(signals.shape[1])
+    errors = np.zeros((1 + model.channels, signals.shape[1]))
+    for batch in centres.split(_BATCH):
+        windows = gather(values, batch, model.window)
+        moved += _energy(windows)
+        fitted = network.sinusoids(network.encode(windows))
+        errors[0] += _energy(network.decode(fitted) - windows)
+        for channel in range(model.channels):
+            silent = fitted.clone()
+            silent[:, channel] = silent[:, channel].mean(-1, keepdim=True)
+            errors[1 + channel] += _energy(network.decode(silent) - windows)
+    variance, moves = _by_joint(moved)
+    lost = np.stack([_by_joint(each - errors[0])[0] for each in errors[1:]])
+    shares = np.zeros_like(lost)
+    shares[:, moves] = lost[:, moves] / variance[moves]
+    return shares
+
+
+def followed_parts(shares: Array, energy: Array, parts: Sequence[str]) -> dict[str, Array]:
+    """The shares of joints gathered by parts of the body, each joint weighted by how it moves.
+
+    Parameters
+    ----------
+    shares
+        (channels, joints) of `joints_followed` or `joints_lost`.
+    energy
+        (joints,) squared velocity, summed.
+    parts
+        (joints,) as `body_parts` names them.
+
+    Returns
+    -------
+    Part -> (channels,) share of the part's movement; parts that stand still are left out.
+    """
+    gathered = {}
+    for part in dict.fromkeys(parts):
+        inside = np.array([each == part for each in parts])
+        total = float(energy[inside].sum())
+        if total > _STILL * float(energy.sum()):
+            gathered[part] = shares[:, inside] @ energy[inside] / total
+    return gathered
+
+
+def joint_energy(signals: Array) -> Array:
+    """(joints,) squared deviation of each joint's velocity from its mean, summed over frames."""
+    moved = signals.astype(np.float64)
+    return _by_joint(np.square(moved - moved.mean(0)).sum(0))[0]
+
+
+def spread_windows(frames: int, window: int, most: int) -> Array:
+    """Middle frames of windows that are spread evenly over a clip; interior ones where it can."""
+    inside = np.flatnonzero(interior_frames(frames, window))
+    inside = inside if inside.size else np.arange(frames)
+    return inside[np.unique(np.linspace(0, len(inside) - 1, most).round().astype(int))]
+
+
+def _energy(windows: torch.Tensor) -> Array:
+    """(signals,) squares, summed over batch and time."""
+    return windows.float().square().sum((0, 2)).double().cpu().numpy()
+
+
+def _by_joint(values: Array) -> tuple[Array, Array]:
+    """(joints,) sums of three values each, and which of them stand out from stillness."""
+    joints = values.reshape(-1, 3).sum(1)
+    return joints, joints > _STILL**2 * max(float(joints.max(initial=0.0)), 1e-12)

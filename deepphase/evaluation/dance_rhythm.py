@@ -1,0 +1,228 @@
+"""Does a dance follow the beat and the bar of its song: periodicity, against shifted tempi.
+
+Scores of nearness to single beats are at chance even for recorded dancers, who answer the bar and
+not every beat. Here the movement is held against the song's own clock, its beats counted, at one
+period: the bar, the beat. Where in the bar the movement is strongest is left open, so that nobody
+needs to know which beat is a bar's first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from deepphase.errors import ParameterError
+
+Array = np.ndarray
+
+# Long enough for some ten bars, short enough that one slip of a beat tracker spoils one window.
+WINDOW_S = 20.0
+# Ten bars tell two tempi apart that differ by a tenth; these stay clear of it, and of 3:4 and 4:3,
+# which would be the period of another meter.
+TEMPO_FACTORS = (0.79, 0.83, 0.87, 1.13, 1.17, 1.21)
+_SLOWEST_COUNTED_BPM = 75.0
+
+
+@dataclass(frozen=True, eq=False)
+class Rhythm:
+    """How strongly a movement follows a period of its song, window by window.
+
+    Parameters
+    ----------
+    strength
+        (windows,) vector strength of the speed, see :func:`vector_strength`.
+    strength_shifted
+        (windows,) the same against the song at other tempi: their mean.
+    variance
+        (windows,) share of the height's variance that the period explains.
+    variance_shifted
+        (windows,) the same against the song at other tempi.
+    """
+
+    strength: Array
+    strength_shifted: Array
+    variance: Array
+    variance_shifted: Array
+
+    def __len__(self) -> int:
+        return len(self.strength)
+
+
+def beat_count(beats: Array, times: Array) -> Array:
+    """(times,) beats since the first one, with fractions between; NaN before it and after the last.
+
+    Parameters
+    ----------
+    beats : (beats,)
+        Seconds, rising.
+    times
+        Seconds, on the same clock.
+    """
+    beats = np.asarray(beats, np.float64)
+    if len(beats) < 2:
+        return np.full(np.shape(times), np.nan)
+    if not (np.diff(beats) > 0).all():
+        raise ParameterError("the seconds of beats must rise")
+    return np.interp(times, beats, np.arange(len(beats)), left=np.nan, right=np.nan)
+
+
+def counted_beats(beats: Array) -> float:
+    """How many of a song's beats make one as it is counted: 1, or 2, 4 ... or 1/2.
+
+    Beat trackers hear a waltz at 87 beats a minute as one at 174. Beats are counted at the octave
+    of the tempo that lies from 75 up to 150 a minute; 1 where there are none.
+    """
+    if len(beats) < 2:
+        return 1.0
+    tempo_bpm = 60.0 / float(np.median(np.diff(beats)))
+    return float(2.0 ** np.floor(np.log2(tempo_bpm / _SLOWEST_COUNTED_BPM)))
+
+
+def vector_strength(signal: Array, cycles: Array) -> float:
+    """How much of a signal gathers at one phase of a cycle: 0 evenly spread, 1 all at one phase.
+
+    |sum(x exp(2 pi i phi))| / sum(x): 1 + a cos(2 pi phi) has a / 2, so a speed that falls to zero
+    once in a cycle has 0.5.
+
+    Parameters
+    ----------
+    signal : (frames,)
+        Not negative, as a speed. One that is 0 throughout has 0.
+    cycles : (frames,)
+        The phase, wrapped or not.
+
+    References
+    ----------
+    Goldberg and Brown 1969, of events; here of a signal, each frame weighing what it is.
+    """
+    signal = np.asarray(signal, np.float64)
+    if (signal < 0).any():
+        raise ParameterError("a signal that is negative somewhere has no vector strength")
+    total = float(signal.sum())
+    if total <= 0:
+        return 0.0
+    return float(abs(np.sum(signal * np.exp(2j * np.pi * np.asarray(cycles)))) / total)
+
+
+def explained_by_cycle(signal: Array, cycles: Array, *, harmonics: int = 1) -> float:
+    """Share of a signal's variance that a periodic function of the phase explains, 0 to 1.
+
+    Parameters
+    ----------
+    signal, cycles : (frames,)
+        Any signal, and the phase in cycles. A signal that never changes has 0.
+    harmonics
+        Sinusoids of one, two ... periods a cycle that the function is made of.
+
+    Notes
+    -----
+    Noise of n independent values has 2 * harmonics / n by chance.
+    """
+    centred = np.asarray(signal, np.float64) - np.mean(signal, dtype=np.float64)
+    power = float(centred @ centred)
+    # What only rounding changes does not vary.
+    if power <= 1e-18 * len(centred) * (1.0 + np.abs(np.asarray(signal)).max() ** 2):
+        return 0.0
+    angles = 2 * np.pi * np.outer(np.asarray(cycles), np.arange(1, harmonics + 1))
+    basis = np.concatenate([np.cos(angles), np.sin(angles), np.ones((len(centred), 1))], axis=1)
+    coefficients, *_ = np.linalg.lstsq(basis, centred, rcond=None)
+    rest = centred - basis @ coefficients
+    return float(np.clip(1.0 - (rest @ rest) / power, 0.0, 1.0))
+
+
+def rhythm(
+    speed: Array,
+    height: Array,
+    fps: float,
+    beats: Array,
+    *,
+    beats_per_cycle: float,
+    window_s: float = WINDOW_S,
+    factors: Sequence[float] = TEMPO_FACTORS,
+) -> Rhythm:
+    """How strongly a movement follows every so many beats of a song, and other tempi by chance.
+
+    The frames between the song's first and last beat are cut into windows. In each, the speed has
+    its vector strength on the cycle beat / beats_per_cycle, and the height the share of its
+    variance that a sinusoid of that cycle explains; the controls are the same numbers where the
+    song is that factor faster. A dance that follows no song has both alike.
+
+    Parameters
+    ----------
+    speed : (frames,)
+        m/s, as the mean joint speed.
+    height : (frames,)
+        Metres, as that of the hips.
+    beats : (beats,)
+        Seconds of the song's beats, from the first frame on.
+    beats_per_cycle
+        3 or 4 for a bar, 1 for a beat.
+    window_s
+        Seconds; a song that is shorter is one window, if it has three cycles.
+    factors
+        Tempi of the controls as shares of the song's own.
+
+    Returns
+    -------
+    As many windows as fit; none where the song has too few beats.
+    """
+    if len(speed) != len(height):
+        raise ParameterError(f"{len(speed)} frames of speed and {len(height)} of height")
+    if not (beats_per_cycle > 0 and window_s > 0 and len(factors)):
+        raise ParameterError("a rhythm needs beats in a cycle, a window and control tempi")
+    cycles = beat_count(beats, np.arange(len(speed)) / fps) / beats_per_cycle
+    heard = np.flatnonzero(np.isfinite(cycles))
+    rows = []
+    for frames in _windows(heard, round(window_s * fps)):
+        if np.ptp(cycles[frames]) < 3:
+            continue
+        shifted = [cycles[frames] * factor for factor in factors]
+        rows.append(
+            (
+                vector_strength(speed[frames], cycles[frames]),
+                np.mean([vector_strength(speed[frames], each) for each in shifted]),
+                explained_by_cycle(height[frames], cycles[frames]),
+                np.mean([explained_by_cycle(height[frames], each) for each in shifted]),
+            )
+        )
+    return Rhythm(*np.array(rows, np.float64).reshape(-1, 4).T)
+
+
+def tempo_profile(
+    speed: Array,
+    fps: float,
+    beats: Array,
+    factors: Array,
+    *,
+    beats_per_cycle: float,
+    window_s: float = WINDOW_S,
+) -> Array:
+    """(factors,) mean vector strength of the speed against the song at other tempi.
+
+    Over the same windows as :func:`rhythm`; a dance that follows the song has its peak at 1. NaN
+    never: 0 where the song has too few beats.
+    """
+    cycles = beat_count(beats, np.arange(len(speed)) / fps) / beats_per_cycle
+    windows = _windows(np.flatnonzero(np.isfinite(cycles)), round(window_s * fps))
+    windows = [frames for frames in windows if np.ptp(cycles[frames]) >= 3]
+    if not windows:
+        return np.zeros(len(factors))
+    return np.array(
+        [
+            np.mean([vector_strength(speed[some], cycles[some] * factor) for some in windows])
+            for factor in factors
+        ]
+    )
+
+
+def _windows(heard: Array, length: int) -> list[Array]:
+    if not len(heard):
+        return []
+    count = max(len(heard) // length, 1)
+    if len(heard) < length:
+        return [heard]
+    # The rest is shared before and after, not cut from the end alone.
+    first = (len(heard) - count * length) // 2
+    return [heard[first + i * length : first + (i + 1) * length] for i in range(count)]

@@ -1,0 +1,211 @@
+"""How much runs from one start differ, each in itself and from each other, and how they fail.
+
+Sprenger, Du, Manns et al. 2020 (VINN), section 4, eqs. 6 to 8. The paper sums components of
+different units; here they stand side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from deepphase.errors import ParameterError
+from deepphase.phase.baselines.strikes import strikes
+
+Array = np.ndarray
+
+# Cycles: poses of one phase are those of one such stretch.
+PHASE_BIN = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """The steps of one run: from each foot's strike to the other's next.
+
+    Parameters
+    ----------
+    frames
+        (steps,) at which each ends.
+    feet
+        (steps,) which foot's strike ends it.
+    distances
+        (steps,) metres over the ground between the places of the two strikes.
+    durations
+        (steps,) seconds.
+    """
+
+    frames: Array
+    feet: Array
+    distances: Array
+    durations: Array
+
+    def __len__(self) -> int:
+        return len(self.frames)
+
+    @property
+    def speeds(self) -> Array:
+        """(steps,) m/s."""
+        return self.distances / self.durations
+
+    @classmethod
+    def of_contacts(cls, contacts: Array, feet: Array, fps: float) -> Steps:
+        """The steps between strikes.
+
+        Parameters
+        ----------
+        contacts : (frames, 2)
+            Whether each foot is on the floor; of a quadruped one pair's.
+        feet : (frames, 2, 3)
+            Metres in the world: where they are.
+        """
+        if contacts.shape[1:] != (2,) or feet.shape != (len(contacts), 2, 3):
+            raise ParameterError(
+                f"contacts {contacts.shape} and feet {feet.shape}, expected (frames, 2) and "
+                "(frames, 2, 3)"
+            )
+        found = strikes(contacts.astype(bool), fps)
+        which = np.round(2 * found.phases).astype(int)
+        places = feet[found.frames, which][:, ::2].astype(np.float64)
+        # A foot that strikes twice has hopped or stumbled: no step to the other.
+        changed = np.flatnonzero(np.diff(which) != 0)
+        return cls(
+            found.frames[changed + 1],
+            which[changed + 1],
+            np.linalg.norm(np.diff(places, axis=0), axis=1)[changed],
+            (np.diff(found.frames) / fps)[changed],
+        )
+
+
+@dataclass(frozen=True)
+class Variation:
+    """Components of variation and error.
+
+    Parameters
+    ----------
+    inter_pose
+        Metres: between runs, of the pose at each moment.
+    inter_step
+        m/s: between runs, of the speed of the same step.
+    intra_pose
+        Metres: in a run, of poses of one phase.
+    intra_step
+        m/s: in a run, of the speed of its steps.
+    smooth
+        m/s: 95th percentile of joint speeds, seen from the root.
+    drift
+        m/s: mean speed of feet in contact.
+    distance
+        Metres: standard deviation of the difference between one step's length and the next's.
+    duration
+        Seconds: the same of durations.
+    steps
+        Steps a run, on average.
+    """
+
+    inter_pose: float
+    inter_step: float
+    intra_pose: float
+    intra_step: float
+    smooth: float
+    drift: float
+    distance: float
+    duration: float
+    steps: float
+
+
+def variation(
+    poses: Array,
+    phases: Array,
+    steps: Sequence[Steps],
+    joint_speeds: Array,
+    contact_speeds: Sequence[Array],
+) -> Variation:
+    """Variation and error of runs of one length.
+
+    Parameters
+    ----------
+    poses : (runs, frames, joints, 3)
+        Metres, root space.
+    phases : (runs, frames)
+        Cycles of the gait.
+    steps
+        Of each run.
+    joint_speeds : (runs, frames, joints)
+        m/s, seen from the root.
+    contact_speeds
+        Of each run m/s of feet in contact, (n,).
+    """
+    runs = len(poses)
+    if runs < 1 or len(steps) != runs or len(contact_speeds) != runs:
+        raise ParameterError(f"{runs} runs, {len(steps)} steps, {len(contact_speeds)} speeds")
+    drifts = [float(speeds.mean()) for speeds in contact_speeds if len(speeds)]
+    return Variation(
+        inter_pose=inter_pose(poses),
+        inter_step=inter_step(steps),
+        intra_pose=float(np.mean([intra_pose(*each) for each in zip(poses, phases, strict=True)])),
+        intra_step=_mean([float(each.speeds.std()) for each in steps if len(each) > 1]),
+        smooth=float(np.percentile(joint_speeds.reshape(runs, -1), 95, axis=1).mean()),
+        drift=_mean(drifts),
+        distance=_unevenness([each.distances for each in steps]),
+        duration=_unevenness([each.durations for each in steps]),
+        steps=float(np.mean([len(each) for each in steps])),
+    )
+
+
+def inter_pose(poses: Array) -> float:
+    """Metres: how far joints are from the runs' mean pose of the moment.
+
+    The median over runs and joints, averaged over moments; 0 where all runs are the same.
+
+    Parameters
+    ----------
+    poses : (runs, frames, joints, 3)
+        Root space.
+    """
+    exact = poses.astype(np.float64)
+    # From the first run: equal runs come out as exactly 0.
+    exact = exact - exact[:1]
+    away = np.linalg.norm(exact - exact.mean(axis=0), axis=-1)
+    return float(np.median(away.swapaxes(0, 1).reshape(away.shape[1], -1), axis=1).mean())
+
+
+def intra_pose(poses: Array, phases: Array) -> float:
+    """Metres: how far joints of one run are from the mean pose of their hundredth of a cycle.
+
+    Averaged over hundredths with two frames or more; 0 without any.
+
+    Parameters
+    ----------
+    poses : (frames, joints, 3)
+        Root space.
+    phases : (frames,)
+        Cycles.
+    """
+    count = round(1.0 / PHASE_BIN)
+    bins = np.floor(np.mod(phases, 1.0) / PHASE_BIN).astype(int) % count
+    found = []
+    for each in np.unique(bins):
+        here = poses[bins == each].astype(np.float64)
+        if len(here) > 1:
+            found.append(float(np.linalg.norm(here - here.mean(axis=0), axis=-1).mean()))
+    return _mean(found)
+
+
+def inter_step(steps: Sequence[Steps]) -> float:
+    """m/s: standard deviation between runs of the speed of their k-th steps, averaged over k."""
+    longest = max((len(each) for each in steps), default=0)
+    aligned = [[s.speeds[k] for s in steps if len(s) > k] for k in range(longest)]
+    # From the first run: equal runs come out as exactly 0.
+    return _mean([float(np.std(np.array(each) - each[0])) for each in aligned if len(each) > 1])
+
+
+def _unevenness(values: Sequence[Array]) -> float:
+    """Standard deviation of the differences between successive values, of all runs."""
+    changes = np.concatenate([np.diff(each) for each in values])
+    return float(changes.std()) if changes.size > 1 else 0.0
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(np.mean(values)) if len(values) else 0.0

@@ -1,0 +1,139 @@
+"""A manifold as it takes shape in a training: the same frames, epoch by epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from deepphase.errors import ParameterError
+from deepphase.figures.colouring import Colouring
+from deepphase.figures.theme import WEBGL_POINTS, figure, say_nothing_to_show, single
+
+Array = np.ndarray
+
+# Milliseconds that an epoch is shown.
+_SHOWN_MS = 350
+
+
+def aligned_views(views: Sequence[Array]) -> list[Array]:
+    """The views, each turned to lie as the one behind it does; the last one stays as it is.
+
+    The principal axes of two epochs may be turned and mirrored against each other without any
+    change of the manifold. The turn is the orthogonal one that brings the points nearest to those
+    of the next epoch (Schönemann 1966).
+
+    Parameters
+    ----------
+    views
+        (points, axes) each, the same points in the same order.
+
+    Raises
+    ------
+    ParameterError
+        Where the shapes differ or a value is not finite.
+    """
+    views = [np.asarray(view, np.float64) for view in views]
+    if any(view.ndim != 2 or view.shape != views[0].shape for view in views):
+        raise ParameterError(f"views of different shapes: {[view.shape for view in views]}")
+    if not all(np.isfinite(view).all() for view in views):
+        raise ParameterError("a view with values that are not finite")
+    turned: list[Array] = []
+    for view in reversed(views):
+        if turned:
+            left, _, right = np.linalg.svd(view.T @ turned[-1])
+            view = view @ (left @ right)
+        turned.append(view)
+    return turned[::-1]
+
+
+def manifold_change(
+    views: Sequence[Array],
+    epochs: Sequence[float],
+    *,
+    colour: Colouring,
+    axes: tuple[str, str] = ("PC 1", "PC 2"),
+    title: str = "The manifold takes shape",
+) -> go.Figure:
+    """The last view in the plane; a slider and a button play those before it.
+
+    Parameters
+    ----------
+    views
+        (points, 2 or 3) each, as `aligned_views` makes them.
+    epochs
+        (views,) passes over all windows.
+    colour
+        Categories of the points.
+    axes
+        Their names, without the unit.
+
+    Raises
+    ------
+    ParameterError
+        Where the lengths differ.
+    """
+    if len(views) != len(epochs):
+        raise ParameterError(f"{len(views)} views of {len(epochs)} epochs")
+    chart = figure(title, height=620)
+    if not views or not len(views[-1]):
+        return say_nothing_to_show(chart, "no epoch has ended yet")
+    categories = list(colour.categories())
+    kind = go.Scattergl if len(views[-1]) > WEBGL_POINTS else go.Scatter
+
+    def drawn(view: Array) -> list[dict[str, Array]]:
+        return [{"x": single(view[c, 0]), "y": single(view[c, 1])} for c, _ in categories]
+
+    for places, (_, look) in zip(drawn(views[-1]), categories, strict=True):
+        look = {name: value for name, value in look.items() if name != "line"}
+        trace = kind(**places, mode="markers", hoverinfo="name", **look)
+        chart.add_trace(trace.update(marker={"size": 4.5, "line": {"width": 0}}))
+    most = 1.08 * max(float(np.abs(view[:, :2]).max()) for view in views) or 1.0
+    chart.update_xaxes(
+        title_text=f"{axes[0]} (latent unit)", range=[-most, most], constrain="domain"
+    )
+    chart.update_yaxes(
+        title_text=f"{axes[1]} (latent unit)", range=[-most, most], scaleanchor="x", scaleratio=1
+    )
+    chart.update_layout(legend={"title": {"text": colour.title}}, showlegend=True)
+    return _with_slider(chart, [drawn(view) for view in views], epochs) if len(views) > 1 else chart
+
+
+def _with_slider(
+    chart: go.Figure, drawn: list[list[dict[str, Array]]], epochs: Sequence[float]
+) -> go.Figure:
+    kind = type(chart.data[0])
+    names = [f"{epoch:.2f}" for epoch in epochs]
+    chart.frames = [
+        go.Frame(data=[kind(**places) for places in each], name=f"{index}")
+        for index, each in enumerate(drawn)
+    ]
+    at_once = {"mode": "immediate", "frame": {"duration": 0}, "transition": {"duration": 0}}
+    playing = at_once | {"frame": {"duration": _SHOWN_MS, "redraw": True}, "fromcurrent": False}
+    return chart.update_layout(
+        margin={"b": 130},
+        sliders=[
+            {
+                "active": len(names) - 1,
+                "currentvalue": {"prefix": "Epoch ", "xanchor": "right"},
+                "pad": {"t": 46, "l": 76},
+                "steps": [
+                    {"args": [[f"{index}"], at_once], "label": name, "method": "animate"}
+                    for index, name in enumerate(names)
+                ],
+            }
+        ],
+        updatemenus=[
+            {
+                "type": "buttons",
+                "x": 0,
+                "y": 0,
+                "xanchor": "left",
+                "yanchor": "top",
+                "pad": {"t": 62},
+                "showactive": False,
+                "buttons": [{"label": "Play", "method": "animate", "args": [None, playing]}],
+            }
+        ],
+    )

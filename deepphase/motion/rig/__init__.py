@@ -1,0 +1,1 @@
+"""A skeleton and its rotations out of point tracks."""

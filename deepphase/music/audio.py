@@ -1,0 +1,203 @@
+"""Sound files in: any format, rate and channels become mono samples at one rate."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from deepphase.errors import FormatError
+from deepphase.formats.file_content import check_is_file, foreign_content
+from deepphase.music.whole_file import missing_part
+
+Array = np.ndarray
+
+SAMPLE_RATE, HOP = 30_720, 512
+"""Samples a second of all features, and samples a frame: exactly 60 frames a second."""
+
+LONGEST_S = 3600.0
+"""Seconds of the longest song that is read."""
+
+# What a file of the longest song can have, in 24 bits, two channels and 192,000 samples a second.
+_LARGEST_BYTES = 4_200_000_000
+_RATES = (1000, 768_000)
+_MOST_CHANNELS = 64
+# Beyond it (float files may hold anything) the numbers are no sound.
+_LOUDEST = 1e9
+_PIECE_S = 20
+_CONVERT = "turn it into one that is read, as in: ffmpeg -i SONG song.flac"
+_TEXT = bytes(range(32, 127)) + b"\t\r\n"
+# First bytes (from the offset) -> formats that only players and browsers know.
+_UNREAD = {
+    (4, b"ftyp"): "an MP4 (m4a, AAC) file",
+    (0, b"\x1aE\xdf\xa3"): "a Matroska or WebM file",
+    (0, b"\x30\x26\xb2\x75"): "a WMA file",
+    (0, b"\xff\xf1"): "an AAC file",
+    (0, b"\xff\xf9"): "an AAC file",
+    (0, b"MThd"): "a MIDI file: notes, no sound",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Sound:
+    """The samples of a file.
+
+    Parameters
+    ----------
+    samples
+        (samples,) float32, mono, SAMPLE_RATE a second, finite; as loud as in the file.
+    sha256
+        Hash of the file's bytes.
+    """
+
+    samples: Array
+    sha256: str
+
+
+def sound_bytes(path: str | Path) -> bytes:
+    """The bytes of a sound file.
+
+    Raises
+    ------
+    FormatError
+        Where the file cannot be read, is empty or larger than a song of an hour.
+    """
+    path = Path(path)
+    try:
+        check_is_file(path)
+        size = os.path.getsize(path)
+        if size > _LARGEST_BYTES:
+            raise FormatError(
+                f"{size / 1e9:.1f} GB, more than a song of {LONGEST_S / 60:g} minutes",
+                hint="cut it into parts",
+                path=path,
+            )
+        content = path.read_bytes()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise FormatError(f"cannot be read: {reason}", path=path) from None
+    if not content:
+        raise FormatError(
+            "an empty file, no sound", hint="copy or download the song again", path=path
+        )
+    return content
+
+
+def read_sound(path: str | Path) -> Sound:
+    """The sound of a file; its content decides what it is, not its suffix.
+
+    Raises
+    ------
+    FormatError
+        Where it is no sound, damaged, cut off, too short or too long, or holds samples that are
+        not finite.
+    """
+    return decoded(sound_bytes(path), path)
+
+
+def decoded(content: bytes, path: str | Path) -> Sound:
+    """The sound in a file's bytes; `path` is only named. Raises FormatError as `read_sound`."""
+    path = Path(path)
+    missing = missing_part(content)
+    if missing:
+        raise FormatError(
+            f"the sound is cut off: {missing}",
+            hint="copy or download it again, or save what is left of it as a new file",
+            path=path,
+        )
+    import soundfile
+
+    try:
+        # Of bytes, so that no suffix has a say.
+        with soundfile.SoundFile(io.BytesIO(content)) as file:
+            samples = _resampled(file, path)
+    except soundfile.LibsndfileError as error:
+        raise _no_sound(content, path, error) from None
+    return Sound(samples, hashlib.sha256(content).hexdigest())
+
+
+def _resampled(file: Any, path: Path) -> Array:
+    """(samples,) float32 of an open file, mono, at SAMPLE_RATE."""
+    import soxr
+
+    rate, channels, promised = file.samplerate, file.channels, file.frames
+    if not _RATES[0] <= rate <= _RATES[1] or not 1 <= channels <= _MOST_CHANNELS:
+        raise FormatError(
+            f"{channels} channels of {rate} samples a second",
+            hint=f"songs have up to {_MOST_CHANNELS} channels and from {_RATES[0]} to "
+            f"{_RATES[1]} samples a second",
+            path=path,
+        )
+    _check_length(promised, rate, path)
+    stream = soxr.ResampleStream(rate, SAMPLE_RATE, 1, dtype="float32", quality="HQ")
+    parts, done = [], 0
+    while True:
+        piece = file.read(_PIECE_S * rate, dtype="float32", always_2d=True)
+        if len(piece) and not np.abs(piece).max() <= _LOUDEST:
+            raise _not_finite(piece, done, rate, path)
+        done += len(piece)
+        # What the front of a file promises need not be what it holds.
+        _check_length(done, rate, path)
+        last = len(piece) < _PIECE_S * rate
+        mono = piece[:, 0] if channels == 1 else piece.mean(axis=1)
+        parts.append(mono if rate == SAMPLE_RATE else stream.resample_chunk(mono, last=last))
+        if last:
+            break
+    if done < promised < (1 << 62):
+        raise FormatError(
+            f"the sound is cut off or damaged: {done / rate:.1f} s of {promised / rate:.1f} s "
+            "can be read",
+            hint="copy or download it again, or save what is left of it as a new file",
+            path=path,
+        )
+    samples = np.concatenate(parts)
+    if len(samples) < HOP:
+        raise FormatError(
+            f"{done / rate * 1000:.0f} ms of sound, less than one frame of a 60th second",
+            hint="a song takes a few seconds",
+            path=path,
+        )
+    return samples
+
+
+def _check_length(frames: int, rate: int, path: Path) -> None:
+    # Formats without a length say that they are as long as can be.
+    if LONGEST_S * rate < frames < (1 << 62):
+        raise FormatError(
+            f"{frames / rate / 60:.0f} minutes of sound, more than {LONGEST_S / 60:g}",
+            hint="cut it into parts",
+            path=path,
+        )
+
+
+def _not_finite(piece: Array, done: int, rate: int, path: Path) -> FormatError:
+    wrong = ~(np.abs(piece) <= _LOUDEST).all(axis=1)
+    first = int(np.argmax(wrong))
+    what = "not finite" if not np.isfinite(piece[first]).all() else "of no sound"
+    return FormatError(
+        f"samples that are {what}, from {(done + first) / rate:.2f} s on: {piece[first].max():g}",
+        hint="what wrote the file is wrong; export the song again",
+        path=path,
+    )
+
+
+def _no_sound(content: bytes, path: Path, error: Exception) -> FormatError:
+    known = foreign_content(content)
+    for (offset, front), what in _UNREAD.items():
+        if content[offset : offset + len(front)] == front:
+            known = what
+    if known:
+        fact = f"not read as sound: {known}"
+    elif content[:4] == b"fLaC":
+        fact = "the sound is cut off or damaged"
+    elif not content[:200].translate(None, _TEXT):
+        fact = f"no sound but text: {content[:30].decode('ascii')!r} ..."
+    else:
+        said = str(getattr(error, "error_string", error)).rstrip(".")
+        fact = f"no sound that can be decoded ({said})"
+    return FormatError(fact, hint=f"wav, flac, ogg and mp3 are read; {_CONVERT}", path=path)

@@ -1,0 +1,246 @@
+"""When the beats of a song are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+Array = np.ndarray
+
+# Beats a minute that are looked for, on a grid of 1.5 %; and what people tap to most
+# (a log-normal prior, as in Ellis 2007).
+_SLOWEST_BPM, _FASTEST_BPM = 45.0, 220.0
+_USUAL_BPM, _USUAL_OCTAVES = 118.0, 0.85
+# Share of what returns after half a beat that speaks for the faster tempo, not for this one.
+_HALVES = 0.15
+# What the bass has to say about the tempo, against all bands: hats play halves and thirds of beats.
+_BASS = 2.0
+_GRID = 1.015
+# After so many beats a song is looked at again, and how much less may return after one of them.
+_MULTIPLES = (1, 2, 3, 4)
+_ALONE = 0.25
+# Seconds of the windows that a tempo is found in, and between them.
+_WINDOW_S, _STEP_S = 10.0, 1.0
+# What a change by one step of the grid costs from one window to the next.
+_CHANGE = 0.35
+# How much a step that is not the tempo's costs the tracker, as in Ellis 2007.
+_TIGHTNESS = 100.0
+# Beats that lie this near to an even grid, in seconds, are one that the tracker's frames blur.
+_EVEN_S = 0.03
+# Onsets below this share of the strong ones are silence, and fewer than these are no beat.
+_AUDIBLE = 0.05
+_FEWEST_SOUNDS = 3
+# Sum of squared onsets of a window below which nothing in it counts.
+_FAINT = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Beats:
+    """The beats of a song.
+
+    Parameters
+    ----------
+    beats_s
+        (beats,) seconds, rising, between the first and the last sound.
+    tempo_bpm
+        Beats a minute, the median; 0 where there are no beats.
+    confidence
+        0 to 1: how much of the onsets' rise and fall returns with every beat.
+    """
+
+    beats_s: Array
+    tempo_bpm: float
+    confidence: float
+
+
+_NONE = Beats(np.zeros(0), 0.0, 0.0)
+
+
+def track_beats(onset_strength: Array, bass_onset_strength: Array, fps: float) -> Beats:
+    """The beats of a song by its onsets, of all bands and of the bass, each (frames,).
+
+    The tempo is followed through windows of ten seconds, beats are laid by dynamic programming,
+    and moved off the frames onto an even grid where they keep to one.
+
+    References
+    ----------
+    Ellis 2007, "Beat tracking by dynamic programming"; librosa.beat.beat_track is that.
+    """
+    heard = np.flatnonzero(onset_strength > _AUDIBLE)
+    sounds = np.count_nonzero(np.diff(heard) > 2) + 1
+    if sounds < _FEWEST_SOUNDS:
+        return _NONE
+    bpm, clarity = _tempo(onset_strength, bass_onset_strength, fps)
+    frames = _laid(onset_strength, fps, bpm)
+    if len(frames) < 2:
+        return _NONE
+    times = _smoothed(_between_frames(onset_strength, frames) / fps)
+    times = _completed(times, heard[0] / fps, heard[-1] / fps, len(onset_strength) / fps)
+    if len(times) < 2:
+        return _NONE
+    # So much returns by chance where there are few beats.
+    confidence = max(clarity - 0.5 / np.sqrt(len(times)), 0.0)
+    return Beats(times, float(60 / np.median(np.diff(times))), float(confidence))
+
+
+def beat_position(beats_s: Array, seconds: Array) -> Array:
+    """Beats since the first at times in seconds, linear between beats, even beyond them.
+
+    Parameters
+    ----------
+    beats_s : (beats,)
+        Rising; at least two.
+    seconds : (...,)
+    """
+    seconds = np.asarray(seconds, np.float64)
+    last = len(beats_s) - 1
+    inside = np.interp(seconds, beats_s, np.arange(last + 1))
+    first_s, last_s = _edge_periods(beats_s)
+    before = (seconds - beats_s[0]) / first_s
+    after = last + (seconds - beats_s[-1]) / last_s
+    return np.where(seconds < beats_s[0], before, np.where(seconds > beats_s[-1], after, inside))
+
+
+def local_tempo_bpm(beats_s: Array, seconds: Array) -> Array:
+    """Beats a minute around times in seconds, the median over five beats."""
+    periods = np.diff(beats_s)
+    near = np.lib.stride_tricks.sliding_window_view(np.pad(periods, 2, mode="edge"), 5)
+    middles = 0.5 * (beats_s[1:] + beats_s[:-1])
+    return 60 / np.interp(seconds, middles, np.median(near, axis=1))
+
+
+def _edge_periods(beats_s: Array) -> tuple[float, float]:
+    periods = np.diff(beats_s)
+    return float(np.median(periods[:8])), float(np.median(periods[-8:]))
+
+
+def _autocorrelations(onset_strength: Array, fps: float, lags: int) -> Array:
+    """(windows, lags) of windows of the onsets, each 1 at lag 0, or all 0 where nothing sounds."""
+    import scipy.fft
+
+    length, step = round(_WINDOW_S * fps), round(_STEP_S * fps)
+    # Sharp onsets that fall between frames still meet one another.
+    smooth = np.convolve(onset_strength, [0.25, 0.5, 0.25], mode="same")
+    count = max(-(-(len(smooth) - length) // step), 0) + 1
+    padded = np.zeros((count - 1) * step + length)
+    padded[: len(smooth)] = smooth
+    windows = np.lib.stride_tricks.sliding_window_view(padded, length)[::step]
+    filled = np.minimum(len(smooth) - step * np.arange(count), length)
+    inside = np.arange(length) < filled[:, None]
+    mean = windows.sum(axis=1, keepdims=True) / filled[:, None]
+    centred = np.where(inside, np.minimum(windows, 1.5) - np.minimum(mean, 1.5), 0)
+    size = scipy.fft.next_fast_len(length + lags, real=True)
+    power = np.abs(scipy.fft.rfft(centred, size, axis=1)) ** 2
+    found = scipy.fft.irfft(power, size, axis=1)[:, :lags]
+    # As if every lag had as many products as lag 0, as far as there are some.
+    overlap = np.maximum((filled[:, None] - np.arange(lags)) / filled[:, None], 0.25)
+    return found / overlap / np.maximum(found[:, :1], _FAINT)
+
+
+def _tempo(onset_strength: Array, bass_onset_strength: Array, fps: float) -> tuple[Array, float]:
+    """(frames,) beats a minute, and how much of the onsets returns after a beat, 0 to 1."""
+    steps = int(np.log(_FASTEST_BPM / _SLOWEST_BPM) / np.log(_GRID)) + 1
+    grid = _SLOWEST_BPM * _GRID ** np.arange(steps)
+    lag = 60 * fps / grid
+    most = int(4 * lag[0]) + 2
+    whole = _autocorrelations(onset_strength, fps, most)
+    bass = _autocorrelations(bass_onset_strength, fps, most)
+    returns = (whole + _BASS * bass) / (1 + _BASS)
+    comb = np.mean([_at_lags(returns, multiple * lag) for multiple in _MULTIPLES], axis=0)
+    # What returns only after several beats has a slower one.
+    comb = np.minimum(comb, _at_lags(returns, lag) + _ALONE)
+    halves = np.maximum(_at_lags(returns, 0.5 * lag), 0)
+    prior = np.exp(-0.5 * (np.log2(grid / _USUAL_BPM) / _USUAL_OCTAVES) ** 2)
+    local = np.maximum(comb - _HALVES * halves, 0) * prior
+    # The song as a whole has a say in which octave is the beat's.
+    score = np.log(local + 0.02) + np.log(local.mean(axis=0) + 0.02)
+    path = _steady_path(score)
+    moments = np.arange(len(path)) * _STEP_S + 0.5 * min(_WINDOW_S, len(onset_strength) / fps)
+    bpm = np.interp(np.arange(len(onset_strength)) / fps, moments, grid[path])
+    chosen = np.arange(len(path)), path
+    clarity = max(_at_lags(whole, multiple * lag)[chosen].mean() for multiple in _MULTIPLES)
+    return bpm, float(np.clip(clarity, 0, 1))
+
+
+def _at_lags(returns: Array, lags: Array) -> Array:
+    """(windows, states) of autocorrelations (windows, lags) at lags between the frames."""
+    whole = np.arange(returns.shape[1])
+    return np.stack([np.interp(lags, whole, row) for row in returns])
+
+
+def _steady_path(score: Array) -> Array:
+    """(windows,) the best state of each, where a change costs its size (Viterbi)."""
+    windows, states = score.shape
+    cost = _CHANGE * np.abs(np.subtract.outer(np.arange(states), np.arange(states)))
+    total = score[0]
+    came = np.zeros((windows, states), np.intp)
+    for window in range(1, windows):
+        through = total[:, None] - cost
+        came[window] = through.argmax(axis=0)
+        total = through.max(axis=0) + score[window]
+    path = np.zeros(windows, np.intp)
+    path[-1] = total.argmax()
+    for window in range(windows - 1, 0, -1):
+        path[window - 1] = came[window, path[window]]
+    return path
+
+
+def _laid(onset_strength: Array, fps: float, bpm: Array) -> Array:
+    """(beats,) frames of the beats."""
+    import librosa
+
+    _, frames = librosa.beat.beat_track(
+        onset_envelope=np.minimum(onset_strength, 1.5),
+        sr=fps,
+        hop_length=1,
+        bpm=bpm,
+        tightness=_TIGHTNESS,
+        trim=False,
+        units="frames",
+    )
+    return np.asarray(frames, int)
+
+
+def _between_frames(onset_strength: Array, frames: Array) -> Array:
+    """Beats moved to the middle of their onset, less than a frame and a half."""
+    near = np.clip(frames[:, None] + np.arange(-2, 3), 0, len(onset_strength) - 1)
+    weights = onset_strength[near].astype(np.float64)
+    weights = np.maximum(weights - weights.min(axis=1, keepdims=True), 0) ** 2
+    mass = weights.sum(axis=1)
+    shift = (weights @ np.arange(-2, 3)) / np.maximum(mass, 1e-9)
+    return frames + np.where(mass > 1e-3, np.clip(shift, -1.5, 1.5), 0)
+
+
+def _smoothed(times: Array) -> Array:
+    """Beats without the tracker's jitter: on one even grid, or on short ones that follow it."""
+    if len(times) < 4:
+        return times
+    index = np.arange(len(times))
+    # Theil and Sen's line, by pairs half the song apart, does not mind some wrong beats.
+    half = len(times) // 2
+    period = np.median((times[half:] - times[: len(times) - half]) / half)
+    start = np.median(times - period * index)
+    away = times - (start + period * index)
+    good = np.abs(away) < _EVEN_S
+    if good.mean() > 0.8:
+        period, start = np.polyfit(index[good], times[good], 1)
+        return start + period * index
+    smooth = times.copy()
+    for beat in index:
+        low, high = max(beat - 4, 0), min(beat + 5, len(times))
+        line = np.polynomial.Polynomial.fit(index[low:high], times[low:high], 2)
+        moved = float(line(beat))
+        if abs(moved - times[beat]) < _EVEN_S:
+            smooth[beat] = moved
+    return smooth if (np.diff(smooth) > 0).all() else times
+
+
+def _completed(times: Array, first_s: float, last_s: float, end_s: float) -> Array:
+    """The beats from the first sound to the last: the tracker leaves some out at the ends."""
+    before, after = _edge_periods(times)
+    early = times[0] - before * np.arange(1, max((times[0] - first_s) / before, 0) + 1.5)
+    late = times[-1] + after * np.arange(1, max((last_s - times[-1]) / after, 0) + 1.5)
+    every = np.concatenate([early[::-1], times, late])
+    audible = (every >= first_s - 0.25 * before) & (every <= last_s + 0.25 * after)
+    return every[audible & (every >= 0) & (every < end_s)]

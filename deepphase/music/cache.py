@@ -1,0 +1,132 @@
+"""Features of songs kept in the user's cache folder, by the hash of the sound file's bytes.
+
+Format "deepphase.song_features", version 1: one file a song, which docs/formats.md describes. A
+file that is damaged, foreign or of another version is written anew; nothing depends on one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+
+from deepphase.errors import CheckpointError, DeepPhaseError
+from deepphase.formats.array_file import read_arrays, write_arrays
+from deepphase.music.audio import decoded, sound_bytes
+from deepphase.music.features import FPS, KINDS, SongFeatures, features_of
+
+Array = np.ndarray
+
+FORMAT, VERSION = "deepphase.song_features", 1
+
+CACHE_VARIABLE = "DEEPPHASE_CACHE"
+"""The environment variable that names another cache folder; empty for no cache."""
+
+MOST_BYTES = 500_000_000
+"""Bytes of all kept songs: those that were not used for the longest time make room."""
+
+_SUFFIX = ".song"
+
+
+def cache_folder() -> Path | None:
+    """Where features of songs are kept; None where there shall be no cache."""
+    told = os.environ.get(CACHE_VARIABLE)
+    if told is not None:
+        return Path(told) / "songs" if told else None
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("deepphase", appauthor=False)) / "songs"
+
+
+def cached_features(path: str | Path) -> SongFeatures:
+    """The features of a sound file, out of the cache where they are there.
+
+    Raises FormatError as :func:`deepphase.music.features.song_features` does.
+    """
+    path = Path(path)
+    content = sound_bytes(path)
+    sha256 = hashlib.sha256(content).hexdigest()
+    folder = cache_folder()
+    kept = None if folder is None else folder / f"{sha256[:32]}-{VERSION}{_SUFFIX}"
+    if kept is not None and kept.exists():
+        # A cache that cannot be used is no reason to fail: what it holds is made again.
+        with suppress(DeepPhaseError, KeyError, TypeError, ValueError):
+            features = _read(kept, sha256, path)
+            with suppress(OSError):
+                os.utime(kept)
+            return features
+    sound = decoded(content, path)
+    features = features_of(sound.samples, name=path.stem, source=str(path), sha256=sha256)
+    if kept is not None:
+        # Neither is a folder that cannot be written.
+        with suppress(CheckpointError):
+            _write(features, kept)
+            _make_room(kept.parent, kept)
+    return features
+
+
+def _write(features: SongFeatures, path: Path) -> None:
+    downbeats = features.downbeats_s
+    arrays = {f"blocks.{name}": block for name, block in features.blocks.items()}
+    arrays["beats_s"] = features.beats_s
+    arrays["downbeats_s"] = np.zeros(0) if downbeats is None else downbeats
+    header = {
+        "song_sha256": features.sha256,
+        "duration_s": features.duration_s,
+        "fps": features.fps,
+        "beats_per_bar": features.beats_per_bar,
+        "tempo_bpm": features.tempo_bpm,
+        "beat_confidence": features.beat_confidence,
+        "bar_confidence": features.bar_confidence,
+        "values": {name: list(kind.values) for name, kind in KINDS.items()},
+        "units": {name: kind.unit for name, kind in KINDS.items()},
+    }
+    write_arrays(path, arrays, header, format=FORMAT, version=VERSION)
+
+
+def _read(path: Path, sha256: str, song: Path) -> SongFeatures:
+    """Features of a kept file; raises where it is not whole or of another song."""
+    arrays, header = read_arrays(path, format=FORMAT, version=VERSION)
+    values = {name: list(kind.values) for name, kind in KINDS.items()}
+    if header["version"] != VERSION or header["song_sha256"] != sha256:
+        raise CheckpointError("features of another version or song", path=path)
+    if header["values"] != values or header["fps"] != FPS:
+        raise CheckpointError("other features", path=path)
+    frames = len(arrays["blocks.mel"])
+    blocks = {name: arrays[f"blocks.{name}"] for name in KINDS}
+    for name, block in blocks.items():
+        if block.shape != (frames, len(KINDS[name].values)):
+            raise CheckpointError(f"{name} of another shape", path=path)
+    metre = header["beats_per_bar"]
+    return SongFeatures(
+        blocks,
+        float(header["duration_s"]),
+        arrays["beats_s"],
+        None if metre is None else arrays["downbeats_s"],
+        None if metre is None else int(metre),
+        float(header["tempo_bpm"]),
+        float(header["beat_confidence"]),
+        float(header["bar_confidence"]),
+        song.stem,
+        str(song),
+        sha256,
+    )
+
+
+def _make_room(folder: Path, newest: Path) -> None:
+    """Remove the songs that were not used for the longest time, until the others fit."""
+    kept = []
+    for file in folder.glob(f"*{_SUFFIX}"):
+        # Another process may be making room as well.
+        with suppress(OSError):
+            state = file.stat()
+            kept.append((file == newest, state.st_mtime, state.st_size, file))
+    room = MOST_BYTES
+    for _, _, size, file in sorted(kept, reverse=True):
+        room -= size
+        if room < 0 and file != newest:
+            with suppress(OSError):
+                file.unlink()

@@ -1,0 +1,274 @@
+"""What a frame of a song sounds like: named features at 60 frames a second."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from deepphase.errors import ParameterError
+from deepphase.music.audio import HOP, SAMPLE_RATE, read_sound
+from deepphase.music.bars import Bars, bar_position, find_bars
+from deepphase.music.beats import Beats, beat_position, local_tempo_bpm, track_beats
+from deepphase.music.spectra import MEL_BANDS, MFCC, PITCH_CLASSES, short_time_spectra
+
+Array = np.ndarray
+
+FPS = SAMPLE_RATE / HOP
+"""Frames a second, exactly 60: frame i is second i / 60 of the song."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a feature of a song is.
+
+    Parameters
+    ----------
+    values
+        Names of its values; one of the name "" where it is a single number.
+    unit
+        Theirs.
+    """
+
+    values: tuple[str, ...]
+    unit: str
+
+
+_NOTES = ("C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B")
+
+KINDS = {
+    # Decibels below the loudest value of the song, down to -80; low bands first.
+    "mel": Kind(tuple(map(str, range(MEL_BANDS))), "dB"),
+    "mfcc": Kind(tuple(map(str, range(MFCC))), "dB"),
+    # Share of the loudest pitch class; 0 in silence.
+    "chroma": Kind(_NOTES[:PITCH_CLASSES], "1"),
+    # Rise of the spectrum over two frames, as a share of the song's mean spectrum.
+    "spectral_flux": Kind(("",), "1"),
+    # Rise of loudness over two frames, in the mean over mel bands, 1 at the song's strong onsets.
+    "onset_strength": Kind(("",), "1"),
+    # 1 in the frame that a beat falls on, otherwise 0.
+    "beat": Kind(("",), "1"),
+    # Sign changes a sample.
+    "zero_crossing_rate": Kind(("",), "1"),
+    # Cycles in [-0.5, 0.5) that grow with time, 0 on every beat (first beat of a bar).
+    "beat_phase": Kind(("",), "cycles"),
+    "bar_phase": Kind(("",), "cycles"),
+    # The same without a jump, which is what a network reads; (0, 0) where there is no beat or bar.
+    "beat_cycle": Kind(("sin", "cos"), "1"),
+    "bar_cycle": Kind(("sin", "cos"), "1"),
+    # Beats a minute around the frame; 0 where there is no beat.
+    "tempo_bpm": Kind(("",), "1/min"),
+}
+"""The features of a song, by name."""
+
+PAPER_FEATURES = ("mel", "mfcc", "chroma", "spectral_flux", "beat", "zero_crossing_rate")
+"""The 62 numbers a frame that a dance is controlled by in DeepPhase, section 5.2."""
+
+
+SURE = 0.25
+"""From this confidence on, beats and bars are there to be heard."""
+
+
+@dataclass(frozen=True, eq=False)
+class SongFeatures:
+    """What every frame of a song sounds like, and where its beats are.
+
+    Parameters
+    ----------
+    blocks
+        Feature name -> (frames, values) float32, all names of `KINDS`, finite everywhere.
+    duration_s
+        Seconds; there are ceil(60 * duration_s) frames.
+    beats_s
+        (beats,) seconds of the beats between the first and the last sound, rising; empty in
+        silence.
+    downbeats_s
+        (bars,) seconds of the first beats of bars; None where they cannot be told.
+    beats_per_bar
+        3 or 4; None where it cannot be told.
+    tempo_bpm
+        Beats a minute, the median over the song; 0 where there is no beat.
+    beat_confidence, bar_confidence
+        From 0 (no beat at all) to 1 (a metronome). Below `SURE` the beats are a guess, which
+        noise and speech get too, and there are no bars.
+    name, source, sha256
+        The song, its file, and the hash of the file's bytes; empty where it was no file.
+    fps
+        60.
+    """
+
+    blocks: Mapping[str, Array]
+    duration_s: float
+    beats_s: Array
+    downbeats_s: Array | None
+    beats_per_bar: int | None
+    tempo_bpm: float
+    beat_confidence: float
+    bar_confidence: float
+    name: str = "song"
+    source: str = ""
+    sha256: str = ""
+    fps: float = FPS
+
+    def __len__(self) -> int:
+        return len(self.blocks["mel"])
+
+    @property
+    def time(self) -> Array:
+        """(frames,) seconds from the song's start."""
+        return np.arange(len(self)) / self.fps
+
+    def array(self, names: Sequence[str] = PAPER_FEATURES) -> Array:
+        """(frames, dims) float32: the features of these names side by side.
+
+        Raises ParameterError for a name that is none.
+        """
+        check_names(names)
+        return np.concatenate([self.blocks[name] for name in names], axis=1)
+
+    def windows(
+        self, frames: Array, offsets_s: Sequence[float], names: Sequence[str] = PAPER_FEATURES
+    ) -> Array:
+        """The features around some frames.
+
+        Parameters
+        ----------
+        frames : (...,)
+            Indices of frames, whole or not, inside or outside of the song: each is rounded.
+        offsets_s
+            Seconds from the frame, as in -1 to 1.
+
+        Returns
+        -------
+        (..., offsets * dims) float32, offset by offset. Before the song's start and after its end
+        the first and last frame are repeated.
+
+        Raises ParameterError for a name that is none.
+        """
+        offsets = np.asarray(offsets_s, np.float64) * self.fps
+        index = np.asarray(frames, np.float64)[..., None] + offsets
+        index = np.clip(np.rint(index), 0, len(self) - 1).astype(np.intp)
+        rows = self.array(names)[index]
+        return rows.reshape(*rows.shape[:-2], -1)
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Raise ParameterError, which lists all features, unless the names are some of them."""
+    unknown = [name for name in names if name not in KINDS]
+    if unknown or not names:
+        raise ParameterError(
+            f"no song feature {unknown[0]!r}" if unknown else "no song feature is named",
+            hint=f"features: {', '.join(KINDS)}",
+        )
+
+
+def value_names(names: Sequence[str] = PAPER_FEATURES) -> list[str]:
+    """(dims,) one name a column of :meth:`SongFeatures.array`, as in "chroma.C#"."""
+    check_names(names)
+    return [f"{name}.{value}".rstrip(".") for name in names for value in KINDS[name].values]
+
+
+def value_units(names: Sequence[str] = PAPER_FEATURES) -> list[str]:
+    """(dims,) the unit of each column of :meth:`SongFeatures.array`."""
+    check_names(names)
+    return [KINDS[name].unit for name in names for _ in KINDS[name].values]
+
+
+def song_features(path: str | Path, *, cache: bool = True) -> SongFeatures:
+    """The features of a sound file, whatever its format, rate and channels.
+
+    Parameters
+    ----------
+    cache
+        Look in the user's cache first, and keep the features there; see `music.cache`.
+
+    Raises
+    ------
+    FormatError
+        Where the file is no sound, damaged, cut off, too short (a frame) or too long (an hour).
+    """
+    from deepphase.music.cache import cached_features
+
+    path = Path(path)
+    if cache:
+        return cached_features(path)
+    sound = read_sound(path)
+    return features_of(sound.samples, name=path.stem, source=str(path), sha256=sound.sha256)
+
+
+def features_of(
+    samples: Array, *, name: str = "song", source: str = "", sha256: str = ""
+) -> SongFeatures:
+    """The features of a song in memory.
+
+    Parameters
+    ----------
+    samples : (samples,)
+        Mono, 30,720 a second, finite; at least one frame of 512.
+
+    Raises
+    ------
+    ParameterError
+        Where the samples are not that.
+    """
+    samples = np.ascontiguousarray(samples, np.float32)
+    if samples.ndim != 1 or len(samples) < HOP or not np.isfinite(samples).all():
+        raise ParameterError(
+            f"{name}: samples of shape {samples.shape}",
+            hint=f"features are of finite mono samples, {HOP} or more",
+        )
+    spectra = short_time_spectra(samples)
+    beats = track_beats(spectra.onset_strength, spectra.bass_onset_strength, FPS)
+    bars = find_bars(beats.beats_s, spectra, FPS)
+    # There are no bars of beats that are none.
+    bar_confidence = 0.0 if bars is None else bars.confidence * min(beats.confidence / SURE, 1.0)
+    if bar_confidence < SURE:
+        bars = None
+    blocks = {
+        "mel": spectra.mel_db,
+        "mfcc": spectra.mfcc,
+        "chroma": spectra.chroma,
+        "spectral_flux": spectra.flux[:, None],
+        "onset_strength": spectra.onset_strength[:, None],
+        "zero_crossing_rate": spectra.zero_crossing_rate[:, None],
+    } | _rhythm(beats, bars, len(spectra.flux))
+    return SongFeatures(
+        {kind: np.ascontiguousarray(blocks[kind], np.float32) for kind in KINDS},
+        len(samples) / SAMPLE_RATE,
+        beats.beats_s,
+        None if bars is None else beats.beats_s[bars.downbeats],
+        None if bars is None else bars.beats_per_bar,
+        beats.tempo_bpm,
+        beats.confidence,
+        bar_confidence,
+        name,
+        source,
+        sha256,
+    )
+
+
+def _rhythm(beats: Beats, bars: Bars | None, frames: int) -> dict[str, Array]:
+    """The features that follow from beats and bars, each (frames, values)."""
+    nothing = np.zeros((frames, 1))
+    pulse = nothing.copy()
+    hit = np.rint(beats.beats_s * FPS).astype(int)
+    pulse[hit[hit < frames]] = 1.0
+    found = {"beat": pulse, "tempo_bpm": nothing}
+    position = None
+    if len(beats.beats_s) > 1:
+        times = np.arange(frames) / FPS
+        position = beat_position(beats.beats_s, times)
+        found["tempo_bpm"] = local_tempo_bpm(beats.beats_s, times)[:, None]
+    bar = None if bars is None or position is None else bar_position(bars, position)
+    for name, cycles in (("beat", position), ("bar", bar)):
+        if cycles is None:
+            found |= {f"{name}_phase": nothing, f"{name}_cycle": np.zeros((frames, 2))}
+        else:
+            angle = 2 * np.pi * cycles
+            # Rounded first: a phase of 0.49999999 is stored as float32, where it would be 0.5.
+            phase = np.float32(np.mod(cycles + 0.5, 1.0) - 0.5)
+            found[f"{name}_phase"] = np.where(phase >= 0.5, np.float32(-0.5), phase)[:, None]
+            found[f"{name}_cycle"] = np.stack([np.sin(angle), np.cos(angle)], axis=1)
+    return found

@@ -1,0 +1,203 @@
+"""One short-time Fourier transform of a song, and all that is read off it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from deepphase.music.audio import HOP, SAMPLE_RATE
+
+Array = np.ndarray
+
+MEL_BANDS, MFCC, PITCH_CLASSES = 27, 20, 12
+MEL_RANGE_HZ = (30.0, 11_000.0)
+
+# Samples of a window: 67 ms, bins of 15 Hz. A frame's window lies around its moment.
+_WINDOW = 2048
+# Bands that onsets and cepstra are read off; those below 200 Hz are the bass.
+_FINE_BANDS = 64
+_BASS_HZ = 200.0
+_RANGE_DB = 80.0
+# Onsets are rises of log(1 + this * power / loudest): what lies 40 dB below hardly counts.
+_ONSET_GAIN = 1e4
+# Rises are measured over this many frames: a window reaches two frames ahead, so that a rise over
+# one frame would lie before what was heard (SuperFlux, Böck and Widmer 2013, takes two as well).
+_LAG = 2
+# Frames of one matrix product: power and bins of them fit the cache.
+_FRAMES_AT_ONCE = 128
+# Frames that the tuning is estimated on.
+_TUNING_FRAMES = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Spectra:
+    """What is read off the spectrum of each frame; all float32 and finite.
+
+    Parameters
+    ----------
+    mel_db
+        (frames, 27) dB below the song's loudest, from -80 to 0.
+    mfcc
+        (frames, 20) cepstral coefficients of 64 mel bands in dB.
+    chroma
+        (frames, 12) from C on, the loudest 1; 0 in silence.
+    flux
+        (frames,) rise of the magnitudes over two frames, as a share of their mean sum.
+    onset_strength
+        (frames,) rise of loudness over two frames and all mel bands, 1 at the song's strong onsets.
+    bass_onset_strength, bass
+        (frames,) the same below 200 Hz, and the loudness there, as a share of the song's loudest.
+    zero_crossing_rate
+        (frames,) sign changes a sample.
+    tuning
+        Halftones from 440 Hz tuning, in [-0.5, 0.5).
+    """
+
+    mel_db: Array
+    mfcc: Array
+    chroma: Array
+    flux: Array
+    onset_strength: Array
+    bass_onset_strength: Array
+    bass: Array
+    zero_crossing_rate: Array
+    tuning: float
+
+
+def short_time_spectra(samples: Array) -> Spectra:
+    """The spectra of a song (samples,) at SAMPLE_RATE: frame i is of the window around i * HOP.
+
+    Loudness is relative to the song: its level in the file has no effect.
+    """
+    import librosa
+    import scipy.fft
+
+    frames = -(-len(samples) // HOP)
+    peak = float(np.abs(samples).max())
+    padded = np.zeros((frames - 1) * HOP + _WINDOW, np.float32)
+    padded[_WINDOW // 2 : _WINDOW // 2 + len(samples)] = samples / peak if peak else samples
+    # A song that breaks off is no onset: its end is mirrored.
+    behind = len(padded) - _WINDOW // 2 - len(samples)
+    mirrored = padded[_WINDOW // 2 : _WINDOW // 2 + len(samples)][: -behind - 1 : -1]
+    padded[len(padded) - behind : len(padded) - behind + len(mirrored)] = mirrored
+    windows = np.lib.stride_tricks.sliding_window_view(padded, _WINDOW)[::HOP]
+    taper, mel, fine = _filters()
+    tuning = _tuning(windows, taper)
+    bank = np.concatenate([mel, fine, _chroma_filter(round(tuning, 2))]).T
+    banded = np.empty((frames, bank.shape[1]), np.float32)
+    flux = np.empty(frames, np.float32)
+    total = np.empty(frames, np.float32)
+    before = np.zeros((_LAG, bank.shape[0]), np.float32)
+    for start in range(0, frames, _FRAMES_AT_ONCE):
+        bins = scipy.fft.rfft(windows[start : start + _FRAMES_AT_ONCE] * taper, axis=1)
+        power = bins.real**2 + bins.imag**2
+        stop = start + len(power)
+        np.matmul(power, bank, out=banded[start:stop])
+        magnitude = np.sqrt(power, out=power)
+        total[start:stop] = magnitude.sum(axis=1)
+        before = np.concatenate([before, magnitude])
+        rise = magnitude - before[:-_LAG]
+        flux[start:stop] = np.maximum(rise, 0, out=rise).sum(axis=1)
+        before = before[-_LAG:]
+    mel_power, fine_power, chroma = np.split(banded, [MEL_BANDS, MEL_BANDS + _FINE_BANDS], axis=1)
+    loudest = fine_power.max()
+    loudness = np.log1p(fine_power * (_ONSET_GAIN / loudest if loudest > 0 else 0.0))
+    bass_bands = int((fine_centres() < _BASS_HZ).sum())
+    return Spectra(
+        _decibels(mel_power),
+        librosa.feature.mfcc(S=_decibels(fine_power).T, n_mfcc=MFCC).T.astype(np.float32),
+        _shares(chroma),
+        # Of a song that is mostly silent the mean says nothing.
+        flux / max(float(total.mean()), 0.1 * float(total.max()), 1e-12),
+        _onsets(loudness),
+        _onsets(loudness[:, :bass_bands]),
+        loudness[:, :bass_bands].mean(axis=1) / np.float32(np.log1p(_ONSET_GAIN)),
+        _zero_crossing_rate(padded, frames),
+        tuning,
+    )
+
+
+@lru_cache(maxsize=1)
+def _filters() -> tuple[Array, Array, Array]:
+    """The window (samples,), and mel filters (27, bins) and (64, bins)."""
+    import librosa
+    import scipy.signal
+
+    taper = scipy.signal.get_window("hann", _WINDOW).astype(np.float32)
+    mel, fine = (
+        librosa.filters.mel(
+            sr=SAMPLE_RATE, n_fft=_WINDOW, n_mels=bands, fmin=MEL_RANGE_HZ[0], fmax=MEL_RANGE_HZ[1]
+        )
+        for bands in (MEL_BANDS, _FINE_BANDS)
+    )
+    return taper, mel, fine
+
+
+def fine_centres() -> Array:
+    """(64,) Hz: the middle of each fine band."""
+    import librosa
+
+    edges = librosa.mel_frequencies(
+        n_mels=_FINE_BANDS + 2, fmin=MEL_RANGE_HZ[0], fmax=MEL_RANGE_HZ[1]
+    )
+    return edges[1:-1]
+
+
+@lru_cache(maxsize=101)
+def _chroma_filter(tuning: float) -> Array:
+    """(12, bins), from C on."""
+    import librosa
+
+    return librosa.filters.chroma(sr=SAMPLE_RATE, n_fft=_WINDOW, tuning=tuning).astype(np.float32)
+
+
+def _tuning(windows: Array, taper: Array) -> float:
+    """Halftones from 440 Hz tuning, of frames spread over the song: a tuning does not change."""
+    import librosa
+    import scipy.fft
+
+    step = max(len(windows) // _TUNING_FRAMES, 1)
+    magnitude = np.abs(scipy.fft.rfft(windows[::step] * taper, axis=1)).T
+    pitches, strengths = librosa.piptrack(
+        S=magnitude, sr=SAMPLE_RATE, n_fft=_WINDOW, fmin=80.0, fmax=2000.0
+    )
+    heard = strengths > 0
+    if not heard.any():
+        return 0.0
+    strong = heard & (strengths >= np.median(strengths[heard]))
+    return float(librosa.pitch_tuning(frequencies=pitches[strong], resolution=0.01))
+
+
+def _decibels(power: Array) -> Array:
+    """Decibels below the largest value, to -80; all -80 in silence."""
+    loudest = max(float(power.max()), 1e-30)
+    return 10 * np.log10(
+        np.maximum(power / np.float32(loudest), np.float32(10 ** (-_RANGE_DB / 10)))
+    )
+
+
+def _shares(chroma: Array) -> Array:
+    top = chroma.max(axis=1, keepdims=True)
+    return np.where(top > 1e-9, chroma / np.maximum(top, 1e-9), 0).astype(np.float32)
+
+
+def _onsets(loudness: Array) -> Array:
+    """(frames,) mean rise of loudness (frames, bands), 1 at the strong onsets of the song."""
+    before = np.concatenate([np.zeros_like(loudness[:_LAG]), loudness])[: len(loudness)]
+    rise = np.maximum(loudness - before, 0).mean(axis=1)
+    # Where sounds are rare, one in a hundred frames may have none.
+    strong = max(float(np.quantile(rise, 0.99)), 0.3 * float(rise.max()), 1e-6)
+    return rise / np.float32(strong)
+
+
+def _zero_crossing_rate(padded: Array, frames: int) -> Array:
+    """(frames,) sign changes a sample in each window."""
+    negative = np.signbit(padded)
+    changes = np.zeros(frames - 1 + _WINDOW // HOP, np.float32)
+    crossed = negative[1:] != negative[:-1]
+    crossed = np.append(crossed, False)
+    changes[:] = crossed.reshape(-1, HOP).sum(axis=1)
+    summed = np.convolve(changes, np.ones(_WINDOW // HOP), mode="valid")
+    return (summed / _WINDOW).astype(np.float32)

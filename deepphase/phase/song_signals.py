@@ -1,0 +1,130 @@
+"""The signals of a song that phases are learnt from: its features, each of the same weight."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from deepphase.errors import ParameterError
+from deepphase.music.features import FPS, KINDS, SongFeatures, check_names, value_names
+
+Array = np.ndarray
+
+SONG_FEATURES = ("mel", "chroma", "spectral_flux", "onset_strength", "beat")
+"""What is read of a song where nothing else is told: its sound, its onsets, the beats heard."""
+
+# A value that varies less than this share of the liveliest one of its feature counts as that much:
+# a band that is all but empty is not blown up.
+_LEAST = 0.05
+
+
+@dataclass(frozen=True)
+class SongSignals:
+    """Features of a song, each divided by how much it varies.
+
+    Parameters
+    ----------
+    features
+        Names of `deepphase.music.features.KINDS`, in the order of the signals.
+    scale
+        (signals,) what each value is divided by, > 0: its standard deviation over the songs that
+        were learnt from, times the square root of its feature's number of values. So each feature
+        has the same say, whatever its unit and however many values it has.
+    """
+
+    KIND: ClassVar[str] = "features of a song"
+    UNIT: ClassVar[str] = "1"
+    NORMALISATION: ClassVar[str] = (
+        "each signal is divided by its scale; the mean over a window is taken off each signal"
+    )
+    # Before its first frame and after its last one a song sounds on as in these.
+    PADDING: ClassVar[str] = "edge"
+
+    features: tuple[str, ...]
+    scale: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        wanted, scale = len(value_names(self.features)), np.array(self.scale)
+        if scale.shape != (wanted,) or not (np.isfinite(scale) & (scale > 0)).all():
+            raise ParameterError(f"a scale of {scale.shape} for {wanted} values of songs")
+
+    @classmethod
+    def of_values(
+        cls, values: Array, starts: Array, features: Sequence[str] = SONG_FEATURES
+    ) -> SongSignals:
+        """With the scale that fits these songs.
+
+        Parameters
+        ----------
+        values
+            (frames, signals) the features' values, songs one behind the other.
+        starts
+            (songs,) the first frame of each.
+
+        Raises
+        ------
+        ParameterError
+            Where a name is none of a feature, or a feature never varies within a song.
+        """
+        check_names(features)
+        summed = np.zeros(values.shape[1])
+        for song in np.split(values, np.asarray(starts)[1:]):
+            summed += np.square(song - song.mean(0, dtype=np.float64)).sum(0)
+        deviation = np.sqrt(summed / len(values))
+        scale, first = [], 0
+        for name in features:
+            count = len(KINDS[name].values)
+            part = deviation[first : first + count]
+            if not part.max() > 1e-6:
+                raise ParameterError(
+                    f"{name} is the same all through every song",
+                    hint="leave it out of --features, or give songs that are not silent",
+                )
+            scale.append(np.maximum(part, _LEAST * part.max()) * np.sqrt(count))
+            first += count
+        return cls(tuple(features), tuple(np.concatenate(scale).tolist()))
+
+    @classmethod
+    def from_mapping(cls, content: Mapping[str, Any]) -> SongSignals:
+        """From what `as_mapping` made, as model files hold it; KeyError where a part is missing."""
+        if content["fps"] != FPS or content["values"] != value_names(content["features"]):
+            raise ParameterError("features of songs that this version does not make")
+        return cls(tuple(content["features"]), tuple(map(float, content["scale"])))
+
+    def as_mapping(self) -> dict[str, Any]:
+        """What JSON can hold of it."""
+        return {
+            "features": list(self.features),
+            "values": self.names,
+            "fps": self.fps,
+            "scale": list(self.scale),
+        }
+
+    @property
+    def fps(self) -> float:
+        """60, the rate of all features."""
+        return FPS
+
+    @property
+    def names(self) -> list[str]:
+        """(signals,) names of the signals, as in "chroma.C#"."""
+        return value_names(self.features)
+
+    @property
+    def groups(self) -> list[str]:
+        """(signals,) the feature that each signal is a value of."""
+        return [name for name in self.features for _ in KINDS[name].values]
+
+    def mirror(self) -> None:
+        """A song has no mirror image."""
+
+    def read(self, song: SongFeatures) -> Array:
+        """(frames, signals) float32 without unit."""
+        return self.scaled(song.array(self.features))
+
+    def scaled(self, values: Array) -> Array:
+        """(frames, signals) float32: the features' values over the scale."""
+        return values / np.array(self.scale, np.float32)

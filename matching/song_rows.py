@@ -1,0 +1,210 @@
+"""Where a dance goes on: moments that were danced to what the song sounds like, not just seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from deepphase.errors import ParameterError
+from deepphase.music.features import SongFeatures
+from deepphase.steering.followers import Follower, Movers
+from matching.database import MotionDatabase
+from matching.search import Searcher
+from matching.song_tracks import frames_of, song_track, track_features
+
+Array = np.ndarray
+
+# So many rows are looked at; those within this many seconds of each other are one moment.
+_CANDIDATES, _MOMENT_S = 256, 0.15
+# Moments that are rehearsed, and those that cost this share more than the best are as good.
+_REHEARSED, _NEARLY = 12, 0.2
+# A transition that accelerates the body by less than this share of what is usual is smooth.
+_SMOOTH = 0.8
+# Moments that a dance may begin with.
+_BEGINNINGS = 24
+_LONG_AGO = -1e9
+
+
+@dataclass(frozen=True)
+class DanceSettings:
+    """How a dance is put together.
+
+    Parameters
+    ----------
+    better_by
+        A jump must cost less than dancing on by this share of it.
+    least_s
+        Seconds that are danced between two jumps, where the clip has them.
+    neighbourhood_s
+        No jump within so many seconds of what is danced.
+    memory_s
+        Seconds in which a third is forgotten of what was danced.
+    memory
+        Cost of what was danced just now, in the unit of the database's distances.
+    variety
+        Spread by which costs differ from seed to seed, as a share of them.
+    """
+
+    better_by: float = 0.3
+    least_s: float = 1.0
+    neighbourhood_s: float = 1.0
+    memory_s: float = 60.0
+    memory: float = 6.0
+    variety: float = 0.1
+
+    def __post_init__(self) -> None:
+        for name in ("least_s", "neighbourhood_s", "memory", "variety"):
+            if not getattr(self, name) >= 0:
+                raise ParameterError(f"{name} {getattr(self, name)}: it must not be negative")
+        if not self.memory_s > 0:
+            raise ParameterError(f"memory_s {self.memory_s}: it must be above 0")
+        if not 0 <= self.better_by < 1:
+            raise ParameterError(f"better_by {self.better_by}: it must be at least 0 and below 1")
+
+
+class SongRows:
+    """Searches of a database for one dancer; see `next_rows.WaysOn`.
+
+    What is searched for is the dancer's own pose and phases, and what the song sounds like now
+    and ahead. What was danced of late costs more.
+
+    Parameters
+    ----------
+    database, searcher
+        What is searched, and who searches.
+    song
+        What is danced to.
+    start_s
+        The song's second at the first frame.
+    settings
+        How the dance is put together.
+    seed
+        Of the choices between what fits as well.
+
+    Attributes
+    ----------
+    time_s
+        Seconds of the song: the dance tells it before every frame.
+    """
+
+    def __init__(
+        self,
+        database: MotionDatabase,
+        searcher: Searcher,
+        song: SongFeatures,
+        *,
+        start_s: float = 0.0,
+        settings: DanceSettings | None = None,
+        seed: int = 0,
+    ) -> None:
+        self._database, self._searcher = database, searcher
+        self._settings = settings or DanceSettings()
+        self.time_s = start_s
+        self._random = np.random.default_rng(seed)
+        self._danced = np.full(len(database), _LONG_AGO)
+        self._jumped_s = _LONG_AGO
+        heard = {name: song_track(song, name) for name in track_features(database.layout)}
+        self._tracks = [
+            (feature, heard[feature.track]) for feature in database.layout.of_kind("track")
+        ]
+
+    @property
+    def hears(self) -> bool:
+        """Whether the database's features have music at all."""
+        return bool(self._tracks)
+
+    def first(self) -> Array:
+        """(1,) the row to begin with: one whose music is most like the song's, whatever the pose.
+
+        Without music, or for another seed, another.
+        """
+        database = self._database
+        query = np.zeros((1, database.dims), np.float32)
+        for name, block in self._heard().items():
+            place = database.layout.slices[name]
+            query[:, place] = database.normalisation.of_block(block, place)
+        _, near = self._searcher.search(query, _CANDIDATES)
+        moments = near[0, near[0] >= 0]
+        if not self.hears:
+            moments = self._random.choice(database.offered_rows, 1)
+        kept = self._moments(moments, np.arange(len(moments), dtype=float))[:_BEGINNINGS]
+        return moments[[self._random.choice(kept)]]
+
+    def danced(self, row: int) -> None:
+        """Remember a row that is danced now, and with it those that lead there."""
+        clip = int(self._database.clip_of(row))
+        reach = round(self._database.fps)
+        first = max(row - reach, int(self._database.range_starts[clip]))
+        self._danced[first : row + 1] = self.time_s
+
+    def wishes(self, follower: Follower, movers: Movers, which: Array) -> dict[str, Array]:
+        """As `WaysOn.wishes`: raw values of the features that hear the song."""
+        return self._heard()
+
+    def found(
+        self,
+        rows: Array,
+        leaving: Array,
+        wishes: dict[str, Array],
+        labels: Sequence[Mapping[str, str]],
+        roughness: Callable[[Array, Array], Array],
+    ) -> tuple[Array, Array, Array]:
+        """As `WaysOn.found`, of a single dancer."""
+        database, settings = self._database, self._settings
+        query = database.query(rows, wishes)
+        staying = float(np.linalg.norm(query[0] - database.features[rows[0]]))
+        nowhere = np.full(1, -1), np.full(1, staying), np.ones(1, bool)
+        if not leaving[0] and self.time_s - self._jumped_s < settings.least_s:
+            return nowhere
+        bound = np.inf if leaving[0] else (1.0 - settings.better_by) * staying
+        if not bound > 0:
+            return nowhere
+        distances, near = self._searcher.search(
+            query,
+            _CANDIDATES,
+            excluded=database.neighbourhood(rows, settings.neighbourhood_s),
+            cost_bound=bound,
+        )
+        if leaving[0] and near[0, 0] < 0:
+            # Nothing but the neighbourhood is left: better a stumble than a stop.
+            distances, near = self._searcher.search(query, _CANDIDATES)
+        there = near[0] >= 0
+        near, costs = near[0, there], self._costs(near[0, there], distances[0, there])
+        kept = self._moments(near, costs)
+        kept = kept[costs[kept] < bound][:_REHEARSED]
+        if not kept.size:
+            return nowhere
+        kept = kept[costs[kept] <= (1.0 + _NEARLY) * costs[kept[0]]]
+        rough = roughness(np.zeros(1, np.int64), near[kept][None])[0]
+        best = int(rough.argmin())
+        smooth = bool(rough[best] < _SMOOTH)
+        if smooth or leaving[0]:
+            self._jumped_s = self.time_s
+        return near[kept[[best]]], costs[kept[[best]]], np.array([smooth])
+
+    def _heard(self) -> dict[str, Array]:
+        """Feature name -> (1, feature dims) raw values at this moment of the song."""
+        return {
+            feature.name: frames_of(rows, self.time_s + np.array(feature.offsets_s)).reshape(1, -1)
+            for feature, rows in self._tracks
+        }
+
+    def _costs(self, rows: Array, distances: Array) -> Array:
+        """(n,) distances with what is remembered, and what makes seeds differ."""
+        settings = self._settings
+        ago = self.time_s - self._danced[rows]
+        remembered = settings.memory * np.exp(-ago / settings.memory_s)
+        costs = np.hypot(distances.astype(np.float64), remembered)
+        return costs * np.exp(settings.variety * self._random.standard_normal(len(rows)))
+
+    def _moments(self, rows: Array, costs: Array) -> Array:
+        """(m,) indices of rows, the cheapest first, none near a cheaper one."""
+        if not len(rows):
+            return np.zeros(0, np.int64)
+        order = np.argsort(rows, kind="stable")
+        apart = np.diff(rows[order]) > _MOMENT_S * self._database.fps
+        groups = np.split(order, np.flatnonzero(apart) + 1)
+        best = np.array([group[costs[group].argmin()] for group in groups])
+        return best[np.argsort(costs[best], kind="stable")]

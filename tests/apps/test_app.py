@@ -1,0 +1,57 @@
+"""`deepphase app`: what it refuses before a server starts, and what it tells the server."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from apps.cli import main
+from apps.commands import app
+from deepphase.errors import DeepPhaseError
+
+
+def test_a_folder_that_is_none_is_refused(tmp_path, capsys):
+    (tmp_path / "file").write_text("x")
+    for path, said in (
+        (tmp_path / "missing", "no such folder"),
+        (tmp_path / "file", "not a folder"),
+    ):
+        assert main(["app", str(path)]) == 2
+        assert said in capsys.readouterr().err
+
+
+def test_a_port_that_is_taken_is_refused_or_passed_over(monkeypatch):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(DeepPhaseError, match="is taken"):
+            app._free_port(port)
+        monkeypatch.setattr(app, "_PORT", port)
+        assert app._free_port(None) > port
+    with pytest.raises(DeepPhaseError, match="port 0"):
+        app._free_port(0)
+
+
+def test_the_server_is_this_machines_alone_and_tells_nobody(tmp_path, monkeypatch):
+    told = {}
+    monkeypatch.setattr(app, "_serve", lambda settings, port: told.update(settings))
+    monkeypatch.setenv(app.FOLDER_VARIABLE, "")
+    assert main(["app", str(tmp_path)]) == 0
+    assert told["server.address"] == "127.0.0.1"
+    assert told["browser.gatherUsageStats"] is False
+    assert told["server.maxUploadSize"] == 64
+    # Names that Streamlit knows: it passes over others without a word.
+    from streamlit import config
+
+    known = config.get_config_options()
+    assert not [name for name in told if name not in known]
+
+
+def test_dark_and_light_are_the_figures_own():
+    from apps.pages.parts.look import THEME
+    from deepphase.figures.theme import DARK, LIGHT
+
+    assert THEME["theme.light.backgroundColor"] == LIGHT.layout.paper_bgcolor
+    assert THEME["theme.dark.backgroundColor"] == DARK.layout.paper_bgcolor

@@ -1,0 +1,186 @@
+"""`deepphase control` and `export`, from a controller's file to motion, pages and measures."""
+
+import csv
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from apps.cli import main
+from controllers.configuration import ControllerConfig
+from controllers.controller import Controller
+from controllers.data_measures import measured_data
+from controllers.networks.registry import make_network, network_kind
+from controllers.normalised import NormalisedController
+from controllers.samples import ControllerSamples, schema_of_store
+from controllers.schema_config import SchemaConfig
+from controllers.starts import Starts
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.formats.load import load, save
+from deepphase.motion.kinematics import joint_positions
+from deepphase.phase.baselines.pfnn_phase import PfnnPhase
+from deepphase.synthetic.locomotion import locomotion
+
+SIZES = {"pfnn": {"hidden": 16}, "nn": {"hidden": 16}, "mann": {"hidden": 16, "experts": 3}}
+
+
+def small(name: str, label: str = "", model=None):
+    """An untrained controller of two walks: it makes some pose, and goes on."""
+    clips = []
+    for rate, mood in ((0.0, "calm"), (0.6, "merry")):
+        clip = locomotion(1, 4.0, turn_rate=rate).clip
+        clips.append(replace(clip, labels={"mood": mood}, name=mood))
+    store = ClipStore.from_clips(clips)
+    phases = None if model is None else model.fit(store)
+    kind = network_kind(name)
+    schema = schema_of_store(
+        store, kind.gate, SchemaConfig(label=label), channels=1 if phases else 0, tracks=None
+    )
+    samples = ControllerSamples.read(store, schema, phases)
+    network = make_network(name, schema.dims, kind.config(**SIZES[name]))
+    rows = np.linspace(0, len(samples) - 1, 12).astype(int)
+    known = {} if phases is None else {"sha256": phases.sha256}
+    controller = Controller(
+        ControllerConfig(name, kind.config(**SIZES[name]), schema.config),
+        schema,
+        NormalisedController(network, *samples.normalisations()),
+        store.skeleton,
+        Starts.of_samples(samples, rows),
+        phases=known,
+        data=measured_data(store, schema),
+    )
+    return controller, store, phases
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("controllers")
+    pfnn, store, phases = small("pfnn", model=PfnnPhase)
+    pfnn.save(folder / "pfnn.controller")
+    phases.save(folder / "strikes.model")
+    small("mann", "mood")[0].save(folder / "moods.controller")
+    save(store.clip(1), folder / "walk.bvh")
+    return folder
+
+
+def control(folder, name, *words):
+    return main(["control", str(folder / name), *map(str, words)])
+
+
+def test_made_paths_give_motion_pages_and_measures(files, tmp_path):
+    words = ("-o", tmp_path, "--path", "circle,square", "--seconds", "1.5", "--characters", "2")
+    assert control(files, "pfnn.controller", *words) == 0
+    for name in ("circle-01", "circle-02", "square-01", "square-02"):
+        bvh, glb = load(tmp_path / f"{name}.bvh"), load(tmp_path / f"{name}.glb")
+        assert len(bvh) == len(glb) == 90
+        np.testing.assert_allclose(
+            joint_positions(bvh), joint_positions(glb.in_order_of(bvh.skeleton)), atol=1e-3
+        )
+    with (tmp_path / "circle-01.frames.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 90
+    assert sum(float(rows[5][f"weight_{index}"]) for index in range(4)) == pytest.approx(
+        1, abs=1e-4
+    )
+    phase = np.array([float(row["phase_0"]) for row in rows])
+    assert (np.abs(phase) <= 0.5).all()
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["format"] == "deepphase.report"
+    measures = report["measures"]
+    found = {
+        (each["by"]["wish"], each["name"]): each for each in measures if "joint" not in each["by"]
+    }
+    joints = {each["by"]["joint"] for each in measures if "joint" in each["by"]}
+    assert {"Hips", "LeftLeg"} <= joints
+    data = report["data"]["joint_rotation"]["mean"]
+    assert found["circle", "joint_rotation"]["data"] == data
+    assert found["square", "path_error"]["value"] >= 0.0
+    page = (tmp_path / "index.html").read_text()
+    assert "the data" in page
+    assert "player.html" in page
+    player = (tmp_path / "player.html").read_text()
+    assert '"ahead": {' in player or '"ahead":{' in player
+    assert '"gating": {' in player or '"gating":{' in player
+
+
+def test_the_first_frames_go_on_from_the_file_that_was_given(files, tmp_path):
+    words = ["-o", tmp_path, "--seconds", "0.2", "--start", files / "walk.bvh", "--frame", "70"]
+    assert control(files, "pfnn.controller", *words, "--model", files / "strikes.model") == 0
+    assert len(load(tmp_path / "wave.bvh")) == 12
+    assert control(files, "pfnn.controller", *words) == 2
+    linear = ["-o", tmp_path / "linear", "--seconds", "0.2", "--form", "linear"]
+    assert control(files, "pfnn.controller", *linear) == 0
+
+
+def test_a_label_is_wished_and_a_stick_leads(files, tmp_path):
+    stick = tmp_path / "hand.csv"
+    stick.write_text("t,move_x,move_z,mood\n0,0,1,calm\n1,0,1,merry\n")
+    walls = tmp_path / "walls.csv"
+    walls.write_text("wall,segment,-9,8,9,8\n")
+    words = ["-o", tmp_path / "out", "--stick", stick, "--obstacles", walls]
+    assert control(files, "moods.controller", *words, "--label", "mood=merry") == 0
+    assert len(load(tmp_path / "out" / "hand.bvh")) == 60
+
+
+def test_the_trials_are_in_the_page(files, tmp_path, monkeypatch):
+    from apps.reports import control_trials
+
+    monkeypatch.setattr(control_trials, "_MINUTES", 0.05)
+    words = ["-o", tmp_path, "--seconds", "0.5", "--measure"]
+    trial_paths = control_trials.path_errors
+    monkeypatch.setattr(
+        control_trials, "path_errors", lambda *a, **k: trial_paths(*a, **k, seconds=0.5)
+    )
+    assert control(files, "pfnn.controller", *words) == 0
+    names = {
+        each["name"] for each in json.loads((tmp_path / "report.json").read_text())["measures"]
+    }
+    assert {"path_error_cm", "long_run_frozen", "variation_inter_pose"} <= names
+    assert "phase_sensitivity" in names
+    assert "Sensitivity to phase" in (tmp_path / "index.html").read_text()
+
+
+def test_a_controller_is_exported_with_its_parity(files, tmp_path, capsys):
+    pytest.importorskip("onnxruntime")
+    made = tmp_path / "pfnn.onnx"
+    assert main(["export", str(files / "pfnn.controller"), "--onnx", "-o", str(made)]) == 0
+    printed = capsys.readouterr().out
+    assert {"1", "7", "32"} <= {line.split()[0] for line in printed.splitlines() if line.strip()}
+    assert made.stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
+    ("words", "fact"),
+    [
+        (["--path", "spiral"], "no path 'spiral'"),
+        (["--path", "one.csv"], "1 row of values"),
+        (["--path", "nan.csv"], "not a finite number"),
+        (["--path", "wave", "--stick", "s.csv"], "both a path and a stick"),
+        (["--characters", "0"], "0 characters"),
+        (["--label", "mood=sad"], "does not know it"),
+        (["--label", "style=old"], "no label 'style'"),
+        (["--label", "calm"], "no label=value"),
+        (["--blend", "wild"], "no blend 'wild'"),
+        (["--blend", "1,-2"], "direction_bias"),
+        (["--form", "linear"], "no linear form"),
+        (["--obstacles", "one.csv"], "a line that begins with"),
+        (["--start", "walk.bvh", "--frame", "9000", "--label", "mood=calm"], "no frame"),
+        (["--start", "other.bvh", "--label", "mood=calm"], "another skeleton"),
+        (["--seconds", "-3"], "duration"),
+    ],
+)
+def test_mistakes_are_named(files, tmp_path, capsys, monkeypatch, words, fact):
+    monkeypatch.chdir(files)
+    (files / "one.csv").write_text("t,x,z\n0,0,0\n")
+    (files / "nan.csv").write_text("t,x,z\n0,0,0\n1,nan,1\n")
+    if "other.bvh" in words:
+        save(locomotion(1, 2.0, body="quadruped").clip, files / "other.bvh")
+    assert main(["control", "moods.controller", "-o", str(tmp_path / "out"), *words]) == 2
+    assert fact in capsys.readouterr().err
+
+
+def test_another_file_is_no_controller(files, tmp_path, capsys):
+    for name in ("walk.bvh", "strikes.model"):
+        assert main(["control", str(files / name), "-o", str(tmp_path / "out")]) == 2
+        assert name in capsys.readouterr().err

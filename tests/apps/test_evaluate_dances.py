@@ -1,0 +1,140 @@
+"""`deepphase evaluate dances` from the command line, on made dances to made songs."""
+
+import json
+
+import numpy as np
+import pytest
+
+from apps.cli import main
+from deepphase.formats.load import save
+from deepphase.music.cache import CACHE_VARIABLE
+from deepphase.synthetic.dance import dance
+from deepphase.synthetic.song import make_song
+
+
+def run(*words):
+    return main([str(word) for word in words])
+
+
+def write_song(path, song):
+    from scipy.io import wavfile
+
+    wavfile.write(path, song.sample_rate, song.samples)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def songs_kept_apart(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(CACHE_VARIABLE, str(tmp_path_factory.mktemp("songs")))
+        yield
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """Dances to the songs beside them; the same dances beside songs of another tempo."""
+    root = tmp_path_factory.mktemp("dances")
+    for name in ("recorded", "wrong"):
+        (root / name).mkdir()
+    for number, bpm in enumerate((84.0, 90.0, 97.0, 112.0)):
+        own = make_song(number, 30.0, tempo_bpm=bpm, beats_per_bar=3)
+        other = make_song(number, 30.0, tempo_bpm=bpm * 1.19, beats_per_bar=3)
+        clip = dance(own, number).clip
+        kind = "slow" if bpm < 95 else "fast"
+        for name, song in (("recorded", own), ("wrong", other)):
+            save(clip, root / name / f"{kind}_{number}.bvh")
+            write_song(root / name / f"{kind}_{number}.wav", song)
+    return root
+
+
+@pytest.fixture(scope="module")
+def report(folders):
+    words = ["evaluate", "dances", folders / "recorded", folders / "wrong", "-o", folders / "out"]
+    assert run(*words, "--beats-per-bar", 3, "--labels", "{pace}_{_number}", "--by", "pace") == 0
+    return json.loads((folders / "out" / "report.json").read_text())
+
+
+def value(report, name, **by):
+    (found,) = [each for each in report["measures"] if each["name"] == name and each["by"] == by]
+    return found
+
+
+def test_the_songs_that_were_danced_to_are_told_from_others(report):
+    real, wrong = ({"dances": name} for name in ("recorded", "wrong"))
+    over = "bar of 3, hips' height, over the shifted"
+    assert value(report, over, **real)["value"] > 0.3
+    assert value(report, over, **real)["interval_95"][0] > 0.1
+    assert value(report, over, **wrong)["value"] < 0.1
+    score = "beat alignment over motion beats"
+    own = value(report, score, **real)["value"]
+    assert own > value(report, score, **wrong)["value"]
+    assert own > value(report, f"{score}, by chance", **real)["value"]
+
+
+def test_the_same_dances_are_as_far_as_halves_are(report):
+    for kind in ("kinetic", "geometric"):
+        halves = value(report, f"FID, {kind}", dances="recorded")
+        same = value(report, f"FID, {kind}", dances="wrong")
+        # Halves of the same dances share dances now and then: nearer, if anything.
+        assert same["value"] <= 1.2 * halves["value"]
+        assert halves["n"] == same["n"]
+    names = ("physical foot contact", "foot sliding", "jerk", "turning", "standing")
+    for name in names:
+        one, other = (value(report, name, dances=row) for row in ("recorded", "wrong"))
+        assert one["value"] == pytest.approx(other["value"])
+
+
+def test_a_label_gets_columns_of_its_own(report, folders):
+    slow = value(report, "speed", dances="recorded", pace="slow")
+    fast = value(report, "speed", dances="recorded", pace="fast")
+    both = value(report, "speed", dances="recorded")
+    assert slow["n"] == fast["n"] == 2
+    assert (slow["value"] + fast["value"]) / 2 == pytest.approx(both["value"])
+    assert report["data"]["recorded"]["with_a_song"] == 4
+    page = (folders / "out" / "index.html").read_text()
+    assert "recorded, pace slow" in page
+    assert "bar of 3" in page
+    assert "bar of 4" not in report["measures"][0]["name"]
+
+
+def test_points_and_missing_songs(folders, capsys):
+    """Point tracks with one song among three; the others are measured without."""
+    from deepphase.motion.kinematics import joint_positions
+
+    folder = folders / "points"
+    folder.mkdir()
+    for number in range(3):
+        song = make_song(number, 12.0, tempo_bpm=100.0, beats_per_bar=3)
+        clip = dance(song, number).clip
+        np.savez(
+            folder / f"d{number}.npz",
+            positions=100 * joint_positions(clip),
+            fps=60,
+            units="cm",
+            names=np.array(clip.skeleton.names),
+        )
+    write_song(folder / "d0.wav", make_song(0, 12.0, tempo_bpm=100.0, beats_per_bar=3))
+    (folder / "d1.wav").write_bytes(b"no sound at all")
+    assert run("evaluate", "dances", folder, "-o", folders / "out2") == 0
+    said = capsys.readouterr()
+    assert "no song beside d2" in said.err
+    assert "d1 is measured without its song" in said.err
+    measures = json.loads((folders / "out2" / "report.json").read_text())["measures"]
+    names = {each["name"] for each in measures}
+    assert {"physical foot contact", "beat alignment over music beats", "bar of 4, speed"} <= names
+    assert "turning" not in names
+    assert all(np.isfinite(each["value"]) for each in measures)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["nowhere"], "from a folder"),
+        (["recorded", "recorded"], "twice"),
+        (["recorded", "--by", "pace"], "no labels are read"),
+        (["recorded", "--beats-per-bar", "0"], "beats in a bar"),
+    ],
+)
+def test_mistakes(folders, capsys, words, says):
+    words = [folders / word if word in ("nowhere", "recorded") else word for word in words]
+    assert run("evaluate", "dances", *words, "-o", folders / "none") == 2
+    assert says in capsys.readouterr().err

@@ -1,0 +1,54 @@
+"""Made dances to made songs, with the true phases of beat and bar."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from controllers.dance_songs import Danced
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.music.features import SongFeatures, features_of
+from deepphase.phase.model import ClipPhases
+from deepphase.phase.parameters import PhaseParameters
+from deepphase.synthetic.dance import dance
+from deepphase.synthetic.song import make_song
+
+_EDGE = 60
+
+
+class DancedPhases:
+    """Two channels: beat and bar of the songs that made dances are to."""
+
+    fps, window, channels, sha256 = 60.0, 2 * _EDGE + 1, 2, "beat and bar"
+
+    def __init__(self, motions) -> None:
+        self._motions = {each.clip.name: each for each in motions}
+
+    def encode(self, clip) -> ClipPhases:
+        motion = self._motions[clip.name]
+        names = ("oscillator_phase", "oscillator_frequency", "oscillator_amplitude")
+        parts = [np.asarray(getattr(motion, name), np.float32) for name in names]
+        index = np.arange(len(clip))
+        interior = (index >= _EDGE) & (index < len(clip) - _EDGE)
+        return ClipPhases(PhaseParameters(*parts, 0 * parts[0]), interior, clip.fps, clip.name)
+
+
+def made_dances(tempi=(100.0, 120.0, 90.0), seconds=12.0, **song):
+    """Dances as a corpus with songs, and the motions whose phases are true."""
+    motions, songs = [], {}
+    for number, bpm in enumerate(tempi):
+        made = make_song(number, seconds, tempo_bpm=bpm, **song)
+        motion = dance(made, number)
+        name = f"song_{number}.wav"
+        clip = replace(motion.clip, source=replace(motion.clip.source, song=name, path=name))
+        motions.append(replace(motion, clip=clip))
+        songs[name] = features_of(made.samples, name=f"song_{number}")
+    store = ClipStore.from_clips([each.clip for each in motions])
+    return Danced(store, songs, (), None), motions
+
+
+def song_of(bpm=110.0, seconds=12.0, seed=50, **options) -> SongFeatures:
+    """What a made song sounds like."""
+    made = make_song(seed, seconds, tempo_bpm=bpm, **options)
+    return features_of(made.samples, name="made")

@@ -1,0 +1,361 @@
+"""Characters that are led: blending, labels, tracks, feet, and what they answer to nonsense."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from controllers.character import Character
+from controllers.character_frame import CharacterSettings
+from controllers.configuration import ControllerConfig
+from controllers.controller import Controller
+from controllers.networks.precomputed import PrecomputedPfnn
+from controllers.networks.registry import NETWORKS
+from controllers.normalised import NormalisedController
+from controllers.onnx_export import export_controller
+from controllers.onnx_network import OnnxNetwork
+from controllers.rollout import rollout
+from controllers.samples import ControllerSamples, schema_of_store
+from controllers.schema_config import SchemaConfig
+from controllers.starts import Starts
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.errors import CheckpointError, ParameterError, SkeletonError
+from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.limbs import bone_lengths
+from deepphase.steering.followers import PathFollower
+from deepphase.steering.made_paths import circle
+from deepphase.steering.path import Path
+from deepphase.synthetic.locomotion import locomotion
+from tests.controllers.made_controllers import FormulaPhases, samples_for, walking_store
+from tests.controllers.replaying import as_controller, replay_of, unchanged
+
+
+@pytest.fixture(scope="module")
+def store() -> ClipStore:
+    return walking_store()
+
+
+def untrained(name: str, store: ClipStore) -> tuple[Controller, ControllerSamples]:
+    samples = samples_for(name, store)
+    sizes = {"hidden": 16}
+    if name in ("experts", "mann", "lmp", "no_phase"):
+        sizes = {"experts": 4, "gating_hidden": 8, "hidden": 16}
+    if name in ("gp", "pfgp"):
+        sizes = {"samples": 12}
+    torch.manual_seed(0)
+    kind = NETWORKS[name]
+    network = kind.network(samples.schema.dims, kind.config(**sizes))
+    running = NormalisedController(network, *samples.normalisations())
+    if name in ("gp", "pfgp"):
+        inputs, gate = running.normalised(
+            torch.from_numpy(samples.inputs), torch.from_numpy(samples.gate)
+        )
+        network.fit(inputs, gate, running.target(torch.from_numpy(samples.outputs)))
+    starts = Starts.of_samples(samples, np.array([3, 40, 90]))
+    config = ControllerConfig.load(name)
+    skeleton = store.clip(0).skeleton
+    return Controller(config, samples.schema, running, skeleton, starts), samples
+
+
+def led(count: int) -> PathFollower:
+    return PathFollower(circle(1.3, 5.0, 10.0), np.zeros((count, 2)))
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_every_network_runs_and_a_batch_is_its_characters(store, name):
+    controller, _ = untrained(name, store)
+    places = np.array([[0.0, 0.0], [2.0, 1.0], [-1.0, 4.0]])
+    angles = np.array([0.0, 1.0, -2.0])
+
+    def run(which):
+        character = Character(
+            controller, controller.starts.of(which), positions=places[which], angles=angles[which]
+        )
+        return rollout(character, led(len(which)), 0.4)
+
+    whole = run(np.arange(3))
+    assert whole.alive.all()
+    assert np.isfinite(whole.rotations).all()
+    experts = {"experts": 4, "mann": 4, "lmp": 4, "no_phase": 4, "pfnn": 4, "vinn": 4}
+    assert (None if whole.gating is None else whole.gating.shape[2]) == experts.get(name)
+    assert whole.clip(1).skeleton is controller.skeleton
+    if name == "vinn":
+        return  # one stream of noise for all
+    for index in range(3):
+        single = run(np.array([index]))
+        for block in ("positions", "angles", "translations", "contacts", "trajectory"):
+            one, other = getattr(single, block)[0], getattr(whole, block)[index]
+            np.testing.assert_allclose(one, other, atol=2e-3, err_msg=block)
+
+
+def test_precomputed_networks_run_too(store):
+    controller, _ = untrained("pfnn", store)
+    running = controller.network
+    exact = rollout(Character(controller, controller.starts), led(3), 0.2)
+    running.network = PrecomputedPfnn(running.network, "linear")
+    table = rollout(Character(controller, controller.starts), led(3), 0.2)
+    np.testing.assert_allclose(table.positions, exact.positions, atol=0.02)
+    assert table.gating is None
+
+
+@pytest.mark.parametrize("name", ["pfnn", "erd", "vinn"])
+def test_an_exported_network_runs_in_its_place(store, tmp_path, name):
+    for package in ("onnx", "onnxruntime", "onnxscript"):
+        pytest.importorskip(package, reason="the extra `onnx` is not installed")
+    controller, _ = untrained(name, store)
+    path = tmp_path / "step.onnx"
+    export_controller(controller.network, controller.schema, path)
+    exported = OnnxNetwork(controller, path, 3, seed=1)
+    runs = [
+        rollout(Character(controller, controller.starts, seed=1, network=network), led(3), 0.3)
+        for network in (None, exported)
+    ]
+    np.testing.assert_allclose(runs[0].positions, runs[1].positions, atol=1e-3)
+    np.testing.assert_allclose(runs[0].translations, runs[1].translations, atol=1e-3)
+    if name == "erd":
+        other, _ = untrained("nn", store)
+        shifted = replace(other.schema, fps=30.0)
+        with pytest.raises(ParameterError, match="the controller and the ONNX file differ in fps"):
+            OnnxNetwork(replace(other, schema=shifted), path, 3)
+    path.write_bytes(b"nothing")
+    with pytest.raises(CheckpointError, match="no exported controller"):
+        OnnxNetwork(controller, path, 3)
+
+
+def test_noise_varies_by_its_seed_alone(store):
+    controller, _ = untrained("vinn", store)
+
+    def run(seed):
+        return rollout(Character(controller, controller.starts, seed=seed), None, 0.3).positions
+
+    torch.manual_seed(7)
+    expected = torch.rand(3)
+    torch.manual_seed(7)
+    first, again, other = run(1), run(1), run(2)
+    np.testing.assert_array_equal(first, again)
+    assert np.abs(first - other).max() > 1e-4
+    # The program's own random numbers are as if nothing had run.
+    torch.testing.assert_close(torch.rand(3), expected)
+
+
+def test_noise_is_redrawn_with_a_step(monkeypatch):
+    clip = locomotion(1, 5.0).clip
+    controller, starts, blocks = replay_of(clip, "experts", [90], FormulaPhases())
+    character = Character(controller, starts)
+    drawn = []
+    monkeypatch.setattr(character._network, "redraw", lambda stepped: drawn.append(stepped.copy()))
+    for _ in range(120):
+        character.step()
+    flags = blocks.contacts[90 + 1 : 90 + 121]
+    before = np.concatenate([np.zeros((1, 2), bool), flags[:-1]])
+    np.testing.assert_array_equal(np.concatenate(drawn), (flags & ~before).any(1))
+    assert 2 <= np.sum(drawn[1:]) <= 8
+
+
+@pytest.mark.parametrize("which", ["position_bias", "direction_bias"])
+def test_the_larger_the_bias_the_nearer_the_wish(which):
+    clip = locomotion(2, 6.0).clip
+    path = Path(np.array([0.0, 10.0]), np.array([[0.0, 0.0], [12.0, 0.0]]))
+    errors = []
+    for bias in (0.5, 2.0, 5.0):
+        controller, starts, _ = replay_of(clip, "mann", [90])
+        character = Character(controller, starts, settings=CharacterSettings(**{which: bias}))
+        frame = character.step(PathFollower(path))
+        if which == "position_bias":
+            errors.append(np.abs(frame.trajectory - frame.wished).mean())
+            # Velocities go with the places: from the prediction to the wish.
+            inputs = character.seen[0][0, controller.schema.inputs.slices["trajectory_velocity"]]
+            velocities = inputs.reshape(-1, 2)[7:]
+            middle = np.diff(frame.trajectory[0], axis=0) * 6
+            between = 0.5 * (velocities[1:] + velocities[:-1])
+            assert np.abs(between - middle).max() < 0.35
+            assert np.abs(velocities[-1] - middle[-1]).max() < 0.25
+        else:
+            errors.append(np.abs(np.pi / 2 - frame.trajectory_angles).mean())
+    assert errors[0] > 1.2 * errors[1] > 1.2 * errors[2]
+
+
+def test_without_a_wish_the_prediction_leads():
+    clip = locomotion(2, 6.0).clip
+    controller, starts, blocks = replay_of(clip, "mann", [90])
+    frame = Character(controller, starts).step()
+    assert frame.wished is None
+    here, later = blocks.body.root.positions[90], blocks.body.root.positions[100:151:10]
+    away = np.linalg.norm((later - here)[:, ::2], axis=1)
+    np.testing.assert_allclose(np.linalg.norm(frame.trajectory[0], axis=1), away, atol=1e-4)
+
+
+def test_limbs_keep_their_lengths_whatever_is_predicted(store):
+    controller, _ = untrained("experts", store)
+    run = rollout(Character(controller, controller.starts), led(3), 0.5)
+    clip = run.clip(2)
+    bones = bone_lengths(clip.skeleton)[2:]
+    places, parents = joint_positions(clip), clip.skeleton.parents[2:]
+    found = np.linalg.norm(places[:, 2:] - places[:, parents], axis=-1)
+    np.testing.assert_allclose(found, np.tile(bones, (len(clip), 1)), atol=1e-5)
+    # What the network says is told, not hidden: it has learnt nothing.
+    assert run.limb_errors[:, -1].min() > 1e-3
+
+
+def test_feet_in_contact_are_held_where_they_stand():
+    """A body slid 20 cm/s to the side under its own steps."""
+    clip = locomotion(2, 6.0).clip
+    slide = {}
+    for held in (False, True):
+        controller, starts, _ = replay_of(clip, "mann", [90])
+        rows = controller.network.network.rows
+        rows[:, controller.schema.outputs.slices["root_velocity"].start] += 0.2
+        run = rollout(
+            Character(controller, starts, settings=CharacterSettings(foot_ik=held)), None, 2.0
+        )
+        made = run.clip(0)
+        toes = [made.skeleton.index(name) for name in ("LeftToeBase", "RightToeBase")]
+        speed = np.linalg.norm(np.diff(joint_positions(made)[:, toes], axis=0)[..., ::2], axis=-1)
+        contact = run.contacts[0, 1:] > 0.5
+        standing = contact & (speed < np.median(speed[contact]))
+        slide[held] = 60 * speed[standing].mean()
+    assert slide[True] < 0.5 * slide[False]
+
+
+def styled(store: ClipStore) -> tuple[Controller, Starts]:
+    clips = [replace(clip, labels={"style": s}) for clip, s in zip(store, "ab", strict=True)]
+    made = ClipStore.from_clips(clips)
+    config = SchemaConfig(label="style")
+    schema = schema_of_store(made, "wish", config, channels=0, tracks=None)
+    samples = ControllerSamples.read(made, schema)
+    kind = NETWORKS["no_phase"]
+    network = kind.network(schema.dims, kind.config(experts=2, gating_hidden=4, hidden=8))
+    dims = schema.dims
+    running = NormalisedController(
+        network, unchanged(dims.inputs), unchanged(dims.gate), unchanged(dims.outputs)
+    )
+    starts = Starts.of_samples(samples, np.array([5]))
+    config = ControllerConfig.load("no_phase")
+    return Controller(config, schema, running, clips[0].skeleton, starts), starts
+
+
+def one_hot_of(character: Character) -> np.ndarray:
+    block = character.controller.schema.inputs.slices["style"]
+    return character.seen[0][0, block].reshape(13, 2)
+
+
+def test_labels_change_as_wished_and_the_past_stays(store):
+    controller, starts = styled(store)
+    at_once = CharacterSettings(label_halflife_s=0.0, foot_ik=False)
+    character = Character(controller, starts, settings=at_once)
+    character.step()
+    np.testing.assert_array_equal(one_hot_of(character), np.tile([1, 0], (13, 1)))
+    path = Path(np.array([0.0, 5.0]), np.array([[0.0, 0], [0, 5]]), labels={"style": ("b", "b")})
+    follower = PathFollower(path)
+    for _ in range(12):
+        character.step(follower)
+    now = one_hot_of(character)
+    np.testing.assert_array_equal(now[6:], np.tile([0, 1], (7, 1)))
+    np.testing.assert_array_equal(now[:5], np.tile([1, 0], (5, 1)))
+    np.testing.assert_array_equal(now[5], [0, 1])
+    smooth = Character(
+        controller, starts, settings=CharacterSettings(label_halflife_s=0.1), labels={"style": "b"}
+    )
+    for _ in range(6):
+        smooth.step()
+    np.testing.assert_allclose(one_hot_of(smooth)[6:], 0.5, atol=1e-6)
+
+
+def test_unknown_labels_are_named(store):
+    controller, starts = styled(store)
+    with pytest.raises(ParameterError, match="style 'c'") as raised:
+        Character(controller, starts, labels={"style": "c"})
+    assert "a, b" in raised.value.hint
+    path = Path(np.array([0.0, 5.0]), np.array([[0.0, 0], [0, 5]]), labels={"gait": ("x", "x")})
+    with pytest.raises(ParameterError, match="label 'gait', the controller 'style'"):
+        Character(controller, starts).step(PathFollower(path))
+    with pytest.raises(ParameterError, match="2 values of style for 1"):
+        Character(controller, starts, labels={"style": ["a", "b"]})
+
+
+def test_tracks_are_given_at_every_step(store):
+    def tracks(clip):
+        return {"beat": np.arange(len(clip)) / clip.fps}
+
+    schema = schema_of_store(
+        store, "none", SchemaConfig(tracks=("beat",)), channels=0, tracks=tracks
+    )
+    samples = ControllerSamples.read(store, schema, tracks=tracks)
+    kind = NETWORKS["nn"]
+    running = NormalisedController(
+        kind.network(schema.dims, kind.config(hidden=8)), *samples.normalisations()
+    )
+    starts = Starts.of_samples(samples, np.array([5]))
+    controller = Controller(
+        ControllerConfig.load("nn"), schema, running, store.clip(0).skeleton, starts
+    )
+    character = Character(controller, starts)
+    wanted = np.arange(13.0).reshape(1, 13, 1)
+    character.step(tracks={"beat": wanted})
+    np.testing.assert_array_equal(
+        character.seen[0][0, schema.inputs.slices["beat"]], wanted.ravel()
+    )
+    for bad in (None, {}, {"beat": wanted[:, :5]}, {"beat": wanted * np.nan}):
+        with pytest.raises(ParameterError, match="the track 'beat'"):
+            character.step(tracks=bad)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 2e3])
+def test_who_leaves_all_bounds_stands_still_and_is_told(value):
+    clip = locomotion(1, 5.0).clip
+    controller, starts, _ = replay_of(clip, "experts", [90, 100], FormulaPhases())
+    network = controller.network.network
+    # The second character's clip breaks at its thirtieth frame.
+    network.rows = torch.cat([network.rows, network.rows])
+    network.first[1] += len(clip)
+    network.rows[len(clip) + 100 + 30, 4] = value
+    run = rollout(Character(controller, starts), None, 1.0)
+    assert run.alive[0].all()
+    np.testing.assert_array_equal(run.alive[1], np.arange(60) < 29)
+    for name in ("rotations", "translations", "positions", "trajectory"):
+        assert np.isfinite(getattr(run, name)).all()
+    np.testing.assert_array_equal(run.positions[1, 29:], np.tile(run.positions[1, 28], (31, 1)))
+    np.testing.assert_allclose(run.survived_s, [1.0, 29 / 60])
+    assert any("left all bounds at frame 29" in note for note in run.clip(1).source.notes)
+
+
+def test_a_network_that_breaks_at_once_leaves_a_finite_body(store):
+    controller, _ = untrained("pfnn", store)
+    controller.network.outputs_mean[:] = np.nan
+    run = rollout(Character(controller, controller.starts), led(3), 0.1)
+    assert not run.alive.any()
+    assert np.isfinite(run.translations).all()
+    assert np.isfinite(run.rotations).all()
+
+
+def test_what_does_not_fit_is_refused(store):
+    controller, _ = untrained("experts", store)
+    starts = controller.starts
+    other = Starts.of_samples(samples_for("pfnn", store), np.array([3]))
+    with pytest.raises(ParameterError, match=r"starts of .* the controller 'experts' has"):
+        Character(controller, other)
+    with pytest.raises(ParameterError, match=r"positions \(2, 2\)"):
+        Character(controller, starts, positions=np.zeros((2, 2)))
+    with pytest.raises(ParameterError, match="angles"):
+        Character(controller, starts, angles=np.array([0.0, np.nan, 0.0]))
+    with pytest.raises(ParameterError, match="a wish for 2 characters, and there are 3"):
+        Character(controller, starts).step(led(2))
+    broken = Starts(starts.inputs * np.nan, starts.gate, starts.names, starts.frames)
+    with pytest.raises(ParameterError, match="not finite"):
+        Character(controller, broken)
+    for seconds in (0.0, np.nan, -1.0):
+        with pytest.raises(ParameterError, match="a run of"):
+            rollout(Character(controller, starts), None, seconds)
+
+
+def test_replays_are_told_by_another_skeleton_too(store):
+    clip = locomotion(1, 5.0).clip
+    controller, starts, _ = replay_of(clip, "mann", [90])
+    dog = locomotion(1, 3.0, body="quadruped").clip
+    network = controller.network.network
+    wrong = as_controller("mann", controller.schema, network, dog, starts)
+    with pytest.raises(SkeletonError, match="no joint"):
+        Character(wrong, starts)

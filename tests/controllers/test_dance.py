@@ -1,0 +1,322 @@
+"""Dancers: what they hear and learn from, their file, and that they dance to anything."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from controllers.controller import Controller
+from controllers.dance_config import MUSIC, DanceConfig
+from controllers.dance_health import dance_words
+from controllers.dance_music import MusicInput
+from controllers.dance_ratios import RATIOS
+from controllers.dance_reference import DanceReference
+from controllers.dance_songs import danced, with_skeleton
+from controllers.dance_training import DanceLessons, train_dance
+from controllers.dancer import Dancer
+from controllers.dancing import dance_to
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.errors import CheckpointError, ParameterError
+from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.point_clip import clip_of_points
+from deepphase.motion.point_track import PointTrack
+from deepphase.music.audio import HOP, SAMPLE_RATE
+from deepphase.music.features import features_of
+from deepphase.recipes import recipe_names
+from tests.controllers.made_dances import DancedPhases, made_dances, song_of
+
+_TINY = {
+    "network.hidden": 24,
+    "network.experts": 2,
+    "network.gating_hidden": 8,
+    "training.samples": 6400,
+    "training.batch_size": 64,
+}
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return made_dances()
+
+
+@pytest.fixture(scope="module")
+def lessons(corpus):
+    return DanceLessons.read(
+        corpus[0], DanceConfig.load("experts", **_TINY), DancedPhases(corpus[1])
+    )
+
+
+@pytest.fixture(scope="module")
+def dancer(lessons, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("work")
+    return train_dance(lessons, DanceConfig.load("experts", **_TINY), folder=folder)
+
+
+def test_every_recipe_loads_and_says_what_it_hears():
+    assert recipe_names("dance") == ["experts", "no_phase", "paper"]
+    for name in recipe_names("dance"):
+        recipe = DanceConfig.load(name)
+        assert MUSIC in recipe.schema.tracks
+        assert recipe.music.features
+    assert (
+        len(MusicInput.of_songs([song_of()], DanceConfig.load("paper").music.features).mean) == 62
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "hears nothing"),
+        ("schema: {tracks: [music]}\nmusic: {names: []}", "unknown key"),
+        ("schema: {tracks: [music]}\nmusic: {features: mel}", "not a list"),
+        ("schema: {tracks: [music]}\nmusic: {features: [noise]}", "no song feature 'noise'"),
+        ("[]", "not a mapping"),
+    ],
+)
+def test_a_recipe_that_makes_no_sense_is_refused(tmp_path, content, message):
+    network = "" if content == "[]" else "network: {name: experts}\n"
+    (tmp_path / "recipe.yaml").write_text(network + content)
+    with pytest.raises(ParameterError, match=message):
+        DanceConfig.load(tmp_path / "recipe.yaml")
+
+
+def test_songs_are_heard_in_comparable_numbers():
+    songs = [song_of(100.0), song_of(130.0, seed=3)]
+    names = ("mel", "mfcc", "onset_strength", "beat_cycle")
+    music = MusicInput.of_songs(songs, names)
+    rows = np.concatenate([music.rows(song) for song in songs])
+    assert rows.shape == (1440, 27 + 20 + 1 + 2)
+    np.testing.assert_allclose(rows[:, :48].mean(axis=0), 0.0, atol=1e-3)
+    for block in (slice(0, 27), slice(27, 47), slice(47, 48), slice(48, 50)):
+        assert np.sqrt(np.square(rows[:, block]).mean()) == pytest.approx(1.0, rel=1e-3)
+    again = MusicInput.from_mapping(music.as_mapping())
+    np.testing.assert_array_equal(again.rows(songs[0]), music.rows(songs[0]))
+    with pytest.raises(CheckpointError, match="song features"):
+        MusicInput.from_mapping({**music.as_mapping(), "mean": [0.0]})
+
+
+def test_beats_that_are_not_sure_are_heard_less():
+    song = song_of(100.0)
+    music = MusicInput.of_songs([song], ["beat_cycle"])
+    doubtful = replace(song, beat_confidence=0.125)
+    np.testing.assert_allclose(music.rows(doubtful), 0.5 * music.rows(song), atol=1e-6)
+    assert not music.rows(replace(song, beat_confidence=0.0)).any()
+
+
+def test_a_track_begins_where_the_clip_does():
+    song = song_of(100.0)
+    music = MusicInput.of_songs([song], ["onset_strength", "beat_cycle"])
+    rows = music.rows(song)
+    np.testing.assert_array_equal(music.track(song, 60, 60.0, 2.0), rows[120:180])
+    np.testing.assert_array_equal(music.track(song, 30, 30.0, 0.0), rows[:60:2])
+    # Outside of the song its ends go on.
+    np.testing.assert_array_equal(music.track(song, 3, 60.0, -1.0), rows[[0, 0, 0]])
+    np.testing.assert_array_equal(music.track(song, 3, 60.0, 99.0), rows[[-1, -1, -1]])
+
+
+def test_the_song_of_each_frame_is_what_the_network_sees(lessons):
+    samples, schema = lessons.lessons.samples, lessons.lessons.schema
+    run = 1
+    clip = lessons.danced.store.clip(lessons.danced.store.names.index(samples.names[run]))
+    rows = lessons.music.rows(lessons.danced.song(clip))
+    row = int(samples.run_starts[run]) + 7
+    frame = int(samples.first_frames[run]) + 7
+    seen = samples.inputs[row, schema.inputs.slices[MUSIC]].reshape(13, -1)
+    offsets = np.round(np.array(schema.config.offsets_s) * 60).astype(int)
+    np.testing.assert_array_equal(seen, rows[frame + offsets])
+
+
+def test_whole_songs_are_held_out(corpus, lessons):
+    kept = lessons.lessons.split.sources
+    assert len(kept) == 1
+    held = lessons.lessons.samples.run_of(lessons.lessons.split.held_out)
+    assert {lessons.lessons.samples.sources[run] for run in held} == kept
+    # Two clips of one song are on one side.
+    clips = [corpus[0].store.clip(index) for index in range(3)]
+    twice = replace(clips[0], name="again", source=replace(clips[0].source, path="again.bvh"))
+    store = ClipStore.from_clips([*clips, twice])
+    both = replace(corpus[0], store=store)
+    motions = [*corpus[1], replace(corpus[1][0], clip=twice)]
+    for seed in range(4):
+        config = DanceConfig.load("experts", **_TINY, **{"training.split_seed": seed})
+        read = DanceLessons.read(both, config, DancedPhases(motions))
+        sources = read.lessons.split.sources
+        assert ("again.bvh" in sources) == ("song_0.wav" in sources)
+
+
+def test_true_phases_keep_their_ratio_and_fall_where_they_do(dancer):
+    weights, offset = dancer.ratios.weights, dancer.ratios.offset
+    assert weights.shape == (2, len(RATIOS))
+    assert weights[0].argmax() == RATIOS.index((1, 1))
+    assert weights[1].argmax() == RATIOS.index((1, 4))
+    assert weights.max(axis=1) == pytest.approx(1.0, abs=0.02)
+    # 0 on every beat, as heard; the tracker hears them within some hundredths of a second.
+    assert abs(offset[0, RATIOS.index((1, 1))]) < 0.06
+    assert abs(offset[1, RATIOS.index((1, 4))]) < 0.06
+
+
+def test_a_dancer_comes_back_from_its_file_and_dances_the_same(dancer, tmp_path):
+    dancer.save(tmp_path / "dancer")
+    again = Dancer.load(tmp_path / "dancer")
+    song = song_of(105.0, 4.0)
+    one, two = dance_to(dancer, song), dance_to(again, song)
+    np.testing.assert_array_equal(one.run.rotations, two.run.rotations)
+    assert again.reference == dancer.reference
+    assert again.reference.dances == 3
+    assert one.clip("x").duration == pytest.approx(4.0, abs=0.02)
+    words = dance_words(again.controller.health["dance"], again.reference.values)
+    assert words[0].startswith("danced to 1 songs held out")
+
+
+def test_a_controller_that_hears_nothing_is_no_dancer(dancer, tmp_path):
+    controller = dancer.controller
+    controller.save(tmp_path / "controller")
+    assert Controller.load(tmp_path / "controller").name == "experts"
+    with pytest.raises(CheckpointError, match="no dancer"):
+        Dancer.load(tmp_path / "controller")
+    dancer.save(tmp_path / "dancer")
+    header = dict(Controller.load(tmp_path / "dancer").data["dance"])
+    for broken in ({**header, "music": {}}, {"music": header["music"]}):
+        replace(controller, data={**controller.data, "dance": broken}).save(tmp_path / "broken")
+        with pytest.raises(CheckpointError, match=r"song features|without ratios"):
+            Dancer.load(tmp_path / "broken")
+
+
+def test_another_seed_another_dance(dancer):
+    song = song_of(105.0, 3.0)
+    runs = [dance_to(dancer, song, seed=seed).run.rotations for seed in (0, 0, 1, 2)]
+    np.testing.assert_array_equal(runs[0], runs[1])
+    for one, other in ((0, 2), (0, 3), (2, 3)):
+        assert np.abs(runs[one] - runs[other]).max() > 1e-3
+
+
+def test_a_dance_hears_its_own_part_of_the_song(dancer, monkeypatch):
+    song = song_of(105.0, 8.0)
+    heard = []
+
+    class Listening:
+        def __init__(self, *args, **options):
+            from controllers.character import Character
+
+            self._character = Character(*args, **options)
+
+        def __getattr__(self, name):
+            return getattr(self._character, name)
+
+        def __len__(self):
+            return len(self._character)
+
+        def step(self, follower, tracks):
+            heard.append(tracks[MUSIC][0, 6])
+            return self._character.step(follower, tracks)
+
+    monkeypatch.setattr("controllers.dancing.Character", Listening)
+    made = dance_to(dancer, song, start_s=2.0, seconds=1.0)
+    assert len(made.run) == 60
+    # What leads to the first frame, at the song's second 2, is a frame before it.
+    np.testing.assert_array_equal(np.array(heard), dancer.music.rows(song)[119:179])
+
+
+def test_without_a_lock_phases_are_the_networks_own(dancer):
+    song = song_of(105.0, 3.0)
+    free, held = (dance_to(dancer, song, lock=lock) for lock in (0.0, 1.0))
+    assert free.haste is None
+    assert held.haste.shape == (180,)
+    assert 0 < np.abs(held.haste).max() <= 0.15
+    assert np.abs(free.run.phases.phase - held.run.phases.phase).max() > 1e-4
+
+
+def _click_track(bpm, seconds):
+    samples = np.zeros(round(seconds * SAMPLE_RATE), np.float32)
+    click = np.hanning(300) * np.sin(2 * np.pi * 1000 * np.arange(300) / SAMPLE_RATE)
+    for beat in np.arange(0.3, seconds - 0.1, 60 / bpm):
+        samples[round(beat * SAMPLE_RATE) :][:300] += click.astype(np.float32)
+    return samples
+
+
+@pytest.mark.parametrize(
+    "samples",
+    [
+        _click_track(90, 6.0),
+        _click_track(140, 3.0),
+        np.zeros(3 * SAMPLE_RATE, np.float32),
+        np.random.default_rng(0).standard_normal(3 * SAMPLE_RATE).astype(np.float32),
+        np.zeros(HOP, np.float32),
+    ],
+    ids=["90 bpm", "140 bpm", "silence", "noise", "one frame"],
+)
+def test_anything_that_sounds_can_be_danced_to(dancer, samples):
+    song = features_of(samples)
+    made = dance_to(dancer, song)
+    assert len(made.run) == max(round(60 * len(samples) / SAMPLE_RATE), 1)
+    assert made.run.alive.all()
+    assert np.isfinite(made.clip("x").translations).all()
+    if not len(song.beats_s):
+        assert any("no beat" in note for note in made.notes)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"start_s": 9.0}, "dance starts at 9"),
+        ({"start_s": -1.0}, "start at -1"),
+        ({"seconds": 0.0}, "dance of 0"),
+        ({"lock": 2.0}, "lock of 2"),
+    ],
+)
+def test_what_cannot_be_danced_is_refused(dancer, options, message):
+    with pytest.raises(ParameterError, match=message):
+        dance_to(dancer, song_of(105.0, 4.0), **options)
+
+
+def test_a_dance_ends_with_its_song_and_says_so(dancer):
+    made = dance_to(dancer, song_of(105.0, 3.0), start_s=1.0, seconds=60.0)
+    assert len(made.run) == 120
+    assert any("the song ends" in note for note in made.notes)
+
+
+def test_points_get_a_skeleton_and_rotations_stay(corpus):
+    store = corpus[0].store
+    assert with_skeleton(store) == (store, None)
+    clip = store.clip(0).sliced(0, 240)
+    positions = joint_positions(clip)
+    parents = clip.skeleton.parents
+    edges = np.stack([parents[1:], np.arange(1, len(parents))], axis=1)
+    track = PointTrack(clip.skeleton.names, positions, 60.0, edges, source=clip.source, name="a")
+    points = ClipStore.from_clips([clip_of_points(track)])
+    made, residual = with_skeleton(points)
+    assert made.clip(0).has_rotations
+    assert made.sources[0].song == clip.source.song
+    assert len(made.clip(0)) == 240
+    assert 0 < residual[0] <= residual[1] < 0.05
+
+
+def test_clips_without_a_song_are_left_out_with_a_word(corpus, tmp_path):
+    import soundfile
+
+    song = np.zeros(SAMPLE_RATE, np.float32)
+    soundfile.write(tmp_path / "song_0.wav", song, SAMPLE_RATE)
+    (tmp_path / "song_1.wav").write_bytes(b"no sound")
+    clips = [corpus[0].store.clip(index) for index in range(3)]
+    silent = replace(clips[2], source=replace(clips[2].source, song=""))
+    found = danced(ClipStore.from_clips([*clips[:2], silent]), tmp_path)
+    assert found.store.names == (clips[0].name,)
+    why = dict(found.left_out)
+    assert why[silent.name] == "no song beside it"
+    assert "song_1.wav" in why[clips[1].name]
+    with pytest.raises(ParameterError, match="no clip has a song"):
+        danced(ClipStore.from_clips([silent]), tmp_path)
+
+
+def test_the_reference_is_what_the_dances_measure(corpus):
+    store, songs = corpus[0].store, corpus[0].songs
+    clips = [store.clip(index) for index in range(len(store))]
+    reference = DanceReference.of(clips, [songs[clip.source.song] for clip in clips])
+    each = [reference.measured(clip, songs[clip.source.song], 0.0) for clip in clips]
+    assert reference.values["speed"] == pytest.approx(np.mean([row["speed"] for row in each]))
+    assert reference.values["by_motion"] > reference.values["by_motion_chance"] + 0.2
+    silent = features_of(np.zeros(12 * SAMPLE_RATE, np.float32))
+    assert "by_motion" not in reference.measured(clips[0], silent, 0.0)
+    assert DanceReference.from_mapping(reference.as_mapping()) == reference
+    with pytest.raises(CheckpointError, match="measures of dances"):
+        DanceReference.from_mapping({"values": {}})

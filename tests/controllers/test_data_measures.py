@@ -1,0 +1,79 @@
+"""Measures of training clips, on motion whose speeds and turns are made."""
+
+import json
+
+import numpy as np
+import pytest
+
+from controllers.data_measures import measured_data
+from controllers.measured_motion import MeasuredMotion
+from controllers.schema import ControllerSchema
+from deepphase.errors import ParameterError, SkeletonError
+from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.poses import constant_pose
+from tests.formula_motion import swinging
+
+
+@pytest.fixture(scope="module")
+def walks():
+    clips = [locomotion(1, 6.0, speed=1.3).clip, locomotion(1, 6.0, turn_rate=0.8).clip]
+    return clips, ControllerSchema.of_clip(clips[0], "none")
+
+
+def test_the_values_are_those_of_the_motion_that_was_made(walks):
+    clips, schema = walks
+    straight = measured_data(clips[:1], schema)
+    assert straight["travelling_speed"] == pytest.approx(1.3, rel=0.05)
+    assert straight["turning_rate"] < 0.1
+    turning = measured_data(clips[1:], schema)
+    assert turning["turning_rate"] == pytest.approx(0.8, rel=0.1)
+    assert straight["mean_contact_speed"] < 0.05
+    assert straight["skating"] * straight["largest_contact_speed"] == pytest.approx(
+        straight["mean_contact_speed"]
+    )
+    assert straight["limb_lengths"]["LeftLeg"] == pytest.approx(0.42)
+
+
+def test_joint_rotation_is_that_of_the_formula():
+    clip, _phase = swinging(1.0)
+    schema = ControllerSchema.of_clip(clip, "none")
+    found = measured_data([clip], schema)["joint_rotations"]
+    arm = 0.4 * (1 + 0.1 * np.random.default_rng(0).standard_normal(13)[8])
+    # A sine of amplitude a goes 4 a a cycle.
+    assert found["LeftArm"] == pytest.approx(np.degrees(4 * arm), rel=0.01)
+    assert found["Head"] == 0.0
+
+
+def test_spreads_are_in_order_and_the_header_can_hold_them(walks):
+    clips, schema = walks
+    data = measured_data(clips, schema)
+    for name in ("joint_rotation", "jerk", "kinetic_energy"):
+        spread = data[name]
+        assert spread["low"] <= spread["median"] <= spread["high"]
+    assert data == json.loads(json.dumps(data))
+    assert data["clips"] == 2
+    assert data["frames"] == 720
+
+
+def test_a_body_that_stands_does_not_travel(walks):
+    _, schema = walks
+    data = measured_data([constant_pose(2.0)], schema)
+    assert data["travelling_speed"] == data["still_speed"] == 0.0
+    assert data["joint_rotation"]["high"] == pytest.approx(0.0, abs=1e-6)
+    assert data["skating"] == 0.0
+
+
+def test_feet_that_slide_are_fast_in_contact(walks):
+    clips, schema = walks
+    motion = MeasuredMotion.of_clip(clips[0], schema)
+    assert motion.contact_speeds().mean() < 0.05
+    always = np.ones_like(motion.contacts)
+    assert motion.contact_speeds(always).mean() > 0.5
+
+
+def test_other_bodies_and_too_little_motion_are_refused(walks):
+    clips, schema = walks
+    with pytest.raises(SkeletonError, match="another skeleton"):
+        measured_data([swinging(1.0)[0]], schema)
+    with pytest.raises(ParameterError, match="no clip of 5 frames"):
+        measured_data([clips[0].sliced(0, 3)], schema)

@@ -1,0 +1,122 @@
+"""Measures of runs: those of a network that knows a clip by heart are the clip's own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from controllers.character import Character
+from controllers.character_frame import CharacterSettings
+from controllers.data_measures import measured_data
+from controllers.measured_motion import MeasuredMotion
+from controllers.rollout import rollout
+from controllers.rollout_measures import (
+    data_values,
+    joint_rotations,
+    rollout_measures,
+    travelling_speed,
+)
+from deepphase.errors import ParameterError
+from deepphase.evaluation.runs import joint_rotation_rates
+from deepphase.steering.path import Path
+from deepphase.synthetic.locomotion import locomotion
+from tests.controllers.replaying import replay_of
+
+BEGIN, SECONDS = 90, 3.0
+BARE = CharacterSettings(foot_ik=False)
+# Straight ahead, and half a metre beside where the body goes.
+BESIDE = Path(np.array([0.0, 10.0]), np.array([[0.5, -5.0], [0.5, 20.0]]))
+
+
+@pytest.fixture(scope="module")
+def replayed():
+    clip = locomotion(2, 6.0, speed=1.3).clip
+    controller, starts, _ = replay_of(clip, "nn", [BEGIN])
+    controller.data = measured_data([clip], controller.schema)
+    run = rollout(Character(controller, starts, settings=BARE), None, SECONDS)
+    return clip, controller, run
+
+
+def test_the_measures_of_a_clip_that_comes_back_are_its_own(replayed):
+    clip, controller, run = replayed
+    found = rollout_measures(run, controller)
+    stop = BEGIN + 1 + round(SECONDS * 60)
+    whole = MeasuredMotion.of_clip(clip.sliced(BEGIN + 1, stop), controller.schema)
+    assert found.joint_rotation == pytest.approx(whole.rotation_rates.mean(), rel=0.02)
+    assert found.jerk == pytest.approx(whole.jerks.mean(), rel=0.05)
+    assert found.speed == pytest.approx(whole.speeds.mean(), rel=0.01)
+    assert found.found_contact_speed == pytest.approx(whole.contact_speeds().mean(), abs=0.02)
+    assert found.survived == 1.0
+    assert found.limb_change < 1e-4
+    assert found.limb_error < 1e-3
+    assert found.weaker + found.stronger < 0.1
+    assert found.frozen is found.path_error is found.clock_error is None
+
+
+def test_a_path_beside_the_run_is_as_far_as_it_lies(replayed):
+    _, controller, run = replayed
+    found = rollout_measures(run, controller, path=BESIDE)
+    assert found.path_error == pytest.approx(0.5, abs=0.1)
+    assert found.largest_path_error >= found.path_error
+    moved = rollout_measures(run, controller, path=BESIDE, origins=np.array([[-0.5, 0.0]]))
+    assert moved.path_error < 0.1
+    wished = np.array(run.positions) + np.array([0.3, 0.4])
+    at_clock = rollout_measures(replace(run, wished_positions=wished), controller, path=BESIDE)
+    assert at_clock.clock_error == pytest.approx(0.5, abs=1e-6)
+
+
+def test_a_body_that_glides_is_frozen_weak_and_skates(replayed):
+    _, controller, run = replayed
+    held = np.repeat(run.rotations[:, :1], len(run), axis=1)
+    glides = replace(run, rotations=held, contacts=np.ones_like(run.contacts))
+    found = rollout_measures(glides, controller, moving=True)
+    assert found.frozen == 1.0
+    assert found.joint_rotation == pytest.approx(0.0, abs=1e-3)
+    assert found.contact_speed > 1.0
+    assert found.skating > 1.0
+    stands = replace(glides, translations=np.repeat(run.translations[:, :1], len(run), axis=1))
+    still = rollout_measures(stands, controller, moving=True)
+    assert still.weaker == 1.0
+    assert still.contact_speed == pytest.approx(0.0, abs=1e-6)
+    assert rollout_measures(run, controller, moving=True).frozen < 0.5
+    assert rollout_measures(stands, controller, moving=False).frozen == 0.0
+
+
+def test_frames_after_a_death_do_not_count(replayed):
+    _, controller, run = replayed
+    alive = np.array(run.alive)
+    alive[:, 60:] = False
+    ruined = np.array(run.translations)
+    ruined[:, 60:] += 100.0
+    found = rollout_measures(replace(run, alive=alive, translations=ruined), controller)
+    assert found.survived == pytest.approx(1 / 3)
+    assert found.speed < 2.0
+    with pytest.raises(ParameterError, match="no character lived"):
+        rollout_measures(replace(run, alive=np.zeros_like(alive)), controller)
+
+
+def test_every_joint_has_its_own_rotation(replayed):
+    clip, controller, run = replayed
+    found = joint_rotations(run, controller)
+    rates = joint_rotation_rates(clip.rotations[BEGIN + 1 : BEGIN + 181], 60.0).mean(axis=0)
+    for name, value in found.items():
+        assert value == pytest.approx(rates[clip.skeleton.index(name)], rel=0.02, abs=0.1)
+    assert np.mean(list(found.values())) == pytest.approx(
+        rollout_measures(run, controller).joint_rotation
+    )
+
+
+def test_the_data_stands_beside_and_is_needed(replayed):
+    _, controller, run = replayed
+    beside = data_values(controller)
+    assert beside["joint_rotation"] == controller.data["joint_rotation"]["mean"]
+    assert set(beside) <= set(rollout_measures(run, controller).__dataclass_fields__)
+    assert travelling_speed(controller) == pytest.approx(1.3, rel=0.05)
+    without = replace(controller, data={})
+    with pytest.raises(ParameterError, match="does not hold"):
+        rollout_measures(run, without)
+    resting = replace(controller, data=dict(controller.data) | {"travelling_speed": 0.0})
+    with pytest.raises(ParameterError, match="travels"):
+        travelling_speed(resting)

@@ -1,0 +1,211 @@
+"""Training of controllers: what is held out, what is learnt, and that it resumes."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from controllers.character import Character
+from controllers.character_frame import CharacterSettings
+from controllers.configuration import ControllerConfig
+from controllers.controller import Controller
+from controllers.lesson import ControllerLesson, restarted_rate
+from controllers.recorded_follower import RecordedFollower
+from controllers.rollout import rollout
+from controllers.sample_split import SampleSplit
+from controllers.training import Lessons, train_controller
+from controllers.training_health import words
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.errors import CheckpointError, ParameterError
+from deepphase.motion.kinematics import joint_positions
+from deepphase.steering.followers import Movers
+from deepphase.synthetic.locomotion import locomotion
+from tests.controllers.made_controllers import (
+    FormulaPhases,
+    TruePhases,
+    samples_for,
+    small_controller,
+    walking_store,
+)
+
+_TINY = {"network.hidden": 16, "training.samples": 640, "training.batch_size": 32}
+
+
+def _config(name: str, **changes) -> ControllerConfig:
+    if name in ("gp", "pfgp"):
+        # The walks have few frames near each of ten phases.
+        processes = 3 if name == "pfgp" else 1
+        own = {"network.samples": 30, "network.phases": processes}
+        return ControllerConfig.load(name, **{**own, **changes})
+    experts = {"network.experts": 2, "network.gating_hidden": 8}
+    own = experts if name in ("experts", "mann", "lmp", "no_phase") else {}
+    return ControllerConfig.load(name, **{**_TINY, **own, **changes})
+
+
+def _trained(config: ControllerConfig, folder, store=None, **options) -> Controller:
+    lessons = Lessons.read(store or walking_store(), config, FormulaPhases())
+    made = train_controller(lessons, config, folder=folder, **options)
+    assert made is not None
+    return made
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("pfnn", "experts", "mann", "lmp", "no_phase", "vinn"),
+        *("nn", "nn_phase", "erd", "erd_phase", "gp", "pfgp"),
+    ],
+)
+def test_every_recipe_trains_runs_and_comes_back_from_its_file(name, tmp_path):
+    made = _trained(_config(name), tmp_path / "work")
+    made.save(tmp_path / "file")
+    again = Controller.load(tmp_path / "file")
+    assert again.schema == made.schema
+    assert again.config == made.config
+    assert again.starts.names == made.starts.names
+    starts = again.starts.of([0, 1])
+    np.testing.assert_array_equal(
+        rollout(Character(made, starts), None, 0.2).rotations,
+        rollout(Character(again, starts), None, 0.2).rotations,
+    )
+    assert made.health["samples"] > 0
+    assert words(made.health)[0].startswith("one step")
+
+
+def test_training_lowers_the_error_and_health_says_it(tmp_path):
+    # One person on three ways: what is held out is like what is learnt.
+    walks = [locomotion(1, 6.0, turn_rate=rate).clip for rate in (0.0, 0.05, -0.05)]
+    clips = [replace(clip, name=f"walk-{index}") for index, clip in enumerate(walks)]
+    store = ClipStore.from_clips(clips)
+    short = _trained(_config("nn"), tmp_path / "short", store)
+    options = {"training.samples": 48_000, "network.hidden": 64, "network.dropout": 0.0}
+    longer = _trained(_config("nn", **options), tmp_path / "longer", store)
+    assert longer.health["explained"] > 0.9 > short.health["explained"] + 0.2
+    assert longer.health["position_cm"] < 0.3 * short.health["position_cm"]
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_the_phase_that_tells_the_pose_is_chosen(order):
+    motions = [locomotion(seed, 4.0) for seed in (1, 2)]
+    store = ClipStore.from_clips([motion.clip for motion in motions])
+    lessons = Lessons.read(store, _config("pfnn"), TruePhases(*motions, order=order))
+    assert lessons.schema.config.phase_channel == order.index(0)
+
+
+@pytest.mark.parametrize("name", ["experts", "erd"])
+def test_an_interrupted_training_ends_in_the_same_weights(name, tmp_path):
+    config = _config(name, **{"training.pose_noise": 0.1})
+    whole = _trained(config, tmp_path / "whole")
+    shown = []
+
+    def interrupt(what, done, of, text):
+        shown.append(done)
+        if what == "training" and done > of // 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        _trained(config, tmp_path / "parts", progress=interrupt)
+    resumed = _trained(config, tmp_path / "parts", resume=True)
+    for name_, value in whole.network.state_dict().items():
+        assert torch.equal(value, resumed.network.state_dict()[name_]), name_
+
+
+def test_a_resume_point_of_another_training_is_refused(tmp_path):
+    config = _config("mann")
+
+    def interrupt(what, done, of, text):
+        if what == "training":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        _trained(config, tmp_path, progress=interrupt)
+    with pytest.raises(CheckpointError, match="another kind"):
+        _trained(_config("mann", **{"network.hidden": 17}), tmp_path, resume=True)
+
+
+def test_files_are_held_out_whole():
+    samples = samples_for("experts", walking_store())
+    split = SampleSplit.of_samples(samples, 0.3, seed=0)
+    held = {samples.sources[run] for run in samples.run_of(split.held_out)}
+    learnt = {samples.sources[run] for run in samples.run_of(split.train)}
+    assert held == set(split.sources)
+    assert not held & learnt
+    assert len(split.train) + len(split.held_out) == len(samples)
+
+
+def test_of_one_file_the_end_is_held_out_behind_a_gap():
+    samples = samples_for("experts", ClipStore.from_clips([locomotion(1, 8.0).clip]))
+    split = SampleSplit.of_samples(samples, 0.2, seed=0)
+    assert split.held_out[0] - split.train[-1] > 60
+    assert split.held_out[-1] == len(samples) - 1
+
+
+def test_sequences_lie_in_one_run():
+    samples = samples_for("erd", walking_store())
+    options = _config("erd").training
+    controller = small_controller("erd", samples, hidden=8)
+    rows = np.arange(len(samples))
+    lesson = ControllerLesson(controller, options, samples, rows, rows[:40])
+    starts = lesson.batch(0, 500).numpy()
+    last = starts + options.sequence_frames - 1
+    np.testing.assert_array_equal(samples.run_of(starts), samples.run_of(last))
+    # As many pairs a step as a network without memory is shown.
+    assert lesson.steps(1) == round(options.samples / options.batch_size)
+
+
+def test_warm_restarts_are_those_of_the_paper():
+    # 10 + 20 + 40 + 80 epochs (Starke et al. 2022, section 4.1).
+    for epoch in (0, 10, 30, 70):
+        assert restarted_rate(epoch, 10, 2) == 1.0
+    for epoch in (5, 20, 50, 110):
+        assert restarted_rate(epoch, 10, 2) == pytest.approx(0.5)
+    assert restarted_rate(149.999, 10, 2) < 1e-6
+
+
+def test_a_recorded_trajectory_is_wished_as_it_was():
+    times = np.arange(61) / 60.0
+    positions = np.stack([np.stack([times, 2 * times], axis=1)] * 2)
+    angles = np.stack([0.5 * times, 0 * times])
+    follower = RecordedFollower(positions, angles, 60.0)
+    movers = Movers(np.zeros((2, 2)), np.zeros((2, 2)), np.zeros(2), np.zeros(2))
+    follower.advance(movers, 0.25)
+    places, facing = follower.ahead(movers, np.array([0]), np.array([0.1, 2.0]))
+    # Behind its end it goes on as it did.
+    np.testing.assert_allclose(places[0], [[0.35, 0.7], [2.25, 4.5]], atol=1e-9)
+    np.testing.assert_allclose(facing[0], [0.175, 1.125], atol=1e-9)
+    np.testing.assert_allclose(follower.point()[0][1], [0.25, 0.5], atol=1e-9)
+    with pytest.raises(ParameterError, match="2 frames"):
+        RecordedFollower(positions[:, :1], angles[:, :1], 60.0)
+
+
+def test_a_cyclic_motion_is_learnt_and_runs_for_ten_minutes(tmp_path):
+    """One walk that repeats itself: the error of a step falls below 1e-3 of its variance."""
+    motion = locomotion(3, 12.0)
+    clip = motion.clip
+    config = _config(
+        "pfnn",
+        **{
+            "network.hidden": 32,
+            "network.dropout": 0.0,
+            "schema.pose_weight": 1.0,
+            "training.samples": 250_000,
+            "training.batch_size": 128,
+            "training.learning_rate": 3e-3,
+            "training.pose_noise": 0.02,
+        },
+    )
+    lessons = Lessons.read(ClipStore.from_clips([clip]), config, TruePhases(motion))
+    made = train_controller(lessons, config, folder=tmp_path)
+    assert made.health["explained"] > 0.999
+    settings = CharacterSettings(foot_ik=False, gating=False)
+    run = rollout(Character(made, made.starts.of([0]), settings=settings), None, 600.0)
+    assert run.alive.all()
+    # It still walks as the clip does: the foot rises as high, as often.
+    foot = int(motion.contact_joints[0])
+    heights = joint_positions(run.clip())[-1200:, foot, 1]
+    own = joint_positions(clip)[:, foot, 1]
+    assert np.ptp(heights) == pytest.approx(np.ptp(own), rel=0.2)
+    strides = np.flatnonzero(np.diff(np.sign(heights - heights.mean())) > 0)
+    own_strides = np.flatnonzero(np.diff(np.sign(own - own.mean())) > 0)
+    assert np.diff(strides).mean() == pytest.approx(np.diff(own_strides).mean(), rel=0.05)

@@ -1,0 +1,36 @@
+"""The dashboard's pages as Streamlit's own tester runs them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
+
+import apps.dashboard_script
+from apps.pages.parts.folder import FOLDER_VARIABLE
+
+SCRIPT = Path(apps.dashboard_script.__file__).parent / "run.py"
+_LIMIT_S = 60
+
+
+def opened(address: str, monkeypatch, folder: Path | None = None) -> AppTest:
+    """A page of a new session, drawn."""
+    monkeypatch.setenv(FOLDER_VARIABLE, "" if folder is None else str(folder))
+    app = AppTest.from_file(SCRIPT, default_timeout=_LIMIT_S)
+    # What a browser sends that was given the address.
+    app._page_hash = calc_hash(address)
+    app.run()
+    assert not app.exception, app.exception
+    return app
+
+
+def players(app: AppTest) -> list[str]:
+    """The pages that the page's players are."""
+    return [each.proto.srcdoc for each in app.get("iframe")]
+
+
+def words(app: AppTest) -> str:
+    """All that the page says outside its widgets."""
+    kinds = ("markdown", "caption", "error", "info", "warning", "success", "title")
+    return "\n".join(str(each.value) for kind in kinds for each in app.get(kind))

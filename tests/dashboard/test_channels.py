@@ -1,0 +1,102 @@
+"""Page Channels: the clip with its phases, its windows, what channels follow, what is alike."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from apps.pages.parts import demo
+from apps.pages.parts.channel_views import followed, phases_table, window_of
+from apps.pages.parts.collection import OpenClips, OpenModel
+from apps.pages.parts.encodings import encodings
+from deepphase.corpus.store import write_store
+from deepphase.formats.bvh_writer import save_bvh
+from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.poses import constant_pose
+from tests.dashboard.app_pages import opened, players, words
+
+
+@pytest.fixture(scope="module")
+def pair() -> tuple[OpenClips, OpenModel]:
+    model = demo.demo_model()
+    clips = OpenClips("demo", "demo", "demo", demo.demo_clips())
+    return clips, OpenModel("demo", "demo", model.sha256, model)
+
+
+def test_it_opens_on_a_clip_with_its_phases(monkeypatch):
+    app = opened("channels", monkeypatch)
+    (page,) = players(app)
+    assert "walk" in page
+    assert [each.label for each in app.selectbox if each.label == "Clip"] == ["Clip"]
+    assert len(app.get("plotly_chart")) == 2
+    assert {each.label for each in app.get("download_button")} >= {
+        "Player (HTML)",
+        "Phases (npz)",
+        "Table (CSV)",
+        "Figure (HTML)",
+    }
+
+
+@pytest.mark.parametrize(
+    ("section", "charts"),
+    [("Reconstruction", 1), ("What each channel follows", 3), ("Frames that are alike", 1)],
+)
+def test_each_section_draws(section, charts, monkeypatch):
+    app = opened("channels", monkeypatch)
+    app.session_state["section"] = section
+    app.run()
+    assert not app.exception
+    assert len(app.get("plotly_chart")) == charts
+    assert not app.get("error")
+
+
+def test_what_channels_follow_is_said_in_words(monkeypatch):
+    app = opened("channels", monkeypatch)
+    app.session_state["section"] = "What each channel follows"
+    app.run()
+    said = words(app)
+    assert "Channel 0, " in said
+    assert "left leg" in said or "right arm" in said
+
+
+def test_shares_of_the_demo(pair):
+    """Arms and legs of a walk swing at the pace of one channel at least."""
+    alone = followed(*pair, 0, "alone")
+    assert alone.shares.shape == (5, len(alone.joints))
+    assert max(alone.parts["left arm"].max(), alone.parts["left leg"].max()) > 0.5
+    assert followed(*pair, 0, "silent").shares.max() > 0.1
+    assert alone.positions[alone.joints.index("Head"), 1] > 1.2
+
+
+def test_a_window_is_that_of_the_moment(pair):
+    example = window_of(*pair, 0, 5.0)
+    assert example.at == pytest.approx(5.0)
+    assert example.explained > 0.3
+    at_frame = encodings(*pair).phases(0).parameters[300]
+    np.testing.assert_allclose(example.parameters.phase, at_frame.phase, atol=1e-3)
+
+
+def test_the_table_has_all_parameters(pair):
+    phases = encodings(*pair).phases(0)
+    names, values = phases_table(phases)
+    assert values.shape == (len(phases), len(names)) == (len(phases), 1 + 4 * 5)
+    at = names.index("frequency_2 (Hz)")
+    np.testing.assert_array_equal(values[:, at], phases.parameters.frequency[:, 2])
+
+
+def test_a_long_clip_is_shown_in_parts(tmp_path, monkeypatch):
+    made = locomotion(5, 70.0, gait="walk")
+    write_store(tmp_path / "long.store", [made.clip])
+    app = opened("channels", monkeypatch, tmp_path)
+    (start,) = [each for each in app.slider if each.label.startswith("From")]
+    assert start.max == pytest.approx(30.0)
+    start.set_value(20.0).run()
+    assert not app.exception
+    assert len(players(app)) == 1
+
+
+def test_a_skeleton_that_no_model_reads_says_what_to_do(tmp_path, monkeypatch):
+    save_bvh(constant_pose(2.0, body="quadruped"), tmp_path / "dog.bvh")
+    app = opened("channels", monkeypatch, tmp_path)
+    assert "Train one on page Train" in words(app)
+    assert not players(app)

@@ -1,0 +1,233 @@
+"""Page Data: the table, the filter, the player, uploads and what is refused."""
+
+from __future__ import annotations
+
+import gc
+import io
+import json
+import re
+import zipfile
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from apps.pages.parts.folder import look_into
+from apps.pages.parts.intake import shown_name, suffix_of, take_in
+from apps.pages.parts.session import Session
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.corpus.store import write_store
+from deepphase.errors import DeepPhaseError, FormatError
+from deepphase.formats.bvh_writer import save_bvh
+from deepphase.formats.gltf_writer import save_gltf
+from deepphase.formats.npz_motion import save_npz_motion
+from deepphase.synthetic.locomotion import locomotion
+from tests.dashboard.app_pages import opened, players, words
+
+HOSTILE_NAME = "../../etc/<script>alert(1)</script>**walk**.bvh"
+
+
+@pytest.fixture(scope="module")
+def clip():
+    return locomotion(3, 2.0, gait="walk").clip
+
+
+def table(app):
+    return app.dataframe[0].value
+
+
+def scene(page: str) -> dict:
+    """What a player's page says it plays."""
+    return json.loads(re.search(r'id="scene">(.*?)</script>', page, re.S)[1])
+
+
+def test_the_demo_opens_on_clips_that_play(monkeypatch):
+    app = opened("data", monkeypatch)
+    assert [each.value for each in app.title] == ["Data"]
+    rows = table(app)
+    assert len(rows) == 9
+    assert set(rows["gait"]) >= {"walk", "run", "medley"}
+    assert (rows["Seconds"] == 11.0).all()
+    # Feet stand longer in a walk than in a run.
+    ground = dict(zip(rows["Clip"], rows["On the ground"], strict=True))
+    assert 55 < ground["walk"] < 80
+    assert 20 < ground["run"] < 45
+    assert ground["turn"] > 95
+    (page,) = players(app)
+    assert [take["name"] for take in scene(page)["takes"]] == ["walk"]
+
+
+def test_the_filter_finds_by_name_and_by_label(monkeypatch):
+    app = opened("data", monkeypatch)
+    app.text_input(key="find").set_value("SIDE step").run()
+    assert list(table(app)["Clip"]) == ["side_step", "side_step_right"]
+    app.text_input(key="find").set_value("").run()
+    app.multiselect(key="label pace").set_value(["changing"]).run()
+    assert list(table(app)["Clip"]) == ["medley"]
+    assert scene(players(app)[0])["takes"][0]["name"] == "medley"
+    app.text_input(key="find").set_value("no such clip").run()
+    assert not app.exception
+    assert "No clip is like that" in words(app)
+    assert not players(app)
+
+
+def test_a_store_with_odd_names_is_shown_literally(tmp_path, monkeypatch, clip):
+    odd = replace(clip, name="<b onclick=x>**bold**</b>", labels={"a*b": "<i>1</i>"})
+    write_store(tmp_path / "odd.store", ClipStore.from_clips([odd, clip]))
+    app = opened("data", monkeypatch, tmp_path)
+    assert next(iter(table(app)["Clip"])) == "<b onclick=x>**bold**</b>"
+    assert app.selectbox[0].options == ["odd.store"]
+    assert "<b onclick" not in players(app)[0]
+
+
+def test_an_empty_folder_says_what_to_do(tmp_path, monkeypatch):
+    for address in ("data", "manifold"):
+        app = opened(address, monkeypatch, tmp_path)
+        said = words(app).replace("\\", "")
+        assert "no clips here yet" in said.lower()
+        assert "Upload motion files on page Data" in said
+
+
+def test_a_damaged_store_is_a_sentence(tmp_path, monkeypatch, clip):
+    write_store(tmp_path / "good.store", ClipStore.from_clips([clip]))
+    content = bytearray((tmp_path / "good.store").read_bytes())
+    content[-40] ^= 0xFF
+    (tmp_path / "bad.store").write_bytes(content)
+    (tmp_path / "cut.store").write_bytes(bytes(content[:5000]))
+    app = opened("data", monkeypatch, tmp_path)
+    assert "bad.store" in words(app).replace("\\", "")
+    assert "Traceback" not in words(app)
+    assert str(tmp_path) not in words(app)
+    good = next(each for each in app.selectbox[0].options if each.startswith("good"))
+    app.selectbox[0].select(good).run()
+    assert not app.exception
+    assert len(table(app)) == 1
+
+
+def test_a_folder_of_motion_files_is_prepared(tmp_path, monkeypatch, clip):
+    save_bvh(clip, tmp_path / "one.bvh")
+    (tmp_path / "broken.bvh").write_text("HIERARCHY\nROOT")
+    app = opened("data", monkeypatch, tmp_path)
+    assert list(table(app)["Clip"]) == ["one"]
+    assert app.selectbox[0].options == [f"Motion files of {tmp_path.name}"]
+
+
+def test_hidden_files_and_other_peoples_are_passed_over(tmp_path):
+    (tmp_path / ".hidden.store").write_bytes(b"x" * 100)
+    (tmp_path / "notes.txt").write_text("hello")
+    (tmp_path / "weights.safetensors").write_bytes((10).to_bytes(8, "little") + b"{" * 10)
+    found = look_into(tmp_path)
+    assert not found.files
+    assert not found.motion
+
+
+def uploaded(app, name: str, content: bytes):
+    app.file_uploader[0].set_value([(name, content, "application/octet-stream")]).run()
+    assert not app.exception
+    return app
+
+
+def test_an_upload_is_shown_and_plays(tmp_path, monkeypatch, clip):
+    save_bvh(clip, tmp_path / "mine.bvh")
+    content = (tmp_path / "mine.bvh").read_bytes()
+    app = uploaded(opened("data", monkeypatch), HOSTILE_NAME, content)
+    assert app.selectbox[0].value.startswith("uploads:")
+    assert list(table(app)["Clip"]) == ["script>**walk**"]
+    assert table(app)["Seconds"][0] == pytest.approx(2.0, abs=0.05)
+    assert "<script>alert" not in players(app)[0]
+    # Another session knows nothing of it.
+    other = opened("data", monkeypatch)
+    assert other.selectbox[0].options == ["Made motion (demo)"]
+    assert len(table(other)) == 9
+    app.button[-1].click().run()
+    assert app.selectbox[0].options == ["Made motion (demo)"]
+
+
+@pytest.mark.parametrize("kind", ["bvh", "npz", "glb"])
+def test_each_format_is_told_by_its_content(tmp_path, clip, kind):
+    write = {"bvh": save_bvh, "npz": save_npz_motion, "glb": save_gltf}[kind]
+    write(clip, tmp_path / f"clip.{kind}")
+    content = (tmp_path / f"clip.{kind}").read_bytes()
+    own = Session()
+    taken = take_in(own, "wrong.txt", content)
+    assert taken.error is None, taken.error
+    assert taken.clips[0].skeleton.same_hierarchy(clip.skeleton)
+    assert not list(own.folder.iterdir()), "the bytes stay no longer than they are read"
+
+
+def bomb() -> bytes:
+    """An archive that would unpack to many times its size."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        header = io.BytesIO()
+        np.lib.format.write_array_header_2_0(
+            header, {"descr": "<f8", "fortran_order": False, "shape": (1 << 40, 3)}
+        )
+        archive.writestr("poses.npy", header.getvalue() + b"\0" * 20_000_000)
+    return content.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "empty"),
+        (b"MZ\x90\x00" + b"\0" * 200, "no motion that is known"),
+        (b"<html><script>alert(1)</script>", "markup"),
+        (b"HIERARCHY\nROOT Hips\n{\n", ""),
+        (b"glTF" + b"\xff" * 64, ""),
+        (b"PK\x03\x04" + b"\0" * 64, ""),
+        (bomb(), ""),
+        (b"HIERARCHY\n" + b"{" * 200_000, ""),
+    ],
+    ids=["empty", "program", "markup", "cut", "glb", "zip", "bomb", "deep"],
+)
+def test_a_hostile_upload_is_refused_in_a_sentence(content, said):
+    own = Session()
+    taken = take_in(own, "../../" + "x" * 5000 + "\x00.bvh", content)
+    assert isinstance(taken.error, DeepPhaseError)
+    assert said in taken.error.fact
+    assert not taken.clips
+    assert not own.clips
+    assert str(own.folder) not in str(taken.error) + taken.error.hint
+    assert not list(own.folder.iterdir())
+    assert len(taken.file) <= 60
+    assert "/" not in taken.file
+    assert "\x00" not in taken.file
+
+
+def test_a_refused_upload_is_said_on_the_page(monkeypatch):
+    app = uploaded(opened("data", monkeypatch), "song.bvh", b"<b>no motion</b>")
+    assert "Refused" in words(app)
+    assert "Traceback" not in words(app)
+    assert len(table(app)) == 9
+
+
+def test_too_large_is_refused():
+    with pytest.raises(FormatError, match="more than 64"):
+        suffix_of(b"HIERARCHY" + bytes(64_000_001))
+
+
+def test_names_are_no_paths():
+    assert shown_name("..\\..\\windows\\walk.bvh") == "walk"
+    assert shown_name("/etc/passwd") == "passwd"
+    assert shown_name("a\nb\x1b[0m.bvh") == "a b [0m"
+    assert shown_name("") == shown_name("/") == "file"
+
+
+def test_a_sessions_files_go_with_it(clip):
+    own = Session()
+    folder = own.folder
+    (folder / "left.bin").write_bytes(b"x")
+    assert folder.stat().st_mode & 0o077 == 0, "nobody else may look"
+    del own
+    gc.collect()
+    assert not folder.exists()
+
+
+def test_one_session_keeps_no_more_than_it_may(monkeypatch, clip):
+    monkeypatch.setattr("apps.pages.parts.session.MOST_FRAMES", 2 * len(clip))
+    own = Session()
+    assert own.add_clip(clip, {}).name == clip.name
+    assert own.add_clip(clip, {}).name == f"{clip.name} (2)"
+    with pytest.raises(DeepPhaseError, match="in one session"):
+        own.add_clip(clip, {})

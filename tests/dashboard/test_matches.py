@@ -1,0 +1,127 @@
+"""Page Matches: what is nearest in phase and in pose, their distances, one of them as a file."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from apps.pages.parts import demo
+from apps.pages.parts.collection import OpenClips, OpenModel
+from apps.pages.parts.databases import PHASE, Databases
+from apps.pages.parts.encodings import encodings
+from apps.pages.parts.found_moments import BY_PHASE, BY_POSE, find, found_take, moment_file
+from deepphase.corpus.store import write_store
+from deepphase.formats.load import load
+from deepphase.synthetic.locomotion import locomotion
+from tests.dashboard.app_pages import opened, players, words
+
+
+@pytest.fixture(scope="module")
+def pair() -> tuple[OpenClips, OpenModel]:
+    model = demo.demo_model()
+    clips = OpenClips("demo", "demo", "demo", demo.demo_clips())
+    return clips, OpenModel("demo", "demo", model.sha256, model)
+
+
+@pytest.fixture(scope="module")
+def databases(pair):
+    kept = Databases(*pair)
+    quiet = lambda *_: None  # noqa: E731
+    return kept.built(PHASE, quiet), kept.built("full_pose", quiet)
+
+
+@pytest.fixture(scope="module")
+def answer(pair, databases):
+    return find(*databases, pair[1].extractor.signals, "walk", 300, 3)
+
+
+def test_matches_are_the_nearest_by_their_own_measure(databases, answer):
+    """No offered frame outside the query's neighbourhood is nearer than the first match."""
+    for by, searched in zip((BY_PHASE, BY_POSE), databases, strict=True):
+        database = searched.database
+        distances = np.linalg.norm(database.features - database.features[answer.row], axis=1)
+        distances[~database.offered] = np.inf
+        start, stop = database.neighbourhood(answer.row, 1.0)
+        distances[start:stop] = np.inf
+        first = answer.of(by)[0]
+        assert first.moment.row == distances.argmin()
+        own = first.phase_distance if by == BY_PHASE else first.pose_distance
+        assert own == pytest.approx(distances.min(), rel=1e-4)
+        assert [each.rank for each in answer.of(by)] == [1, 2, 3]
+
+
+def test_phases_are_not_read_twice(pair, databases):
+    walk = encodings(*pair).phases(0)
+    known = databases[0].database.phases
+    np.testing.assert_array_equal(known.phase[: len(walk)], walk.parameters.phase)
+
+
+def test_a_walk_matches_walking_one_cycle_on(answer):
+    first = answer.of(BY_POSE)[0]
+    assert first.moment.clip in ("walk", "medley")
+    assert first.joint_distance_m < 0.05
+    assert answer.others.shape[1] == 2
+    assert np.median(answer.others[:, 1]) > 3 * first.pose_distance
+
+
+def test_only_elsewhere(pair, databases):
+    answer = find(*databases, pair[1].extractor.signals, "walk", 300, 3, elsewhere=True)
+    assert answer.found
+    assert all(each.moment.clip != "walk" for each in answer.found)
+
+
+def test_all_bodies_stand_aligned_at_the_moment(databases, answer):
+    take = found_take(databases[0].database, answer, 2.0)
+    assert [actor.name for actor in take.actors] == [
+        "query",
+        *(f"phase {rank}" for rank in (1, 2, 3)),
+        *(f"pose {rank}" for rank in (1, 2, 3)),
+    ]
+    places = []
+    for actor in take.actors:
+        frame = round((0.5 - actor.start_s) * actor.fps)
+        places.append(actor.root_positions[frame][[0, 2]])
+        np.testing.assert_allclose(actor.root_directions[frame], [0, 0, 1], atol=0.12)
+    places = np.array(places)
+    np.testing.assert_allclose(places[0], 0, atol=0.02)
+    np.testing.assert_allclose(places[1:4, 1], places[1, 1], atol=0.02)
+    assert (np.diff(places[1:4, 0]) > 1).all()
+
+
+def test_what_follows_a_match_is_a_motion_file(databases, answer, tmp_path):
+    each = answer.of(BY_PHASE)[0]
+    (tmp_path / "match.bvh").write_bytes(
+        moment_file(databases[0].database, each.moment.row, 1.0, "bvh")
+    )
+    assert len(load(tmp_path / "match.bvh")) == 61
+    assert moment_file(databases[0].database, each.moment.row, 1.0, "glb")[:4] == b"glTF"
+
+
+def test_the_page_plays_query_and_matches(monkeypatch):
+    app = opened("matches", monkeypatch)
+    (page,) = players(app)
+    assert "phase 4" in page
+    assert "pose 4" in page
+    (table,) = app.dataframe
+    assert list(table.value.columns) == ["Match", "Clip", "At", "Phase", "Pose", "Joints"]
+    assert len(table.value) == 8
+    assert {each.label for each in app.get("download_button")} >= {"BVH", "GLB", "Table (CSV)"}
+    assert "cm apart" in words(app)
+    (moment,) = [each for each in app.slider if each.label == "Moment (s)"]
+    before = table.value["At"].tolist()
+    moment.set_value(8.0).run()
+    assert not app.exception
+    assert app.dataframe[0].value["At"].tolist() != before
+
+
+def test_another_rate_says_what_to_do(tmp_path, monkeypatch):
+    write_store(tmp_path / "slow.store", [locomotion(3, 6.0, gait="walk", fps=30.0).clip])
+    app = opened("matches", monkeypatch, tmp_path)
+    assert "prepare the clips with" in words(app).lower()
+    assert not players(app)
+
+
+def test_one_short_clip_has_nothing_to_match(tmp_path, monkeypatch):
+    write_store(tmp_path / "short.store", [locomotion(3, 1.2, gait="walk").clip])
+    app = opened("matches", monkeypatch, tmp_path)
+    assert "open a collection with more clips" in words(app)

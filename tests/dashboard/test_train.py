@@ -1,0 +1,216 @@
+"""Page Train and the processes behind it: started, watched, cancelled, opened, compared."""
+
+from __future__ import annotations
+
+import gc
+import time
+
+import numpy as np
+import pytest
+
+import apps.training.run as runs
+from apps.demo_model import PHASES
+from apps.pages.parts.model_intake import take_in_model
+from apps.training.request import TrainingRequest
+from apps.training.run import TrainingRun
+from apps.training.status import FAILED, FINISHED, TrainingStatus, load_points, load_views
+from deepphase.corpus.store import write_store
+from deepphase.errors import CheckpointError, ParameterError
+from deepphase.phase.model import PhaseModel
+from deepphase.synthetic.locomotion import locomotion
+from tests.dashboard.app_pages import opened, words
+
+_LIMIT_S = 120
+
+
+def until(holds):
+    limit = time.monotonic() + _LIMIT_S
+    while not (value := holds()):
+        assert time.monotonic() < limit, "it did not come in time"
+        time.sleep(0.05)
+    return value
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    path = tmp_path_factory.mktemp("stores") / "walks.store"
+    write_store(path, [locomotion(seed, 4.0, gait="walk", fps=30.0).clip for seed in (1, 2, 3)])
+    return path
+
+
+def request(store, **changes) -> TrainingRequest:
+    tiny = {"channels": 2, "window_s": 1.0, "windows": 256, "batch_size": 64}
+    from deepphase.corpus.store import store_groups
+
+    return TrainingRequest(str(store), store_groups(store)[0].name, **(tiny | changes))
+
+
+@pytest.fixture(scope="module")
+def finished(store, tmp_path_factory) -> TrainingRun:
+    run = TrainingRun.start("tiny", request(store), tmp_path_factory.mktemp("runs") / "one")
+    until(lambda: not run.running)
+    assert run.status().state == FINISHED, run.log()
+    return run
+
+
+def test_a_training_leaves_a_model_and_what_led_to_it(finished):
+    status = finished.status()
+    assert finished.finished
+    assert PhaseModel.load(finished.model_file).channels == 2
+    assert [each.windows for each in status.epochs] == [64, 128, 192, 256]
+    assert status.epochs[-1].loss > 0
+    assert status.epochs[-1].health.frames > 0
+    views = load_views(finished.folder, len(status.epochs))
+    clips, seconds = load_points(finished.folder)
+    assert all(view.shape == (len(clips), 3) for view in views)
+    assert set(clips) <= {0, 1, 2}
+    assert 0.4 < seconds.min() < seconds.max() < 3.6
+    assert not np.allclose(views[0], views[-1])
+    assert not (finished.folder / "work").exists()
+
+
+def test_the_model_is_that_of_the_library(finished, store, tmp_path):
+    from deepphase.corpus.store import open_store
+    from deepphase.phase.training import train_phase
+
+    same = train_phase(
+        open_store(store), request(store).config(), folder=tmp_path, accelerator="cpu"
+    )
+    assert PhaseModel.load(finished.model_file).config == same.config
+    assert PhaseModel.load(finished.model_file).signals.joints == same.signals.joints
+
+
+def test_cancelling_leaves_nothing(store, tmp_path):
+    run = TrainingRun.start("long", request(store, windows=400_000), tmp_path / "long")
+    until(lambda: run.status().epochs or not run.running)
+    assert run.running, run.log()
+    run.cancel()
+    assert not run.running
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_it_ends_with_its_owner(store, tmp_path):
+    there = True
+    run = TrainingRun.start(
+        "owned", request(store, windows=400_000), tmp_path / "owned", alive=lambda: there
+    )
+    there = False
+    until(lambda: not run.running)
+    until(lambda: not (tmp_path / "owned").exists())
+    forgotten = TrainingRun.start("lost", request(store, windows=400_000), tmp_path / "lost")
+    process = forgotten.process
+    del forgotten
+    gc.collect()
+    assert process.poll() is not None
+    assert not (tmp_path / "lost").exists()
+
+
+def test_it_ends_with_the_server(store, tmp_path):
+    """A server that is killed closes the pipe, whatever else it leaves undone."""
+    run = TrainingRun.start("orphan", request(store, windows=400_000), tmp_path / "orphan")
+    run.process.stdin.close()
+    until(lambda: not run.running)
+    status = run.status()
+    assert status.state == FAILED
+    assert "ended without a word" in status.fact
+
+
+def test_as_many_as_may_run_and_no_more(store, tmp_path, monkeypatch):
+    monkeypatch.setattr(runs, "MOST_AT_ONCE", 1)
+    run = TrainingRun.start("one", request(store, windows=400_000), tmp_path / "one")
+    with pytest.raises(ParameterError, match="1 trainings are running"):
+        TrainingRun.start("two", request(store), tmp_path / "two")
+    run.cancel()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_training_that_cannot_go_says_why(store, tmp_path):
+    run = TrainingRun.start("bad", request(store, window_s=4.0, batch_size=512), tmp_path / "bad")
+    until(lambda: not run.running)
+    status = run.status()
+    assert status.state == FAILED
+    assert "window" in status.fact
+    assert status.hint
+
+
+def test_bounds_are_kept(store):
+    for changes in ({"windows": 10**7}, {"channels": 99}, {"window_s": 60.0}, {"recipe": "x"}):
+        with pytest.raises(ParameterError):
+            request(store, **changes)
+
+
+def test_a_damaged_status_is_told(tmp_path):
+    assert TrainingStatus.load(tmp_path).under_way
+    (tmp_path / "status.json").write_text("{")
+    with pytest.raises(CheckpointError):
+        TrainingStatus.load(tmp_path)
+
+
+def button(app, name):
+    return next(each for each in app.button if each.label == name)
+
+
+def test_the_page_trains_opens_and_compares(store, monkeypatch):
+    monkeypatch.setattr("apps.pages.train._LENGTHS", {"Usual": 256, "Long": 512})
+    app = opened("train", monkeypatch, store.parent)
+    assert "Nothing was trained here yet" in [each.value for each in app.header]
+    next(each for each in app.slider if each.label == "Window (s)").set_value(1.0)
+    app.text_input(key="training name").set_value("Mine").run()
+    button(app, "Start training").click().run()
+    assert "Mine is learning" in [each.value for each in app.header]
+    assert button(app, "Start training").disabled
+    (training,) = app.session_state["trainings"]
+    until(lambda: not training.run.running)
+    app.run()
+    assert not app.exception
+    assert "Mine" in [each.value for each in app.header]
+    assert len(app.get("plotly_chart")) == 2
+    assert {each.label for each in app.metric} >= {"Explained variance", "Phase goes forward"}
+    assert "Model" in {each.label for each in app.get("download_button")}
+    button(app, "Open on all pages").click().run()
+    app.run()
+    chooser = next(each for each in app.sidebar.selectbox if each.label == "Phase model")
+    assert chooser.value == "session:Mine" or "Mine" in str(chooser.options[0])
+    button(app, "Remove").click().run()
+    assert not app.exception
+    assert app.session_state["trainings"] == []
+    assert not training.run.folder.exists()
+
+
+def test_the_page_cancels(store, monkeypatch):
+    monkeypatch.setattr("apps.pages.train._LENGTHS", {"Usual": 400_000, "Long": 400_000})
+    app = opened("train", monkeypatch, store.parent)
+    next(each for each in app.slider if each.label == "Window (s)").set_value(1.0).run()
+    button(app, "Start training").click().run()
+    (training,) = app.session_state["trainings"]
+    assert training.run.running
+    button(app, "Cancel").click().run()
+    assert not training.run.running
+    assert not training.run.folder.exists()
+    assert "Nothing was trained here yet" in [each.value for each in app.header]
+
+
+def test_two_models_are_compared(monkeypatch, finished):
+    app = opened("train", monkeypatch)
+    assert "There is one model" in words(app)
+    app.session_state["deepphase session"].add_model("Another", PhaseModel.load(PHASES))
+    app.run()
+    app.toggle(key="compare").set_value(True).run()
+    assert not app.exception
+    assert len(app.get("plotly_chart")) == 2
+    (table,) = app.dataframe
+    assert "Explained variance" in table.value.iloc[:, 0].tolist()
+
+
+def test_no_model_is_refused(tmp_path, monkeypatch, finished):
+    class Reader:
+        folder = tmp_path
+
+        def add_model(self, name, model):
+            return name
+
+    monkeypatch.setattr("apps.pages.parts.model_intake.session", Reader)
+    with pytest.raises(CheckpointError):
+        take_in_model("../../evil.model", b"\x00" * 4096)
+    assert take_in_model("../mine.model", finished.model_file.read_bytes()) == "../mine"
+    assert list(tmp_path.iterdir()) == []

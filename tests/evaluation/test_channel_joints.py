@@ -1,0 +1,131 @@
+"""Which joints a channel follows, on motion where each limb has a pace of its own."""
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.errors import ParameterError
+from deepphase.evaluation.channel_joints import (
+    followed_parts,
+    joint_energy,
+    joints_followed,
+    joints_lost,
+    spread_windows,
+)
+from deepphase.motion.body_parts import body_parts
+from deepphase.motion.clip import Clip
+from deepphase.motion.roles import find_roles
+from deepphase.phase.configuration import PhaseConfig
+from deepphase.phase.parameters import PhaseParameters, wrapped
+from deepphase.phase.training import train_phase
+from tests.formula_motion import NAMES, body
+
+FPS = 30.0
+LEFT_HAND, RIGHT_FOOT = NAMES.index("LeftHand"), NAMES.index("RightFoot")
+
+
+def two_paces(arm_hz: float, leg_hz: float, seconds: float = 8.0, seed: int = 0) -> Clip:
+    """The left arm swings at one pace, the right leg at another; all else stands still."""
+    rng = np.random.default_rng(seed)
+    times = np.arange(round(seconds * FPS)) / FPS
+    vectors = np.zeros((len(times), len(NAMES), 3))
+    for joint, pace, size in ((8, arm_hz, 1.2), (4, leg_hz, 0.4)):
+        phase = pace * times + rng.random()
+        vectors[:, joint, 0] = size * np.sin(2 * np.pi * phase)
+    rotations = Rotation.from_rotvec(vectors.reshape(-1, 3)).as_quat()
+    translations = np.tile(np.array([0, 0.95, 0]), (len(times), 1, 1))
+    return Clip(
+        body(),
+        rotations.reshape(len(times), len(NAMES), 4).astype(np.float32),
+        translations.astype(np.float32),
+        FPS,
+        name=f"paces_{seed}",
+    )
+
+
+def phases_at(*paces: float, frames: int = 240) -> PhaseParameters:
+    times = np.arange(frames)[:, None] / FPS
+    paces = np.array(paces, np.float32)
+    ones = np.ones((frames, len(paces)), np.float32)
+    return PhaseParameters(
+        wrapped((paces * times).astype(np.float32)), ones * paces, ones, np.zeros_like(ones)
+    )
+
+
+def velocities_at(pace: float, lag: float, frames: int = 240) -> np.ndarray:
+    """(frames, 3): one joint that swings along x."""
+    swing = np.cos(2 * np.pi * (pace * np.arange(frames) / FPS + lag))
+    return np.stack([swing, 0.3 * swing, np.zeros(frames)], 1)
+
+
+def test_a_joint_is_followed_at_its_pace_whatever_its_lag():
+    still = np.zeros((240, 3))
+    signals = np.hstack([velocities_at(1.0, 0.2), velocities_at(1.75, 0.7), still])
+    shares = joints_followed(phases_at(1.0, 1.75), signals)
+    np.testing.assert_allclose(shares, [[1, 0, 0], [0, 1, 0]], atol=1e-6)
+
+
+def test_half_of_a_joint_is_followed():
+    both = velocities_at(1.0, 0.0) + velocities_at(1.75, 0.0)
+    shares = joints_followed(phases_at(1.0, 1.75), both)
+    np.testing.assert_allclose(shares[:, 0], 0.5, atol=0.01)
+
+
+def test_too_few_frames_are_refused():
+    with pytest.raises(ParameterError, match="too few"):
+        joints_followed(phases_at(1.0, frames=3), np.zeros((3, 3)))
+    with pytest.raises(ParameterError, match="signals"):
+        joints_followed(phases_at(1.0), np.zeros((239, 3)))
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """Two channels that have seen arms and legs at paces of their own, unrelated."""
+    rng = np.random.default_rng(3)
+    clips = [two_paces(rng.uniform(0.7, 1.0), rng.uniform(1.8, 2.4), seed=i) for i in range(12)]
+    config = PhaseConfig.load(
+        "default",
+        **{
+            "network.channels": 2,
+            "training.windows": 12_000,
+            "training.batch_size": 32,
+            "training.learning_rate": 3e-3,
+            "training.mirror": 0.0,
+        },
+    )
+    folder = tmp_path_factory.mktemp("paces")
+    model = train_phase(ClipStore.from_clips(clips), config, folder=folder, accelerator="cpu")
+    return model, two_paces(0.85, 2.1, seed=99)
+
+
+def test_silencing_a_channel_loses_the_limb_that_it_follows(trained):
+    model, clip = trained
+    signals = model.signals.read(clip)
+    lost = joints_lost(model, signals, spread_windows(len(signals), model.window, 64))
+    hand, foot = (model.signals.joints.index(name) for name in ("LeftHand", "RightFoot"))
+    slow = int(np.argmin([channel.frequency[1] for channel in model.health.channels]))
+    assert lost[slow, hand] > 0.5 > 5 * abs(lost[slow, foot])
+    assert lost[1 - slow, foot] > 0.5 > 5 * abs(lost[1 - slow, hand])
+
+
+def test_parts_are_named_and_followed(trained):
+    model, clip = trained
+    signals, phases = model.signals.read(clip), model.encode(clip)
+    inside = phases.interior
+    shares = joints_followed(phases.parameters[inside], signals[inside])
+    by_name = dict(
+        zip(clip.skeleton.names, body_parts(clip.skeleton, find_roles(clip.skeleton)), strict=True)
+    )
+    parts = [by_name[joint] for joint in model.signals.joints]
+    gathered = followed_parts(shares, joint_energy(signals[inside]), parts)
+    assert set(gathered) == {"left arm", "right leg"}
+    slow = int(np.argmin([channel.frequency[1] for channel in model.health.channels]))
+    assert gathered["left arm"][slow] > 0.6 > 0.2 > gathered["right leg"][slow]
+    assert gathered["right leg"][1 - slow] > 0.8 > 0.2 > gathered["left arm"][1 - slow]
+
+
+def test_windows_of_a_silenced_model_must_exist(trained):
+    model, clip = trained
+    with pytest.raises(ParameterError, match="windows"):
+        joints_lost(model, model.signals.read(clip), np.array([len(clip)]))

@@ -1,0 +1,272 @@
+"""Rigs of point tracks: made motion is the truth, with and without noise, names and edges."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.ndimage import gaussian_filter1d
+
+from deepphase.errors import ParameterError, SkeletonError
+from deepphase.formats.points import load_points
+from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.mirror import mirrored
+from deepphase.motion.point_clip import clip_of_points
+from deepphase.motion.point_names import plain_names
+from deepphase.motion.point_track import PointTrack
+from deepphase.motion.rig.feet import find_tips
+from deepphase.motion.rig.rigged import RigSettings, body_roles, rig_body, rigged
+from deepphase.motion.roles import find_roles
+from deepphase.synthetic.dance import dance
+from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.song import make_song
+from tests.real_data import real_clips
+
+EXACT = RigSettings(smoothing_hz=0.0, hold_feet=False, level_floor=False)
+# Joints that a rig has whatever points there are.
+LIMBS = tuple(
+    side + part
+    for side in ("Left", "Right")
+    for part in ("UpLeg", "Leg", "Foot", "ToeBase", "Arm", "ForeArm", "Hand")
+)
+# What captures of 20 points lack: hips, spine, neck and collar bones.
+TRUNK = ("Hips", "Spine", "Spine1", "Spine2", "Neck", "Neck1", "LeftShoulder", "RightShoulder")
+
+
+def walker():
+    return locomotion(3, 5.0, gait="walk", fps=30.0).clip
+
+
+def dancer():
+    return dance(make_song(1), 1, fps=30.0).clip.sliced(0, 200)
+
+
+def track_of_joints(clip, *, names=True, edges=True, seed=None, left_out=()):
+    skeleton = clip.skeleton
+    kept = [j for j, name in enumerate(skeleton.names) if name not in left_out]
+    if seed is not None:
+        kept = np.random.default_rng(seed).permutation(kept).tolist()
+    pairs = [(int(p), j) for j, p in enumerate(skeleton.parents) if p >= 0]
+    if not edges or left_out:
+        pairs = []
+    return PointTrack(
+        tuple(skeleton.names[j] for j in kept) if names else plain_names(len(kept)),
+        joint_positions(clip)[:, kept].astype(np.float64),
+        clip.fps,
+        edges=np.array([(kept.index(a), kept.index(b)) for a, b in pairs]).reshape(-1, 2),
+    )
+
+
+def noisy(clip, noise_m=0.01, wobble=0.08, seed=0):
+    """(frames, joints, 3) positions with noise, and lengths that change slowly by so much."""
+    rng = np.random.default_rng(seed)
+    positions, parents = joint_positions(clip).astype(np.float64), clip.skeleton.parents
+    made = positions.copy()
+    for joint in range(1, len(parents)):
+        change = gaussian_filter1d(rng.standard_normal(len(clip)), 15)
+        change *= wobble / change.std()
+        way = positions[:, joint] - positions[:, parents[joint]]
+        made[:, joint] = made[:, parents[joint]] + way * (1.0 + change[:, None])
+    return made + noise_m * rng.standard_normal(made.shape)
+
+
+def jerk(positions):
+    return np.abs(np.diff(positions, 3, axis=0)).mean()
+
+
+def errors_cm(result, clip, names=LIMBS):
+    found, true = joint_positions(result.clip), joint_positions(clip)
+    return {
+        name: 100
+        * np.linalg.norm(
+            found[:, result.clip.skeleton.index(name)] - true[:, clip.skeleton.index(name)], axis=1
+        ).mean()
+        for name in names
+    }
+
+
+def angular_speed(clip):
+    """(frames - 1, joints) radians a second."""
+    q = clip.rotations.astype(np.float64)
+    cosine = np.abs(np.vecdot(q[1:], q[:-1])).clip(0, 1)
+    return 2 * np.arccos(cosine) * clip.fps
+
+
+@pytest.mark.parametrize("make", [walker, dancer])
+@pytest.mark.parametrize("edges", [True, False])
+def test_without_noise_every_point_is_reached(make, edges):
+    clip = make()
+    result = rigged(track_of_joints(clip, edges=edges), settings=EXACT)
+    assert result.residuals.max() < 0.002
+    # A joint may be off its point by millimetres: limbs are straight at rest, points are not.
+    assert max(errors_cm(result, clip).values()) < 0.5
+    assert result.scale == 1.0
+    assert len(result.clip) == len(clip)
+    assert result.clip.translated_joints.tolist() == [0]
+
+
+@pytest.mark.parametrize("make", [walker, dancer])
+def test_noise_and_changing_lengths(make):
+    clip = make()
+    points = noisy(clip)
+    result = rigged(replace(track_of_joints(clip), positions=points))
+    # Noise of a centimetre on each axis is 1.6 cm of distance; lengths add to it.
+    assert 1.2 < 100 * result.residuals.mean() < 2.3
+    assert 100 * np.percentile(result.residuals, 95) < 4.5
+    rig = joint_positions(result.clip).astype(np.float64)
+    parents = result.clip.skeleton.parents[1:]
+    lengths = np.linalg.norm(rig[:, 1:] - rig[:, parents], axis=-1)
+    assert np.ptp(lengths, axis=0).max() < 1e-5
+    assert jerk(rig) < 0.2 * jerk(points)
+    assert angular_speed(result.clip).max() < 20.0
+
+
+def test_feet_stay_where_they_stand():
+    clip = walker()
+    track = replace(track_of_joints(clip), positions=noisy(clip))
+    free = rigged(track, settings=RigSettings(hold_feet=False))
+    held = rigged(track)
+    contacts = held.feet.contacts
+    assert 0.3 < contacts.mean() < 0.8
+    assert not free.feet.contacts.any()
+    both = contacts[1:] & contacts[:-1]
+
+    def slide(result):
+        tips = find_tips(result.clip, body_roles(result.body))[..., ::2]
+        return (np.linalg.norm(np.diff(tips, axis=0), axis=-1) * track.fps)[both].mean()
+
+    assert slide(free) > 0.05
+    assert slide(held) < 0.005
+    assert held.feet.sliding_after == pytest.approx(slide(held), abs=1e-3)
+    assert held.feet.sliding_before == pytest.approx(slide(free), abs=1e-3)
+    assert held.feet.moved.max() < 0.1
+
+
+def test_rest_pose_is_upright_and_symmetric():
+    body = rigged(track_of_joints(dancer(), names=False, edges=False, seed=4)).body
+    skeleton, pairs = body.skeleton, list(body.plan.pairs)
+    mirrored = skeleton.offsets[pairs] * [-1.0, 1.0, 1.0]
+    assert np.allclose(skeleton.offsets, mirrored, atol=1e-9)
+    down = skeleton.offsets[skeleton.index("LeftLeg")]
+    assert down[1] < -0.3
+    assert abs(down[[0, 2]]).max() < 1e-9
+    side = skeleton.offsets[skeleton.index("LeftForeArm")]
+    assert side[0] > 0.2
+    assert abs(side[1:]).max() < 1e-9
+
+
+@pytest.mark.parametrize("left_out", [(), TRUNK])
+def test_points_in_any_order_without_names(left_out):
+    clip = dancer()
+    track = track_of_joints(clip, names=False, edges=False, seed=2, left_out=left_out)
+    result = rigged(track, settings=EXACT)
+    # Without points on the trunk its joints are guesses, and the limbs are where they were.
+    assert max(errors_cm(result, clip).values()) < (2.0 if left_out else 1.0)
+    roles, told = find_roles(result.clip.skeleton), body_roles(result.body)
+    for part in ("hip", "knee", "foot", "toe", "shoulder", "elbow", "hand"):
+        assert roles.both(part) == told.both(part)
+
+
+def test_knees_and_elbows_bend_their_way():
+    clip = dancer()
+    track = track_of_joints(clip, names=False, edges=False, seed=2, left_out=TRUNK)
+    result = rigged(replace(track, positions=track.positions), settings=RigSettings())
+    rig = joint_positions(result.clip)
+    hips = (
+        rig[:, result.clip.skeleton.index("LeftUpLeg")]
+        - rig[:, result.clip.skeleton.index("RightUpLeg")]
+    )
+    for side in ("Left", "Right"):
+        hip, knee, foot = (
+            rig[:, result.clip.skeleton.index(side + part)] for part in ("UpLeg", "Leg", "Foot")
+        )
+        bend = np.vecdot(np.cross(knee - hip, foot - knee), hips)
+        assert (bend > -1e-3).mean() > 0.98
+
+
+def test_mirrored_points_give_the_mirrored_motion():
+    clip = dancer()
+    image = mirrored(clip, find_roles(clip.skeleton))
+    one = joint_positions(rigged(track_of_joints(clip), settings=EXACT).clip)
+    other = rigged(track_of_joints(image), settings=EXACT).clip
+    there = joint_positions(other)
+    across = there[:, other.skeleton.index("LeftHand")]
+    partner = one[:, other.skeleton.index("RightHand")] * [-1.0, 1.0, 1.0]
+    assert np.abs(across - partner).max() < 0.01
+
+
+def test_one_body_for_people_of_two_sizes():
+    clip = walker()
+    track = track_of_joints(clip)
+    large = replace(track, positions=1.2 * track.positions)
+    body = rig_body([track, track, large])
+    same, scaled = rigged(track, body), rigged(large, body)
+    assert same.scale == 1.0
+    assert scaled.scale == pytest.approx(1 / 1.2, abs=0.01)
+    assert scaled.clip.skeleton is same.clip.skeleton
+    difference = joint_positions(same.clip) - joint_positions(scaled.clip)
+    assert np.abs(difference).max() < 0.03
+
+
+def test_a_floor_that_drifts_is_levelled():
+    clip = walker()
+    track = track_of_joints(clip)
+    raised = track.positions.copy()
+    raised[..., 1] += np.linspace(0.0, 0.4, len(raised))[:, None]
+    level = rigged(replace(track, positions=raised)).clip
+    kept = rigged(replace(track, positions=raised), settings=RigSettings(level_floor=False)).clip
+    heights = [joint_positions(each)[:, 0, 1] for each in (level, kept)]
+    assert heights[0][-20:].mean() == pytest.approx(heights[0][:20].mean(), abs=0.08)
+    assert heights[1][-20:].mean() > heights[1][:20].mean() + 0.3
+    # One that does not is left alone.
+    assert not any("levelled" in text for text in rigged(track).clip.source.notes)
+
+
+def test_the_clip_that_readers_make_of_points():
+    track = track_of_joints(dancer(), names=False, edges=False, seed=1)
+    result = rigged(clip_of_points(track))
+    assert result.residuals.mean() < 0.02
+    assert "LeftForeArm" in result.clip.skeleton.names
+
+
+def test_song_and_labels_stay():
+    track = track_of_joints(walker())
+    track = replace(
+        track,
+        labels={"style": "waltz"},
+        source=replace(track.source, song="a.ogg", song_start_s=2.5),
+    )
+    clip = rigged(track).clip
+    assert (clip.source.song, clip.source.song_start_s) == ("a.ogg", 2.5)
+    assert dict(clip.labels) == {"style": "waltz"}
+
+
+def test_one_frame_and_short_tracks():
+    track = track_of_joints(walker())
+    for frames in (1, 2, 7):
+        assert len(rigged(track.sliced(0, frames), rig_body([track])).clip) == frames
+
+
+def test_what_cannot_be_rigged():
+    clip = walker()
+    with pytest.raises(SkeletonError, match="rotations"):
+        rigged(clip)
+    track = track_of_joints(clip)
+    with pytest.raises(SkeletonError, match="points"):
+        rigged(PointTrack(track.names[:9], track.positions[:, :9], track.fps), rig_body([track]))
+    rng = np.random.default_rng(0)
+    with pytest.raises(SkeletonError, match="two legs"):
+        rigged(PointTrack(plain_names(5), rng.normal(size=(50, 5, 3)), 30.0))
+    with pytest.raises(SkeletonError, match="quadruped"):
+        rigged(track_of_joints(locomotion(1, 4.0, body="quadruped", gait="trot", fps=30.0).clip))
+    with pytest.raises(ParameterError, match="smoothing"):
+        RigSettings(smoothing_hz=-1.0)
+
+
+def test_real_dances():
+    folder = real_clips("dance_music")
+    for name in ("DANCE_W_2", "DANCE_R_2"):
+        track = load_points(folder / f"{name}.npz").sliced(0, 500)
+        result = rigged(track)
+        assert result.residuals.mean() < 0.02
+        assert result.feet.sliding_after < 0.01 < result.feet.sliding_before
+        assert angular_speed(result.clip).max() < 30.0

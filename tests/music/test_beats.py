@@ -1,0 +1,107 @@
+import numpy as np
+import pytest
+
+from deepphase.music.beats import beat_position, local_tempo_bpm
+from deepphase.music.features import SURE, features_of
+from deepphase.synthetic.song import SAMPLE_RATE, make_song
+from tests.music.made_sounds import babble, clicks, f_measure, white_noise
+
+SONGS = [
+    {"tempo_bpm": 72.0},
+    {"tempo_bpm": 90.0},
+    {"tempo_bpm": 100.0, "swing": 2 / 3},
+    {"tempo_bpm": 112.0},
+    {"tempo_bpm": 120.0, "noise": 0.3},
+    {"tempo_bpm": 128.0},
+    {"tempo_bpm": 140.0, "noise": 0.1},
+    {"tempo_bpm": 150.0, "swing": 2 / 3},
+    {"tempo_bpm": 84.0, "beats_per_bar": 3},
+    {"tempo_bpm": 96.0, "beats_per_bar": 3, "noise": 0.2},
+    {"tempo_bpm": 130.0, "beats_per_bar": 3},
+    {"tempo_bpm": 160.0, "beats_per_bar": 3},
+    {"tempo_bpm": [(0.0, 100.0), (8.0, 100.0), (16.0, 130.0)]},
+]
+
+
+@pytest.mark.parametrize("bpm", [60, 90, 120, 140, 150])
+@pytest.mark.parametrize("seconds", [10.0, 31.7])
+def test_click_tracks(bpm, seconds):
+    samples, moments = clicks(bpm, seconds)
+    song = features_of(samples)
+    assert song.tempo_bpm == pytest.approx(bpm, rel=0.01)
+    assert len(song.beats_s) == len(moments)
+    assert np.abs(song.beats_s - moments).max() < 0.025
+    assert song.beat_confidence > 0.7
+    # One click sounds like the next: there are no bars.
+    assert song.downbeats_s is None
+
+
+@pytest.mark.parametrize("options", SONGS)
+def test_songs_with_known_beats_and_bars(options):
+    made = make_song(7, 30.0, **options)
+    song = features_of(made.samples)
+    assert f_measure(song.beats_s, made.beats) > 0.97
+    assert song.beat_confidence > SURE
+    assert song.beats_per_bar == made.tempo.beats_per_bar
+    assert song.downbeats_s is not None
+    assert f_measure(song.downbeats_s, made.bars) > 0.9
+    assert set(song.downbeats_s) <= set(song.beats_s)
+    # Where the song plays, phases are those of the formula.
+    playing = (song.time > made.beats[0]) & (song.time < made.beats[-1])
+    for name, true in (("beat", made.beat_phase), ("bar", made.bar_phase)):
+        away = song.blocks[f"{name}_phase"][:, 0] - true(song.time)
+        away = np.abs(np.mod(away + 0.5, 1) - 0.5)[playing]
+        assert np.quantile(away, 0.95) < 0.06
+    tempo = song.blocks["tempo_bpm"][playing, 0]
+    np.testing.assert_allclose(tempo, made.tempo.tempo_bpm(song.time)[playing], rtol=0.06)
+
+
+def test_a_steady_tempo_has_a_steady_phase_to_the_end():
+    made = make_song(3, 40.0, tempo_bpm=107.0, noise=0.1)
+    song = features_of(made.samples)
+    step = np.diff(song.blocks["beat_phase"][:, 0].astype(np.float64))
+    step = np.mod(step + 0.5, 1) - 0.5
+    np.testing.assert_allclose(step, 107 / 60 / 60, rtol=0.01)
+    assert song.beats_s[-1] == pytest.approx(made.beats[-1], abs=0.025)
+    assert song.blocks["beat"].sum() == len(song.beats_s)
+
+
+@pytest.mark.parametrize("seconds", [3.0, 8.0, 30.0])
+@pytest.mark.parametrize("kind", ["silence", "noise", "speech", "hum"])
+def test_what_has_no_beat(kind, seconds):
+    count = round(seconds * SAMPLE_RATE)
+    samples = {
+        "silence": lambda: np.zeros(count, np.float32),
+        "noise": lambda: white_noise(seconds, 5),
+        "speech": lambda: babble(seconds, 4),
+        "hum": lambda: np.sin(2 * np.pi * 100 * np.arange(count) / SAMPLE_RATE),
+    }[kind]()
+    song = features_of(samples)
+    assert song.beat_confidence < (SURE if seconds > 3 else 0.5)
+    assert song.downbeats_s is None
+    assert np.isfinite(song.tempo_bpm)
+    for block in song.blocks.values():
+        assert np.isfinite(block).all()
+    if kind == "silence":
+        assert song.tempo_bpm == song.beat_confidence == len(song.beats_s) == 0
+        for name in ("beat", "beat_phase", "beat_cycle", "bar_cycle", "tempo_bpm"):
+            assert not song.blocks[name].any()
+
+
+def test_beats_are_only_where_it_sounds():
+    samples, moments = clicks(100, 20.0, first=4.0)
+    samples = np.concatenate([samples, np.zeros(5 * SAMPLE_RATE, np.float32)])
+    song = features_of(samples)
+    assert len(song.beats_s) == len(moments)
+    assert np.abs(song.beats_s - moments).max() < 0.025
+    # The phase goes on before and behind them.
+    assert len(np.unique(song.blocks["beat_phase"][-250:])) > 30
+
+
+def test_beat_position_goes_on_beyond_the_beats():
+    beats = np.array([1.0, 1.5, 2.0, 3.0])
+    np.testing.assert_allclose(
+        beat_position(beats, np.array([0.5, 1.0, 1.25, 2.5, 3.0, 3.5])),
+        [-1.0, 0.0, 0.5, 2.5, 3.0, 4.0],
+    )
+    assert local_tempo_bpm(np.arange(9) * 0.5, np.array([-1.0, 2.0, 9.0])) == pytest.approx(120)

@@ -1,0 +1,181 @@
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deepphase.errors import ParameterError
+from deepphase.music.features import (
+    FPS,
+    KINDS,
+    PAPER_FEATURES,
+    features_of,
+    song_features,
+    value_names,
+    value_units,
+)
+from deepphase.synthetic.song import SAMPLE_RATE, make_song
+from tests.music.made_sounds import clicks, file_bytes, white_noise
+
+
+@pytest.fixture(scope="module")
+def song():
+    return features_of(make_song(2, 12.3).samples)
+
+
+def test_names_units_and_shapes(song):
+    assert FPS == song.fps == 60
+    assert len(song) == int(np.ceil(12.3 * 60))
+    assert song.duration_s == pytest.approx(12.3, abs=1e-4)
+    assert song.array().shape == (len(song), 62)
+    assert len(value_names()) == len(value_units()) == 62
+    assert value_names(["mel"])[26] == "mel.26"
+    assert value_names(["chroma", "beat", "beat_cycle"])[-4:] == [
+        "chroma.B",
+        "beat",
+        "beat_cycle.sin",
+        "beat_cycle.cos",
+    ]
+    assert value_units(["beat_phase", "tempo_bpm"]) == ["cycles", "1/min"]
+    for name, kind in KINDS.items():
+        assert song.blocks[name].shape == (len(song), len(kind.values))
+        assert song.blocks[name].dtype == np.float32
+    with pytest.raises(ParameterError, match="loudness"):
+        song.array(["mel", "loudness"])
+    with pytest.raises(ParameterError):
+        song.array([])
+
+
+def test_windows(song):
+    rows = song.windows(np.array([100, 0]), (-1.0, 0.0, 0.5), ["mel", "beat"])
+    assert rows.shape == (2, 3 * 28)
+    both = song.array(["mel", "beat"])
+    np.testing.assert_array_equal(rows[0], np.concatenate([both[40], both[100], both[130]]))
+    # Before the start the first frame is repeated.
+    np.testing.assert_array_equal(rows[1, :28], both[0])
+    last = song.windows(np.array(10**6), (0.0,), PAPER_FEATURES)
+    np.testing.assert_array_equal(last, song.array()[-1])
+
+
+@pytest.mark.parametrize("at", [0.5, 1.0, 1.237, 2.0 + 1 / 120, 2.9])
+def test_an_impulse_lies_in_its_frame(at):
+    samples = np.zeros(4 * SAMPLE_RATE, np.float32)
+    # Above the song's silence there is something, as in any recording.
+    samples += 1e-4 * white_noise(4.0)
+    samples[round(at * SAMPLE_RATE)] = 0.9
+    song = features_of(samples)
+    for name in ("mel", "spectral_flux", "onset_strength"):
+        found = int(song.blocks[name].sum(axis=1).argmax())
+        assert abs(found - 60 * at) <= 0.5 + 1e-6, name
+
+
+@pytest.mark.parametrize("at", [1.0, 1.74])
+def test_a_tone_that_begins_is_an_onset_there(at):
+    time = np.arange(4 * SAMPLE_RATE) / SAMPLE_RATE
+    song = features_of(np.sin(2 * np.pi * 440 * time) * (time >= at))
+    assert abs(int(song.blocks["onset_strength"].argmax()) - 60 * at) <= 1.5
+    mel = song.blocks["mel"].max(axis=1)
+    assert mel[: int(60 * at) - 2].max() == pytest.approx(-80)
+    assert mel[int(60 * at) + 3 :].min() > -3
+
+
+def test_pitch_and_crossings_are_what_sounds():
+    time = np.arange(3 * SAMPLE_RATE) / SAMPLE_RATE
+    for hertz, note in ((440.0, 9), (261.63, 0), (440 * 2 ** (0.4 / 12), 9)):
+        song = features_of(np.sin(2 * np.pi * hertz * time))
+        inside = slice(10, -10)
+        assert (song.blocks["chroma"][inside].argmax(axis=1) == note).all()
+        np.testing.assert_allclose(
+            song.blocks["zero_crossing_rate"][inside, 0] * SAMPLE_RATE, 2 * hertz, rtol=0.03
+        )
+
+
+def test_a_features_value_does_not_depend_on_the_level():
+    samples = make_song(4, 8.0).samples
+    loud, soft = features_of(samples), features_of(0.01 * samples)
+    for name in KINDS:
+        np.testing.assert_allclose(loud.blocks[name], soft.blocks[name], atol=2e-3)
+    np.testing.assert_allclose(loud.beats_s, soft.beats_s, atol=1e-4)
+
+
+def test_mel_and_crossings_are_librosas():
+    import librosa
+
+    samples = make_song(4, 8.0).samples
+    song = features_of(samples)
+    power = librosa.feature.melspectrogram(
+        y=samples / np.abs(samples).max(),
+        sr=SAMPLE_RATE,
+        n_fft=2048,
+        hop_length=512,
+        n_mels=27,
+        fmin=30.0,
+        fmax=11_000.0,
+        pad_mode="constant",
+    )
+    mel = librosa.power_to_db(S=power, ref=np.max, amin=1e-12, top_db=80.0).T[: len(song)]
+    # The end is mirrored here and silent there.
+    np.testing.assert_allclose(song.blocks["mel"][:-2], mel[:-2], atol=0.05)
+    rate = librosa.feature.zero_crossing_rate(
+        y=samples, frame_length=2048, hop_length=512, pad=False
+    )
+    ours = song.blocks["zero_crossing_rate"][4:-4, 0]
+    np.testing.assert_allclose(ours, rate[0, 4 : len(song) - 4], atol=0.002)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    count=st.integers(512, 60_000),
+    scale=st.sampled_from([1e-30, 1e-4, 1.0, 1e6]),
+    share=st.floats(0, 1),
+)
+def test_every_sound_keeps_the_bounds(seed, count, scale, share):
+    generator = np.random.default_rng(seed)
+    samples = scale * generator.standard_normal(count) * (generator.uniform(size=count) < share)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        song = features_of(samples)
+    assert len(song) == -(-count // 512)
+    bounds = {
+        "mel": (-80, 0),
+        "chroma": (0, 1),
+        "spectral_flux": (0, 10.01),
+        "onset_strength": (0, 3.34),
+        "beat": (0, 1),
+        "zero_crossing_rate": (0, 1),
+        "beat_cycle": (-1, 1),
+        "bar_cycle": (-1, 1),
+        "tempo_bpm": (0, 400),
+    }
+    for name, block in song.blocks.items():
+        assert np.isfinite(block).all(), name
+        low, high = bounds.get(name, (-np.inf, np.inf))
+        assert low - 1e-4 <= block.min() <= block.max() <= high + 1e-4, name
+    for name in ("beat_phase", "bar_phase"):
+        assert ((song.blocks[name] >= -0.5) & (song.blocks[name] < 0.5)).all()
+    assert (np.diff(song.beats_s) > 0).all()
+    assert 0 <= song.beat_confidence <= 1
+
+
+@pytest.mark.parametrize("samples", [np.zeros(511), np.zeros((600, 2)), np.full(600, np.nan)])
+def test_what_is_no_sound_is_refused(samples):
+    with pytest.raises(ParameterError):
+        features_of(samples)
+
+
+def test_three_seconds_of_a_file(tmp_path):
+    samples, moments = clicks(120, 3.0)
+    path = tmp_path / "short.flac"
+    path.write_bytes(file_bytes(np.stack([samples, samples], axis=1), format="FLAC"))
+    song = song_features(path)
+    assert (song.name, song.source, len(song.sha256)) == ("short", str(path), 64)
+    assert len(song) == 180
+    assert len(song.beats_s) == len(moments)
+
+
+def test_ten_minutes():
+    song = features_of(np.tile(make_song(6, 60.0, tempo_bpm=120.0).samples, 10))
+    assert len(song) == 36_000
+    assert song.tempo_bpm == pytest.approx(120, rel=0.01)

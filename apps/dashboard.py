@@ -28,6 +28,7 @@ PAGES = (
     PageEntry("manifold", "Manifold", ":material/bubble_chart:"),
     PageEntry("channels", "Channels", ":material/waves:"),
     PageEntry("matches", "Matches", ":material/join_inner:"),
+    PageEntry("control", "Control", ":material/route:"),
     PageEntry("train", "Train", ":material/model_training:"),
 )
 

@@ -66,11 +66,9 @@ def demo_controller_config() -> ControllerConfig:
     """The recipe of the small controller."""
     return ControllerConfig(
         "experts",
-        ExpertsConfig(experts=4, gating_hidden=32, hidden=40, dropout=0.0),
+        ExpertsConfig(experts=4, gating_hidden=32, hidden=48, dropout=0.0),
         SchemaConfig(label="gait"),
-        ControllerTraining(
-            samples=160_000, batch_size=128, learning_rate=4e-3, pose_noise=0.2
-        ),
+        ControllerTraining(samples=240_000, batch_size=128, learning_rate=3e-3, pose_noise=0.25),
     )
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+from apps.demo_controller import CONTROLLER, made_controller
 from apps.terminal import note, progress
+from controllers.training_health import words
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.phase.configuration import NetworkConfig, PhaseConfig, Preset, TrainingConfig
 from deepphase.phase.model import PhaseModel
@@ -57,6 +59,12 @@ def main() -> None:
         note(f"{path}: {path.stat().st_size / 1e3:.0f} kB")
         for line in model.health.words() if model.health else ():
             note(f"  {line}")
+    with progress() as shown:
+        controller = made_controller(PhaseModel.load(PHASES), shown)
+    controller.save(CONTROLLER)
+    note(f"{CONTROLLER}: {CONTROLLER.stat().st_size / 1e3:.0f} kB")
+    for line in words(controller.health):
+        note(f"  {line}")
 
 
 if __name__ == "__main__":

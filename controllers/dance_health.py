@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from controllers.dancer import Dancer
-from controllers.dancing import dance_to
-from deepphase.errors import ParameterError
+from controllers.dancing import NetworkDance, Wish, dances_to
 from deepphase.music.features import SongFeatures
 from deepphase.progress import Progress
 
-_SONGS, _SECONDS = 6, 30.0
+_SONGS, _SECONDS, _SHORTEST_S = 6, 30.0, 3.0
 # Shares of the recorded dances' own speed below and above which something went wrong.
 _DIES, _SHAKES = 0.6, 1.6
 # Of windows of a second: as rare in a dance that lives.
@@ -33,21 +32,16 @@ def dance_health(
     findings    what is out of the ordinary and what to try
     ==========  ===========================================================================
     """
+    # Without the songs' first seconds, in which nothing may sound.
+    wishes = [
+        (song, Wish(min(2.0, 0.25 * song.duration_s), _SECONDS))
+        for song in songs
+        if song.duration_s > _SHORTEST_S
+    ][:_SONGS]
     rows, alive = [], []
-    chosen = list(songs)[:_SONGS]
-    for number, song in enumerate(chosen):
-        if progress is not None:
-            progress("dancing to songs held out", number, len(chosen), song.name)
-        # Without the songs' first and last seconds, in which nothing may sound.
-        start_s = min(2.0, 0.25 * song.duration_s)
-        try:
-            made = dance_to(dancer, song, start_s=start_s, seconds=_SECONDS)
-            rows.append(dancer.reference.measured(made.clip(song.name), song, start_s))
-        except ParameterError:  # a song of less than a second
-            continue
-        alive.append(float(made.run.alive.mean()))
-    if progress is not None and chosen:
-        progress("dancing to songs held out", len(chosen), len(chosen), "")
+    for made, (song, wish) in zip(_danced(dancer, wishes, progress), wishes, strict=True):
+        rows.append(dancer.reference.measured(made.clip(song.name), song, wish.start_s))
+        alive.append(float(made.alive.mean()))
     names = dict.fromkeys(name for row in rows for name in row)
     values = {name: float(np.mean([row[name] for row in rows if name in row])) for name in names}
     found: dict[str, Any] = {
@@ -74,6 +68,19 @@ def dance_words(health: Mapping[str, Any], reference: Mapping[str, float]) -> li
             )
         lines.append(f"{text}, {health['alive']:.0%} alive")
     return lines + list(health["findings"])
+
+
+def _danced(
+    dancer: Dancer, wishes: Sequence[tuple[SongFeatures, Wish]], progress: Progress | None
+) -> list[NetworkDance]:
+    if not wishes:
+        return []
+
+    def told(_: str, done: int, total: int, words: str) -> None:
+        if progress is not None:
+            progress("dancing to songs held out", done, total, words)
+
+    return dances_to(dancer, wishes, progress=told)
 
 
 def _findings(found: Mapping[str, Any], dancer: Dancer) -> list[str]:

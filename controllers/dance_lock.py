@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -98,3 +99,18 @@ class BeatLock:
         weight = power * near * np.square(self._ratios.weights)
         total = weight.sum(axis=(1, 2))
         return (weight * change).sum(axis=(1, 2)) / np.where(total > 0, total, 1.0)
+
+
+class BeatLocks:
+    """Of each character its own lock, or none."""
+
+    def __init__(self, locks: Sequence[BeatLock | None]) -> None:
+        self._locks = tuple(locks)
+
+    def __call__(self, phases: PhaseParameters) -> Array:
+        """As `BeatLock`, all characters at once."""
+        added = np.zeros(phases.phase.shape)
+        for index, lock in enumerate(self._locks):
+            if lock is not None:
+                added[index] = lock(phases[index : index + 1])[0]
+        return added

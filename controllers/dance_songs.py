@@ -127,4 +127,4 @@ def with_skeleton(
             progress("rigging", number, len(store), clip.name)
     every = np.concatenate(residuals)
     spread = float(every.mean()), float(np.percentile(every, 95))
-    return ClipStore.from_clips(clips, store.provenance), spread
+    return ClipStore.from_clips(clips, provenance=store.provenance), spread

@@ -37,6 +37,8 @@ class DanceSettings:
         A jump must cost less than dancing on by this share of it.
     least_s
         Seconds that are danced between two jumps, where the clip has them.
+    ending_s
+        Seconds before a clip's end from which on any smooth way on is taken.
     neighbourhood_s
         No jump within so many seconds of what is danced.
     memory_s
@@ -49,13 +51,14 @@ class DanceSettings:
 
     better_by: float = 0.3
     least_s: float = 1.0
+    ending_s: float = 1.5
     neighbourhood_s: float = 1.0
     memory_s: float = 60.0
     memory: float = 6.0
     variety: float = 0.1
 
     def __post_init__(self) -> None:
-        for name in ("least_s", "neighbourhood_s", "memory", "variety"):
+        for name in ("least_s", "ending_s", "neighbourhood_s", "memory", "variety"):
             if not getattr(self, name) >= 0:
                 raise ParameterError(f"{name} {getattr(self, name)}: it must not be negative")
         if not self.memory_s > 0:
@@ -158,7 +161,9 @@ class SongRows:
         nowhere = np.full(1, -1), np.full(1, staying), np.ones(1, bool)
         if not leaving[0] and self.time_s - self._jumped_s < settings.least_s:
             return nowhere
-        bound = np.inf if leaving[0] else (1.0 - settings.better_by) * staying
+        ending = database.frames_left(rows)[0] < settings.ending_s * database.fps
+        left = bool(leaving[0] or ending)
+        bound = np.inf if left else (1.0 - settings.better_by) * staying
         if not bound > 0:
             return nowhere
         distances, near = self._searcher.search(
@@ -176,11 +181,12 @@ class SongRows:
         kept = kept[costs[kept] < bound][:_REHEARSED]
         if not kept.size:
             return nowhere
-        kept = kept[costs[kept] <= (1.0 + _NEARLY) * costs[kept[0]]]
+        if not left:
+            kept = kept[costs[kept] <= (1.0 + _NEARLY) * costs[kept[0]]]
         rough = roughness(np.zeros(1, np.int64), near[kept][None])[0]
         best = int(rough.argmin())
         smooth = bool(rough[best] < _SMOOTH)
-        if smooth or leaving[0]:
+        if smooth:
             self._jumped_s = self.time_s
         return near[kept[[best]]], costs[kept[[best]]], np.array([smooth])
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from apps.options import told_skeleton
-from apps.terminal import note, progress, warn
+from apps.resumable_training import hardware, resumable, work_folder
+from apps.terminal import note, progress
 from controllers.configuration import ControllerConfig
 from controllers.networks.experts import ExpertsConfig
 from controllers.networks.registry import NetworkConfig
@@ -65,13 +66,8 @@ def command(
     from controllers.training_health import words
     from deepphase.corpus.prepare import corpus_of
     from deepphase.phase.extractor import load_extractor
-    from deepphase.phase.resume import discard, refuse_unfinished, unfinished
-    from deepphase.replacing import check_writable
+    from deepphase.phase.resume import discard
 
-    if resume and restart:
-        raise ParameterError(
-            "--resume and --restart contradict each other", hint="give one of them, or neither"
-        )
     recipe = ControllerConfig.load(config)
     recipe = ControllerConfig(recipe.name, network, schema, training)
     if network_kind(recipe.name).gate in GATES_OF_PHASES and model is None:
@@ -79,38 +75,21 @@ def command(
             f"{recipe.name} needs phases",
             hint="give --model: what `deepphase train phase` or `deepphase fit phases` wrote",
         )
-    work = output.with_name(f"{output.name}.unfinished")
-    check_writable(output)
-    if output.is_dir():
-        raise ParameterError(
-            f"{output} is a folder", hint=f"name the file: -o {output / 'controller'}"
-        )
-    check_writable(work)
-    if not resume and not restart:
-        refuse_unfinished(work)
+    work = work_folder(output, resume=resume, restart=restart)
     description = told_skeleton(skeleton_description)
     phases = None if model is None else load_extractor(model)
     with progress() as shown:
         corpus = corpus_of(store, skeleton=skeleton, description=description, progress=shown)
         lessons = Lessons.read(corpus, recipe, phases, description=description, progress=shown)
-        if restart:
-            discard(work)
-        try:
+        with resumable(work, restart=restart):
             made = train_controller(
                 lessons,
                 recipe,
                 folder=work,
                 resume=resume,
                 progress=shown,
-                accelerator=accelerator,
-                devices=int(devices) if devices.lstrip("-").isdigit() else devices,
-                precision=precision,
-                strategy=strategy,
+                **hardware(accelerator, devices, precision, strategy),
             )
-        except KeyboardInterrupt:
-            if unfinished(work):
-                warn("the same command with --resume goes on where this training stopped")
-            raise
     if made is None:  # another device's process
         return
     made.save(output)

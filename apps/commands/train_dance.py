@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from apps.options import told_skeleton
+from apps.resumable_training import hardware, resumable, work_folder
 from apps.terminal import note, progress, warn
 from controllers.dance_config import DanceConfig, MusicConfig
 from controllers.networks.experts import ExpertsConfig
@@ -76,13 +77,8 @@ def command(
     from controllers.training_health import words
     from deepphase.corpus.prepare import corpus_of
     from deepphase.phase.extractor import load_extractor
-    from deepphase.phase.resume import discard, refuse_unfinished, unfinished
-    from deepphase.replacing import check_writable
+    from deepphase.phase.resume import discard
 
-    if resume and restart:
-        raise ParameterError(
-            "--resume and --restart contradict each other", hint="give one of them, or neither"
-        )
     name = DanceConfig.load(config).controller.name
     recipe = DanceConfig.of_sections(name, network, schema, training, music)
     if network_kind(name).gate in GATES_OF_PHASES and model is None:
@@ -91,13 +87,7 @@ def command(
             hint=f"first: deepphase rig {dances} -o RIGGED, if these are points; then: deepphase "
             "train phase RIGGED -o MODEL --config dance; then this with --model MODEL",
         )
-    work = output.with_name(f"{output.name}.unfinished")
-    check_writable(output)
-    if output.is_dir():
-        raise ParameterError(f"{output} is a folder", hint=f"name the file: -o {output / 'dancer'}")
-    check_writable(work)
-    if not resume and not restart:
-        refuse_unfinished(work)
+    work = work_folder(output, resume=resume, restart=restart)
     description = told_skeleton(skeleton_description)
     phases = None if model is None else load_extractor(model)
     with progress() as shown:
@@ -124,24 +114,15 @@ def command(
             f"{len(learnt.songs)} songs"
         )
         lessons = DanceLessons.read(learnt, recipe, phases, description=description, progress=shown)
-        if restart:
-            discard(work)
-        try:
+        with resumable(work, restart=restart):
             made = train_dance(
                 lessons,
                 recipe,
                 folder=work,
                 resume=resume,
                 progress=shown,
-                accelerator=accelerator,
-                devices=int(devices) if devices.lstrip("-").isdigit() else devices,
-                precision=precision,
-                strategy=strategy,
+                **hardware(accelerator, devices, precision, strategy),
             )
-        except KeyboardInterrupt:
-            if unfinished(work):
-                warn("the same command with --resume goes on where this training stopped")
-            raise
     if made is None:  # another device's process
         return
     made.save(output)

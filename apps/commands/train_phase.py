@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from apps.options import refuse_for_songs, told_skeleton
-from apps.terminal import list_left_out, note, progress, warn
-from deepphase.errors import DeepPhaseError, ParameterError
+from apps.resumable_training import hardware, resumable, work_folder
+from apps.terminal import list_left_out, note, progress
+from deepphase.errors import DeepPhaseError
 from deepphase.phase.configuration import NetworkConfig, PhaseConfig, TrainingConfig
 from deepphase.progress import Progress
 
@@ -69,24 +70,12 @@ def command(
     from apps.reports.training_report import training_report
     from deepphase.corpus.prepare import corpus_of
     from deepphase.corpus.song_files import holds_only_songs
-    from deepphase.phase.resume import discard, refuse_unfinished, unfinished
+    from deepphase.phase.resume import discard
     from deepphase.phase.training import train_phase
     from deepphase.replacing import check_writable
 
-    if resume and restart:
-        raise ParameterError(
-            "--resume and --restart contradict each other", hint="give one of them, or neither"
-        )
-    work = output.with_name(f"{output.name}.unfinished")
+    work = work_folder(output, resume=resume, restart=restart)
     folder = output.with_name(f"{output.name}.report") if report is None else report
-    check_writable(output)
-    if output.is_dir():
-        raise ParameterError(
-            f"{output} is a folder", hint=f"name the model file: -o {output / 'model'}"
-        )
-    check_writable(work)
-    if not resume and not restart:
-        refuse_unfinished(work)
     if report is not None:
         check_writable(report / "index.html")
     description = told_skeleton(skeleton_description)
@@ -111,9 +100,7 @@ def command(
                 description=description,
                 progress=shown,
             )
-        if restart:
-            discard(work)
-        try:
+        with resumable(work, restart=restart):
             model = train_phase(
                 corpus,
                 PhaseConfig(network, training),
@@ -121,15 +108,8 @@ def command(
                 resume=resume,
                 description=description,
                 progress=shown,
-                accelerator=accelerator,
-                devices=int(devices) if devices.lstrip("-").isdigit() else devices,
-                precision=precision,
-                strategy=strategy,
+                **hardware(accelerator, devices, precision, strategy),
             )
-        except KeyboardInterrupt:
-            if unfinished(work):
-                warn("the same command with --resume goes on where this training stopped")
-            raise
     if model is None:  # another device's process
         return
     model.save(output)

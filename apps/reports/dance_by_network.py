@@ -49,7 +49,7 @@ class NetworkDanceMaker:
             lock=self.lock,
             progress=progress,
         )
-        run, fps = made.run, made.run.fps
+        fps = made.run.fps
         curves = []
         if made.haste is not None:
             curves.append(Curve("phases hurried by the lock", "%", 100.0 * made.haste, fps))
@@ -58,8 +58,8 @@ class NetworkDanceMaker:
             clip=made.clip(song.name),
             song=song,
             start_s=start_s,
-            phases=None if run.phases is None else run.phases[0],
-            gating=None if run.gating is None else Gating(run.gating[0], fps),
+            phases=made.phases,
+            gating=None if made.gating is None else Gating(made.gating, fps),
             curves=curves,
             notes=made.notes,
             reference=self.dancer.reference,

@@ -61,6 +61,11 @@ def circle(speed: float, size: float, seconds: float) -> Path:
 MADE_PATHS = {"wave": wave, "square": square, "circle": circle}
 
 
+def usual_size(name: str, speed: float) -> float:
+    """Metres that suit a speed, m/s: what a made path of that name has if none are told."""
+    return _TRAVEL_S[name] * speed
+
+
 def made_path(name: str, speed: float, seconds: float, size: float | None = None) -> Path:
     """The made path of that name, of a size that suits the speed if none is told.
 
@@ -71,7 +76,7 @@ def made_path(name: str, speed: float, seconds: float, size: float | None = None
     """
     if name not in MADE_PATHS:
         raise ParameterError(f"no path {name!r}", hint=f"a CSV file, or {', '.join(MADE_PATHS)}")
-    return MADE_PATHS[name](speed, size or _TRAVEL_S[name] * speed, seconds)
+    return MADE_PATHS[name](speed, size or usual_size(name, speed), seconds)
 
 
 def _check(speed: float, size: float, seconds: float) -> None:

@@ -1,0 +1,222 @@
+"""Page Control: a controller, or motion that is matched, goes the way that is wished."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+import streamlit as st
+
+from apps.pages.parts.controller_intake import MOST_MEGABYTES, take_in_controller
+from apps.pages.parts.look import heading, wide_columns
+from apps.pages.parts.open_steering import OpenController, OpenMatching
+from apps.pages.parts.showing import offer, offer_player, offer_table, show_player
+from apps.pages.parts.steerables import Steerable, steerables
+from apps.pages.parts.steered_runs import Ask, Measure, SteeredRun, kept_runs, steered_run
+from apps.pages.parts.steering_choice import choose_ask
+from apps.pages.parts.telling import plain, sentence, show_error, working
+from deepphase.errors import DeepPhaseError
+
+_PLAYER_HEIGHT = 860
+_CHOSEN, _WANTED, _STOPPED = "steerable", "steerable to choose", "stopped run"
+# Those that stand above the table, and what they are called there.
+_FIRST = {
+    "path_error": "Off the path",
+    "speed": "Speed",
+    "found_contact_speed": "Feet slide",
+    "contact_speed": "Feet slide",
+    "joint_rotation": "Joints turn",
+    "jumps_per_s": "Jumps",
+    "frozen": "Frozen",
+}
+_MOST_FIRST = 4
+_UNITS = {"m/s2": "m/s²", "m/s3": "m/s³", "deg/s": "°/s"}
+
+
+def page() -> None:
+    """Draw the page."""
+    heading(
+        "Control",
+        "Say where to go, and a character goes there: made frame by frame by a controller, or "
+        "played out of captured motion. Every change runs it anew.",
+    )
+    left, right = wide_columns("control", [3, 7])
+    with left:
+        source = _source()
+        ask = opened = None
+        try:
+            opened = source.open()
+            ask = choose_ask(opened, source.id)
+        except DeepPhaseError as error:
+            show_error(error)
+        _intake()
+    with right:
+        if opened is not None and ask is not None:
+            run = _run(opened, ask)
+            if run is not None:
+                _show(run, ask)
+
+
+def _source() -> Steerable:
+    sources = {each.id: each for each in steerables()}
+    wanted = st.session_state.pop(_WANTED, None)
+    if wanted in sources:
+        st.session_state[_CHOSEN] = wanted
+    elif st.session_state.get(_CHOSEN) not in sources:
+        st.session_state[_CHOSEN] = next(iter(sources))
+    chosen = st.selectbox(
+        "Who goes", list(sources), format_func=lambda id: sources[id].name, key=_CHOSEN
+    )
+    return sources[chosen]
+
+
+def _intake() -> None:
+    """A controller from the reader's own disk."""
+    with st.expander("Open a controller", icon=":material/upload_file:"):
+        file = st.file_uploader(
+            "A file that `deepphase train controller` wrote",
+            max_upload_size=MOST_MEGABYTES,
+            key="controller upload",
+            help="Nobody else sees it.",
+        )
+        if file is None:
+            return
+        taken: dict[str, str] = st.session_state.setdefault("controllers taken", {})
+        if file.file_id not in taken:
+            try:
+                name = take_in_controller(file.name, bytes(file.getbuffer()))
+            except DeepPhaseError as error:
+                taken[file.file_id] = f"!Refused. {plain(file.name)}: {sentence(error)}"
+            else:
+                taken[file.file_id] = f"{plain(name)} can be chosen above."
+                st.session_state[_WANTED] = f"session:{name}"
+                st.rerun()
+        words = taken[file.file_id]
+        if words.startswith("!"):
+            st.error(words[1:], icon=":material/block:")
+        else:
+            st.success(words, icon=":material/check:")
+
+
+def _stop(key: Hashable) -> None:
+    st.session_state[_STOPPED] = key
+
+
+def _go_on() -> None:
+    st.session_state.pop(_STOPPED, None)
+
+
+def _run(opened: OpenController | OpenMatching, ask: Ask) -> SteeredRun | None:
+    """The run, from what is kept or made now; None where it was cancelled or is impossible."""
+    key = (type(opened).__name__, opened.key, ask.key)
+    run = kept_runs().known(key)
+    if run is not None:
+        return run
+    if st.session_state.get(_STOPPED) == key:
+        st.info("Cancelled. Change something, or run it after all.", icon=":material/pause:")
+        st.button("Run", type="primary", icon=":material/play_arrow:", on_click=_go_on)
+        return None
+    place = st.empty()
+    try:
+        with place.container():
+            st.button("Cancel", icon=":material/stop:", on_click=_stop, args=(key,))
+            with working(f"{ask.seconds:.0f} s of motion") as progress:
+                run = steered_run(opened, ask, progress)
+    except DeepPhaseError as error:
+        show_error(error)
+        return None
+    finally:
+        place.empty()
+    kept_runs().keep(key, run)
+    return run
+
+
+def _show(run: SteeredRun, ask: Ask) -> None:
+    show_player([run.take], height=_PLAYER_HEIGHT, title="Control")
+    if run.note:
+        st.warning(run.note, icon=":material/info:")
+    _downloads(run, ask)
+    _measures(run)
+
+
+def _downloads(run: SteeredRun, ask: Ask) -> None:
+    character = 0
+    name = ask.path.name
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        if ask.characters > 1:
+            character = st.selectbox(
+                "Character", range(ask.characters), format_func=lambda at: f"{at + 1}",
+                key="character", width=110,
+            )  # fmt: skip
+            name = f"{name}-{character + 1:02d}"
+        for words, suffix, mime in (
+            ("BVH", "bvh", "text/plain"),
+            ("GLB", "glb", "model/gltf-binary"),
+        ):
+            offer(
+                words,
+                lambda suffix=suffix: run.motion(character, suffix),  # type: ignore[misc]
+                f"{name}.{suffix}",
+                mime,
+                f"run {suffix}",
+            )
+        offer("Frames (CSV)", lambda: run.frames(character), f"{name}.csv", "text/csv", "run csv")
+        if ask.characters > 1:
+            offer("All (ZIP)", run.archive, f"{ask.path.name}.zip", "application/zip", "run zip")
+        offer_player(lambda: [run.take], f"{ask.path.name}", "run player")
+
+
+def _measures(run: SteeredRun) -> None:
+    """What the run is worth, beside the data that it was learnt or taken from."""
+    known = [each for each in run.measures.values() if each.value is not None]
+    if not known:
+        return
+    first: dict[str, Measure] = {}
+    for name, words in _FIRST.items():
+        measure = run.measures.get(name)
+        if measure is not None and measure.value is not None:
+            first.setdefault(words, measure)
+    first = dict(list(first.items())[:_MOST_FIRST])
+    for column, (words, each) in zip(st.columns(len(first)), first.items(), strict=True):
+        column.metric(
+            words, _told(each.value, each.unit),
+            None if each.data is None else f"data {_told(each.data, each.unit)}",
+            delta_color="off", delta_arrow="off", help=each.definition,
+        )  # fmt: skip
+    with st.expander("All measures, beside the data's", icon=":material/table_chart:"):
+        st.dataframe(
+            {
+                "Measure": [_title(each) for each in known],
+                "This run": [_number(each.value) for each in known],
+                "Data": [_number(each.data) for each in known],
+                "Unit": [_unit(each.unit) for each in known],
+                "What it is": [each.definition for each in known],
+            },
+            hide_index=True,
+            height=36 * (len(known) + 1),
+        )
+        offer_table(*_table(known), "measures", "measures csv")
+
+
+def _table(known: Sequence[Measure]) -> tuple[list[str], list[tuple[object, ...]]]:
+    columns = ["measure", "this run", "data", "unit", "definition"]
+    return columns, [
+        (each.name, each.value, "" if each.data is None else each.data, each.unit, each.definition)
+        for each in known
+    ]
+
+
+def _title(each: Measure) -> str:
+    words = each.name.replace("_", " ")
+    return words[:1].upper() + words[1:]
+
+
+def _unit(unit: str) -> str:
+    return _UNITS.get(unit, unit)
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def _told(value: float | None, unit: str) -> str:
+    return f"{_number(value)} {_unit(unit)}".strip()

@@ -1,0 +1,79 @@
+"""`deepphase train controller`."""
+
+from __future__ import annotations
+
+import pytest
+
+from apps import cli
+from controllers.controller import Controller
+from deepphase.formats.load import save
+from deepphase.phase.baselines.pfnn_phase import PfnnPhase
+from deepphase.synthetic.locomotion import locomotion
+
+_TINY = ["--network.hidden", "8", "--training.samples", "512", "--training.batch-size", "64"]
+
+
+def run(*words: object) -> int:
+    return cli.main([str(word) for word in words])
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("clips")
+    for seed in range(3):
+        save(locomotion(seed, 4.0).clip, folder / f"walk_{'ab'[seed % 2]}_{seed}.bvh")
+    path = folder.parent / "walks.store"
+    labels = "{action}_{style}_{take}"
+    assert run("prepare", folder, "-o", path, "--labels", labels) == 0
+    return path
+
+
+@pytest.fixture(scope="module")
+def strikes(store):
+    path = store.parent / "strikes.model"
+    assert run("fit", "phases", store, "--method", "pfnn", "-o", path) == 0
+    return path
+
+
+def test_a_recipe_and_what_is_told_besides_make_a_controller(store, strikes, tmp_path, capsys):
+    words = ["--model", strikes, "--config", "pfnn", *_TINY, "--schema.label", "style"]
+    assert run("train", "controller", store, *words, "-o", tmp_path / "c") == 0
+    said = capsys.readouterr()
+    made = Controller.load(tmp_path / "c")
+    assert made.name == "pfnn"
+    assert made.config.network.hidden == 8
+    assert made.config.training.samples == 512
+    assert made.schema.label_values == ("a", "b")
+    assert made.phases["sha256"] == PfnnPhase.load(strikes).sha256
+    assert made.data["travelling_speed"] > 0.5
+    text = said.out + said.err
+    assert "one step: joints" in text
+    assert "left to itself" in text
+    assert not (tmp_path / "c.unfinished").exists()
+
+
+def test_a_network_without_phases_needs_no_model(store, tmp_path):
+    words = ["--config", "mann", "--network.experts", "2", *_TINY]
+    assert run("train", "controller", store, *words, "-o", tmp_path / "c") == 0
+    assert Controller.load(tmp_path / "c").phases == {}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "experts needs phases"),
+        (["--config", "expert"], "no recipe 'expert'"),
+        (["--config", "mann", "--network.redraw", "step"], "--network.redraw"),
+        (["--config", "mann", "--schema.label", "mood"], "mood"),
+        (["--config", "mann", "--training.held_out", "2"], "held_out must lie in 0 to 1"),
+        (["--config", "mann", "--resume"], "no resume point"),
+        (["--config", "mann", "--resume", "--restart"], "contradict"),
+        (["--config", "mann", "--accelerator", "abacus"], "Lightning refuses"),
+    ],
+)
+def test_what_cannot_be_is_said_in_one_error(store, words, said, tmp_path, capsys):
+    assert run("train", "controller", store, *words, "-o", tmp_path / "c") == cli.MISTAKE
+    error = capsys.readouterr().err
+    assert error.count("deepphase: error:") == 1
+    assert said in error
+    assert not list(tmp_path.iterdir())

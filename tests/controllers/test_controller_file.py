@@ -1,0 +1,89 @@
+"""The file of a controller, and the moments that runs begin with."""
+
+import numpy as np
+import pytest
+
+from controllers.configuration import ControllerConfig
+from controllers.controller import FORMAT, VERSION, Controller
+from controllers.starts import Starts
+from deepphase.errors import CheckpointError, ParameterError, SkeletonError
+from deepphase.formats.array_file import read_arrays, write_arrays
+from deepphase.synthetic.locomotion import locomotion
+from tests.controllers.made_controllers import (
+    FormulaPhases,
+    samples_for,
+    small_controller,
+    walking_store,
+)
+
+
+@pytest.fixture(scope="module")
+def controller() -> Controller:
+    store = walking_store()
+    samples = samples_for("experts", store)
+    config = ControllerConfig.load("experts", **{"network.hidden": 8, "network.experts": 2})
+    network = small_controller("experts", samples, hidden=8, experts=2)
+    starts = Starts.of_samples(samples, np.array([0, 5, len(samples) - 1]))
+    return Controller(config, samples.schema, network, store.skeleton, starts)
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("starts.frames", np.zeros(2, np.int64)),
+        ("starts.inputs", np.zeros((3, 7), np.float32)),
+        ("inputs.mean", np.zeros(7, np.float32)),
+        ("network.layer_in.weight", np.zeros((2, 7, 8), np.float32)),
+        ("skeleton.parents", np.zeros(3, np.int64)),
+    ],
+)
+def test_arrays_that_do_not_fit_the_header_are_refused(controller, part, value, tmp_path):
+    controller.save(tmp_path / "whole")
+    arrays, header = read_arrays(tmp_path / "whole", format=FORMAT, version=VERSION)
+    changed = {**{name: np.array(each) for name, each in arrays.items()}, part: value}
+    write_arrays(tmp_path / "changed", changed, header, format=FORMAT, version=VERSION)
+    with pytest.raises(CheckpointError, match="do not fit the header"):
+        Controller.load(tmp_path / "changed")
+
+
+def test_other_and_damaged_files_are_refused(controller, tmp_path):
+    controller.save(tmp_path / "whole")
+    content = (tmp_path / "whole").read_bytes()
+    (tmp_path / "cut").write_bytes(content[: len(content) // 2])
+    (tmp_path / "text").write_text("no controller")
+    for name in ("cut", "text"):
+        with pytest.raises(CheckpointError):
+            Controller.load(tmp_path / name)
+    write_arrays(tmp_path / "other", {}, {}, format="deepphase.store", version=1)
+    with pytest.raises(CheckpointError, match=r"deepphase\.store"):
+        Controller.load(tmp_path / "other")
+
+
+def test_moments_of_samples_and_of_clips_are_the_same(controller):
+    store, starts = walking_store(), controller.starts
+    for index, (name, frame) in enumerate(zip(starts.names, starts.frames, strict=True)):
+        clip = store.clip(store.names.index(name))
+        found = Starts.of_clip(clip, frame, controller.schema, FormulaPhases())
+        np.testing.assert_allclose(found.inputs[0], starts.inputs[index], atol=1e-6)
+        np.testing.assert_allclose(found.gate[0], starts.gate[index], atol=1e-6)
+
+
+def test_moments_that_are_not_there_are_refused(controller):
+    clip = walking_store().clip(0)
+    with pytest.raises(ParameterError, match="no frame"):
+        Starts.of_clip(clip, len(clip), controller.schema, FormulaPhases())
+    dog = locomotion(1, 3.0, body="quadruped", gait="trot").clip
+    with pytest.raises(SkeletonError, match="another skeleton"):
+        Starts.of_clip(dog, 0, controller.schema, FormulaPhases())
+    with pytest.raises(ParameterError, match="does not know"):
+        controller.starts.with_label(controller.schema, "happy")
+
+
+def test_another_phase_model_is_refused(controller):
+    controller.phases = {"sha256": "formula"}
+    controller.check_phases(FormulaPhases())
+    controller.phases = {"sha256": "another"}
+    with pytest.raises(ParameterError, match="another phase model"):
+        controller.check_phases(FormulaPhases())
+    with pytest.raises(ParameterError, match="no phase model"):
+        controller.check_phases(None)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-
-import yaml
 
 from controllers.configuration import ControllerConfig
 from controllers.networks.registry import NetworkConfig
@@ -15,7 +13,7 @@ from controllers.schema_config import SchemaConfig
 from controllers.training_config import ControllerTraining
 from deepphase.errors import ParameterError
 from deepphase.music.features import check_names
-from deepphase.recipes import recipe_path
+from deepphase.recipes import load_recipe, section
 
 MUSIC = "music"
 """The track of a dancer's schema that holds the song."""
@@ -102,33 +100,11 @@ class DanceConfig:
         ParameterError
             Where there is no such recipe, a key is unknown or a value impossible.
         """
-        path = recipe_path("dance", recipe)
-        try:
-            content = yaml.safe_load(path.read_text(encoding="utf-8"))
-        except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
-            raise ParameterError(f"no YAML: {' '.join(str(error).split())}", path=path) from None
-        try:
-            if not isinstance(content, dict):
-                raise ParameterError("the recipe is not a mapping")
-            for key, value in changes.items():
-                section, _, inside = key.partition(".")
-                content.setdefault(section, {})[inside] = value
-            return cls.from_mapping(content)
-        except ParameterError as error:
-            raise ParameterError(error.fact, hint=error.hint, path=path) from None
+        return load_recipe("dance", recipe, changes, cls.from_mapping)
 
     @classmethod
     def from_mapping(cls, content: Mapping[str, Any]) -> DanceConfig:
         """A recipe from nested mappings; ParameterError where something in it is unknown."""
-        music = content.get(MUSIC) or {}
-        known = [item.name for item in fields(MusicConfig)]
-        unknown = [name for name in music if name not in known] if isinstance(music, dict) else []
-        if unknown or not isinstance(music, dict):
-            raise ParameterError(
-                f"unknown key {unknown[0]!r} in music" if unknown else "music is not a mapping",
-                hint=f"known: {', '.join(known)}",
-            )
-        if "features" in music and not isinstance(music["features"], list | tuple):
-            raise ParameterError("music.features is not a list of names")
         rest = {name: value for name, value in content.items() if name != MUSIC}
-        return cls(ControllerConfig.from_mapping(rest), MusicConfig(**music))
+        music = section(MusicConfig, content.get(MUSIC), MUSIC)
+        return cls(ControllerConfig.from_mapping(rest), music)

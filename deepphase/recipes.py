@@ -1,10 +1,17 @@
-"""The YAML recipes that ship with deepphase, found by name."""
+"""The YAML recipes that ship with deepphase: found by name, read, and checked as dataclasses."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
 from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
 
 from deepphase.errors import ParameterError
+
+Recipe = TypeVar("Recipe")
 
 _PACKAGE = Path(__file__).parent
 # A wheel carries configs/ inside the package; a checkout has it beside the package.
@@ -34,3 +41,96 @@ def recipe_path(kind: str, name: str | Path) -> Path:
         f"no recipe {str(name)!r}: neither a file nor a shipped recipe",
         hint=f"shipped {kind} recipes: {', '.join(recipe_names(kind)) or 'none'}",
     )
+
+
+def load_recipe(
+    kind: str,
+    name: str | Path,
+    changes: Mapping[str, Any],
+    read: Callable[[dict[str, Any]], Recipe],
+) -> Recipe:
+    """What `read` makes of the recipe that `name` means, with dotted `changes`.
+
+    Raises
+    ------
+    ParameterError
+        Where there is no such recipe, it is not YAML, or `read` says so; with the file's path.
+    """
+    path = recipe_path(kind, name)
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
+        raise ParameterError(f"no YAML: {' '.join(str(error).split())}", path=path) from None
+    try:
+        content = as_mapping({} if content is None else content, "the recipe")
+        for key, value in changes.items():
+            section, _, inside = key.partition(".")
+            as_mapping(content.setdefault(section, {}), section)[inside] = value
+        return read(content)
+    except ParameterError as error:
+        raise ParameterError(error.fact, hint=error.hint, path=path) from None
+
+
+def section(
+    kind: type, values: Any, where: str, make: Callable[..., Recipe] | None = None
+) -> Recipe:
+    """A dataclass from a section of a recipe, None meaning an empty one.
+
+    Parameters
+    ----------
+    kind
+        The dataclass whose fields are known.
+    where
+        What the section is called.
+    make
+        What makes the value; `kind` if not given.
+
+    Raises
+    ------
+    ParameterError
+        Where a key is unknown, or a value is none of its field's type.
+    """
+    declared = {item.name: str(item.type) for item in fields(kind)}
+    values = as_mapping({} if values is None else values, where)
+    check_known(values, declared, where)
+    typed = {key: _typed(f"{where}.{key}", declared[key], each) for key, each in values.items()}
+    return (kind if make is None else make)(**typed)
+
+
+def as_mapping(values: Any, where: str) -> dict[str, Any]:
+    """The values; ParameterError where they are no mapping."""
+    if not isinstance(values, dict):
+        raise ParameterError(f"{where} is not a mapping")
+    return values
+
+
+def check_known(values: Iterable[str], known: Iterable[str], where: str) -> None:
+    """ParameterError at the first key that is not known."""
+    known = list(known)
+    for name in values:
+        if name not in known:
+            raise ParameterError(
+                f"unknown key {name!r} in {where}", hint=f"known: {', '.join(known)}"
+            )
+
+
+def _typed(name: str, declared: str, value: Any) -> Any:
+    """The value as its field's type: YAML reads 1e-4 as text, and 2 where a float is meant."""
+    try:
+        if declared.startswith("tuple"):
+            if isinstance(value, str):
+                raise TypeError
+            return tuple(value)
+        if value is None and declared.endswith("None"):
+            return None
+        if declared == "bool" or isinstance(value, bool):
+            if declared != "bool" or not isinstance(value, bool):
+                raise TypeError
+            return value
+        if declared.startswith("int"):
+            if float(value) != int(float(value)):
+                raise ValueError
+            return int(float(value))
+        return float(value) if declared.startswith("float") else str(value)
+    except (TypeError, ValueError, OverflowError):
+        raise ParameterError(f"{name} must be {declared}, not {value!r}") from None

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-import yaml
-
 from deepphase.errors import ParameterError
-from deepphase.recipes import recipe_path
+from deepphase.recipes import as_mapping, check_known, load_recipe, section
 
 Preset = Literal[
     "sine_fit",
@@ -160,58 +158,19 @@ class PhaseConfig:
         ParameterError
             Where there is no such recipe, a key is unknown or a value impossible.
         """
-        path = recipe_path("phase", name)
-        try:
-            content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-        except yaml.YAMLError as error:
-            raise ParameterError(f"not YAML: {error}", path=path) from None
-        if not isinstance(content, dict):
-            raise ParameterError("a recipe is a mapping of network: and training:", path=path)
-        for key, value in changes.items():
-            section, _, name_in = key.partition(".")
-            content.setdefault(section, {})[name_in] = value
-        return cls.from_mapping(content, path=path)
+        return load_recipe("phase", name, changes, cls.from_mapping)
 
     @classmethod
-    def from_mapping(cls, content: dict[str, Any], path: Path | None = None) -> PhaseConfig:
+    def from_mapping(cls, content: Any) -> PhaseConfig:
         """A recipe from nested mappings, as YAML and model headers hold it."""
-        sections = {"network": NetworkConfig, "training": TrainingConfig}
-        _known(content, sections, "the recipe", path)
-        made = {}
-        for section, kind in sections.items():
-            values = content.get(section) or {}
-            _known(values, [each.name for each in fields(kind)], section, path)
-            try:
-                made[section] = kind(**{k: _as_declared(kind, k, v) for k, v in values.items()})
-            except ParameterError as error:
-                raise ParameterError(error.fact, hint=error.hint, path=path) from None
-        return cls(**made)
+        sections = as_mapping(content, "the recipe")
+        check_known(sections, ("network", "training"), "the recipe")
+        return cls(
+            section(NetworkConfig, sections.get("network"), "network"),
+            section(TrainingConfig, sections.get("training"), "training"),
+        )
 
 
 def _require(holds: bool, otherwise: str) -> None:
     if not holds:
         raise ParameterError(otherwise)
-
-
-def _known(values: Any, allowed: Any, where: str, path: Path | None) -> None:
-    if not isinstance(values, dict):
-        raise ParameterError(f"{where} is not a mapping", path=path)
-    unknown = [key for key in values if key not in allowed]
-    if unknown:
-        raise ParameterError(
-            f"unknown key {unknown[0]!r} in {where}", hint=f"known: {', '.join(allowed)}", path=path
-        )
-
-
-def _as_declared(kind: type[NetworkConfig | TrainingConfig], name: str, value: Any) -> Any:
-    """YAML reads 1e-4 as text and 2 as an integer where a float is meant."""
-    declared = next(str(each.type) for each in fields(kind) if each.name == name)
-    if value is None and "None" in declared:
-        return None
-    wanted = float if declared.startswith("float") else int if declared.startswith("int") else str
-    try:
-        if isinstance(value, bool) or (wanted is int and float(value) != int(float(value))):
-            raise ValueError
-        return wanted(float(value)) if wanted is int else wanted(value)
-    except (TypeError, ValueError):
-        raise ParameterError(f"{name} must be {declared}, not {value!r}") from None

@@ -521,7 +521,7 @@ def test_a_model_that_cannot_be_written_is_said_at_once(swings, tmp_path, monkey
         raise AssertionError("the clips were read first")
 
     monkeypatch.setattr("deepphase.corpus.prepare.corpus_of", read)
-    run("train", "phase", swings, "-o", tmp_path).refused("a folder", "name the model file")
+    run("train", "phase", swings, "-o", tmp_path).refused("a folder", "name the file to write")
     (tmp_path / "file").write_text("")
     run("train", "phase", swings, "-o", tmp_path / "file" / "m").refused("cannot be written")
     run("train", "phase", swings, "-o", tmp_path / ("n" * 250)).refused("cannot be written")
@@ -549,11 +549,11 @@ def test_a_recipe_of_ones_own(swings, tmp_path):
     [
         ("network: {chanels: 3}", "unknown key 'chanels' in network"),
         ("netwerk: {channels: 3}", "unknown key 'netwerk'"),
-        ("network: {channels: many}", "channels must be int, not 'many'"),
-        ("network: {channels: 2.5}", "channels must be int, not 2.5"),
+        ("network: {channels: many}", "network.channels must be int, not 'many'"),
+        ("network: {channels: 2.5}", "network.channels must be int, not 2.5"),
         ("network: {window_s: -1}", "window_s must lie"),
         ("training: {held_out: 1}", "held_out must lie"),
-        ("- 1\n- 2", "a recipe is a mapping"),
+        ("- 1\n- 2", "the recipe is not a mapping"),
         ("network: 5", "network is not a mapping"),
     ],
 )

@@ -5,7 +5,7 @@
 FOLDER holds, for each data set (human, dog), `<data>.store` and the phase models
 `<data>.model` (learned), `<data>.contact.model` and `<data>.pfnn.model`, made by `deepphase
 prepare`, `train phase` and `fit phases`. Each row leaves `<row>.controller` and `<row>.json`
-there, and is passed over where they lie already; the end prints all as one table.
+there, and is passed over where they lie already; the end prints tables of all that were measured.
 """
 
 from __future__ import annotations
@@ -36,8 +36,10 @@ from controllers.training import Lessons, train_controller
 from controllers.trials import path_errors, run_variation, survival
 from deepphase.corpus.store import open_store
 from deepphase.errors import ParameterError
+from deepphase.evaluation.variation import Variation
 from deepphase.phase.extractor import load_extractor
 from deepphase.replacing import replacing
+from tests.benchmarks.controller_tables import tables
 
 # One budget: pairs shown, batch, rates and widths are the same for all that are trained.
 BUDGET = {
@@ -127,7 +129,8 @@ def measured(row: Row, controller: Controller, folder: Path) -> dict[str, Any]:
         found["ten_minutes"] = asdict(whole) | {"last": asdict(minutes[-1])}
     if row.network in ("vinn", "pfnn"):
         found["variation"] = asdict(run_variation(controller))
-        found["redrawn_each_frame"] = _redrawn_each_frame(controller)
+        if isinstance(controller.network.network, Variational):
+            found["redrawn_each_frame"] = asdict(_redrawn_each_frame(controller))
     with contextlib.suppress(ParameterError):
         found["sensitivity"] = asdict(phase_sensitivity(controller))
     return found | {"measuring_seconds": time.perf_counter() - begun}
@@ -173,15 +176,13 @@ def _interval(values: Any) -> list[float]:
     return [float(values.mean()), float(low), float(high)]
 
 
-def _redrawn_each_frame(controller: Controller) -> dict[str, Any] | None:
+def _redrawn_each_frame(controller: Controller) -> Variation:
     """The same network drawing every frame instead of every step."""
     network = controller.network.network
-    if not isinstance(network, Variational):
-        return None
     kept = network.config
     network.config = replace(kept, redraw="frame")
     try:
-        return asdict(run_variation(controller))
+        return run_variation(controller)
     finally:
         network.config = kept
 
@@ -205,6 +206,12 @@ def main() -> None:
             with replacing(told) as file:
                 file.write(json.dumps(content, indent=1).encode())
         print(row.name, f"{time.perf_counter() - begun:.0f} s", flush=True)
+    files = {row.name: options.folder / f"{row.name}.json" for row in rows}
+    print(
+        tables(
+            {name: json.loads(file.read_bytes()) for name, file in files.items() if file.exists()}
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
-from deepphase.corpus.clip_store import ClipStore
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.roles import Roles
-from deepphase.phase.baselines.baseline import Baseline, provenance_of
-from deepphase.phase.baselines.limb_ends import body_of, same_limbs
+from deepphase.phase.baselines.foot_phase import FootPhase
+from deepphase.phase.baselines.limb_ends import same_limbs
 from deepphase.phase.baselines.strikes import paced, strikes
 from deepphase.phase.parameters import PhaseParameters, wrapped
-from deepphase.progress import Progress
 
 
 @dataclass(eq=False, kw_only=True)
-class PfnnPhase(Baseline):
+class PfnnPhase(FootPhase):
     """One channel: 0 where the right foot strikes, .5 where the left does, even in between.
 
     A quadruped's is 0 where its right hind paw strikes. Amplitude is 1 where the body steps and 0
@@ -43,34 +40,11 @@ class PfnnPhase(Baseline):
         """One, of whatever feet."""
         return 1
 
-    @classmethod
-    def fit(
-        cls,
-        store: ClipStore,
-        *,
-        window_s: float = 2.0,
-        description: Mapping[str, Any] | None = None,
-        progress: Progress | None = None,
-    ) -> Self:
-        """The phase of a store's body; nothing is learnt but the view of its manifold.
-
-        Raises
-        ------
-        SkeletonError
-            Where the body has no pair of feet.
-        ParameterError
-            Where nothing moves, or `window_s` is impossible.
-        """
-        corpus, clip, roles = body_of(store, description, progress)
-        joints = foot_contacts(clip, roles).joints
-        left, right = (clip.skeleton.names[joint] for joint in joints[:2])
-        made = cls(
-            signals=corpus.signals,
-            limbs=(right,) if len(joints) > 2 else (right, left),
-            window_s=window_s,
-            provenance=provenance_of(store),
-        )
-        return made.viewed(store, progress)
+    @staticmethod
+    def limbs_of(feet: tuple[str, ...]) -> tuple[str, ...]:
+        """The first pair, of which a quadruped's right one alone."""
+        left, right = feet[:2]
+        return (right,) if len(feet) > 2 else (right, left)
 
     def parameters_of(self, clip: Clip, roles: Roles) -> PhaseParameters:
         """(frames, 1) each, of a clip at this rate whose joints are known."""

@@ -27,6 +27,9 @@ Array = np.ndarray
 _MOST_FOR_KERNEL = 400
 # Share of the signal's variance: with less, the solution grows without bounds.
 _LEAST_NOISE = 1e-4
+# In typical distances between samples: where searches for the length begin, and its bounds. A
+# search may run into the shortest, where every sample stands alone: then the next begins.
+_FIRST_LENGTHS, _LENGTHS = (1.0, 0.5, 3.0, 0.2), (1e-2, 1e2)
 
 
 @dataclass(frozen=True)
@@ -155,12 +158,15 @@ def _kernel(x: Array, y: Array) -> tuple[float, float]:
         ) from None
     typical = float(np.sqrt(max(2.0 * x.var(0).sum(), 1e-12)))
     variance = float(max(y.var(), 1e-12))
-    kernel = ConstantKernel(variance, (0.1 * variance, 10.0 * variance))
-    kernel = kernel * RBF(typical, (1e-2 * typical, 1e2 * typical))
-    kernel = kernel + WhiteKernel(1e-2 * variance, (1e-5 * variance, variance))
-    with warnings.catch_warnings():
-        # A noise at its lower bound is what clean motion has.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        found = GaussianProcessRegressor(kernel).fit(x, y).kernel_
+    for start in _FIRST_LENGTHS:
+        kernel = ConstantKernel(variance, (0.1 * variance, 10.0 * variance))
+        kernel = kernel * RBF(start * typical, tuple(each * typical for each in _LENGTHS))
+        kernel = kernel + WhiteKernel(1e-2 * variance, (1e-5 * variance, variance))
+        with warnings.catch_warnings():
+            # A noise at its lower bound is what clean motion has.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            found = GaussianProcessRegressor(kernel).fit(x, y).kernel_
+        if found.k1.k2.length_scale > 2.0 * _LENGTHS[0] * typical:
+            break
     signal, noise = found.k1.k1.constant_value, found.k2.noise_level
     return float(found.k1.k2.length_scale), float(max(noise / signal, _LEAST_NOISE))

@@ -78,6 +78,20 @@ def test_processes_learn_a_smooth_function(phases, most):
     assert error < most * outputs.std()
 
 
+@pytest.mark.parametrize("seed", [0, 3])
+def test_a_search_that_ends_at_no_kernel_is_not_the_last(seed):
+    # From the typical distance the search for these ends where every sample stands alone.
+    rng = np.random.default_rng(seed)
+    hidden = rng.normal(size=(160, 3))
+    inputs = hidden @ rng.normal(size=(3, 20)) + 0.05 * rng.normal(size=(160, 20))
+    outputs = np.sin(hidden @ rng.normal(size=(3, 30)))
+    rows = [torch.from_numpy(each.astype(np.float32)) for each in (inputs, outputs)]
+    made = GaussianProcess(NetworkDims(20, 1, 30), GaussianProcessConfig(samples=120))
+    made.fit(rows[0][:120], torch.zeros(120, 1), rows[1][:120])
+    error = (made(rows[0][120:], torch.zeros(40, 1)) - rows[1][120:]).square().mean().sqrt()
+    assert error < 0.6 * rows[1].std()
+
+
 def test_the_mean_is_scikit_learn_s():
     from sklearn.gaussian_process import GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import RBF

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from deepphase.errors import ParameterError
-from deepphase.steering.followers import Movers
+from deepphase.steering.movers import Movers
 
 Array = np.ndarray
 

@@ -15,12 +15,12 @@ from controllers.wished_trajectory import complex_of
 from deepphase.errors import ParameterError
 from deepphase.steering.followers import (
     Follower,
-    Movers,
     PathFollower,
     PathSettings,
     StickFollower,
     StickSettings,
 )
+from deepphase.steering.movers import Movers, side_by_side
 from deepphase.steering.path import Path
 from deepphase.steering.stick import Stick
 
@@ -62,15 +62,9 @@ def start_on_path(
     ParameterError
         As `Character` does.
     """
-    origins = side_by_side(characters)
+    origins = side_by_side(characters, APART_M)
     follower = PathFollower(path, origins, path_settings)
-    begin = path.times[:1]
-    movers = Movers(
-        origins + path.positions_at(begin),
-        np.repeat(path.velocities_at(begin), characters, axis=0),
-        np.repeat(path.facings_at(begin), characters),
-        np.zeros(characters),
-    )
+    movers = Movers.on_path(path, origins)
     moments = starts_for(controller, follower, movers, starts, labels, seed)
     character = Character(
         controller,
@@ -98,27 +92,19 @@ def start_under_stick(
     seed: int = 0,
 ) -> tuple[Character, StickFollower]:
     """Characters side by side, facing +Z, that go as a stick says; as `start_on_path`."""
-    rest, positions = np.zeros(characters), side_by_side(characters)
-    movers = Movers(positions, np.zeros_like(positions), rest, rest)
+    movers = Movers.at_rest(side_by_side(characters, APART_M))
     follower = StickFollower(stick, movers, stick_settings)
     moments = starts_for(controller, follower, movers, starts, labels, seed)
     character = Character(
         controller,
         moments,
-        positions=positions,
+        positions=movers.positions,
         settings=settings,
         seed=seed,
         labels=labels,
         obstacles=obstacles,
     )
     return character, follower
-
-
-def side_by_side(characters: int) -> Array:
-    """(characters, 2) metres, from the origin to the left."""
-    if characters < 1:
-        raise ParameterError(f"{characters} characters", hint="give 1 or more")
-    return np.arange(characters)[:, None] * np.array([APART_M, 0.0])
 
 
 def starts_for(

@@ -13,7 +13,8 @@ from controllers.schema import ControllerSchema
 from deepphase.errors import ParameterError
 from deepphase.features.layout import FeatureLayout
 from deepphase.steering.blending import blended_angles, blended_positions, wish_weights
-from deepphase.steering.followers import Follower, Movers
+from deepphase.steering.followers import Follower
+from deepphase.steering.movers import Movers
 
 Array = np.ndarray
 

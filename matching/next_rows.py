@@ -9,7 +9,8 @@ import numpy as np
 
 from deepphase.errors import ParameterError
 from deepphase.features.trajectory import facing_directions, relative_trajectory
-from deepphase.steering.followers import Follower, Movers
+from deepphase.steering.followers import Follower
+from deepphase.steering.movers import Movers
 from matching.database import MotionDatabase
 from matching.search import Searcher
 

@@ -8,12 +8,12 @@ import numpy as np
 
 from deepphase.steering.followers import (
     Follower,
-    Movers,
     PathFollower,
     PathSettings,
     StickFollower,
     StickSettings,
 )
+from deepphase.steering.movers import Movers, side_by_side
 from deepphase.steering.path import Path
 from deepphase.steering.stick import Stick
 from matching.database import MotionDatabase
@@ -53,15 +53,9 @@ def start_on_path(
     seed
         Of the random beginnings.
     """
-    origins = _side_by_side(playback, characters)
+    origins = side_by_side(characters, _APART * playback.leg_length)
     follower = PathFollower(path, origins, path_settings)
-    begin = path.times[:1]
-    movers = Movers(
-        origins + path.positions_at(begin),
-        np.repeat(path.velocities_at(begin), characters, axis=0),
-        np.repeat(path.facings_at(begin), characters),
-        np.zeros(characters),
-    )
+    movers = Movers.on_path(path, origins)
     rows = _first_rows(database, searcher, follower, movers, labels, seed)
     player = Player(
         database,
@@ -92,20 +86,19 @@ def start_under_stick(
 
     Parameters as for `start_on_path`.
     """
-    rest = np.zeros(characters)
-    positions = _side_by_side(playback, characters)
-    movers = Movers(positions, np.zeros_like(positions), rest, rest)
+    movers = Movers.at_rest(side_by_side(characters, _APART * playback.leg_length))
     follower = StickFollower(stick, movers, stick_settings)
     rows = _first_rows(database, searcher, follower, movers, labels, seed)
     player = Player(
-        database, playback, searcher, rows, positions=positions, labels=labels, settings=settings
+        database,
+        playback,
+        searcher,
+        rows,
+        positions=movers.positions,
+        labels=labels,
+        settings=settings,
     )
     return player, follower
-
-
-def _side_by_side(playback: Playback, characters: int) -> Array:
-    """(characters, 2) metres, from the origin to the left."""
-    return np.arange(characters)[:, None] * np.array([_APART * playback.leg_length, 0.0])
 
 
 def _first_rows(

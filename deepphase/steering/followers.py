@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from deepphase.errors import ParameterError
+from deepphase.steering.movers import Movers
 from deepphase.steering.path import Path
 from deepphase.steering.springs import (
     decayed,
@@ -19,24 +20,6 @@ from deepphase.steering.springs import (
 from deepphase.steering.stick import Stick
 
 Array = np.ndarray
-
-
-@dataclass(frozen=True, eq=False)
-class Movers:
-    """Where characters are and how they move over the ground.
-
-    Parameters
-    ----------
-    positions, velocities
-        (characters, 2) m and m/s, x and z in the world.
-    angles, rates
-        (characters,) rad about Y from +Z, and rad/s: the facing.
-    """
-
-    positions: Array
-    velocities: Array
-    angles: Array
-    rates: Array
 
 
 class Follower(Protocol):

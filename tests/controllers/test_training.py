@@ -19,7 +19,7 @@ from controllers.training_health import words
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.motion.kinematics import joint_positions
-from deepphase.steering.followers import Movers
+from deepphase.steering.movers import Movers
 from deepphase.synthetic.locomotion import locomotion
 from tests.controllers.made_controllers import (
     FormulaPhases,

@@ -5,8 +5,9 @@ import pytest
 
 from deepphase.errors import ParameterError
 from deepphase.steering.blending import blended_angles, blended_positions, wish_weights
-from deepphase.steering.followers import Movers, PathFollower, StickFollower, StickSettings
+from deepphase.steering.followers import PathFollower, StickFollower, StickSettings
 from deepphase.steering.made_paths import circle
+from deepphase.steering.movers import Movers
 from deepphase.steering.path import Path
 from deepphase.steering.stick import Stick
 

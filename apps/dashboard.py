@@ -29,6 +29,7 @@ PAGES = (
     PageEntry("channels", "Channels", ":material/waves:"),
     PageEntry("matches", "Matches", ":material/join_inner:"),
     PageEntry("control", "Control", ":material/route:"),
+    PageEntry("dance", "Dance", ":material/music_note:"),
     PageEntry("train", "Train", ":material/model_training:"),
 )
 

@@ -30,9 +30,9 @@ from deepphase.synthetic.program import GAITS, Segment
 CONTROLLER = Path(__file__).parent / "demo_gaits.controller"
 
 _BODY, _GAITS = "biped", ("walk", "jog", "run", "skip")
-_SEED, _CLIPS, _CLIP_S = 11, 6, 12.0
+_SEED, _CLIPS, _CLIP_S = 11, 12, 12.0
 # Turns, rad/s, and the sideways acceleration, m/s^2, that fast bodies do not turn beyond.
-_FASTEST_TURN, _SIDEWAYS = 1.4, 3.0
+_FASTEST_TURN, _SIDEWAYS = 2.0, 4.0
 _SPEEDS, _SEGMENT_S, _STRAIGHT = (0.8, 1.2), (2.0, 4.0), 0.25
 # Of the moments that a training keeps to begin with, one in so many is enough.
 _STARTS_EVERY = 4
@@ -66,16 +66,23 @@ def demo_controller_config() -> ControllerConfig:
     """The recipe of the small controller."""
     return ControllerConfig(
         "experts",
-        ExpertsConfig(experts=4, gating_hidden=32, hidden=48, dropout=0.0),
+        ExpertsConfig(experts=4, gating_hidden=32, hidden=64, dropout=0.1),
         SchemaConfig(label="gait"),
-        ControllerTraining(samples=240_000, batch_size=128, learning_rate=3e-3, pose_noise=0.25),
+        ControllerTraining(
+            samples=480_000, batch_size=128, learning_rate=3e-3, pose_noise=0.15, mirror=True
+        ),
     )
 
 
+def demo_lessons(phases: PhaseExtractor, progress: Progress | None = None) -> Lessons:
+    """What the small controller learns from."""
+    store = ClipStore.from_clips(turning_clips())
+    return Lessons.read(store, demo_controller_config(), phases, progress=progress)
+
+
 def made_controller(phases: PhaseExtractor, progress: Progress | None = None) -> Controller:
-    """Train the small controller, in half a minute; the same on every run of one machine."""
-    store, config = ClipStore.from_clips(turning_clips()), demo_controller_config()
-    lessons = Lessons.read(store, config, phases, progress=progress)
+    """Train the small controller, in a minute; the same on every run of one machine."""
+    lessons, config = demo_lessons(phases, progress), demo_controller_config()
     with tempfile.TemporaryDirectory(prefix="deepphase-") as folder:
         made = train_controller(
             lessons, config, folder=folder, progress=progress, accelerator="cpu"

@@ -13,13 +13,15 @@ from controllers.controller import Controller
 from controllers.obstacles import Obstacles
 from controllers.recorded_past import RecordedPast
 from controllers.running_network import RunningNetwork
-from controllers.running_phases import PhaseLock, running_phases
+from controllers.running_phases import running_phases
 from controllers.seen_frame import SeenFrame
 from controllers.starts import Starts
 from controllers.wished_labels import WishedLabels, labels_of_each
 from controllers.wished_trajectory import Ahead, AheadReader, WishBlend, complex_of, pairs
 from deepphase.errors import ParameterError
-from deepphase.steering.followers import Follower, Movers
+from deepphase.phase.parameters import PhaseParameters
+from deepphase.steering.followers import Follower
+from deepphase.steering.movers import Movers
 
 Array = np.ndarray
 Tracks = Mapping[str, Array]
@@ -51,9 +53,6 @@ class Character:
     network
         What steps in place of the controller's own network, as `onnx_network.OnnxNetwork` does;
         `seed` is its own then.
-    phase_lock
-        Turns the phases of every frame a little further, or back, as `dance_lock.BeatLock` does;
-        without one they go on by eq. 9 of DeepPhase alone.
 
     Raises
     ------
@@ -74,7 +73,6 @@ class Character:
         labels: Mapping[str, str | Sequence[str]] | None = None,
         obstacles: Obstacles | None = None,
         network: RunningNetwork | None = None,
-        phase_lock: PhaseLock | None = None,
     ) -> None:
         self.controller, self.settings = controller, settings or CharacterSettings()
         self.obstacles = obstacles
@@ -90,7 +88,7 @@ class Character:
         self._poses = BodyPoses(controller.skeleton, schema)
         self._feet = CharacterFeet(controller.skeleton, schema, count)
         self._network = network or RunningNetwork(controller.network, count, seed)
-        self._phases = running_phases(schema, starts.gate, self.settings.phase_blend, phase_lock)
+        self._phases = running_phases(schema, starts.gate, self.settings.phase_blend)
         self._labels = WishedLabels(schema, self._seen.label, self.settings.label_halflife_s)
         if labels:
             self._labels.wish(labels_of_each(labels, count))
@@ -131,6 +129,11 @@ class Character:
     def seen(self) -> tuple[Array, Array]:
         """Raw inputs and gate (characters, dims) that the last frame was made of."""
         return self._seen.inputs, self._seen.gate
+
+    @property
+    def phases(self) -> PhaseParameters | None:
+        """(characters, channels) each, of the last frame; None where there are none."""
+        return None if self._phases is None else self._phases.parameters()
 
     def step(self, follower: Follower | None = None, tracks: Tracks | None = None) -> Frame:
         """Advance all characters by one frame.
@@ -185,7 +188,7 @@ class Character:
             self._alive.copy(),
             limb_errors,
             gating,
-            None if self._phases is None else self._phases.parameters(),
+            self.phases,
             shown,
             shown_angles,
             wished,

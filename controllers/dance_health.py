@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from controllers.dancer import Dancer
-from controllers.dancing import NetworkDance, Wish, dances_to
+from controllers.dancing import NetworkDance, dances_to
+from deepphase.music.dance_wish import DanceWish
 from deepphase.music.features import SongFeatures
 from deepphase.progress import Progress
 
@@ -34,7 +35,7 @@ def dance_health(
     """
     # Without the songs' first seconds, in which nothing may sound.
     wishes = [
-        (song, Wish(min(2.0, 0.25 * song.duration_s), _SECONDS))
+        (song, DanceWish(min(2.0, 0.25 * song.duration_s), _SECONDS))
         for song in songs
         if song.duration_s > _SHORTEST_S
     ][:_SONGS]
@@ -71,7 +72,7 @@ def dance_words(health: Mapping[str, Any], reference: Mapping[str, float]) -> li
 
 
 def _danced(
-    dancer: Dancer, wishes: Sequence[tuple[SongFeatures, Wish]], progress: Progress | None
+    dancer: Dancer, wishes: Sequence[tuple[SongFeatures, DanceWish]], progress: Progress | None
 ) -> list[NetworkDance]:
     if not wishes:
         return []

@@ -1,116 +1,129 @@
-"""The phases of a running dancer, hurried or held back so that its accents fall on beats."""
+"""A running dance, hurried or held back so that its phases stay where beats and bars have them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
-from controllers.dance_ratios import RATIOS, BeatRatios, differences, nearness, ratio_values
+from controllers.dance_clock import SongClock
+from controllers.dance_ratios import BeatRatios, counts, differences, nearness
 from deepphase.errors import ParameterError
-from deepphase.music.beats import beat_position
 from deepphase.music.features import SongFeatures
 from deepphase.phase.parameters import PhaseParameters, wrapped
 
 Array = np.ndarray
 
-# Of all channels' frequency, at most: dancers follow tempo changes of that size without strain.
+# Of the dance's own speed, at most: dancers follow tempo changes of that size without strain.
 MOST = 0.15
-# Seconds in which a difference of phase would be made up, and over which the haste is smoothed.
-_SETTLES_S, _SMOOTHED_S = 0.5, 0.15
+# Seconds in which the dance would be in time again, and over which the haste is smoothed.
+_SETTLES_S, _SMOOTHED_S = 1.0, 0.3
+# Seconds of the song by which a dance is shown earlier or later than it was heard, at most.
+APART_S = 0.3
 
 
 class BeatLock:
-    """A phase-locked loop: all phases go faster or slower by one share, at most by `MOST`.
+    """A phase-locked loop: the whole dance goes faster or slower, by at most `MOST`.
 
-    Of every channel the nearest ratio to the beat is looked up, and how far its phase is from
-    where beats fell in the dances that were learnt from. What each wants is averaged, by
-    amplitude and by how sure that place is; one share for all keeps the channels together, as
-    they were learnt.
+    Of every channel the nearest ratio to beat and bar is looked up, and by how many seconds its
+    phase is behind where they fell in the dances that were learnt from. Their mean, by amplitude
+    and by how sure that place is, is made up for. It is the dance that is hurried, not its phases:
+    turned by themselves, they are back at what the pose says within some frames (eq. 9 of
+    DeepPhase).
 
     Parameters
     ----------
     ratios
         What was learnt.
     song
-        Whose beats.
+        Whose beats and bars.
     strength
         From 0, no change, to 1.
-    fps
-        Frames a second.
-    first_s
-        The song's second at the first frame that is asked for.
 
     Attributes
     ----------
-    hastes
-        Of every frame so far, the share by which the first character's phases were hurried.
+    most
+        The haste that is never exceeded.
     """
 
-    def __init__(
-        self, ratios: BeatRatios, song: SongFeatures, *, strength: float, fps: float, first_s: float
-    ) -> None:
+    def __init__(self, ratios: BeatRatios, song: SongFeatures, strength: float) -> None:
         if not (math.isfinite(strength) and 0.0 <= strength <= 1.0):
             raise ParameterError(f"a lock of {strength}", hint="from 0 (none) to 1")
-        self._ratios, self._beats = ratios, np.asarray(song.beats_s, np.float64)
-        self._strength, self._seconds = strength, 1.0 / fps
-        self._now = first_s
-        self._haste: Array | None = None
-        self.hastes: list[float] = []
-        """Of every frame the share by which the first character's phases were hurried."""
+        self._ratios, self._clock, self._strength = ratios, SongClock(song), strength
+        self.most = strength * MOST
+        self._haste = 0.0
 
-    def __call__(self, phases: PhaseParameters) -> Array:
-        """(characters, channels) cycles to be added to the phases of the next frame.
+    def haste(self, phases: PhaseParameters, now_s: float, seconds: float) -> float:
+        """The share by which the next frame's time is faster, or below 0 slower.
 
         Parameters
         ----------
         phases
-            (characters, channels) each, of that frame.
+            (channels,) each, of now.
+        now_s
+            The song's second.
+        seconds
+            Of a frame.
         """
-        wanted = self._wanted(phases)
-        if self._haste is None:
-            self._haste = np.zeros(len(wanted))
+        behind_s = self._strength * self._behind_s(phases, now_s)
+        wanted = min(max(behind_s / _SETTLES_S, -self.most), self.most)
         # Never faster than the body could follow.
-        share = 1.0 - math.exp(-self._seconds / _SMOOTHED_S)
-        self._haste = self._haste + share * (self._strength * wanted - self._haste)
-        self._now += self._seconds
-        self.hastes.append(float(self._haste[0]))
-        return self._haste[:, None] * phases.frequency * self._seconds
+        self._haste += (1.0 - math.exp(-seconds / _SMOOTHED_S)) * (wanted - self._haste)
+        return self._haste
 
-    def _wanted(self, phases: PhaseParameters) -> Array:
-        """(characters,) share of the frequency that would bring accents onto beats."""
-        count = len(phases.phase)
-        if len(self._beats) < 2:
-            return np.zeros(count)
-        half = 0.5 * self._seconds
-        around = beat_position(
-            self._beats, np.array([self._now - half, self._now, self._now + half])
-        )
-        beat, beat_hz = around[1], (around[2] - around[0]) / self._seconds
+    def _behind_s(self, phases: PhaseParameters, now_s: float) -> float:
+        """Seconds by which the dance is late, at its own speed; below 0 it is early."""
+        position, clock_hz = self._clock.at(np.array(now_s))
         frequency = phases.frequency.astype(np.float64)
-        near = nearness(frequency, np.full((1, 1), beat_hz))
-        away = wrapped(self._ratios.offset - differences(phases.phase, np.full((1, 1), beat)))
-        beats = np.array([each for _, each in RATIOS])
-        safe = np.maximum(frequency, 1e-6)[..., None]
-        tempo = ratio_values() * beat_hz / safe - 1.0
-        change = np.clip(tempo + away / beats / (safe * _SETTLES_S), -MOST, MOST)
-        power = np.square(phases.amplitude.astype(np.float64))[..., None]
+        near = nearness(frequency, clock_hz)
+        away = wrapped(self._ratios.offset - differences(phases.phase, position))
+        behind = away / counts() / np.maximum(frequency, 1e-6)[:, None]
+        power = np.square(phases.amplitude.astype(np.float64))[:, None]
         weight = power * near * np.square(self._ratios.weights)
-        total = weight.sum(axis=(1, 2))
-        return (weight * change).sum(axis=(1, 2)) / np.where(total > 0, total, 1.0)
+        total = float(weight.sum())
+        return float((weight * behind).sum()) / total if total > 0 else 0.0
 
 
-class BeatLocks:
-    """Of each character its own lock, or none."""
+class DanceClock:
+    """Which second of its song each frame of a running dance is shown at, and which it hears.
 
-    def __init__(self, locks: Sequence[BeatLock | None]) -> None:
-        self._locks = tuple(locks)
+    The song that it hears goes on evenly: who is hurried and hears it would dance slower to be
+    where it was. So a dance is not taken further than `APART_S` from what it heard.
 
-    def __call__(self, phases: PhaseParameters) -> Array:
-        """As `BeatLock`, all characters at once."""
-        added = np.zeros(phases.phase.shape)
-        for index, lock in enumerate(self._locks):
-            if lock is not None:
-                added[index] = lock(phases[index : index + 1])[0]
-        return added
+    Parameters
+    ----------
+    start_s
+        Of the first frame.
+    fps
+        Of the dance, as fast as it was learnt.
+    lock
+        Hurries it or holds it back; None for neither.
+
+    Attributes
+    ----------
+    times_s, hastes
+        Of the frame before the first, and of every frame so far: the song's second, and the share
+        by which the dance is hurried from there.
+    """
+
+    def __init__(self, start_s: float, fps: float, lock: BeatLock | None) -> None:
+        self.lock, self._frame_s = lock, 1.0 / fps
+        self._heard_s = start_s - self._frame_s
+        self.times_s, self.hastes = [self._heard_s], [0.0]
+
+    def heard_at(self, offsets_s: Array) -> Array:
+        """(offsets,) the song's seconds around what is heard in the last frame."""
+        return self._heard_s + offsets_s
+
+    def advance(self, phases: PhaseParameters | None) -> None:
+        """Go on to a frame with these phases, (channels,) each; None where there are none."""
+        now_s = self.times_s[-1] + self._frame_s / (1.0 + self.hastes[-1])
+        self._heard_s += self._frame_s
+        haste = 0.0
+        if self.lock is not None and phases is not None:
+            haste = self.lock.haste(phases, now_s, self._frame_s)
+            early_s = self._heard_s - now_s
+            if abs(early_s) >= APART_S and early_s * haste > 0:
+                haste = 0.0
+        self.times_s.append(now_s)
+        self.hastes.append(haste)

@@ -7,16 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.ndimage import convolve1d
 
 from deepphase.errors import CheckpointError, ParameterError
-from deepphase.music.features import FPS, KINDS, SURE, SongFeatures, value_names
+from deepphase.music.features import FPS, KINDS, SongFeatures, value_names
+from deepphase.music.heard import CYCLES, at_moments, heard_values
 
 Array = np.ndarray
 
 # A feature that hardly changes over all songs is no louder for that.
 _LEAST_DEVIATION = 1e-3
-# Blocks whose length says how sure a song's beats or bars are.
-_CYCLES = {"beat_cycle": "beat_confidence", "bar_cycle": "bar_confidence"}
+# What goes on evenly between the samples of a window, or jumps where it is wrapped.
+_SMOOTH_ALREADY = (*CYCLES, "beat_phase", "bar_phase", "tempo_bpm")
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,23 +35,32 @@ class MusicInput:
         (dims,) taken off, and multiplied with: each feature has mean 0 and deviation 1 over the
         songs that were learnt from. Sine and cosine of beat and bar keep their middle, and are as
         long as the song's beats are sure.
+    step_s
+        Seconds between the moments that are heard at once. An onset is one frame wide: between
+        two of them nobody would hear it, and the frame that one of them meets it would make the
+        body start. So features are blurred (by a Hann window from one moment to the next but one)
+        until an onset is heard in all frames, by one moment or by two.
     """
 
     features: tuple[str, ...]
     values: tuple[str, ...]
     mean: Array
     scale: Array
+    step_s: float
 
     @classmethod
-    def of_songs(cls, songs: Sequence[SongFeatures], features: Sequence[str]) -> MusicInput:
+    def of_songs(
+        cls, songs: Sequence[SongFeatures], features: Sequence[str], step_s: float
+    ) -> MusicInput:
         """The normalisation that these songs set.
 
         Raises ParameterError for a name that is no feature.
         """
         means, scales = [], []
         for name in features:
-            rows = np.concatenate([_heard(song, name) for song in songs]).astype(np.float64)
-            mean = np.zeros(rows.shape[1]) if name in _CYCLES else rows.mean(axis=0)
+            blurred = [_blurred(song, name, step_s) for song in songs]
+            rows = np.concatenate(blurred).astype(np.float64)
+            mean = np.zeros(rows.shape[1]) if name in CYCLES else rows.mean(axis=0)
             # One scale a feature: quiet bands stay quieter than loud ones.
             deviation = np.sqrt(np.square(rows - mean).mean())
             means.append(mean)
@@ -59,6 +70,7 @@ class MusicInput:
             tuple(value_names(features)),
             np.concatenate(means).astype(np.float32),
             np.concatenate(scales).astype(np.float32),
+            step_s,
         )
 
     @property
@@ -68,7 +80,8 @@ class MusicInput:
 
     def rows(self, song: SongFeatures) -> Array:
         """(frames, dims) float32: every frame of a song, 60 a second."""
-        heard = np.concatenate([_heard(song, name) for name in self.features], axis=1)
+        blurred = [_blurred(song, name, self.step_s) for name in self.features]
+        heard = np.concatenate(blurred, axis=1)
         return ((heard - self.mean) * self.scale).astype(np.float32)
 
     def track(self, song: SongFeatures, frames: int, fps: float, start_s: float) -> Array:
@@ -76,9 +89,7 @@ class MusicInput:
 
         Before the song and behind it its first and last frame go on.
         """
-        rows = self.rows(song)
-        moments = (np.arange(frames) / fps + start_s) * FPS
-        return rows[np.clip(np.rint(moments), 0, len(rows) - 1).astype(np.intp)]
+        return at_moments(self.rows(song), np.arange(frames) / fps + start_s)
 
     def as_mapping(self) -> dict[str, Any]:
         """What `from_mapping` reads, and a file's header holds."""
@@ -87,6 +98,7 @@ class MusicInput:
             "values": list(self.values),
             "mean": self.mean.astype(float).tolist(),
             "scale": self.scale.astype(float).tolist(),
+            "step_s": self.step_s,
         }
 
     @classmethod
@@ -105,7 +117,10 @@ class MusicInput:
                 tuple(content["values"]),
                 np.array(content["mean"], np.float32),
                 np.array(content["scale"], np.float32),
+                float(content["step_s"]),
             )
+            if not 0 < made.step_s < np.inf:
+                raise ValueError(f"{made.step_s} s between moments")
             dims = sum(len(KINDS[name].values) for name in features)
             if made.mean.shape != (dims,) or made.scale.shape != (dims,):
                 raise ValueError(f"{made.mean.shape} numbers of {dims}")
@@ -119,13 +134,13 @@ class MusicInput:
         return made
 
 
-def sureness(confidence: float) -> float:
-    """0 to 1: how far beats or bars of that confidence are to be relied on."""
-    return min(confidence / SURE, 1.0)
-
-
-def _heard(song: SongFeatures, name: str) -> Array:
-    rows = song.array([name])
-    if name in _CYCLES:
-        rows = rows * np.float32(sureness(getattr(song, _CYCLES[name])))
-    return rows
+def _blurred(song: SongFeatures, name: str, step_s: float) -> Array:
+    """(frames, values) of a feature, as it may be sampled that far apart."""
+    values = heard_values(song, name)
+    if name in _SMOOTH_ALREADY:
+        return values
+    window = np.hanning(2 * round(step_s * FPS) + 1)
+    # Of two frames or less: nothing lies between.
+    if len(window) < 5:
+        return values
+    return convolve1d(values, window / window.sum(), axis=0, mode="nearest")

@@ -1,4 +1,4 @@
-"""How phase channels of dances stand to the beat: ratios of frequencies, and where beats fall."""
+"""How phase channels of dances stand to beat and bar: ratios of frequency, and where they fall."""
 
 from __future__ import annotations
 
@@ -13,8 +13,20 @@ from deepphase.phase.parameters import wrapped
 
 Array = np.ndarray
 
-RATIOS = ((1, 8), (1, 6), (1, 4), (1, 3), (1, 2), (2, 3), (1, 1), (3, 2), (2, 1), (3, 1), (4, 1))
-"""(cycles, beats): so many cycles of a channel in so many beats."""
+_OF_BEATS = (
+    *((1, 8), (1, 6), (1, 4), (1, 3), (1, 2), (2, 3)),
+    *((1, 1), (3, 2), (2, 1), (3, 1), (4, 1)),
+)
+# Of beats alone it is not known which one a bar begins with: whoever moves once in a bar would
+# be a third of it away as well.
+_OF_BARS = ((1, 4), (1, 2), (1, 1), (2, 1))
+RATIOS = (
+    *((cycles, count, "beat") for cycles, count in _OF_BEATS),
+    *((cycles, count, "bar") for cycles, count in _OF_BARS),
+)
+"""(cycles, count, "beat" or "bar"): so many cycles of a channel in so many beats, or bars."""
+
+_IS_BAR = np.array([of == "bar" for _, _, of in RATIOS]).astype(np.intp)
 
 # Octaves: at this distance a frequency belongs to a ratio no more.
 _REACH = 0.25
@@ -25,29 +37,44 @@ _OVER_CHANCE = 2.0
 
 
 def ratio_values() -> Array:
-    """(ratios,) cycles a beat."""
-    return np.array([cycles / beats for cycles, beats in RATIOS])
+    """(ratios,) cycles a beat, or a bar."""
+    return np.array([cycles / count for cycles, count, _ in RATIOS])
 
 
-def nearness(frequency: Array, beat_hz: Array) -> Array:
-    """(..., ratios) from 1, exactly that many cycles a beat, to 0, another ratio or none.
+def counts() -> Array:
+    """(ratios,) beats, or bars, that a ratio is of."""
+    return np.array([float(count) for _, count, _ in RATIOS])
+
+
+def of_each(clock: Array) -> Array:
+    """(..., ratios) of (..., 2), a beat's and a bar's: what each ratio goes by."""
+    return np.asarray(clock)[..., _IS_BAR]
+
+
+def nearness(frequency: Array, clock_hz: Array) -> Array:
+    """(..., ratios) from 1, exactly that many cycles, to 0, another ratio or none.
 
     Parameters
     ----------
     frequency : (...)
         Hz of channels.
-    beat_hz
-        Hz of the beat, of a shape that broadcasts against it.
+    clock_hz : (..., 2)
+        Hz of beat and bar, of a shape that broadcasts against it; 0 where it cannot be told.
     """
-    known = (frequency > 0) & (np.asarray(beat_hz) > 0)
-    cycles = np.where(known, frequency, 1.0) / np.where(known, beat_hz, 1.0)
-    apart = np.abs(np.log2(cycles)[..., None] - np.log2(ratio_values()))
-    near = np.clip(1.0 - apart / _REACH, 0.0, 1.0) * (apart == apart.min(axis=-1, keepdims=True))
-    return near * known[..., None]
+    each_hz = of_each(clock_hz)
+    known = (np.asarray(frequency)[..., None] > 0) & (each_hz > 0)
+    cycles = np.where(known, np.asarray(frequency)[..., None], 1.0) / np.where(known, each_hz, 1.0)
+    apart = np.abs(np.log2(cycles) - np.log2(ratio_values()))
+    near = np.zeros(apart.shape)
+    for part in (_IS_BAR == 0, _IS_BAR == 1):
+        some = apart[..., part]
+        nearest = some == some.min(axis=-1, keepdims=True)
+        near[..., part] = np.clip(1.0 - some / _REACH, 0.0, 1.0) * nearest
+    return near * known
 
 
-def differences(phase: Array, beat: Array) -> Array:
-    """(..., ratios) cycles in [-0.5, 0.5): what stays where channel and beat keep their ratio.
+def differences(phase: Array, clock: Array) -> Array:
+    """(..., ratios) cycles in [-0.5, 0.5): what stays where a channel keeps its ratio.
 
     With p cycles in q beats it is q * phase - p * beat: whole cycles of either change nothing.
 
@@ -55,19 +82,19 @@ def differences(phase: Array, beat: Array) -> Array:
     ----------
     phase : (...)
         Cycles of channels.
-    beat
-        Beats since any one, of a shape that broadcasts against it.
+    clock : (..., 2)
+        Beats since any one and bars since any, of a shape that broadcasts against it.
     """
-    cycles, beats = np.array(RATIOS, np.float64).T
+    cycles = np.array([float(each) for each, _, _ in RATIOS])
     return wrapped(
-        np.asarray(phase, np.float64)[..., None] * beats
-        - np.asarray(beat, np.float64)[..., None] * cycles
+        np.asarray(phase, np.float64)[..., None] * counts()
+        - np.asarray(of_each(clock), np.float64) * cycles
     )
 
 
 @dataclass(frozen=True, eq=False)
 class BeatRatios:
-    """Where in the cycle of each channel beats fall, learnt from dances.
+    """Where in the cycle of each channel beats and bars fall, learnt from dances.
 
     Parameters
     ----------
@@ -101,28 +128,28 @@ class BeatRatios:
     def learnt(
         cls, dances: Iterable[tuple[Array, Array, Array, Array, Array]], channels: int
     ) -> BeatRatios:
-        """From dances as (phase, frequency, amplitude, beat, beat_hz).
+        """From dances as (phase, frequency, amplitude, clock, clock_hz).
 
         Parameters
         ----------
         dances
             The first three (frames, channels): cycles, Hz, the latent's unit. The others
-            (frames,): beats since any one, and Hz; 0 Hz where there is none.
+            (frames, 2): beats and bars since any one, and Hz; 0 Hz where there is none.
         channels
             How many.
         """
         shape = (channels, len(RATIOS))
         sums, weight, square = np.zeros(shape, complex), np.zeros(shape), np.zeros(shape)
         every = np.zeros(channels)
-        for phase, frequency, amplitude, beat, beat_hz in dances:
+        for phase, frequency, amplitude, clock, clock_hz in dances:
             if phase.shape[1] != channels:
                 raise ParameterError(f"{phase.shape[1]} channels of {channels}")
-            near = nearness(frequency, beat_hz[:, None])
+            near = nearness(frequency, clock_hz[:, None])
             each = near * np.square(amplitude.astype(np.float64))[..., None]
-            sums += (each * np.exp(2j * np.pi * differences(phase, beat[:, None]))).sum(axis=0)
+            sums += (each * np.exp(2j * np.pi * differences(phase, clock[:, None]))).sum(axis=0)
             weight += each.sum(axis=0)
             square += np.square(each).sum(axis=0)
-            every += np.square(amplitude[beat_hz > 0]).sum(axis=0)
+            every += np.square(amplitude[clock_hz[:, 0] > 0]).sum(axis=0)
         safe = np.where(weight > 0, weight, 1.0)
         # Effective number of frames (Kish), of which only those far apart count.
         independent = np.square(weight) / np.where(square > 0, square, 1.0) / _FRAMES_APART
@@ -161,5 +188,5 @@ class BeatRatios:
 
 def told_ratio(ratio: int) -> str:
     """A ratio in words, as in "1 cycle in 3 beats"."""
-    cycles, beats = RATIOS[ratio]
-    return f"{cycles} cycle{'s' * (cycles > 1)} in {beats} beat{'s' * (beats > 1)}"
+    cycles, count, of = RATIOS[ratio]
+    return f"{cycles} cycle{'s' * (cycles > 1)} in {count} {of}{'s' * (count > 1)}"

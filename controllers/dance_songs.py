@@ -8,36 +8,27 @@ from pathlib import Path
 
 import numpy as np
 
+from deepphase.corpus.clip_songs import ClipSongs, songs_of_clips
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.errors import DeepPhaseError, ParameterError
 from deepphase.motion.clip import Clip
 from deepphase.motion.rig.rigged import rig_body, rigged, track_of
-from deepphase.music.features import SongFeatures, song_features
+from deepphase.music.features import SongFeatures
 from deepphase.progress import Progress
 
 Array = np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
-class Danced:
+class Danced(ClipSongs):
     """Clips and the songs that they were danced to.
 
     Parameters
     ----------
-    store
-        Those clips that have a song.
-    songs
-        The song of a clip's source -> what it sounds like.
-    left_out
-        (clip, why) of those that have none.
     residual_m
         Metres, mean and 95th percentile: points from their places on the rig; None where the
         clips had rotations of their own.
     """
 
-    store: ClipStore
-    songs: Mapping[str, SongFeatures]
-    left_out: tuple[tuple[str, str], ...]
     residual_m: tuple[float, float] | None
 
     def song(self, clip: Clip) -> SongFeatures:
@@ -70,35 +61,9 @@ def danced(
     SkeletonError
         Where points are of no body with two legs.
     """
-    heard: dict[str, SongFeatures] = {}
-    refused: dict[str, str] = {}
-    left_out: list[tuple[str, str]] = []
-    kept: list[str] = []
-    for number, (name, source) in enumerate(zip(store.names, store.sources, strict=True), start=1):
-        if not source.song:
-            left_out.append((name, "no song beside it"))
-        elif source.song not in heard and source.song not in refused:
-            try:
-                heard[source.song] = song_features(songs / source.song)
-            except DeepPhaseError as error:
-                refused[source.song] = str(error)
-        if source.song in refused:
-            left_out.append((name, refused[source.song]))
-        if source.song in heard:
-            kept.append(name)
-        if progress is not None:
-            progress("listening", number, len(store), name)
-    if not kept:
-        shown = "; ".join(f"{name}: {why}" for name, why in left_out[:3])
-        raise ParameterError(
-            "no clip has a song to dance to",
-            hint="put a sound file of the same name beside each clip (.wav, .flac, .ogg, .mp3), or "
-            f"tell where songs are with --songs\n  {shown}",
-        )
-    if len(kept) < len(store):
-        store = store.selected(kept)
-    store, residual = with_skeleton(store, description=description, progress=progress)
-    return Danced(store, heard, tuple(left_out), residual)
+    found = songs_of_clips(store, songs, progress)
+    with_body, residual = with_skeleton(found.store, description=description, progress=progress)
+    return Danced(with_body, found.songs, found.left_out, residual)
 
 
 def with_skeleton(

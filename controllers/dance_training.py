@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from controllers.dance_clock import SongClock
 from controllers.dance_config import MUSIC, DanceConfig
 from controllers.dance_health import dance_health
 from controllers.dance_music import MusicInput
@@ -18,10 +19,7 @@ from controllers.dance_songs import Danced
 from controllers.dancer import Dancer
 from controllers.training import Lessons, train_controller
 from deepphase.errors import ParameterError
-from deepphase.evaluation.dance_rhythm import beat_count
 from deepphase.motion.clip import Clip
-from deepphase.music.beats import beat_position
-from deepphase.music.features import SURE, SongFeatures
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.parameters import wrapped
 from deepphase.phase.windows import held_out_sources
@@ -69,7 +67,7 @@ class DanceLessons:
         # Songs that are held out have no say in how songs are read.
         kept = _held_out_songs(danced, options.held_out, options.split_seed)
         heard = [song for name, song in danced.songs.items() if name not in kept]
-        music = MusicInput.of_songs(heard, config.music.features)
+        music = MusicInput.of_songs(heard, config.music.features, config.schema.step_s)
 
         def tracks(clip: Clip) -> dict[str, Array]:
             song, start_s = danced.song(clip), clip.source.song_start_s
@@ -182,7 +180,7 @@ def _danced_phases(lessons: DanceLessons) -> Iterator[tuple[Array, Array, Array,
     for run, (start, stop) in enumerate(zip(samples.run_starts, samples.run_stops, strict=True)):
         source = store.sources[place[samples.names[run]]]
         song = danced.songs[source.song]
-        if not train[start] or not _has_beats(song):
+        if not train[start]:
             continue
         rows = np.asarray(samples.outputs[start:stop])
         channels = schema.channels
@@ -190,16 +188,12 @@ def _danced_phases(lessons: DanceLessons) -> Iterator[tuple[Array, Array, Array,
         pairs = rows[:, slices["phase_manifold"]][:, : 2 * channels].reshape(-1, channels, 2)
         frames = samples.first_frames[run] + 1 + np.arange(len(rows))
         times = frames / store.fps + source.song_start_s
-        beat = beat_position(song.beats_s, times)
-        inside = np.isfinite(beat_count(song.beats_s, times))
+        clock = SongClock(song)
+        position, clock_hz = clock.at(times)
         yield (
             wrapped(np.arctan2(pairs[..., 0], pairs[..., 1]) / (2.0 * np.pi)),
             rows[:, slices["phase_frequency"]][:, :channels],
             rows[:, slices["phase_amplitude"]][:, :channels],
-            beat,
-            np.where(inside, np.gradient(beat) * store.fps if len(beat) > 1 else 0.0, 0.0),
+            position,
+            np.where(clock.inside(times), clock_hz, 0.0),
         )
-
-
-def _has_beats(song: SongFeatures) -> bool:
-    return len(song.beats_s) > 1 and song.beat_confidence >= SURE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -10,48 +11,28 @@ import numpy as np
 from controllers.character import Character
 from controllers.character_frame import CharacterSettings
 from controllers.dance_config import MUSIC
-from controllers.dance_lock import BeatLock, BeatLocks
+from controllers.dance_lock import APART_S, BeatLock, DanceClock
 from controllers.dancer import Dancer
 from controllers.rollout import Rollout, rollout
 from controllers.starts import Starts
 from deepphase.errors import ParameterError
 from deepphase.motion.clip import Clip
-from deepphase.music.features import FPS, SURE, SongFeatures
+from deepphase.motion.resample import at_frames
+from deepphase.music.dance_wish import DanceWish
+from deepphase.music.features import SURE, SongFeatures
+from deepphase.music.heard import at_moments
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.progress import Progress
 
 Array = np.ndarray
 
-LOCK = 0.5
-"""How firmly phases are held to the beat where nothing else is told."""
+LOCK = 0.0
+"""How firmly a dance is held to the beat where nothing else is told: measured, it gains nothing."""
 
 # A dance begins with one of so many moments whose music is most like the song's there.
 _FITTING = 24
 # Share of the noise of the training by which the first pose differs, too.
 _SHAKEN = 0.5
-
-
-@dataclass(frozen=True)
-class Wish:
-    """What is asked of a dancer.
-
-    Parameters
-    ----------
-    start_s
-        The song's second at the first frame.
-    seconds
-        How long; to the song's end if not given, and not beyond it.
-    seed
-        Of the moment that the dance begins with.
-    lock
-        From 0, phases go on as the network has them (eq. 9 of DeepPhase), to 1, they are held to
-        the beats as firmly as stays natural; `LOCK` if not given.
-    """
-
-    start_s: float = 0.0
-    seconds: float | None = None
-    seed: int = 0
-    lock: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,46 +42,58 @@ class NetworkDance:
     Parameters
     ----------
     run
-        Of all that danced at once; the first frame is at `start_s` of the song.
+        Of all that danced at once, as fast as the network has them.
     character
         Which of them this is.
-    frames
-        How many are the dance.
+    moments
+        (frames,) which of the run's frames each frame of the dance is, with fractions.
     start_s
-        Seconds.
+        The song's second at the first frame.
     haste
-        (frames,) share by which phases were hurried, or held back below 0; None without a lock.
+        (frames,) share by which the dance was hurried, or held back below 0; None without a lock.
     notes
         What deserves to be said, in words.
     """
 
     run: Rollout
     character: int
-    frames: int
+    moments: Array
     start_s: float
     haste: Array | None
     notes: tuple[str, ...]
 
     def clip(self, name: str) -> Clip:
         """The motion."""
-        return self.run.clip(self.character, name).sliced(0, self.frames)
+        whole = self.run.clip(self.character, name)
+        if self.haste is None:
+            return whole.sliced(0, len(self.moments))
+        return at_frames(whole, self.moments)
 
     @property
     def phases(self) -> PhaseParameters | None:
-        """(frames, channels) each; None where the dancer has none."""
-        phases = self.run.phases
-        return None if phases is None else phases[self.character][: self.frames]
+        """(frames, channels) each, at the dance's own speed; None where the dancer has none."""
+        if self.run.phases is None:
+            return None
+        phases = self.run.phases[self.character][self._nearest]
+        if self.haste is None:
+            return phases
+        faster = phases.frequency * (1.0 + self.haste[:, None])
+        return replace(phases, frequency=faster.astype(np.float32))
 
     @property
     def gating(self) -> Array | None:
         """(frames, experts), where they were kept."""
         weights = self.run.gating
-        return None if weights is None else weights[self.character, : self.frames]
+        return None if weights is None else weights[self.character, self._nearest]
 
     @property
     def alive(self) -> Array:
         """(frames,) bool: the values are those of a body."""
-        return self.run.alive[self.character, : self.frames]
+        return self.run.alive[self.character, self._nearest]
+
+    @property
+    def _nearest(self) -> Array:
+        return np.rint(self.moments).astype(np.intp)
 
 
 def dance_to(
@@ -114,14 +107,14 @@ def dance_to(
     settings: CharacterSettings | None = None,
     progress: Progress | None = None,
 ) -> NetworkDance:
-    """Dance to a song from one of its seconds on; see `Wish`, and `dances_to` for errors."""
-    wish = Wish(start_s, seconds, seed, lock)
+    """Dance to a song from one of its seconds on; see `DanceWish`, and `dances_to` for errors."""
+    wish = DanceWish(start_s, seconds, seed, lock)
     return dances_to(dancer, [(song, wish)], settings=settings, progress=progress)[0]
 
 
 def dances_to(
     dancer: Dancer,
-    wishes: Sequence[tuple[SongFeatures, Wish]],
+    wishes: Sequence[tuple[SongFeatures, DanceWish]],
     *,
     settings: CharacterSettings | None = None,
     progress: Progress | None = None,
@@ -141,71 +134,79 @@ def dances_to(
         Where a song is over before the start, or a lock is told and there are no phases.
     """
     fps, schema = dancer.controller.fps, dancer.controller.schema
-    frames = [dance_frames(song, fps, wish.start_s, wish.seconds) for song, wish in wishes]
     notes: list[list[str]] = [[] for _ in wishes]
-    for (_, wish), count, said in zip(wishes, frames, notes, strict=True):
-        if wish.seconds is not None and count < round(wish.seconds * fps):
-            said.append(f"the song ends {count / fps:.1f} s after the start: so does the dance")
-    locks = [
-        _lock(dancer, song, wish, said) for (song, wish), said in zip(wishes, notes, strict=True)
+    frames = [
+        wish.frames(song, fps, said) for (song, wish), said in zip(wishes, notes, strict=True)
+    ]
+    clocks = [
+        DanceClock(wish.start_s, fps, _lock(dancer, song, wish, said))
+        for (song, wish), said in zip(wishes, notes, strict=True)
     ]
     music = [dancer.music.rows(song) for song, _ in wishes]
-    offsets = np.array(schema.config.offsets_s) * FPS
+    offsets = np.array(schema.config.offsets_s)
 
-    def heard(step: int) -> dict[str, Array]:
-        # What is seen of a frame leads to the next, and that one is at the start.
-        seen = []
-        for rows, (_, wish) in zip(music, wishes, strict=True):
-            moments = np.rint((wish.start_s + (step - 1) / fps) * FPS + offsets)
-            seen.append(rows[np.clip(moments, 0, len(rows) - 1).astype(np.intp)])
-        return {MUSIC: np.stack(seen)}
+    def heard() -> Array:
+        """(dances, offsets, dims) around the last frame: what is seen of it leads to the next."""
+        return np.stack(
+            [
+                at_moments(rows, clock.heard_at(offsets))
+                for rows, clock in zip(music, clocks, strict=True)
+            ]
+        )
+
+    def tracks(step: int) -> dict[str, Array]:
+        if step:
+            _advance(clocks, character)
+        return {MUSIC: heard()}
 
     seeds = [wish.seed for _, wish in wishes]
-    character = Character(
-        dancer.controller,
-        _starts(dancer, heard(0)[MUSIC], seeds),
-        settings=settings,
-        seed=seeds[0],
-        phase_lock=BeatLocks(locks) if any(locks) else None,
-    )
-    run = rollout(character, None, max(frames) / fps, progress, heard)
-    made = []
-    for index, count in enumerate(frames):
-        alive = run.alive[index, :count]
-        if not alive.all():
-            notes[index].append(
-                f"the network left all bounds after {alive.sum() / fps:.1f} s: the body stands "
-                "still from there"
-            )
-        loop = locks[index]
-        haste = None if loop is None else np.array(loop.hastes[:count])
-        start_s = wishes[index][1].start_s
-        made.append(NetworkDance(run, index, count, start_s, haste, tuple(notes[index])))
-    return made
-
-
-def dance_frames(song: SongFeatures, fps: float, start_s: float, seconds: float | None) -> int:
-    """Frames of a dance to a song.
-
-    Raises ParameterError where the start or the seconds are impossible.
-    """
-    if not (np.isfinite(start_s) and start_s >= 0):
-        raise ParameterError(f"a start at {start_s} s", hint="seconds of the song, from 0")
-    if seconds is not None and not (np.isfinite(seconds) and seconds > 0):
-        raise ParameterError(f"a dance of {seconds} s", hint="give seconds above 0")
-    left = song.duration_s - start_s
-    if left * fps < 1:
-        raise ParameterError(
-            f"{song.name} has {song.duration_s:.2f} s, the dance starts at {start_s:g} s",
-            hint="start earlier",
+    starts = _starts(dancer, heard(), seeds)
+    character = Character(dancer.controller, starts, settings=settings, seed=seeds[0])
+    run = rollout(character, None, _longest(frames, clocks, fps) / fps, progress, tracks)
+    _advance(clocks, character)
+    return [
+        _made(run, index, count, wish.start_s, clock, said)
+        for index, (count, (_, wish), clock, said) in enumerate(
+            zip(frames, wishes, clocks, notes, strict=True)
         )
-    return max(round((left if seconds is None else min(seconds, left)) * fps), 1)
+    ]
 
 
-def _lock(dancer: Dancer, song: SongFeatures, wish: Wish, notes: list[str]) -> BeatLock | None:
+def _advance(clocks: Sequence[DanceClock], character: Character) -> None:
+    phases = character.phases
+    for index, clock in enumerate(clocks):
+        clock.advance(None if phases is None else phases[index])
+
+
+def _longest(frames: Sequence[int], clocks: Sequence[DanceClock], fps: float) -> int:
+    """Frames of a run in which every dance is over, however much it is hurried."""
+    every = zip(frames, clocks, strict=True)
+    return max(
+        count if clock.lock is None else count + math.ceil(APART_S * fps) + 2
+        for count, clock in every
+    )
+
+
+def _made(
+    run: Rollout, index: int, frames: int, start_s: float, clock: DanceClock, notes: list[str]
+) -> NetworkDance:
+    wanted = start_s + np.arange(frames) / run.fps
+    moments, haste = np.arange(frames, dtype=np.float64), None
+    if clock.lock is not None:
+        # Without the frame before the first.
+        moments = np.interp(wanted, clock.times_s[1:], np.arange(len(clock.times_s) - 1))
+        haste = np.interp(wanted, clock.times_s[1:], clock.hastes[1:])
+    made = NetworkDance(run, index, moments, start_s, haste, ())
+    if not made.alive.all():
+        notes.append(
+            f"the network left all bounds after {made.alive.sum() / run.fps:.1f} s: the body "
+            "stands still from there"
+        )
+    return replace(made, notes=tuple(notes))
+
+
+def _lock(dancer: Dancer, song: SongFeatures, wish: DanceWish, notes: list[str]) -> BeatLock | None:
     lock = wish.lock
-    if lock is not None and not 0.0 <= lock <= 1.0:
-        raise ParameterError(f"a lock of {lock:g}", hint="from 0 (none) to 1")
     if dancer.ratios is None:
         if lock:
             raise ParameterError(
@@ -213,17 +214,16 @@ def _lock(dancer: Dancer, song: SongFeatures, wish: Wish, notes: list[str]) -> B
                 hint="leave out --lock, or train a dancer with phases",
             )
         return None
+    if len(song.beats_s) < 2 or song.beat_confidence < SURE:
+        notes.append("no beat can be told in this song: the dance keeps to none")
+        return None
     strength = LOCK if lock is None else lock
     if not strength:
-        return None
-    if len(song.beats_s) < 2 or song.beat_confidence < SURE:
-        notes.append("no beat can be told in this song: phases are not locked to it")
         return None
     if not dancer.ratios.weights.any():
         notes.append("the dances it learnt from keep to no beat: there is nothing to lock")
         return None
-    fps = dancer.controller.fps
-    return BeatLock(dancer.ratios, song, strength=strength, fps=fps, first_s=wish.start_s)
+    return BeatLock(dancer.ratios, song, strength)
 
 
 def _starts(dancer: Dancer, music: Array, seeds: Sequence[int]) -> Starts:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
 import torch
 
-from controllers.networks.phase_update import turned_by, updated_phases
+from controllers.networks.phase_update import updated_phases
 from controllers.schema import ControllerSchema
 from deepphase.features.layout import FeatureLayout
 from deepphase.phase.parameters import PhaseParameters, wrapped
 
 Array = np.ndarray
-PhaseLock = Callable[[PhaseParameters], Array]
-"""Phases of the next frame (characters, channels) -> cycles to add to them, of the same shape."""
 
 
 class RunningPhases(Protocol):
@@ -34,15 +31,13 @@ class RunningPhases(Protocol):
         ...
 
 
-def running_phases(
-    schema: ControllerSchema, gate: Array, blend: float, lock: PhaseLock | None = None
-) -> RunningPhases | None:
+def running_phases(schema: ControllerSchema, gate: Array, blend: float) -> RunningPhases | None:
     """The phases of starts with these gates (characters, dims); None where the gate has none."""
     if schema.gate is None or not schema.channels:
         return None
     if "phase" in schema.gate:
-        return OnePhase(schema, schema.gate, gate, lock)
-    return ManifoldMemory(schema, schema.gate, gate, blend, lock)
+        return OnePhase(schema, schema.gate, gate)
+    return ManifoldMemory(schema, schema.gate, gate, blend)
 
 
 class OnePhase:
@@ -53,9 +48,8 @@ class OnePhase:
         schema: ControllerSchema,
         layout: FeatureLayout,
         gate: Array,
-        lock: PhaseLock | None = None,
     ) -> None:
-        self._block, self._lock = layout.slices["phase"], lock
+        self._block = layout.slices["phase"]
         self._rate_block = schema.outputs.slices["phase_rate"]
         self._seconds = 1.0 / schema.fps
         self._phase = np.array(gate[:, self._block], np.float64)
@@ -69,8 +63,6 @@ class OnePhase:
         """As `RunningPhases.advance`: it never goes back."""
         self._rate = np.maximum(outputs[:, self._rate_block], 0.0)
         self._phase = wrapped(self._phase + self._seconds * self._rate)
-        if self._lock is not None:
-            self._phase = wrapped(self._phase + self._lock(self.parameters()))
 
     def parameters(self) -> PhaseParameters:
         """As `RunningPhases.parameters`."""
@@ -87,9 +79,7 @@ class ManifoldMemory:
         layout: FeatureLayout,
         gate: Array,
         blend: float,
-        lock: PhaseLock | None = None,
     ) -> None:
-        self._lock = lock
         self._gate_block = layout.slices["phase_manifold"]
         names = ("phase_manifold", "phase_frequency", "phase_amplitude")
         self._blocks = [schema.outputs.slices[name] for name in names]
@@ -126,14 +116,6 @@ class ManifoldMemory:
         )
         self._frequency = np.maximum(frequency[:, 0].numpy(), 0.0)
         self._now = (self._now + 1) % self._length
-        self._memory[self._now] = self._later[:, 0].numpy()
-        if self._lock is not None:
-            self._turn(self._lock(self.parameters()))
-
-    def _turn(self, cycles: Array) -> None:
-        """Add cycles (characters, channels) to the phases of now and of all later samples."""
-        angle = torch.from_numpy((2.0 * np.pi * cycles[:, None]).astype(np.float32))
-        self._later = turned_by(self._later.unflatten(-1, (-1, 2)), angle).flatten(-2)
         self._memory[self._now] = self._later[:, 0].numpy()
 
     def parameters(self) -> PhaseParameters:

@@ -10,11 +10,11 @@ from scipy.interpolate import CubicSpline
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.resample import at_frames
+from deepphase.music.dance_wish import DanceWish
 from deepphase.music.features import SongFeatures
-from deepphase.music.stretch import frames_of_stretch
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.progress import Progress
-from deepphase.steering.followers import Movers
+from deepphase.steering.movers import Movers
 from matching.beat_clock import BeatClock
 from matching.database import MotionDatabase
 from matching.playback import Playback
@@ -121,11 +121,8 @@ def dance_to(
     playback: Playback,
     searcher: Searcher,
     song: SongFeatures,
+    wish: DanceWish = DanceWish(),  # noqa: B008 (frozen)
     *,
-    start_s: float = 0.0,
-    seconds: float | None = None,
-    seed: int = 0,
-    lock: float | None = None,
     settings: DanceSettings | None = None,
     playing: PlayerSettings | None = None,
     progress: Progress | None = None,
@@ -136,15 +133,9 @@ def dance_to(
     ----------
     database, playback, searcher
         What is danced, and who searches.
-    start_s
-        The song's second at the first frame.
-    seconds
-        How long; to the song's end if not given, and not beyond it.
-    seed
-        Of the beginning and of choices between what fits as well.
-    lock
-        How far playback is hurried or held back towards the beat, from 0 to 1, which is `MOST`;
-        `LOCK` if not given.
+    wish
+        Which part of it, and how. Its lock is how far playback is hurried or held back towards
+        the beat, from 0 to 1, which is `beat_clock.MOST`; `LOCK` if not given.
     settings, playing
         How the dance is put together, and how it is played.
 
@@ -153,12 +144,11 @@ def dance_to(
     ParameterError
         Where the song is over before the start, or a number is impossible.
     """
-    frames = frames_of_stretch(song, database.fps, start_s, seconds)
-    fps, notes = database.fps, []
-    if seconds is not None and frames < round(seconds * fps):
-        notes.append(f"the song ends {frames / fps:.1f} s after the start: so does the dance")
-    clock = BeatClock(database, song, LOCK if lock is None else lock, notes)
-    ways = SongRows(database, searcher, song, start_s=start_s, settings=settings, seed=seed)
+    fps, start_s = database.fps, wish.start_s
+    notes: list[str] = []
+    frames = wish.frames(song, fps, notes)
+    clock = BeatClock(database, song, LOCK if wish.lock is None else wish.lock, notes)
+    ways = SongRows(database, searcher, song, start_s=start_s, settings=settings, seed=wish.seed)
     if not ways.hears:
         notes.append("the database's features hear no music: any song gives this dance")
     player = Player(

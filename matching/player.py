@@ -10,8 +10,9 @@ import numpy as np
 from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.foot_ik import LimbSolver
-from deepphase.steering.followers import Follower, Movers
+from deepphase.steering.followers import Follower
 from deepphase.steering.foot_lock import FootLock, FootLockSettings
+from deepphase.steering.movers import Movers
 from deepphase.steering.springs import damping_share, spring_rate, wrapped_angle
 from matching.database import MotionDatabase
 from matching.next_rows import NextRows, WaysOn
@@ -203,7 +204,7 @@ class Player:
         self._shown = self._transitions.applied(self.rows)
         self._move(moved, follower)
         rotations, translations = self._in_world()
-        return Frame(rotations, translations, self.rows, jumped, self._costs.copy())
+        return Frame(rotations, translations, self.rows.copy(), jumped, self._costs.copy())
 
     def _search(self, follower: Follower, changed: Array) -> Array:
         """Search for those whose turn it is; (characters,) bool: who jumps."""

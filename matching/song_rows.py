@@ -9,10 +9,12 @@ import numpy as np
 
 from deepphase.errors import ParameterError
 from deepphase.music.features import SongFeatures
-from deepphase.steering.followers import Follower, Movers
+from deepphase.music.heard import at_moments
+from deepphase.steering.followers import Follower
+from deepphase.steering.movers import Movers
 from matching.database import MotionDatabase
 from matching.search import Searcher
-from matching.song_tracks import frames_of, song_track, track_features
+from matching.song_tracks import song_track, track_features
 
 Array = np.ndarray
 
@@ -22,8 +24,8 @@ _CANDIDATES, _MOMENT_S = 256, 0.15
 _REHEARSED, _NEARLY = 12, 0.2
 # A transition that accelerates the body by less than this share of what is usual is smooth.
 _SMOOTH = 0.8
-# Moments that a dance may begin with.
-_BEGINNINGS = 24
+# Moments that a dance may begin with, out of so many rows.
+_BEGINNINGS, _BEGINNING_ROWS = 24, 2048
 _LONG_AGO = -1e9
 
 
@@ -49,7 +51,7 @@ class DanceSettings:
         Spread by which costs differ from seed to seed, as a share of them.
     """
 
-    better_by: float = 0.3
+    better_by: float = 0.1
     least_s: float = 1.0
     ending_s: float = 1.5
     neighbourhood_s: float = 1.0
@@ -108,6 +110,7 @@ class SongRows:
         self._random = np.random.default_rng(seed)
         self._danced = np.full(len(database), _LONG_AGO)
         self._jumped_s = _LONG_AGO
+        self._lasting = _lasting(database, self._settings.least_s + self._settings.ending_s)
         heard = {name: song_track(song, name) for name in track_features(database.layout)}
         self._tracks = [
             (feature, heard[feature.track]) for feature in database.layout.of_kind("track")
@@ -128,10 +131,11 @@ class SongRows:
         for name, block in self._heard().items():
             place = database.layout.slices[name]
             query[:, place] = database.normalisation.of_block(block, place)
-        _, near = self._searcher.search(query, _CANDIDATES)
-        moments = near[0, near[0] >= 0]
-        if not self.hears:
-            moments = self._random.choice(database.offered_rows, 1)
+        if self.hears:
+            _, near = self._searcher.search(query, _BEGINNING_ROWS, allowed=self._lasting)
+            moments = near[0, near[0] >= 0]
+        else:
+            moments = self._random.choice(np.flatnonzero(self._lasting), 1)
         kept = self._moments(moments, np.arange(len(moments), dtype=float))[:_BEGINNINGS]
         return moments[[self._random.choice(kept)]]
 
@@ -169,12 +173,13 @@ class SongRows:
         distances, near = self._searcher.search(
             query,
             _CANDIDATES,
+            allowed=self._lasting,
             excluded=database.neighbourhood(rows, settings.neighbourhood_s),
             cost_bound=bound,
         )
         if leaving[0] and near[0, 0] < 0:
             # Nothing but the neighbourhood is left: better a stumble than a stop.
-            distances, near = self._searcher.search(query, _CANDIDATES)
+            distances, near = self._searcher.search(query, _CANDIDATES, allowed=self._lasting)
         there = near[0] >= 0
         near, costs = near[0, there], self._costs(near[0, there], distances[0, there])
         kept = self._moments(near, costs)
@@ -193,7 +198,7 @@ class SongRows:
     def _heard(self) -> dict[str, Array]:
         """Feature name -> (1, feature dims) raw values at this moment of the song."""
         return {
-            feature.name: frames_of(rows, self.time_s + np.array(feature.offsets_s)).reshape(1, -1)
+            feature.name: at_moments(rows, self.time_s + np.array(feature.offsets_s)).reshape(1, -1)
             for feature, rows in self._tracks
         }
 
@@ -214,3 +219,12 @@ class SongRows:
         groups = np.split(order, np.flatnonzero(apart) + 1)
         best = np.array([group[costs[group].argmin()] for group in groups])
         return best[np.argsort(costs[best], kind="stable")]
+
+
+def _lasting(database: MotionDatabase, seconds: float) -> Array:
+    """(rows,) bool: so long goes the clip on, or half of it; what is offered where none does."""
+    rows = np.arange(len(database))
+    half = (database.range_stops - database.range_starts)[database.clip_of(rows)] // 2
+    enough = database.frames_left(rows) >= np.minimum(seconds * database.fps, half)
+    lasting = database.offered & enough
+    return lasting if lasting.any() else database.offered

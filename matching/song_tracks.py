@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,17 +9,17 @@ from typing import Any
 import numpy as np
 from scipy.ndimage import uniform_filter1d
 
+from deepphase.corpus.clip_songs import ClipSongs, songs_of_clips
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.errors import DeepPhaseError, ParameterError
+from deepphase.errors import ParameterError
 from deepphase.features.layout import FeatureLayout
 from deepphase.motion.clip import Clip
-from deepphase.music.features import FPS, KINDS, SURE, SongFeatures, song_features, value_names
+from deepphase.music.features import FPS, KINDS, SongFeatures, value_names
+from deepphase.music.heard import at_moments, heard_values
 from deepphase.progress import Progress
 
 Array = np.ndarray
 
-# Tracks whose length says how sure a song's beats or bars are.
-_CYCLES = {"beat_cycle": "beat_confidence", "bar_cycle": "bar_confidence"}
 _MEAN = "_mean_"
 
 
@@ -45,8 +44,7 @@ def song_track(song: SongFeatures, name: str) -> Array:
     ----------
     name
         A song feature, as in "onset_strength"; or one with its mean over so many seconds around
-        each frame, as in "mel_mean_2". Sine and cosine of beat and bar are as long as the song's
-        beats are sure, 0 where there are none.
+        each frame, as in "mel_mean_2".
 
     Raises
     ------
@@ -54,9 +52,7 @@ def song_track(song: SongFeatures, name: str) -> Array:
         For a name that is none.
     """
     feature, seconds = _parsed(name)
-    rows = song.array([feature])
-    if feature in _CYCLES:
-        rows = rows * np.float32(min(getattr(song, _CYCLES[feature]) / SURE, 1.0))
+    rows = heard_values(song, feature)
     if not seconds:
         return rows
     length = max(round(seconds * FPS), 1)
@@ -65,34 +61,16 @@ def song_track(song: SongFeatures, name: str) -> Array:
     )
 
 
-def frames_of(values: Array, times: Array) -> Array:
-    """(..., values) the frames of a song's track nearest to seconds of the song.
-
-    Before the song and behind it its first and last frame go on.
-    """
-    frames = np.rint(np.asarray(times, np.float64) * FPS)
-    return values[np.clip(frames, 0, len(values) - 1).astype(np.intp)]
-
-
 @dataclass(frozen=True, eq=False)
-class DancedSongs:
-    """Songs of the clips of a store.
+class DancedSongs(ClipSongs):
+    """Clips with a song each, and what is asked of the songs.
 
     Parameters
     ----------
-    store
-        Those clips that have a song.
-    songs
-        The song of a clip's source -> what it sounds like.
-    left_out
-        (clip, why) of those that have none.
     tracks
         Which tracks their songs give.
     """
 
-    store: ClipStore
-    songs: Mapping[str, SongFeatures]
-    left_out: tuple[tuple[str, str], ...]
     tracks: tuple[str, ...]
 
     @classmethod
@@ -103,14 +81,7 @@ class DancedSongs:
         layout: FeatureLayout,
         progress: Progress | None = None,
     ) -> DancedSongs:
-        """Listen to the songs of a store's clips.
-
-        Parameters
-        ----------
-        folder
-            What the songs' names are relative to: the folder that was prepared.
-        layout
-            Its tracks are what the songs are asked for.
+        """Listen to the songs of a store's clips for a layout's tracks; see `songs_of_clips`.
 
         Raises
         ------
@@ -118,31 +89,8 @@ class DancedSongs:
             Where no clip has a song that can be read, or a track is of no song feature.
         """
         tracks = tuple(track_features(layout))
-        songs: dict[str, SongFeatures] = {}
-        refused: dict[str, str] = {"": "no song beside it"}
-        left_out, kept = [], []
-        for number, (name, source) in enumerate(zip(store.names, store.sources, strict=True)):
-            if source.song not in songs and source.song not in refused:
-                try:
-                    songs[source.song] = song_features(folder / source.song)
-                except DeepPhaseError as error:
-                    refused[source.song] = str(error)
-            if source.song in songs:
-                kept.append(name)
-            else:
-                left_out.append((name, refused[source.song]))
-            if progress is not None:
-                progress("listening", number + 1, len(store), name)
-        if not kept:
-            shown = "; ".join(f"{name}: {why}" for name, why in left_out[:3])
-            raise ParameterError(
-                "these features hear music, and no clip has a song",
-                hint="put a sound file of the same name beside each clip before `deepphase "
-                f"prepare`, and tell its folder with --songs\n  {shown}",
-            )
-        if len(kept) < len(store):
-            store = store.selected(kept)
-        return cls(store, songs, tuple(left_out), tracks)
+        found = songs_of_clips(store, folder, progress)
+        return cls(found.store, found.songs, found.left_out, tracks)
 
     def __call__(self, clip: Clip) -> dict[str, Array]:
         """The tracks of a clip, name -> (frames, values), frame by frame what is heard then."""
@@ -150,7 +98,7 @@ class DancedSongs:
         if song is None:
             raise ParameterError(f"{clip.name}: no song that was heard", path=clip.source.path)
         times = np.arange(len(clip)) / clip.fps + clip.source.song_start_s
-        return {name: frames_of(song_track(song, name), times) for name in self.tracks}
+        return {name: at_moments(song_track(song, name), times) for name in self.tracks}
 
     def as_mapping(self) -> dict[str, Any]:
         """What a database keeps of them in its header."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 from contextlib import suppress
 from pathlib import Path
@@ -87,7 +88,9 @@ def _serve(settings: dict[str, object], port: int) -> None:
     # Imports and the first phases take longer than a reader waits: before anybody looks.
     warm_up()
     note(f"open http://{_HOST}:{port}  (Ctrl-C ends it)")
-    # Ctrl-C is how a server ends, and no interruption of a work.
+    # Ctrl-C is how a server ends, and no interruption of a work. Asked to end in another way, it
+    # removes its sessions' files, too.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with suppress(KeyboardInterrupt):
         bootstrap.run_asgi_app(str(script), "apps.dashboard_script.server:app", [], options)
     note("the dashboard has ended")

@@ -38,8 +38,8 @@ def command(
     seconds
         How long; to the song's end if not given.
     lock
-        How firmly the phases are held to the song's beats, from 0 (as the network has them) to 1;
-        0.5 if not given. Of a database: how far playback is hurried or held back, from 0 (as
+        How firmly the dance is held to the song's beats and bars, from 0 (as the network has it)
+        to 1 (hurried or held back by 15 % at most); 0 if not given. Of a database: from 0 (as
         captured) to 1 (by a tenth), which is what it is if not given.
     """
     from apps.reports.dance_by_database import DatabaseDanceMaker
@@ -47,17 +47,19 @@ def command(
     from apps.reports.dance_made import DanceMaker
     from apps.reports.dance_report import dance_report
     from controllers.dancer import Dancer
+    from deepphase.music.dance_wish import DanceWish
     from deepphase.music.features import song_features
     from deepphase.replacing import check_writable
     from matching.database import MotionDatabase
 
     if dancer is not None and database is not None:
         raise ParameterError("a dancer and a database", hint="give one of --dancer and --database")
+    wish = DanceWish(start, seconds, seed, lock)
     maker: DanceMaker
     if dancer is not None:
-        maker = NetworkDanceMaker(Dancer.load(dancer), dancer.name, lock)
+        maker = NetworkDanceMaker(Dancer.load(dancer), dancer.name)
     elif database is not None:
-        maker = DatabaseDanceMaker(MotionDatabase.load(database), database.name, lock, warn)
+        maker = DatabaseDanceMaker(MotionDatabase.load(database), database.name, warn)
     else:
         raise ParameterError(
             "nobody dances",
@@ -67,7 +69,7 @@ def command(
     heard = song_features(song)
     check_writable(output / "index.html")
     with progress() as shown:
-        made = maker.dance(heard, start_s=start, seconds=seconds, seed=seed, progress=shown)
+        made = maker.dance(heard, wish, shown)
         report = dance_report(made, song, output, shown)
     for text in made.notes:
         warn(text)

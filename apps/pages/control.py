@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 
 import streamlit as st
 
 from apps.pages.parts.controller_intake import MOST_MEGABYTES, take_in_controller
+from apps.pages.parts.kept_results import kept_or_made
 from apps.pages.parts.look import heading, wide_columns
 from apps.pages.parts.open_steering import OpenController, OpenMatching
 from apps.pages.parts.showing import offer, offer_player, offer_table, show_player
 from apps.pages.parts.steerables import Steerable, steerables
 from apps.pages.parts.steered_runs import Ask, Measure, SteeredRun, kept_runs, steered_run
 from apps.pages.parts.steering_choice import choose_ask
-from apps.pages.parts.telling import plain, sentence, show_error, working
+from apps.pages.parts.telling import plain, sentence, show_error
 from deepphase.errors import DeepPhaseError
 
-_PLAYER_HEIGHT = 860
-_CHOSEN, _WANTED, _STOPPED = "steerable", "steerable to choose", "stopped run"
+_PLAYER_HEIGHT = 1040
+_CHOSEN, _WANTED = "steerable", "steerable to choose"
 # Those that stand above the table, and what they are called there.
 _FIRST = {
     "path_error": "Off the path",
@@ -29,6 +30,8 @@ _FIRST = {
     "frozen": "Frozen",
 }
 _MOST_FIRST = 4
+# Below, metres are told in centimetres.
+_SMALL = 0.1
 _UNITS = {"m/s2": "m/s²", "m/s3": "m/s³", "deg/s": "°/s"}
 
 
@@ -97,37 +100,14 @@ def _intake() -> None:
             st.success(words, icon=":material/check:")
 
 
-def _stop(key: Hashable) -> None:
-    st.session_state[_STOPPED] = key
-
-
-def _go_on() -> None:
-    st.session_state.pop(_STOPPED, None)
-
-
 def _run(opened: OpenController | OpenMatching, ask: Ask) -> SteeredRun | None:
     """The run, from what is kept or made now; None where it was cancelled or is impossible."""
-    key = (type(opened).__name__, opened.key, ask.key)
-    run = kept_runs().known(key)
-    if run is not None:
-        return run
-    if st.session_state.get(_STOPPED) == key:
-        st.info("Cancelled. Change something, or run it after all.", icon=":material/pause:")
-        st.button("Run", type="primary", icon=":material/play_arrow:", on_click=_go_on)
-        return None
-    place = st.empty()
-    try:
-        with place.container():
-            st.button("Cancel", icon=":material/stop:", on_click=_stop, args=(key,))
-            with working(f"{ask.seconds:.0f} s of motion") as progress:
-                run = steered_run(opened, ask, progress)
-    except DeepPhaseError as error:
-        show_error(error)
-        return None
-    finally:
-        place.empty()
-    kept_runs().keep(key, run)
-    return run
+    return kept_or_made(
+        kept_runs(),
+        (type(opened).__name__, opened.key, ask.key),
+        lambda progress: steered_run(opened, ask, progress),
+        f"{ask.seconds:.0f} s of motion",
+    )
 
 
 def _show(run: SteeredRun, ask: Ask) -> None:
@@ -179,7 +159,7 @@ def _measures(run: SteeredRun) -> None:
     for column, (words, each) in zip(st.columns(len(first)), first.items(), strict=True):
         column.metric(
             words, _told(each.value, each.unit),
-            None if each.data is None else f"data {_told(each.data, each.unit)}",
+            None if each.data is None else f"all data {_told(each.data, each.unit)}",
             delta_color="off", delta_arrow="off", help=each.definition,
         )  # fmt: skip
     with st.expander("All measures, beside the data's", icon=":material/table_chart:"):
@@ -219,4 +199,6 @@ def _number(value: float | None) -> str:
 
 
 def _told(value: float | None, unit: str) -> str:
+    if value is not None and unit in ("m", "m/s") and abs(value) < _SMALL:
+        value, unit = 100 * value, f"c{unit}"
     return f"{_number(value)} {_unit(unit)}".strip()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from apps.reports.dance_made import Dance
 from apps.reports.database_songs import dances_of
 from deepphase.figures.player.take import Curve, Marker
+from deepphase.music.dance_wish import DanceWish
 from deepphase.music.features import SongFeatures
 from deepphase.progress import Progress
 from matching.dancing import LOCK, dance_to
@@ -26,40 +27,19 @@ class DatabaseDanceMaker:
         As `deepphase match build` wrote it.
     source
         Name of its file.
-    lock
-        As of :func:`matching.dancing.dance_to`.
     warn
         Is told why an index was not used.
     """
 
     database: MotionDatabase
     source: str
-    lock: float | None = None
     warn: Callable[[str], None] | None = None
 
-    def dance(
-        self,
-        song: SongFeatures,
-        *,
-        start_s: float,
-        seconds: float | None,
-        seed: int,
-        progress: Progress | None,
-    ) -> Dance:
+    def dance(self, song: SongFeatures, wish: DanceWish, progress: Progress | None = None) -> Dance:
         """A dance to a song."""
         searcher = open_searcher(self.database, progress=progress, note=self.warn)
         playback = Playback.of_database(self.database, progress)
-        made = dance_to(
-            self.database,
-            playback,
-            searcher,
-            song,
-            start_s=start_s,
-            seconds=seconds,
-            seed=seed,
-            lock=self.lock,
-            progress=progress,
-        )
+        made = dance_to(self.database, playback, searcher, song, wish, progress=progress)
         fps = made.clip.fps
         curves = [
             Curve("cost of the last search", "", made.costs, fps),
@@ -74,7 +54,7 @@ class DatabaseDanceMaker:
         return Dance(
             clip=made.clip,
             song=song,
-            start_s=start_s,
+            start_s=wish.start_s,
             phases=made.phases,
             curves=curves,
             markers=markers,
@@ -83,7 +63,7 @@ class DatabaseDanceMaker:
             made_with={
                 "database": self.source,
                 **{k: v for k, v in self.database.made_with.items() if k == "model_sha256"},
-                "seed": seed,
-                "lock": LOCK if self.lock is None else self.lock,
+                "seed": wish.seed,
+                "lock": LOCK if wish.lock is None else wish.lock,
             },
         )

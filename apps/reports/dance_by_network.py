@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from apps.reports.dance_made import Dance
 from controllers.dancer import Dancer
-from controllers.dancing import LOCK, dance_to
+from controllers.dancing import LOCK, dances_to
 from deepphase.figures.player.take import Curve, Gating
+from deepphase.music.dance_wish import DanceWish
 from deepphase.music.features import SongFeatures
 from deepphase.progress import Progress
 
@@ -22,42 +23,23 @@ class NetworkDanceMaker:
         As `deepphase train dance` wrote it.
     source
         Name of its file.
-    lock
-        As of :func:`controllers.dancing.dance_to`.
     """
 
     dancer: Dancer
     source: str
-    lock: float | None = None
 
-    def dance(
-        self,
-        song: SongFeatures,
-        *,
-        start_s: float,
-        seconds: float | None,
-        seed: int,
-        progress: Progress | None,
-    ) -> Dance:
+    def dance(self, song: SongFeatures, wish: DanceWish, progress: Progress | None = None) -> Dance:
         """A dance to a song."""
-        made = dance_to(
-            self.dancer,
-            song,
-            start_s=start_s,
-            seconds=seconds,
-            seed=seed,
-            lock=self.lock,
-            progress=progress,
-        )
+        made = dances_to(self.dancer, [(song, wish)], progress=progress)[0]
         fps = made.run.fps
         curves = []
         if made.haste is not None:
-            curves.append(Curve("phases hurried by the lock", "%", 100.0 * made.haste, fps))
-        lock = 0.0 if self.dancer.ratios is None else (LOCK if self.lock is None else self.lock)
+            curves.append(Curve("hurried by the lock", "%", 100.0 * made.haste, fps))
+        lock = 0.0 if self.dancer.ratios is None else (LOCK if wish.lock is None else wish.lock)
         return Dance(
             clip=made.clip(song.name),
             song=song,
-            start_s=start_s,
+            start_s=wish.start_s,
             phases=made.phases,
             gating=None if made.gating is None else Gating(made.gating, fps),
             curves=curves,
@@ -66,7 +48,7 @@ class NetworkDanceMaker:
             made_with={
                 "dancer": self.source,
                 "network": self.dancer.controller.name,
-                "seed": seed,
+                "seed": wish.seed,
                 "lock": lock,
             },
         )

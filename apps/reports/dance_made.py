@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from controllers.dance_reference import DanceReference
 from deepphase.figures.player.take import Curve, Gating, Marker
 from deepphase.motion.clip import Clip
+from deepphase.music.dance_wish import DanceWish
 from deepphase.music.features import SongFeatures
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.progress import Progress
@@ -55,17 +56,9 @@ class Dance:
 class DanceMaker(Protocol):
     """What makes dances."""
 
-    def dance(
-        self,
-        song: SongFeatures,
-        *,
-        start_s: float,
-        seconds: float | None,
-        seed: int,
-        progress: Progress | None,
-    ) -> Dance:
+    def dance(self, song: SongFeatures, wish: DanceWish, progress: Progress | None = None) -> Dance:
         """A dance to a song.
 
-        Raises ParameterError where the song is over before the start, or seconds are impossible.
+        Raises ParameterError where the song is over before the start.
         """
         ...

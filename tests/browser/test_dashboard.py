@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ import pytest
 from deepphase.formats.bvh_writer import save_bvh
 from deepphase.synthetic.locomotion import locomotion
 
-_START_S = 60
+_START_S, _END_S = 120, 60
 # What Chromium says of its own accord: of attributes that Streamlit's iframes have, of plotly's
 # canvases, and of WebGL without a graphics card.
 _CHATTER = (
@@ -29,9 +30,9 @@ _CHATTER = (
 )
 
 
-@pytest.fixture(scope="module")
-def address():
-    """The dashboard, started as a user does, on the demo."""
+@contextmanager
+def started(*, ends: signal.Signals = signal.SIGINT, **variables: str):
+    """The address of a dashboard, started as a user does, on the demo; it ends without a word."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -39,18 +40,25 @@ def address():
         [sys.executable, "-m", "apps.cli", "app", "--port", str(port)],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        env={**os.environ, "PYTHONUNBUFFERED": "1", **variables},
     )
     place = f"http://127.0.0.1:{port}"
     try:
         until(lambda: answers(f"{place}/_stcore/health"), _START_S)
         yield place
     finally:
-        server.send_signal(signal.SIGINT)
-        said = server.communicate(timeout=20)[0].decode()
+        server.send_signal(ends)
+        said = server.communicate(timeout=_END_S)[0].decode()
     assert "Traceback" not in said, said
     assert place in said
     assert server.returncode == 0
+
+
+@pytest.fixture(scope="module")
+def address():
+    """The dashboard on the demo, one for all tests of a module."""
+    with started() as place:
+        yield place
 
 
 def answers(url: str) -> bool:

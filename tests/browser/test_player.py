@@ -289,6 +289,41 @@ def test_clips_are_chosen_by_list_and_key(open_page):
     assert state(page)["playing"]
 
 
+def test_channels_and_experts_have_the_numbers_of_the_figures(made):
+    """Figures, tables and files count from 0."""
+    written = made.evaluate(
+        """() => {
+          const written = {};
+          const write = CanvasRenderingContext2D.prototype.fillText;
+          CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
+            (written[this.canvas.id || this.canvas.parentElement.className] ??= []).push(text);
+            return write.call(this, text, ...place);
+          };
+          deepphasePlayer.seek(0.5);
+          return new Promise((go) => setTimeout(() => go(written), 300));
+        }"""
+    )
+    numbers = {
+        name: {text.strip() for text in texts if text.strip().isdigit()}
+        for name, texts in written.items()
+    }
+    assert numbers["wheels"] == {"0", "1", "2", "3", "4"}
+    assert numbers["gating"] == {"0", "1", "2", "3"}
+
+
+def test_wheels_and_weights_stand_between_stage_and_curves_where_it_is_not_wide(open_page):
+    page = open_page(player_html([made_take()]), viewport={"width": 700, "height": 900})
+    settle(page)
+    boxes = {
+        id: page.locator(f"#{id}").bounding_box()
+        for id in ("stage-card", "wheels", "manifold", "gating", "time-card")
+    }
+    assert boxes["stage-card"]["y"] < boxes["wheels"]["y"] < boxes["time-card"]["y"]
+    assert boxes["wheels"]["x"] < boxes["manifold"]["x"] < boxes["gating"]["x"]
+    assert boxes["gating"]["x"] + boxes["gating"]["width"] <= 700
+    assert boxes["time-card"]["y"] < 700
+
+
 def test_hostile_names_are_shown_as_text(open_page):
     take = made_take(
         actors=[made_actor(name=HOSTILE), made_actor(name=HOSTILE)],

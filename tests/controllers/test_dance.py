@@ -8,6 +8,7 @@ import pytest
 from controllers.controller import Controller
 from controllers.dance_config import MUSIC, DanceConfig
 from controllers.dance_health import dance_words
+from controllers.dance_lock import MOST
 from controllers.dance_music import MusicInput
 from controllers.dance_ratios import RATIOS
 from controllers.dance_reference import DanceReference
@@ -25,6 +26,7 @@ from deepphase.music.features import features_of
 from deepphase.recipes import recipe_names
 from tests.controllers.made_dances import DancedPhases, made_dances, song_of
 
+_STEP_S = 1 / 6
 _TINY = {
     "network.hidden": 24,
     "network.experts": 2,
@@ -59,7 +61,10 @@ def test_every_recipe_loads_and_says_what_it_hears():
         assert MUSIC in recipe.schema.tracks
         assert recipe.music.features
     assert (
-        len(MusicInput.of_songs([song_of()], DanceConfig.load("paper").music.features).mean) == 62
+        len(
+            MusicInput.of_songs([song_of()], DanceConfig.load("paper").music.features, _STEP_S).mean
+        )
+        == 62
     )
 
 
@@ -68,7 +73,7 @@ def test_every_recipe_loads_and_says_what_it_hears():
     [
         ("", "hears nothing"),
         ("schema: {tracks: [music]}\nmusic: {names: []}", "unknown key"),
-        ("schema: {tracks: [music]}\nmusic: {features: mel}", "not a list"),
+        ("schema: {tracks: [music]}\nmusic: {features: mel}", "features must be"),
         ("schema: {tracks: [music]}\nmusic: {features: [noise]}", "no song feature 'noise'"),
         ("[]", "not a mapping"),
     ],
@@ -83,7 +88,7 @@ def test_a_recipe_that_makes_no_sense_is_refused(tmp_path, content, message):
 def test_songs_are_heard_in_comparable_numbers():
     songs = [song_of(100.0), song_of(130.0, seed=3)]
     names = ("mel", "mfcc", "onset_strength", "beat_cycle")
-    music = MusicInput.of_songs(songs, names)
+    music = MusicInput.of_songs(songs, names, _STEP_S)
     rows = np.concatenate([music.rows(song) for song in songs])
     assert rows.shape == (1440, 27 + 20 + 1 + 2)
     np.testing.assert_allclose(rows[:, :48].mean(axis=0), 0.0, atol=1e-3)
@@ -95,9 +100,26 @@ def test_songs_are_heard_in_comparable_numbers():
         MusicInput.from_mapping({**music.as_mapping(), "mean": [0.0]})
 
 
+def test_an_onset_is_heard_in_every_frame_of_the_window():
+    song = song_of(100.0)
+    blocks = {**song.blocks, "onset_strength": np.zeros((len(song), 1), np.float32)}
+    blocks["onset_strength"][200] = 1.0
+    # As without its normalisation.
+    music = replace(
+        MusicInput.of_songs([song], ["onset_strength", "beat_cycle"], _STEP_S),
+        mean=np.zeros(3, np.float32),
+        scale=np.ones(3, np.float32),
+    )
+    rows = music.rows(replace(song, blocks=blocks))
+    np.testing.assert_array_equal(rows[:, 1:], song.blocks["beat_cycle"])
+    seen = [rows[frame + np.arange(-60, 61, 10), 0].sum() for frame in range(150, 250)]
+    np.testing.assert_allclose(seen, np.mean(seen), rtol=1e-3)
+    assert np.argmax(rows[:, 0]) == 200
+
+
 def test_beats_that_are_not_sure_are_heard_less():
     song = song_of(100.0)
-    music = MusicInput.of_songs([song], ["beat_cycle"])
+    music = MusicInput.of_songs([song], ["beat_cycle"], _STEP_S)
     doubtful = replace(song, beat_confidence=0.125)
     np.testing.assert_allclose(music.rows(doubtful), 0.5 * music.rows(song), atol=1e-6)
     assert not music.rows(replace(song, beat_confidence=0.0)).any()
@@ -105,7 +127,7 @@ def test_beats_that_are_not_sure_are_heard_less():
 
 def test_a_track_begins_where_the_clip_does():
     song = song_of(100.0)
-    music = MusicInput.of_songs([song], ["onset_strength", "beat_cycle"])
+    music = MusicInput.of_songs([song], ["onset_strength", "beat_cycle"], _STEP_S)
     rows = music.rows(song)
     np.testing.assert_array_equal(music.track(song, 60, 60.0, 2.0), rows[120:180])
     np.testing.assert_array_equal(music.track(song, 30, 30.0, 0.0), rows[:60:2])
@@ -147,12 +169,14 @@ def test_whole_songs_are_held_out(corpus, lessons):
 def test_true_phases_keep_their_ratio_and_fall_where_they_do(dancer):
     weights, offset = dancer.ratios.weights, dancer.ratios.offset
     assert weights.shape == (2, len(RATIOS))
-    assert weights[0].argmax() == RATIOS.index((1, 1))
-    assert weights[1].argmax() == RATIOS.index((1, 4))
+    assert weights[0].argmax() == RATIOS.index((1, 1, "beat"))
+    # Of the bar's channel beats are told, and the bar itself.
+    bars = [RATIOS.index((1, 4, "beat")), RATIOS.index((1, 1, "bar"))]
+    assert set(np.flatnonzero(weights[1] > 0.9)) == set(bars)
     assert weights.max(axis=1) == pytest.approx(1.0, abs=0.02)
     # 0 on every beat, as heard; the tracker hears them within some hundredths of a second.
-    assert abs(offset[0, RATIOS.index((1, 1))]) < 0.06
-    assert abs(offset[1, RATIOS.index((1, 4))]) < 0.06
+    assert abs(offset[0, RATIOS.index((1, 1, "beat"))]) < 0.06
+    assert np.abs(offset[1, bars]).max() < 0.06
 
 
 def test_a_dancer_comes_back_from_its_file_and_dances_the_same(dancer, tmp_path):
@@ -211,19 +235,36 @@ def test_a_dance_hears_its_own_part_of_the_song(dancer, monkeypatch):
             return self._character.step(follower, tracks)
 
     monkeypatch.setattr("controllers.dancing.Character", Listening)
-    made = dance_to(dancer, song, start_s=2.0, seconds=1.0)
+    made = dance_to(dancer, song, start_s=2.0, seconds=1.0, lock=0.0)
     assert len(made.run) == 60
     # What leads to the first frame, at the song's second 2, is a frame before it.
     np.testing.assert_array_equal(np.array(heard), dancer.music.rows(song)[119:179])
 
 
-def test_without_a_lock_phases_are_the_networks_own(dancer):
+def test_a_lock_hurries_the_whole_dance(dancer):
     song = song_of(105.0, 3.0)
     free, held = (dance_to(dancer, song, lock=lock) for lock in (0.0, 1.0))
     assert free.haste is None
+    assert len(free.run) == len(free.clip("x")) == 180
     assert held.haste.shape == (180,)
-    assert 0 < np.abs(held.haste).max() <= 0.15
-    assert np.abs(free.phases.phase - held.phases.phase).max() > 1e-4
+    assert 0 < np.abs(held.haste).max() <= MOST
+    # Each of its frames is one of the run's, which goes on at its own speed.
+    assert np.abs(held.moments - np.arange(180)).max() > 0.1
+    np.testing.assert_allclose(np.diff(held.moments), 1.0 + held.haste[1:], atol=0.02)
+    place = 90
+    whole = held.run.clip(0)
+    np.testing.assert_allclose(
+        held.clip("x").translations[place],
+        whole.translations[np.rint(held.moments[place]).astype(int)],
+        atol=0.01,
+    )
+    nearest = np.rint(held.moments).astype(int)
+    np.testing.assert_array_equal(held.phases.phase, held.run.phases.phase[0][nearest])
+    np.testing.assert_allclose(
+        held.phases.frequency,
+        held.run.phases.frequency[0][nearest] * (1 + held.haste[:, None]),
+        rtol=1e-5,
+    )
 
 
 def _click_track(bpm, seconds):
@@ -248,7 +289,7 @@ def _click_track(bpm, seconds):
 def test_anything_that_sounds_can_be_danced_to(dancer, samples):
     song = features_of(samples)
     made = dance_to(dancer, song)
-    assert len(made.run) == max(round(60 * len(samples) / SAMPLE_RATE), 1)
+    assert len(made.clip("x")) == len(made.alive) == max(round(60 * len(samples) / SAMPLE_RATE), 1)
     assert made.alive.all()
     assert np.isfinite(made.clip("x").translations).all()
     if not len(song.beats_s):
@@ -271,7 +312,7 @@ def test_what_cannot_be_danced_is_refused(dancer, options, message):
 
 def test_a_dance_ends_with_its_song_and_says_so(dancer):
     made = dance_to(dancer, song_of(105.0, 3.0), start_s=1.0, seconds=60.0)
-    assert len(made.run) == 120
+    assert len(made.clip("x")) == 120
     assert any("the song ends" in note for note in made.notes)
 
 

@@ -11,7 +11,7 @@ import apps.dashboard_script
 from apps.pages.parts.folder import FOLDER_VARIABLE
 
 SCRIPT = Path(apps.dashboard_script.__file__).parent / "run.py"
-_LIMIT_S = 60
+_LIMIT_S = 180
 
 
 def opened(address: str, monkeypatch, folder: Path | None = None) -> AppTest:

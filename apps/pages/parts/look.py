@@ -46,6 +46,8 @@ h1 { font-size: 1.65rem !important; font-weight: 650 !important; padding: 0 !imp
 h2 { font-size: 1.2rem !important; font-weight: 650 !important; padding: 0.6rem 0 0 !important; }
 h3 { font-size: 1.02rem !important; font-weight: 650 !important; padding: 0.2rem 0 0 !important; }
 [data-testid="stMainBlockContainer"] [data-testid="stMarkdownContainer"] p { max-width: 108ch; }
+[data-testid="stButtonGroup"] [role="radiogroup"] { flex-wrap: wrap; row-gap: 4px; }
+[data-testid="stButtonGroup"] button { padding: 0.2rem 0.62rem; }
 iframe[data-testid="stIFrame"] { border: 1px solid rgba(133, 137, 143, 0.28); border-radius: 10px; }
 [data-testid="stPlotlyChart"] { position: relative; }
 [data-testid="stPlotlyChart"]::after { content: ""; position: absolute; inset: 0;

@@ -16,11 +16,12 @@ from apps.pages.parts.collection import (
     open_model,
 )
 from apps.pages.parts.controller_intake import uploaded_controllers
+from apps.pages.parts.dancers import is_dancer
 from apps.pages.parts.databases import KnownPhases
 from apps.pages.parts.encodings import all_phases, encodings
 from apps.pages.parts.folder import Stamp, stamp_of
 from apps.pages.parts.open_steering import OpenController, OpenMatching
-from apps.pages.parts.telling import working
+from apps.pages.parts.ready import Ready
 from controllers.controller import Controller
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import DeepPhaseError
@@ -55,6 +56,8 @@ def steerables() -> list[Steerable]:
                 f"file:{file.path}", f"Controller: {file.name}", _of_file(file.name, file.stamp)
             )
             for file in found.controllers
+            # They go where the music leads: page Dance has them.
+            if not is_dancer(file)
         ]
         sources += [
             Steerable(
@@ -90,33 +93,23 @@ def _of_file(name: str, stamp: Stamp) -> Callable[[], OpenController]:
     return lambda: _file_controller(name, stamp)
 
 
-class _Ready:
-    """Databases that are ready to be played, for all sessions; the oldest gives way."""
-
-    def __init__(self) -> None:
-        self._kept: dict[Hashable, OpenMatching] = {}
-
-    def get(
-        self, key: Hashable, name: str, build: Callable[[Progress], MotionDatabase]
-    ) -> OpenMatching:
-        """What is kept, or what is built now, while the page tells how far that is."""
-        if key not in self._kept:
-            with working("Getting ready to play motion") as progress:
-                progress("starting", 0, 1, "")
-                made = OpenMatching.of(name, key, build(progress), progress)
-            while len(self._kept) >= _OPEN_DATABASES:
-                self._kept.pop(next(iter(self._kept)), None)
-            self._kept[key] = made
-        return self._kept[key]
-
-
 @st.cache_resource(show_spinner=False)
-def _ready() -> _Ready:
-    return _Ready()
+def _ready() -> Ready[OpenMatching]:
+    return Ready(_OPEN_DATABASES)
+
+
+def _matching(
+    key: Hashable, name: str, build: Callable[[Progress], MotionDatabase]
+) -> OpenMatching:
+    return _ready().get(
+        key,
+        lambda progress: OpenMatching.of(name, key, build(progress), progress),
+        "Getting ready to play motion",
+    )
 
 
 def _of_database(name: str, stamp: Stamp) -> Callable[[], OpenMatching]:
-    return lambda: _ready().get(("database", stamp), name, lambda _: MotionDatabase.load(stamp[0]))
+    return lambda: _matching(("database", stamp), name, lambda _: MotionDatabase.load(stamp[0]))
 
 
 def _made_matching() -> OpenMatching:
@@ -129,7 +122,7 @@ def _made_matching() -> OpenMatching:
             ClipStore.from_clips(clips), "pose_trajectory", progress=progress
         )
 
-    return _ready().get("made turns", "made turns", build)
+    return _matching("made turns", "made turns", build)
 
 
 def _of_open_clips() -> list[Steerable]:
@@ -154,7 +147,7 @@ def _of_open_clips() -> list[Steerable]:
 
 def _clips_matching(clips: OpenClips, model: OpenModel | None) -> OpenMatching:
     if model is None:
-        return _ready().get(
+        return _matching(
             ("poses", clips.key),
             clips.name,
             lambda progress: MotionDatabase.build(
@@ -163,7 +156,7 @@ def _clips_matching(clips: OpenClips, model: OpenModel | None) -> OpenMatching:
         )
     all_phases(clips, model)
     known = KnownPhases(encodings(clips, model))
-    return _ready().get(
+    return _matching(
         ("phases", clips.key, model.key),
         clips.name,
         lambda progress: MotionDatabase.build(

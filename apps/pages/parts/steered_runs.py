@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import tempfile
-import threading
 import zipfile
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from typing import Literal
 import numpy as np
 import streamlit as st
 
+from apps.pages.parts.kept_results import KeptResults
 from apps.pages.parts.open_steering import OpenController, OpenMatching
 from apps.reports.control_files import write_rollout
 from apps.reports.control_measures import MEASURES as CONTROL_MEASURES
@@ -133,33 +133,10 @@ class SteeredRun:
             return sorted(FilePath(folder).glob("*.frames.csv"))[character].read_bytes()
 
 
-class KeptRuns:
-    """The last runs of all sessions; the oldest gives way."""
-
-    def __init__(self) -> None:
-        self._runs: dict[Hashable, SteeredRun] = {}
-        self._lock = threading.Lock()
-
-    def known(self, key: Hashable) -> SteeredRun | None:
-        """The run of that key, if it is still kept."""
-        with self._lock:
-            run = self._runs.pop(key, None)
-            if run is not None:
-                self._runs[key] = run
-            return run
-
-    def keep(self, key: Hashable, run: SteeredRun) -> None:
-        """Remember a run."""
-        with self._lock:
-            self._runs[key] = run
-            while len(self._runs) > _KEPT:
-                self._runs.pop(next(iter(self._runs)))
-
-
 @st.cache_resource(show_spinner=False)
-def kept_runs() -> KeptRuns:
+def kept_runs() -> KeptResults[SteeredRun]:
     """One for the whole program."""
-    return KeptRuns()
+    return KeptResults(_KEPT)
 
 
 def steered_run(

@@ -126,7 +126,8 @@ def path_of(name: str, content: bytes) -> Path:
     try:
         path = read_path(place)
     except FormatError as error:
-        raise FormatError(error.fact, hint=error.hint, path=told, line=error.line) from None
+        fact = error.fact.removeprefix(f"{place.stem}: ")
+        raise FormatError(fact, hint=error.hint, path=told, line=error.line) from None
     finally:
         place.unlink(missing_ok=True)
     if len(path.times) > _MOST_POINTS:

@@ -34,7 +34,7 @@ class GatingBars {
       context.fillStyle = styleOf(expert).colour;
       context.fillRect(x - width / 2, bottom - high, width, high);
       context.fillStyle = look.soft;
-      context.fillText(`${expert + 1}`, x, bottom + 10);
+      context.fillText(`${expert}`, x, bottom + 10);
     }
   }
 }

@@ -51,7 +51,7 @@ function phaseLane(channels) {
         context.fillStyle = colour;
         context.fillRect(plot.left - 24, (top + bottom) / 2 - 4, 8, 8);
         context.fillStyle = look.soft;
-        context.fillText(`${c + 1}`, plot.left - 6, (top + bottom) / 2 + 0.5);
+        context.fillText(`${c}`, plot.left - 6, (top + bottom) / 2 + 0.5);
         plot.clip(context, () => {
           context.fillStyle = colour;
           const strength = amplitude.column(c);

@@ -93,7 +93,7 @@ class Wheels {
     const words = `${frequency.at(c, time).toFixed(2)} Hz`;
     if (oneLine) {
       context.font = fontOf(11, "600");
-      const number = context.measureText(`${c + 1}  `).width;
+      const number = context.measureText(`${c}  `).width;
       context.font = fontOf(11);
       const left = x - (number + context.measureText("00.00 Hz").width) / 2;
       context.textAlign = "left";
@@ -101,13 +101,13 @@ class Wheels {
       context.fillText(words, left + number, y + radius + 5);
       context.font = fontOf(11, "600");
       context.fillStyle = look.ink;
-      context.fillText(`${c + 1}`, left, y + radius + 5);
+      context.fillText(`${c}`, left, y + radius + 5);
       return;
     }
     context.textAlign = "center";
     context.font = fontOf(11, "600");
     context.fillStyle = look.ink;
-    context.fillText(`${c + 1}`, x, y + radius + 4);
+    context.fillText(`${c}`, x, y + radius + 4);
     context.font = fontOf(11);
     context.fillStyle = look.soft;
     context.fillText(words, x, y + radius + 17);

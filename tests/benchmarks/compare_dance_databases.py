@@ -1,6 +1,6 @@
 """Dances out of motion databases, to songs that the databases do not hold.
 
-python -m tests.benchmarks.compare_dances DANCES.store dance.model -o OUT --songs FOLDER
+python -m tests.benchmarks.compare_dance_databases DANCES.store dance.model -o OUT --songs FOLDER
 deepphase evaluate dances OUT/recorded OUT/music OUT/unlocked OUT/deaf -o OUT/report
 
 Splits the songs of a store into folds; of every fold's songs dances are made out of a database of
@@ -43,6 +43,7 @@ def main() -> None:
     parser.add_argument("--folds", type=int, default=4)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--better-by", type=float, nargs="*", default=[])
+    parser.add_argument("--kinds", nargs="+", default=["music", "unlocked", "deaf"])
     options = parser.parse_args()
     model = load_extractor(options.model)
     layout = FeatureLayout.load("dance_music")
@@ -53,8 +54,13 @@ def main() -> None:
         "unlocked": (layout, DanceWish(seed=options.seed, lock=0.0), None),
         "deaf": (deaf, DanceWish(seed=options.seed), None),
     }
+    kinds = {name: kinds[name] for name in options.kinds}
     for share in options.better_by:
-        kinds[f"better_by_{share:g}"] = (layout, kinds["music"][1], DanceSettings(better_by=share))
+        kinds[f"better_by_{share:g}"] = (
+            layout,
+            DanceWish(seed=options.seed),
+            DanceSettings(better_by=share),
+        )
     songs = sorted(heard.songs)
     made: dict[str, list[tuple[MatchedDance, float]]] = {name: [] for name in kinds}
     for fold in range(options.folds):
@@ -65,7 +71,7 @@ def main() -> None:
             path = Path(folder) / "known.store"
             write_store(path, known)
             ready = {}
-            for each in (layout, deaf):
+            for each in {id(each): each for each, _, _ in kinds.values()}.values():
                 database = MotionDatabase.build(
                     open_store(path), each, model, tracks=replace(heard, store=known)
                 )

@@ -1,0 +1,73 @@
+"""What is asked of whoever dances to a song."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from deepphase.errors import ParameterError
+from deepphase.music.features import SongFeatures
+
+
+@dataclass(frozen=True)
+class DanceWish:
+    """Which part of a song is danced to, and how.
+
+    Parameters
+    ----------
+    start_s
+        The song's second at the first frame.
+    seconds
+        How long; to the song's end if not given, and not beyond it.
+    seed
+        Of the moment that the dance begins with, and of choices between what fits as well.
+    lock
+        How firmly the dance is held to the beats, from 0 (not at all) to 1; as whoever dances has
+        it if not given.
+
+    Raises
+    ------
+    ParameterError
+        Where one of them is impossible.
+    """
+
+    start_s: float = 0.0
+    seconds: float | None = None
+    seed: int = 0
+    lock: float | None = None
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.start_s) and self.start_s >= 0):
+            raise ParameterError(f"a start at {self.start_s} s", hint="seconds of the song, from 0")
+        if self.seconds is not None and not (math.isfinite(self.seconds) and self.seconds > 0):
+            raise ParameterError(f"a dance of {self.seconds} s", hint="give seconds above 0")
+        if self.seed < 0:
+            raise ParameterError(f"a seed of {self.seed}", hint="a whole number from 0")
+        if self.lock is not None and not 0.0 <= self.lock <= 1.0:
+            raise ParameterError(f"a lock of {self.lock:g}", hint="from 0 (none) to 1")
+
+    def frames(self, song: SongFeatures, fps: float, notes: list[str]) -> int:
+        """Frames of a motion to a song, one at least.
+
+        Parameters
+        ----------
+        fps
+            The motion's.
+        notes
+            Is told where the song ends earlier than is wished.
+
+        Raises
+        ------
+        ParameterError
+            Where the song is over before the start.
+        """
+        left = song.duration_s - self.start_s
+        if left * fps < 1:
+            raise ParameterError(
+                f"{song.name} has {song.duration_s:.2f} s, the dance starts at {self.start_s:g} s",
+                hint="start earlier",
+            )
+        frames = max(round((left if self.seconds is None else min(self.seconds, left)) * fps), 1)
+        if self.seconds is not None and frames < round(self.seconds * fps):
+            notes.append(f"the song ends {frames / fps:.1f} s after the start: so does the dance")
+        return frames

@@ -1,0 +1,219 @@
+"""`deepphase train dance` and `deepphase dance` from the command line, on made dances."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+import soundfile
+
+from apps.cli import main
+from deepphase.formats.load import load, save
+from deepphase.motion.kinematics import joint_positions
+from deepphase.synthetic.dance import dance
+from deepphase.synthetic.song import make_song
+
+_TINY = ["--network.experts", 2, "--network.hidden", 24, "--network.gating_hidden", 8]
+_TINY += ["--training.samples", 3200, "--training.batch_size", 64, "--training.held_out", 0.3]
+
+
+def run(*words):
+    return main([str(word) for word in words])
+
+
+def write(path, samples, rate):
+    soundfile.write(path, samples, rate)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Three dances with a song beside each, and one without."""
+    root = tmp_path_factory.mktemp("dances")
+    for number, (bpm, suffix) in enumerate(((100.0, "wav"), (120.0, "flac"), (90.0, "ogg"))):
+        song = make_song(number, 16.0, tempo_bpm=bpm)
+        save(dance(song, number).clip, root / "danced" / f"dance_{number}.bvh")
+        # Another rate than the features', and two channels.
+        samples = np.stack([song.samples, 0.5 * song.samples], axis=1)
+        write(root / "danced" / f"dance_{number}.{suffix}", samples, song.sample_rate)
+    save(dance(song, 9).clip, root / "danced" / "silent.bvh")
+    assert run("fit", "phases", root / "danced", "-o", root / "phases", "--method", "pca") == 0
+    return root
+
+
+@pytest.fixture(scope="module")
+def dancer(folder):
+    words = ["train", "dance", folder / "danced", "--model", folder / "phases"]
+    assert run(*words, "-o", folder / "dancer", *_TINY) == 0
+    return folder / "dancer"
+
+
+@pytest.fixture(scope="module")
+def still(folder):
+    """A dancer without phases."""
+    words = ["train", "dance", folder / "danced", "--config", "no_phase", "-o", folder / "still"]
+    assert run(*words, *_TINY) == 0
+    return folder / "still"
+
+
+def test_training_says_what_it_learnt_from_and_whether_it_worked(folder, capsys):
+    words = ["train", "dance", folder / "danced", "--config", "no_phase", "-o", folder / "told"]
+    assert run(*words, *_TINY) == 0
+    out, err = capsys.readouterr()
+    assert "silent: left out: no song beside it" in err
+    assert "3 clips, 0.8 minutes, to 3 songs" in out
+    assert "one step: joints" in out
+    assert "danced to 1 songs held out" in out
+    assert not (folder / "told.unfinished").exists()
+
+
+def test_an_interrupted_training_goes_on_to_the_same_dancer(folder, still, monkeypatch, capsys):
+    from controllers import training
+
+    words = ["train", "dance", folder / "danced", "--config", "no_phase", "-o", folder / "broken"]
+    whole = training.fit
+
+    def stopped(lesson, *args, **options):
+        count = 0
+        step = lesson.training_step
+
+        def counted(rows):
+            nonlocal count
+            count += 1
+            if count == 30:
+                raise KeyboardInterrupt
+            return step(rows)
+
+        lesson.training_step = counted
+        return whole(lesson, *args, **options)
+
+    monkeypatch.setattr(training, "fit", stopped)
+    assert run(*words, *_TINY) == 130
+    assert not (folder / "broken").exists()
+    assert "--resume goes on" in capsys.readouterr().err
+    monkeypatch.setattr(training, "fit", whole)
+    assert run(*words, *_TINY) == 2  # neither --resume nor --restart
+    assert run(*words, *_TINY, "--resume") == 0
+    from controllers.dancer import Dancer
+
+    one, two = (Dancer.load(path).controller.network for path in (still, folder / "broken"))
+    for mine, other in zip(one.parameters(), two.parameters(), strict=True):
+        assert np.array_equal(mine.detach().numpy(), other.detach().numpy())
+
+
+def test_a_dance_is_files_a_page_and_measures(folder, dancer, capsys):
+    song = make_song(7, 6.0, tempo_bpm=110.0)
+    write(folder / "new song.wav", song.samples, song.sample_rate)
+    assert run("dance", folder / "new song.wav", "--dancer", dancer, "-o", folder / "out") == 0
+    out, err = capsys.readouterr()
+    assert "by motion" in out
+    assert not err
+    names = sorted(path.name for path in (folder / "out").iterdir())
+    assert names == [
+        *("index.html", "new_song.bvh", "new_song.glb", "new_song.phases.csv"),
+        *("player.html", "report.json"),
+    ]
+    clip = load(folder / "out" / "new_song.bvh")
+    assert clip.duration == pytest.approx(6.0, abs=0.03)
+    other = load(folder / "out" / "new_song.glb")
+    np.testing.assert_allclose(joint_positions(clip), joint_positions(other), atol=2e-3)
+    report = json.loads((folder / "out" / "report.json").read_text())
+    assert report["data"]["tempo_bpm"] == pytest.approx(110.0, abs=1.0)
+    (alignment,) = [each for each in report["measures"] if each["name"] == "by_motion"]
+    assert 0 <= alignment["value"] <= 1
+    assert alignment["recorded"] > 0.3
+    page = (folder / "out" / "player.html").read_text()
+    assert "audio/wav" in page
+    lines = (folder / "out" / "new_song.phases.csv").read_text().splitlines()
+    assert len(lines) == 361
+    assert lines[0].startswith("t,phase_0,")
+
+
+def test_a_part_of_a_song_by_seed_and_lock(folder, dancer):
+    song = folder / "danced" / "dance_1.flac"
+    words = ["dance", song, "--dancer", dancer, "--start", 2, "--seconds", 3]
+    for name, more in (("a", []), ("b", ["--seed", 1]), ("c", ["--lock", 1])):
+        assert run(*words, "-o", folder / name, *more) == 0
+    clips = [load(folder / name / "dance_1.bvh") for name in "abc"]
+    assert all(len(clip) == 180 for clip in clips)
+    for other in clips[1:]:
+        assert np.abs(clips[0].rotations - other.rotations).max() > 1e-3
+    page = (folder / "a" / "player.html").read_text()
+    # The sound of the part alone, encoded anew.
+    assert "audio/ogg" in page
+    song = page[page.index('"mime":"audio/ogg"') :]
+    assert float(re.search(r'"duration": ?([\d.]+)', song)[1]) == pytest.approx(3.0, abs=0.1)
+
+
+@pytest.mark.parametrize(("rate", "channels", "seconds"), [(8000, 1, 3.0), (48_000, 2, 2.0)])
+def test_silence_of_any_rate(folder, dancer, capsys, rate, channels, seconds):
+    write(folder / "silence.wav", np.zeros((round(seconds * rate), channels)), rate)
+    assert run("dance", folder / "silence.wav", "--dancer", dancer, "-o", folder / "quiet") == 0
+    out, err = capsys.readouterr()
+    assert "no beat can be told" in err
+    assert "by motion" not in out
+    assert len(load(folder / "quiet" / "silence.bvh")) == round(60 * seconds)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"just some words about a song", b"RIFF\x00\x01\x00\x00WAVEfmt "]
+)
+def test_no_sound_is_one_error_and_nothing_is_written(folder, dancer, capsys, content):
+    (folder / "bad.wav").write_bytes(content)
+    assert run("dance", folder / "bad.wav", "--dancer", dancer, "-o", folder / "nothing") == 2
+    err = capsys.readouterr().err
+    assert err.count("deepphase: error:") == 1
+    assert "bad.wav" in err
+    assert not (folder / "nothing").exists()
+
+
+def test_a_song_that_was_cut_off_is_refused(folder, dancer, capsys):
+    content = (folder / "danced" / "dance_0.wav").read_bytes()
+    (folder / "cut.wav").write_bytes(content[: len(content) // 2])
+    assert run("dance", folder / "cut.wav", "--dancer", dancer, "-o", folder / "nothing") == 2
+    assert "cut off" in capsys.readouterr().err
+
+
+def test_an_interrupted_dance_leaves_nothing(folder, dancer, monkeypatch):
+    from controllers.character import Character
+
+    step, count = Character.step, 0
+
+    def stopped(self, *args, **options):
+        nonlocal count
+        count += 1
+        if count == 20:
+            raise KeyboardInterrupt
+        return step(self, *args, **options)
+
+    monkeypatch.setattr(Character, "step", stopped)
+    song = folder / "danced" / "dance_0.wav"
+    assert run("dance", song, "--dancer", dancer, "-o", folder / "half") == 130
+    assert not list((folder / "half").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "nobody dances"),
+        (["--dancer", "phases"], "not a deepphase.controller|this is a"),
+        (["--dancer", "dancer", "--lock", 3], "a lock of 3"),
+        (["--dancer", "still", "--lock", 1], "no phases"),
+        (["--dancer", "dancer", "--start", 60], "the dance starts at 60"),
+        (["--dancer", "missing"], "No such file"),
+    ],
+)
+def test_what_cannot_dance_says_why(folder, dancer, still, capsys, words, message):
+    told = [
+        folder / each if each in ("phases", "dancer", "still", "missing") else each
+        for each in words
+    ]
+    song = folder / "danced" / "dance_0.wav"
+    assert run("dance", song, *told, "-o", folder / "refused") == 2
+    assert re.search(message, capsys.readouterr().err)
+
+
+def test_phases_are_asked_for_with_the_commands_that_make_them(folder, capsys):
+    assert run("train", "dance", folder / "danced", "-o", folder / "none") == 2
+    err = capsys.readouterr().err
+    assert "deepphase rig" in err
+    assert "deepphase train phase" in err

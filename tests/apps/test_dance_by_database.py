@@ -1,0 +1,184 @@
+"""`deepphase match build --config dance_music` and `dance --database`, on made dances."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+import soundfile
+
+from apps.cli import main
+from deepphase.formats.load import load, save
+from deepphase.motion.kinematics import joint_positions
+from deepphase.synthetic.dance import dance
+from deepphase.synthetic.song import make_song
+from matching.database import MotionDatabase
+
+
+def run(*words):
+    return main([str(word) for word in words])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Three dances with a song beside each, one without, their store and their phases."""
+    root = tmp_path_factory.mktemp("dances")
+    for number, bpm in enumerate((98.0, 106.0, 114.0)):
+        song = make_song(number, 14.0, tempo_bpm=bpm)
+        save(dance(song, number).clip, root / "danced" / f"dance_{number}.bvh")
+        soundfile.write(root / "danced" / f"dance_{number}.ogg", song.samples, song.sample_rate)
+    save(dance(song, 9, seconds=4.0).clip, root / "danced" / "mute.bvh")
+    assert run("prepare", root / "danced", "-o", root / "dances.store") == 0
+    assert run("fit", "phases", root / "dances.store", "-o", root / "p", "--method", "pca") == 0
+    return root
+
+
+@pytest.fixture(scope="module")
+def database(folder):
+    words = ["match", "build", folder / "dances.store", "--model", folder / "p"]
+    words += ["--config", "dance_music", "--songs", folder / "danced"]
+    assert run(*words, "-o", folder / "dances.database") == 0
+    return folder / "dances.database"
+
+
+@pytest.fixture(scope="module")
+def deaf(folder):
+    words = ["match", "build", folder / "dances.store", "--config", "reduced_pose"]
+    assert run(*words, "-o", folder / "deaf.database") == 0
+    return folder / "deaf.database"
+
+
+def test_build_hears_the_songs_and_keeps_what_the_dances_measure(folder, capsys):
+    words = ["match", "build", folder / "dances.store", "--model", folder / "p", "-o"]
+    words += [folder / "told.database", "--config", "dance_music", "--songs", folder / "danced"]
+    assert run(*words) == 0
+    out, err = capsys.readouterr()
+    assert "mute: left out: no song beside it" in err
+    assert "3 clips, 2,520 frames" in out
+    assert re.search(r"beat_cycle +6 ", out)
+    kept = MotionDatabase.load(folder / "told.database").made_with
+    assert sorted(kept["songs"]["songs"]) == [f"dance_{n}.ogg" for n in range(3)]
+    assert kept["dances"]["values"]["by_motion"] > kept["dances"]["values"]["by_motion_chance"]
+
+
+def test_songs_that_are_nowhere_are_asked_for(folder, tmp_path, capsys):
+    words = ["match", "build", folder / "dances.store", "--model", folder / "p"]
+    # The songs are in danced/, the store is not.
+    assert run(*words, "--config", "dance_music", "-o", tmp_path / "none") == 2
+    err = capsys.readouterr().err
+    assert "no clip has a song" in err
+    assert "--songs" in err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_dance_is_files_a_page_and_measures(folder, database, capsys):
+    song = make_song(7, 8.0, tempo_bpm=102.0)
+    # Another rate than the features', and two channels.
+    both = np.stack([song.samples, 0.3 * song.samples], axis=1)[::2]
+    soundfile.write(folder / "new song.wav", both, song.sample_rate // 2)
+    out_folder = folder / "out"
+    assert run("dance", folder / "new song.wav", "--database", database, "-o", out_folder) == 0
+    out, err = capsys.readouterr()
+    assert "recorded dances" in out
+    assert not err
+    assert sorted(path.name for path in out_folder.iterdir()) == [
+        *("index.html", "new_song.bvh", "new_song.glb", "new_song.phases.csv"),
+        *("player.html", "report.json"),
+    ]
+    clip = load(out_folder / "new_song.bvh")
+    assert len(clip) == 480
+    other = load(out_folder / "new_song.glb")
+    np.testing.assert_allclose(joint_positions(clip), joint_positions(other), atol=2e-3)
+    report = json.loads((out_folder / "report.json").read_text())
+    assert report["made_with"]["database"] == "dances.database"
+    assert report["made_with"]["lock"] == 1.0
+    assert report["data"]["tempo_bpm"] == pytest.approx(102.0, abs=1.0)
+    values = {each["name"]: each for each in report["measures"]}
+    for name in ("by_motion", "by_motion_chance", "speed", "sliding", "jerk", "standing"):
+        assert np.isfinite(values[name]["value"])
+        assert "recorded" in values[name]
+    assert values["by_motion"]["value"] > values["by_motion_chance"]["value"] + 0.1
+    assert values["standing"]["value"] == 0
+    page = (out_folder / "player.html").read_text()
+    assert "audio/wav" in page
+    assert "speed of playback" in page
+    assert '"dance_' in page  # markers: which clip is danced
+    assert len((out_folder / "new_song.phases.csv").read_text().splitlines()) == 481
+
+
+def test_a_part_of_a_song_by_seed_and_lock(folder, database):
+    song = folder / "danced" / "dance_1.ogg"
+    words = ["dance", song, "--database", database, "--start", 2, "--seconds", 3]
+    seeds = {"a": 0, "again": 0, "b": 1, "d": 2, "e": 3}
+    wishes = {name: ["--seed", seed] for name, seed in seeds.items()} | {"c": ["--lock", 0]}
+    for name, more in wishes.items():
+        assert run(*words, "-o", folder / name, *more) == 0
+    texts = {name: (folder / name / "dance_1.bvh").read_bytes() for name in seeds}
+    # No bytes in the message: they are megabytes. Of few beginnings two seeds may draw the same.
+    assert (texts["a"] == texts["again"]) is True
+    assert len(set(texts.values())) > 1
+    assert len(load(folder / "c" / "dance_1.bvh")) == 180
+    made = json.loads((folder / "c" / "report.json").read_text())["made_with"]
+    assert made["lock"] == 0.0
+    page = (folder / "a" / "player.html").read_text()
+    song = re.search(r'"song":\{.*?"mime":"audio/ogg","start":0.0,"duration":([\d.]+)', page)
+    assert float(song[1]) == pytest.approx(3.0, abs=0.02)
+
+
+@pytest.mark.parametrize(("rate", "channels", "seconds"), [(8000, 1, 3.0), (96_000, 2, 0.5)])
+def test_silence_of_any_rate(folder, database, tmp_path, capsys, rate, channels, seconds):
+    soundfile.write(tmp_path / "still.wav", np.zeros((round(seconds * rate), channels)), rate)
+    assert run("dance", tmp_path / "still.wav", "--database", database, "-o", tmp_path / "o") == 0
+    out, err = capsys.readouterr()
+    assert "no beat can be told in this song: playback is not locked to it" in err
+    assert "by motion" not in out
+    assert len(load(tmp_path / "o" / "still.bvh")) == round(60 * seconds)
+
+
+def test_a_database_that_hears_no_music_says_so_and_dances(folder, deaf, tmp_path, capsys):
+    song = folder / "danced" / "dance_0.ogg"
+    assert run("dance", song, "--database", deaf, "-o", tmp_path / "o", "--seconds", 2) == 0
+    out, err = capsys.readouterr()
+    assert "hear no music: any song gives this dance" in err
+    # There is no scale: it was built of no songs.
+    assert "recorded dances" not in out
+    assert "sliding" in out
+    assert (tmp_path / "o" / "index.html").is_file()
+
+
+@pytest.mark.parametrize(
+    ("song", "more", "says"),
+    [
+        ("danced/missing.ogg", [], "missing.ogg"),
+        ("danced/dance_0.bvh", [], "BVH"),
+        ("danced/dance_0.ogg", ["--start", 40], "the dance starts at 40"),
+        ("danced/dance_0.ogg", ["--lock", 2], "a lock of 2"),
+        ("danced/dance_0.ogg", ["--seconds", 0], "a dance of 0"),
+        ("danced/dance_0.ogg", ["--seed", -1], "a seed of -1"),
+        ("danced/dance_0.ogg", ["--dancer", "x"], "a dancer and a database"),
+    ],
+)
+def test_what_cannot_be_danced_says_why(folder, database, tmp_path, capsys, song, more, says):
+    words = ["dance", folder / song, "--database", database, "-o", tmp_path / "none"]
+    assert run(*words, *more) == 2
+    err = capsys.readouterr().err
+    assert err.count("deepphase: error:") == 1
+    assert says in err
+    assert not (tmp_path / "none").exists() or not list((tmp_path / "none").iterdir())
+
+
+def test_what_is_no_database_is_refused(folder, tmp_path, capsys):
+    song = folder / "danced" / "dance_0.ogg"
+    assert run("dance", song, "--database", folder / "p", "-o", tmp_path / "none") == 2
+    assert "deepphase.motion_database" in capsys.readouterr().err
+
+
+def test_a_database_whose_store_is_gone_says_so(folder, database, tmp_path, capsys):
+    store = folder / "dances.store"
+    away = store.rename(tmp_path / "away")
+    try:
+        song = folder / "danced" / "dance_0.ogg"
+        assert run("dance", song, "--database", database, "-o", tmp_path / "none") == 2
+    finally:
+        away.rename(store)
+    assert "dances.store" in capsys.readouterr().err

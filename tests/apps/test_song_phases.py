@@ -1,0 +1,178 @@
+"""`deepphase train phase` and `encode` on songs."""
+
+import contextlib
+import csv
+
+import numpy as np
+import pytest
+import soundfile
+
+from apps.cli import main
+from deepphase.formats.load import save
+from deepphase.phase.model import PhaseModel
+from deepphase.phase.parameters import wrapped
+from deepphase.phase.phase_file import load_phases
+from deepphase.synthetic.song import make_song
+from tests.formula_motion import swinging
+
+_SMALL = ["--network.channels", 2, "--network.hidden", 16, "--network.band_hz", 4.0]
+_SMALL += ["--training.windows", 2400, "--training.batch_size", 32]
+_SMALL += ["--training.learning_rate", 4e-3, "--training.held_out", 0.3]
+_TINY = ["--network.hidden", 8, "--training.windows", 320, "--training.batch_size", 32]
+_TINY += ["--training.held_out", 0.3]
+
+
+def run(*words):
+    return main([str(word) for word in words])
+
+
+def write(path, song):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    soundfile.write(path, song.samples, song.sample_rate)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_pictures():
+    """Pages without PNG files beside them: drawing them takes a browser and seconds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BROWSER_PATH", "/nothing")
+        yield
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    root = tmp_path_factory.mktemp("songs")
+    for seed, bpm in enumerate((95.0, 110.0, 125.0, 140.0)):
+        write(root / "songs" / f"song_{seed}.ogg", make_song(seed, 10.0, tempo_bpm=bpm))
+    (root / "songs" / "cover.txt").write_text("not a song")
+    (root / "songs" / "torn.wav").write_bytes(b"RIFF\x00\x01\x00\x00WAVEfmt ")
+    return root
+
+
+@pytest.fixture(scope="module")
+def model(folder):
+    words = ["train", "phase", folder / "songs", "-o", folder / "songs.model", *_SMALL]
+    assert run(*words, "--features", "onset_strength,beat") == 0
+    return folder / "songs.model"
+
+
+def test_training_says_what_it_learns_from(folder, capsys):
+    words = ["train", "phase", folder / "songs", "-o", folder / "told.model"]
+    assert run(*words, *_TINY) == 0
+    out, err = capsys.readouterr()
+    assert "songs, not motion: 4 of 0.7 minutes in all" in out
+    assert "learning from mel, chroma, spectral_flux, onset_strength, beat" in out
+    assert "torn.wav" in err
+    assert "explained variance" in out
+    page = (folder / "told.model.report" / "index.html").read_text()
+    assert "onset_strength" in page
+
+
+def test_phases_of_a_new_song_follow_its_tempo(folder, model):
+    """Of two new songs some channel has the beat's frequency, or twice or half of it."""
+    for bpm in (104.0, 130.0):
+        write(folder / "new" / f"at_{bpm:g}.wav", make_song(40, 8.0, tempo_bpm=bpm))
+    assert run("encode", model, folder / "new", "-o", folder / "phases", "--csv") == 0
+    ratios = []
+    for bpm in (104.0, 130.0):
+        phases = load_phases(folder / "phases" / f"at_{bpm:g}.phases.npz")[0]
+        assert len(phases) == 480
+        inside = phases.parameters[phases.interior]
+        beat_hz = bpm / 60.0
+        ratios.append(np.median(inside.frequency, axis=0) / beat_hz)
+        # Phase goes on as its frequency says.
+        step = wrapped(np.diff(inside.phase, axis=0)) * 60.0
+        best = np.argmin(np.abs(np.log2(ratios[-1]) - np.round(np.log2(ratios[-1]))))
+        assert np.median(step[:, best]) == pytest.approx(ratios[-1][best] * beat_hz, rel=0.05)
+    octaves = np.abs(np.log2(ratios) - np.round(np.log2(ratios))).max(axis=0)
+    assert octaves.min() < 0.04  # a fixed frequency would be 0.32 apart
+    with (folder / "phases" / "at_104.phases.csv").open() as file:
+        assert len(list(csv.reader(file))) == 481
+
+
+def test_encode_goes_on_past_files_that_are_no_songs(folder, model, tmp_path, capsys):
+    assert run("encode", model, folder / "songs", "-o", tmp_path) == 0
+    out, err = capsys.readouterr()
+    assert "4 songs, 2,400 frames at 60 fps" in out
+    assert "torn.wav" in err
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        f"song_{n}.phases.npz" for n in range(4)
+    ]
+
+
+def test_short_and_silent_songs_have_phases(model, tmp_path):
+    soundfile.write(tmp_path / "still.wav", np.zeros(3 * 8000), 8000)
+    write(tmp_path / "short.wav", make_song(1, 1.0))
+    assert run("encode", model, tmp_path, "-o", tmp_path / "out") == 0
+    still = load_phases(tmp_path / "out" / "still.phases.npz")[0].parameters
+    assert len(still.phase) == 180
+    assert np.isfinite(still.phase).all()
+    assert np.abs(still.amplitude).max() < 1e-4
+    short = load_phases(tmp_path / "out" / "short.phases.npz")[0]
+    assert len(short) == 60
+    assert not short.interior.any()
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["train", "phase", "songs", "--unit", "cm"], "--unit is for motion"),
+        (["train", "phase", "songs", "--skeleton", "x"], "--skeleton is for motion"),
+        (["train", "phase", "songs", "--features", "loudness"], "no song feature 'loudness'"),
+        (["train", "phase", "songs/cover.txt"], "cover.txt"),
+        (["encode", "songs.model", "songs", "--file-fps", "30"], "--file-fps is for motion"),
+        (["encode", "songs.model", "clips"], "no songs"),
+        (["encode", "songs.model", "songs/torn.wav"], "torn.wav"),
+        (["evaluate", "songs.model", "clips"], "of songs"),
+        (["figures", "songs.model", "clips"], "of songs"),
+        (["match", "build", "clips.store", "--model", "songs.model"], "of songs"),
+        (["play", "clips/swing.bvh", "--model", "songs.model"], "of songs"),
+    ],
+)
+def test_what_is_for_motion_is_refused_in_one_error(folder, model, tmp_path, capsys, words, says):
+    if not (folder / "clips").exists():
+        save(swinging(1.0, 4.0)[0], folder / "clips" / "swing.bvh")
+        assert run("prepare", folder / "clips", "-o", folder / "clips.store") == 0
+        capsys.readouterr()
+    told = [folder / each if (folder / each).exists() else each for each in words]
+    assert run(*told, "-o", tmp_path / "none") == 2
+    err = capsys.readouterr().err
+    assert err.count("deepphase: error:") == 1
+    assert says in err
+    # A folder that can be written in was made, and nothing in it.
+    assert not list(tmp_path.rglob("*.*"))
+
+
+def test_songs_beside_motion_are_learnt_from_where_features_are_told(folder, tmp_path, capsys):
+    write(tmp_path / "both" / "a.wav", make_song(2, 6.0))
+    write(tmp_path / "both" / "b.wav", make_song(3, 6.0))
+    save(swinging(1.0, 6.0)[0], tmp_path / "both" / "a.bvh")
+    words = ["train", "phase", tmp_path / "both", "-o", tmp_path / "m", *_TINY]
+    assert run(*words, "--features", "onset_strength") == 0
+    assert "songs, not motion: 2" in capsys.readouterr().out
+
+
+def test_an_interrupted_training_goes_on_to_the_same_model(folder, model, monkeypatch):
+    from apps.commands import train_phase as command
+
+    words = ["train", "phase", folder / "songs", "-o", folder / "broken.model", *_SMALL]
+    words += ["--features", "onset_strength,beat"]
+    shown = command.progress
+
+    @contextlib.contextmanager
+    def stopped():
+        with shown() as report:
+
+            def told(what, done, total, text):
+                report(what, done, total, text)
+                if what == "training" and done > 0.5 * total:
+                    raise KeyboardInterrupt
+
+            yield told
+
+    monkeypatch.setattr(command, "progress", stopped)
+    assert run(*words) == 130
+    assert not (folder / "broken.model").exists()
+    monkeypatch.setattr(command, "progress", shown)
+    assert run(*words, "--resume") == 0
+    assert PhaseModel.load(folder / "broken.model").sha256 == PhaseModel.load(model).sha256

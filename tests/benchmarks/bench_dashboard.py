@@ -1,0 +1,189 @@
+"""The dashboard under several readers at once, and how long its pages take.
+
+`python -m tests.benchmarks.bench_dashboard [FOLDER] [--sessions 8] [--seconds 60]` starts it, opens
+so many sessions in Chromium, and lets each go from page to page and change something there. Prints
+the seconds from a click to the page that is drawn; ends with 1 where a page or the server had an
+error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import random
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections import defaultdict
+
+import numpy as np
+
+from apps.dashboard import PAGES
+
+_START_S, _LIMIT_MS = 180, 180_000
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+_DONE = '[data-test-script-state="notRunning"]'
+_PLAYER = "window.deepphasePlayer?.stats().drawn.length > 0"
+_ERRORS = '[data-testid="stAlertContentError"], [data-testid="stException"]'
+# Pages that show a player without being asked.
+_PLAYS = ("data", "manifold", "channels", "matches", "control", "dance")
+# What Chromium says of its own accord.
+_CHATTER = ("Unrecognized feature", "allow-scripts and", "willReadFrequently", "GPU stall", "GL Dr")
+# Address -> (role, name) of what is clicked there.
+_CHANGES = {
+    "manifold": ("radio", "Space"),
+    "control": ("radio", "Circle"),
+    "dance": ("radio", "Swing"),
+    "channels": ("radio", "Reconstruction"),
+}
+
+
+def main() -> int:
+    """Run it; the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", nargs="?")
+    parser.add_argument("--sessions", type=int, default=8)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    told = parser.parse_args()
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    words = [*([told.folder] if told.folder else []), "--port", str(port)]
+    server = subprocess.Popen(
+        [sys.executable, "-m", "apps.cli", "app", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    address = f"http://127.0.0.1:{port}"
+    problems: list[str] = []
+    spent: dict[str, list[float]] = defaultdict(list)
+    try:
+        _wait_for(f"{address}/_stcore/health")
+        asyncio.run(_all(address, told.sessions, told.seconds, spent, problems))
+    finally:
+        server.terminate()
+        said = server.communicate(timeout=60)[0].decode()
+    if "Traceback" in said:
+        problems.append(said)
+    print(f"{told.sessions} sessions, {told.seconds:g} s; seconds from click to drawn page")
+    for name, seconds in spent.items():
+        print(
+            f"{name:20s} {len(seconds):4d} times, median {np.median(seconds):6.2f}, "
+            f"largest {max(seconds):6.2f}"
+        )
+    for problem in problems:
+        print(f"ERROR {problem}")
+    print(f"{len(problems)} errors")
+    return 1 if problems else 0
+
+
+def _wait_for(url: str) -> None:
+    limit = time.monotonic() + _START_S
+    while time.monotonic() < limit:
+        try:
+            if urllib.request.urlopen(url, timeout=1).status == 200:
+                return
+        except OSError:
+            time.sleep(0.1)
+    raise TimeoutError(url)
+
+
+async def _all(
+    address: str,
+    sessions: int,
+    seconds: float,
+    spent: dict[str, list[float]],
+    problems: list[str],
+) -> None:
+    from playwright.async_api import async_playwright
+
+    program = os.environ.get("BROWSER_PATH") or next(filter(None, map(shutil.which, _BROWSERS)))
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(
+            executable_path=program, args=["--headless=new", "--no-sandbox"]
+        )
+        began = time.monotonic()
+        page = await _opened(browser, address, problems)
+        spent["first picture"].append(time.monotonic() - began)
+        await page.context.close()
+        began = time.monotonic()
+        pages = await asyncio.gather(
+            *(_opened(browser, address, problems) for _ in range(sessions))
+        )
+        spent["all opened at once"].append(time.monotonic() - began)
+        end = time.monotonic() + seconds
+        await asyncio.gather(
+            *(_read(page, number, end, spent, problems) for number, page in enumerate(pages))
+        )
+        await browser.close()
+
+
+async def _opened(browser, address: str, problems: list[str]):
+    context = await browser.new_context(viewport={"width": 1440, "height": 900})
+    page = await context.new_page()
+    page.set_default_timeout(_LIMIT_MS)
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("console", lambda message: _note(message.type, message.text, problems))
+    await page.goto(address)
+    await _drawn(page, "data")
+    return page
+
+
+def _note(kind: str, text: str, problems: list[str]) -> None:
+    if kind in ("error", "warning") and not any(part in text for part in _CHATTER):
+        problems.append(text)
+
+
+async def _read(
+    page, number: int, end: float, spent: dict[str, list[float]], problems: list[str]
+) -> None:
+    """One session: to another page, a change there, and on, until the time is over."""
+    order = random.Random(number)
+    names = {each.address: each.name for each in PAGES}
+    while time.monotonic() < end:
+        for where in order.sample(list(names), len(names)):
+            if time.monotonic() > end:
+                break
+            began = time.monotonic()
+            await page.locator('[data-testid="stSidebarNavLink"]', has_text=names[where]).click()
+            await page.wait_for_function(
+                "name => document.querySelector('h1')?.innerText === name", arg=names[where]
+            )
+            spent[f"{where}: heading"].append(time.monotonic() - began)
+            await _drawn(page, where)
+            spent[where].append(time.monotonic() - began)
+            if where in _CHANGES:
+                role, name = _CHANGES[where]
+                began = time.monotonic()
+                await page.get_by_role(role, name=name, exact=True).click()
+                await asyncio.sleep(0.1)
+                await _drawn(page, where)
+                spent[f"{where}: {name}"].append(time.monotonic() - began)
+            errors = await page.locator(_ERRORS).all_inner_texts()
+            problems += [f"{where}: {each}" for each in errors]
+    await page.context.close()
+
+
+async def _drawn(page, where: str) -> None:
+    """Until the script has run, and the player, where there is one, has drawn."""
+    from playwright.async_api import Error
+
+    await page.wait_for_selector(_DONE, state="attached")
+    while where in _PLAYS:
+        for frame in page.frames[1:]:
+            try:
+                if await frame.evaluate(_PLAYER):
+                    return
+            except Error:
+                # A frame that is on its way out.
+                continue
+        await asyncio.sleep(0.05)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

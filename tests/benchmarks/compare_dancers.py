@@ -1,0 +1,201 @@
+"""Dances of trained dancers to songs that they were not trained on.
+
+python -m tests.benchmarks.compare_dancers DANCER DANCES -o OUT [--still NO_PHASES] [--songs FOLDER]
+deepphase evaluate dances OUT/recorded OUT/lock_0 OUT/lock_0.5 OUT/lock_1 OUT/still -o OUT/report
+deepphase evaluate dances OUT/other_recorded OUT/other_lock_0 ... -o OUT/other_report
+
+DANCES is the folder that the dancer was trained on: the songs that `deepphase train dance` kept
+out of it are danced to again, beside the recorded dances to them; all songs of a folder with
+`--unseen`. `--songs` is a folder of any songs: those with a clear beat are danced to as well. Each
+dance is written as BVH with a link to its song beside it. Prints how much the locks hurried, made
+sounds without a beat, and a dance of ten minutes minute by minute.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from controllers.character_frame import CharacterSettings
+from controllers.dance_songs import danced
+from controllers.dancer import Dancer
+from controllers.dancing import NetworkDance, dances_to
+from deepphase.corpus.prepare import corpus_of
+from deepphase.corpus.song_files import find_songs
+from deepphase.formats.load import save
+from deepphase.motion.clip import Clip, Source
+from deepphase.music.audio import SAMPLE_RATE
+from deepphase.music.dance_wish import DanceWish
+from deepphase.music.features import SURE, SongFeatures, features_of, song_features
+from deepphase.synthetic.song import make_song
+
+_SETTINGS = CharacterSettings(gating=False)
+_SECONDS = 40.0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("dancer", type=Path)
+    parser.add_argument("dances", type=Path)
+    parser.add_argument("-o", "--output", type=Path, required=True)
+    parser.add_argument("--still", type=Path, help="a dancer without phases, of the same dances")
+    parser.add_argument("--songs", type=Path, help="a folder of other songs")
+    parser.add_argument("--unseen", action="store_true", help="no dance of the folder was learnt")
+    parser.add_argument("--locks", type=float, nargs="*", default=[0.0, 0.5, 1.0])
+    parser.add_argument("--seconds", type=float, default=_SECONDS)
+    parser.add_argument("--minutes", type=float, default=10.0)
+    options = parser.parse_args()
+    dancer = Dancer.load(options.dancer)
+    kinds: Kinds = {f"lock_{lock:g}": (dancer, lock) for lock in options.locks}
+    if options.still is not None:
+        kinds["still"] = (Dancer.load(options.still), None)
+    found = danced(corpus_of(options.dances), options.dances)
+    kept = set(dancer.controller.provenance["held_out"])
+    clips = [clip for clip in found.store if options.unseen or clip.source.path in kept]
+    for clip in clips:
+        start, stop = 0, min(len(clip), round(options.seconds * clip.fps))
+        _write(
+            clip.sliced(start, stop), options.dances / clip.source.song, options.output, "recorded"
+        )
+    songs = [(options.dances / clip.source.song, found.song(clip)) for clip in clips]
+    _dance(kinds, songs, options.seconds, options.output, "")
+    if options.songs is not None:
+        every = [(path, song_features(path)) for path in find_songs(options.songs)]
+        clear = [(path, song) for path, song in every if song.beat_confidence >= SURE]
+        print("other songs:", ", ".join(f"{p.name} {s.tempo_bpm:.0f} bpm" for p, s in clear))
+        _dance(kinds, clear, options.seconds, options.output, "other_")
+    _without_beat(kinds)
+    if options.minutes > 0:
+        _long(kinds, options.minutes)
+
+
+Kinds = dict[str, tuple[Dancer, float | None]]
+
+
+def _danced(
+    kinds: Kinds, songs: list[SongFeatures], seconds: float | None
+) -> dict[str, list[NetworkDance]]:
+    """Of each kind the dances to all songs; those of one dancer are one batch."""
+    made: dict[str, list[NetworkDance]] = {}
+    for dancer in {id(dancer): dancer for dancer, _ in kinds.values()}.values():
+        names = [name for name, (each, _) in kinds.items() if each is dancer]
+        wishes = [
+            (song, DanceWish(0.0, seconds, 0, kinds[name][1])) for name in names for song in songs
+        ]
+        began = time.perf_counter()
+        dances = dances_to(dancer, wishes, settings=_SETTINGS)
+        length = sum(len(dance.moments) for dance in dances) / dancer.controller.fps
+        spent = time.perf_counter() - began
+        print(f"{', '.join(names)}: {len(dances)} dances at {length / spent:.1f} times real time")
+        made |= {
+            name: dances[index * len(songs) : (index + 1) * len(songs)]
+            for index, name in enumerate(names)
+        }
+    return made
+
+
+def _dance(
+    kinds: Kinds, songs: list[tuple[Path, SongFeatures]], seconds: float, output: Path, prefix: str
+) -> None:
+    for name, dances in _danced(kinds, [song for _, song in songs], seconds).items():
+        for dance, (path, _) in zip(dances, songs, strict=True):
+            _write(dance.clip(path.stem), path, output, prefix + name)
+        hastes = [np.abs(dance.haste) for dance in dances if dance.haste is not None]
+        if hastes:
+            haste = 100 * np.mean(np.concatenate(hastes))
+            print(f"{prefix}{name}: hurried or held back by {haste:.1f} %", flush=True)
+
+
+def _without_beat(kinds: Kinds) -> None:
+    rng = np.random.default_rng(0)
+    sounds = {
+        "silence": np.zeros(20 * SAMPLE_RATE),
+        "noise": 0.1 * rng.standard_normal(20 * SAMPLE_RATE),
+        "syllables": _syllables(rng, 20.0),
+        "clicks at 90": _clicks(90.0, 20.0),
+        "clicks at 140": _clicks(140.0, 20.0),
+    }
+    heard = {name: features_of(samples.astype(np.float32)) for name, samples in sounds.items()}
+    for kind, dances in _danced(kinds, list(heard.values()), None).items():
+        for (name, song), dance in zip(heard.items(), dances, strict=True):
+            print(f"{kind}, {name}:", _told(kinds[kind][0], dance, song), flush=True)
+
+
+def _long(kinds: Kinds, minutes: float) -> None:
+    song = features_of(make_song(0, 60.0 * minutes, tempo_bpm=87.0, beats_per_bar=3).samples)
+    for kind, (dance,) in _danced(kinds, [song], None).items():
+        dancer, clip = kinds[kind][0], dance.clip("long")
+        step = round(60 * clip.fps)
+        for first in range(0, len(clip) - step // 2, step):
+            part = dancer.reference.measured(
+                clip.sliced(first, min(first + step, len(clip))), song, first / clip.fps
+            )
+            names = (
+                "speed",
+                "standing",
+                "broken",
+                "sliding",
+                "jerk",
+                "bar_3_speed",
+                "bar_3_speed_shifted",
+            )
+            shown = ", ".join(f"{name} {part[name]:.3f}" for name in names if name in part)
+            print(f"{kind}, minute {first // step + 1}: {shown}", flush=True)
+        print(f"{kind}, ten minutes: {100 * dance.alive.mean():.0f} % alive")
+
+
+def _told(dancer: Dancer, dance: NetworkDance, song: SongFeatures) -> str:
+    values = dancer.reference.measured(dance.clip("x"), song, 0.0)
+    names = (
+        "speed",
+        "standing",
+        "broken",
+        "by_motion",
+        "by_motion_chance",
+        "beat_speed",
+        "beat_speed_shifted",
+    )
+    words = [f"{name} {values[name]:.3f}" for name in names if name in values]
+    return f"alive {dance.alive.mean():.2f}, beats {song.beat_confidence:.2f}, " + ", ".join(words)
+
+
+def _clicks(bpm: float, seconds: float) -> np.ndarray:
+    samples = np.zeros(round(seconds * SAMPLE_RATE))
+    click = np.hanning(300) * np.sin(2 * np.pi * 1000 * np.arange(300) / SAMPLE_RATE)
+    for beat in np.arange(0.3, seconds - 0.1, 60 / bpm):
+        samples[round(beat * SAMPLE_RATE) :][:300] += click
+    return samples
+
+
+def _syllables(rng: np.random.Generator, seconds: float) -> np.ndarray:
+    """Bursts of vowel-like sound at the uneven times and lengths of speech."""
+    samples, at = np.zeros(round(seconds * SAMPLE_RATE)), 0.2
+    while at < seconds - 1.0:
+        length = rng.uniform(0.08, 0.35)
+        times = np.arange(round(length * SAMPLE_RATE)) / SAMPLE_RATE
+        pitch = rng.uniform(90, 220)
+        formant = rng.uniform(400, 2500)
+        wave = sum(
+            np.exp(-((k * pitch - formant) ** 2) / 4e5) * np.sin(2 * np.pi * k * pitch * times)
+            for k in range(1, 25)
+        )
+        samples[round(at * SAMPLE_RATE) :][: len(times)] += 0.1 * np.hanning(len(times)) * wave
+        at += length + rng.choice([0.03, 0.08, 0.5], p=[0.5, 0.35, 0.15]) * rng.uniform(0.5, 1.5)
+    return samples
+
+
+def _write(clip: Clip, song: Path, output: Path, name: str) -> None:
+    folder = output / name
+    folder.mkdir(parents=True, exist_ok=True)
+    save(replace(clip, source=Source(fps=clip.fps), name=song.stem), folder / f"{song.stem}.bvh")
+    link = folder / song.name
+    link.unlink(missing_ok=True)
+    link.symlink_to(song.resolve())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,344 @@
+"""Page Control: every way of steering, what is steered, what is refused, what comes out."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from apps.demo_controller import CONTROLLER
+from apps.pages.parts import controller_intake
+from apps.pages.parts.controller_intake import take_in_controller
+from apps.pages.parts.kept_results import KeptResults
+from apps.pages.parts.open_steering import OpenController, OpenMatching
+from apps.pages.parts.path_map import checked_points, drawn_path
+from apps.pages.parts.steered_runs import Ask, steered_run
+from apps.pages.parts.wished_path import path_of
+from controllers.character_frame import CharacterSettings
+from controllers.controller import Controller
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.corpus.store import open_store, write_store
+from deepphase.errors import CheckpointError, FormatError, ParameterError
+from deepphase.formats.load import load
+from deepphase.steering.made_paths import made_path
+from deepphase.synthetic.locomotion import locomotion
+from matching.database import MotionDatabase
+from matching.player import PlayerSettings
+from tests.dashboard.app_pages import opened, players, words
+
+_SHORT_S = 3
+
+
+@pytest.fixture(scope="module")
+def demo() -> OpenController:
+    return OpenController("demo", "demo", Controller.load(CONTROLLER))
+
+
+@pytest.fixture(scope="module")
+def walks() -> ClipStore:
+    return ClipStore.from_clips(
+        [locomotion(seed, 6.0, gait="walk", turn_rate=turn).clip for seed, turn in _TURNS]
+    )
+
+
+_TURNS = ((1, 0.0), (2, 0.6), (3, -0.6))
+
+
+@pytest.fixture
+def page(monkeypatch):
+    """The page of a new session, set to runs that do not take long."""
+    app = opened("control", monkeypatch)
+    return chosen(app, "Seconds", _SHORT_S)
+
+
+def widget(app, label: str):
+    kinds = ("slider", "selectbox", "multiselect", "number_input", "toggle", "button_group")
+    found = [each for kind in kinds for each in app.get(kind) if each.label == label]
+    assert found, f"no widget {label}"
+    return found[0]
+
+
+def chosen(app, label: str, value):
+    """The page after a choice."""
+    widget(app, label).set_value(value).run()
+    assert not app.exception, app.exception
+    return app
+
+
+def take(app) -> dict:
+    """What the page's player shows."""
+    (page,) = players(app)
+    (shown,) = json.loads(re.search(r'id="scene">(.*?)</script>', page, re.S)[1])["takes"]
+    return shown
+
+
+def measures(app) -> dict[str, float]:
+    table = app.dataframe[0].value
+    return dict(zip(table["Measure"], table["This run"].astype(float), strict=True))
+
+
+def test_it_opens_on_a_run_with_phases_and_gating(monkeypatch):
+    app = opened("control", monkeypatch)
+    shown = take(app)
+    assert shown["duration"] == pytest.approx(12, abs=0.1)
+    assert shown["channels"]["phase"]["shape"][1] == 5
+    assert shown["gating"]["values"]["shape"][1] == 4
+    assert shown["curves"]
+    assert not app.warning
+    assert measures(app)["Frozen"] == 0
+    assert {each.label for each in app.get("download_button")} == {
+        "BVH", "GLB", "Frames (CSV)", "Player (HTML)", "Table (CSV)",
+    }  # fmt: skip
+
+
+def test_a_gait_is_another_run_at_its_own_speed(page):
+    speeds = {}
+    for gait in ("run", "walk"):
+        chosen(page, "Gait", gait)
+        speeds[gait] = measures(page)["Speed"]
+        wished = widget(page, "Speed (m/s)").value
+        assert speeds[gait] == pytest.approx(wished, rel=0.3)
+    assert speeds["run"] > 1.7 * speeds["walk"]
+
+
+@pytest.mark.parametrize("kind", ["Square", "Circle"])
+def test_made_paths_are_followed(page, kind):
+    chosen(page, "Path", kind)
+    assert measures(page)["Path error"] < 0.6
+    assert take(page)["actors"][0]["route"]
+
+
+def test_blending_obeys_more(demo):
+    path, off = made_path("wave", 2.3, 6.0), {}
+    for position, direction in ((0.5, 2.0), (5.0, 10.0)):
+        ask = Ask(
+            path, 6.0, labels={"gait": ["jog"]},
+            settings=CharacterSettings(position_bias=position, direction_bias=direction),
+        )  # fmt: skip
+        off[position] = steered_run(demo, ask).measures["path_error"].value
+    assert off[5.0] < off[0.5]
+
+
+def test_a_bias_of_ones_own(page):
+    before = measures(page)
+    chosen(page, "Blending", "own")
+    chosen(page, "Position bias", 9.0)
+    assert measures(page) != before
+
+
+def test_several_characters_come_as_an_archive(page):
+    chosen(page, "Characters", 3)
+    assert [each["name"] for each in take(page)["actors"]] == [
+        f"character {number}" for number in (1, 2, 3)
+    ]
+    assert widget(page, "Character").options == ["1", "2", "3"]
+    assert "All (ZIP)" in {each.label for each in page.get("download_button")}
+
+
+def test_files_of_a_run(demo, tmp_path):
+    ask = Ask(made_path("circle", 1.3, 2.0), 2.0, characters=2, labels={"gait": ["walk"]})
+    run = steered_run(demo, ask)
+    for format in ("bvh", "glb"):
+        (tmp_path / f"run.{format}").write_bytes(run.motion(1, format))
+        assert len(load(tmp_path / f"run.{format}")) == 120
+    rows = list(csv.DictReader(io.StringIO(run.frames(1).decode())))
+    assert len(rows) == 120
+    weights = [[float(row[f"weight_{expert}"]) for expert in range(4)] for row in rows]
+    np.testing.assert_allclose(np.sum(weights, axis=1), 1, atol=1e-3)
+    names = zipfile.ZipFile(io.BytesIO(run.archive())).namelist()
+    assert sum(name.endswith(".bvh") for name in names) == 2
+    assert not any("/" in name for name in names)
+
+
+def test_a_drawn_path_is_gone(page):
+    page.session_state["path map points"] = [[0, 0], [0, 2], [2, 4]]
+    chosen(page, "Path", "Draw")
+    chosen(page, "Speed (m/s)", 1.2)
+    assert "4.8 m, 4.0 s at this speed" in words(page)
+    assert take(page)["duration"] == pytest.approx(4.0, abs=0.1)
+
+
+def test_the_map_to_draw_on_begins_with_an_example(page):
+    chosen(page, "Path", "Draw")
+    assert 5 < take(page)["duration"] < 12
+
+
+def test_an_empty_map_says_what_to_do(page):
+    page.session_state["path map points"] = []
+    chosen(page, "Path", "Draw")
+    assert "Draw a way on the map" in words(page)
+    assert not players(page)
+
+
+@pytest.mark.parametrize("told", [[[0, 0, 0, 1, 5]], [["a", "b"]], [[0, 1e9]], [[0, None]]])
+def test_what_a_browser_draws_is_checked(told):
+    with pytest.raises(ParameterError):
+        checked_points(told)
+
+
+def test_a_drawing_becomes_a_path_of_constant_speed():
+    path = drawn_path(np.array([[0, 0], [0, 1], [0, 4]]), 2.0)
+    assert path is not None
+    assert path.duration == pytest.approx(2.0)
+    np.testing.assert_allclose(path.positions_at(np.array([1.0])), [[0, 2]], atol=1e-6)
+    assert drawn_path(np.zeros((3, 2)), 1.0) is None
+
+
+def test_a_path_of_a_file(page):
+    chosen(page, "Path", "File")
+    assert "Choose a CSV" in words(page)
+    uploader = next(each for each in page.file_uploader if each.label.startswith("Path"))
+    uploader.set_value([("way.csv", b"t,x,z\n0,0,0\n2,0,3\n4,2,5\n", "text/csv")]).run()
+    assert not page.exception
+    assert take(page)["duration"] == pytest.approx(4, abs=0.1)
+    uploader = next(each for each in page.file_uploader if each.label.startswith("Path"))
+    uploader.set_value([("../<b>.csv", b"t,x,z\n0,0,0\n1,zero,0\n", "text/csv")]).run()
+    assert not page.exception
+    assert len(page.error) == 1
+    assert "line 3" in page.error[0].value
+    assert "<b" not in page.error[0].value.replace("\\<", "")
+    assert not players(page)
+
+
+@pytest.mark.parametrize(
+    ("content", "error"),
+    [
+        (b"x" * 2_000_001, FormatError),
+        (b"\x00\xff", FormatError),
+        (b"t,x,z\n0,0,0\n1,nan,1\n", FormatError),
+        (b"t,x,z\n" + b"".join(b"%d,0,0\n" % at for at in range(20_001)), ParameterError),
+    ],
+)
+def test_a_file_that_is_no_path_is_refused(content, error, tmp_path, monkeypatch):
+    monkeypatch.setattr("apps.pages.parts.wished_path.session", lambda: Reader(tmp_path))
+    with pytest.raises(error):
+        path_of("../../way.csv", content)
+    assert list(tmp_path.iterdir()) == []
+
+
+class Reader:
+    """A session that has only a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+
+@pytest.fixture
+def reader(tmp_path, monkeypatch):
+    """Whose controllers are taken in."""
+    own: dict[str, OpenController] = {}
+    monkeypatch.setattr(controller_intake, "session", lambda: Reader(tmp_path))
+    monkeypatch.setattr(controller_intake, "uploaded_controllers", lambda: own)
+    return own
+
+
+def test_an_uploaded_controller_is_kept_under_its_name(reader, tmp_path):
+    content = CONTROLLER.read_bytes()
+    assert take_in_controller("mine.controller", content) == "mine"
+    assert take_in_controller("mine.controller", content) == "mine (2)"
+    assert reader["mine"].values == ("jog", "run", "skip", "walk")
+    assert list(tmp_path.iterdir()) == []
+
+
+def broken(where: str) -> bytes:
+    content = CONTROLLER.read_bytes()
+    if where == "half":
+        return content[: len(content) // 2]
+    if where == "other":
+        return (CONTROLLER.parent / "demo_phases.model").read_bytes()
+    if where == "huge":
+        # The header says that a layer is wider than the file has it.
+        assert content.count(b'\\"hidden\\":64') == 1
+        return content.replace(b'\\"hidden\\":64', b'\\"hidden\\":99')
+    return b"\x80\x04\x95evil."
+
+
+@pytest.mark.parametrize("where", ["half", "other", "pickle", "huge"])
+def test_what_is_no_controller_is_refused(reader, tmp_path, where):
+    with pytest.raises((CheckpointError, FormatError)) as caught:
+        take_in_controller("../../evil.controller", broken(where))
+    assert caught.value.hint
+    assert str(tmp_path) not in str(caught.value)
+    assert reader == {}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_upload_is_chosen_and_nobody_else_sees_it(page, monkeypatch):
+    uploader = next(each for each in page.file_uploader if "controller" in each.label)
+    uploader.set_value([("mine.controller", CONTROLLER.read_bytes(), "")]).run()
+    assert not page.exception
+    assert widget(page, "Who goes").value == "session:mine"
+    assert take(page)["actors"]
+    other = opened("control", monkeypatch)
+    assert "session:mine" not in widget(other, "Who goes").options
+    assert not any("mine" in each for each in widget(other, "Who goes").options)
+
+
+def test_a_hostile_upload_is_a_sentence(page):
+    uploader = next(each for each in page.file_uploader if "controller" in each.label)
+    uploader.set_value([("<img src=x>.controller", b"\x00" * 500, "")]).run()
+    assert not page.exception
+    assert "Refused" in page.error[0].value
+    assert "<img" not in page.error[0].value.replace("\\<", "")
+    assert take(page)["actors"], "what was there goes on"
+
+
+def test_motion_matching_by_made_turns(page):
+    chosen(page, "Who goes", "made")
+    assert measures(page)["Path error"] < 0.5
+    chosen(page, "Only gait", ["run"])
+    assert measures(page)["Speed"] > 2.2
+    before = measures(page)
+    chosen(page, "Blend halflife (s)", 0.4)
+    assert measures(page) != before
+
+
+def test_a_folder_offers_its_controllers_databases_and_clips(tmp_path, monkeypatch, walks):
+    (tmp_path / "mine.controller").write_bytes(CONTROLLER.read_bytes())
+    (tmp_path / "broken.controller").write_bytes(b"nothing")
+    write_store(tmp_path / "walks.store", walks)
+    stored = open_store(tmp_path / "walks.store")
+    MotionDatabase.build(stored, "pose_trajectory").save(tmp_path / "walks.database")
+    app = opened("control", monkeypatch, tmp_path)
+    offered = widget(app, "Who goes").options
+    assert offered[:2] == ["Controller: mine.controller", "Motion matching: walks.database"]
+    assert any("walks.store, by phases" in each for each in offered)
+    assert take(app)["gating"]
+    database = f"database:{tmp_path / 'walks.database'}"
+    app.selectbox(key="steerable").set_value(database).run()
+    assert not app.exception
+    assert measures(app)["Path error"] < 1.0
+
+
+def test_speeds_are_those_of_the_data(demo, walks):
+    assert demo.speed("run") > demo.speed("jog") > demo.speed("walk") > 1.0
+    database = MotionDatabase.build(walks, "pose_trajectory")
+    opened_one = OpenMatching.of("walks", "walks", database, None)
+    assert opened_one.speed({}) == pytest.approx(1.3, abs=0.3)
+    settings = PlayerSettings(foot_lock=False)
+    run = steered_run(opened_one, Ask(made_path("wave", 1.2, 2.0), 2.0, settings=settings))
+    assert run.measures["speed"].value == pytest.approx(1.2, abs=0.3)
+
+
+def test_results_are_kept_and_the_oldest_gives_way():
+    kept = KeptResults[str](8)
+    for key in range(8):
+        kept.keep(key, f"run {key}")
+    assert kept.known(0) == "run 0"
+    kept.keep(8, "run 8")
+    assert kept.known(1) is None, "0 was asked for later"
+    assert kept.known(0) == "run 0"
+    assert kept.known(8) == "run 8"
+
+
+def test_a_run_is_known_by_what_is_asked():
+    one, other = (Ask(made_path("wave", speed, 1.0), 1.0) for speed in (1.3, 1.4))
+    assert one.key == Ask(made_path("wave", 1.3, 1.0), 1.0).key != other.key
+    assert hash(one.key) != hash(replace(one, seed=1).key)

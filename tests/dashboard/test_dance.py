@@ -1,0 +1,293 @@
+"""Page Dance: songs made and sent, who dances, which part, the files, what is refused."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from apps.demo_controller import CONTROLLER
+from apps.pages.parts import songs
+from apps.pages.parts.dancers import OpenDancer
+from apps.pages.parts.demo_dances import made_dances
+from apps.pages.parts.made_dances import danced_song
+from apps.pages.parts.songs import OpenSong, made_song, taken_in_song
+from apps.reports.dance_by_database import DatabaseDanceMaker
+from controllers.dance_config import DanceConfig
+from controllers.dance_training import DanceLessons, train_dance
+from controllers.dancing import LOCK as NETWORK_LOCK
+from deepphase.corpus.store import open_store, write_store
+from deepphase.errors import FormatError
+from deepphase.formats.load import load
+from deepphase.music.dance_wish import DanceWish
+from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.song import make_song
+from matching.database import MotionDatabase
+from tests.controllers.made_dances import DancedPhases
+from tests.controllers.made_dances import made_dances as some_dances
+from tests.dashboard.app_pages import opened, players, words
+from tests.dashboard.test_control import chosen, widget
+
+_SHORT_S = 6
+
+
+def quiet(*_: object) -> None:
+    """No progress is told."""
+
+
+@pytest.fixture(scope="module")
+def demo() -> OpenDancer:
+    return OpenDancer("made", "made", DatabaseDanceMaker(made_dances(quiet), "made"), 1.0)
+
+
+@pytest.fixture(scope="module")
+def song() -> OpenSong:
+    return made_song(50, float(_SHORT_S), 104.0, 4, 0.5)
+
+
+@pytest.fixture
+def page(monkeypatch):
+    """The page of a new session, set to a song that is not long."""
+    app = opened("dance", monkeypatch)
+    return chosen(app, "Song's seconds", _SHORT_S)
+
+
+class Reader:
+    """A session that has only a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+
+@pytest.fixture(autouse=True)
+def reader(tmp_path, monkeypatch):
+    """Where songs lie while they are read."""
+    folder = tmp_path / "session"
+    folder.mkdir()
+    monkeypatch.setattr(songs, "session", lambda: Reader(folder))
+    return folder
+
+
+def take(app) -> dict:
+    """What the page's player shows."""
+    (page,) = players(app)
+    (shown,) = json.loads(re.search(r'id="scene">(.*?)</script>', page, re.S)[1])["takes"]
+    return shown
+
+
+def values(app) -> dict[str, float]:
+    table = app.dataframe[0].value
+    return dict(zip(table["Measure"], table["This dance"].astype(float), strict=True))
+
+
+def sound(seconds: float = 5.0, bpm: float = 100.0, form: str = "WAV", **told) -> bytes:
+    # MP3 has no other rates than these.
+    made, file = make_song(7, seconds, tempo_bpm=bpm, sample_rate=48_000), io.BytesIO()
+    soundfile.write(file, made.samples, made.sample_rate, format=form, **told)
+    return file.getvalue()
+
+
+def sent(app, name: str, content: bytes):
+    chosen(app, "Song", "Your own")
+    app.file_uploader[0].set_value([(name, content, "audio/wav")]).run()
+    assert not app.exception, app.exception
+    return app
+
+
+def test_it_opens_on_a_dance_with_sound_beats_and_phases(monkeypatch):
+    app = opened("dance", monkeypatch)
+    shown = take(app)
+    assert shown["duration"] == pytest.approx(20, abs=0.1)
+    assert shown["song"]["mime"] == "audio/ogg"
+    # 104 beats a minute from half a second on.
+    assert len(shown["song"]["beats"]) == pytest.approx(19.5 * 104 / 60, abs=2)
+    assert shown["song"]["spectrogram"]["shape"][1] > 500
+    assert shown["channels"]["phase"]["shape"][1] == 5
+    assert "104 beats a minute · 4 in a bar" in words(app)
+    found = values(app)
+    assert found["By motion"] > 2 * found["By motion chance"], "it dances to the beat"
+    assert found["Sliding"] < 0.03
+    assert {each.label for each in app.get("download_button")} == {
+        "BVH", "GLB", "Phases (CSV)", "Player (HTML)", "Report (ZIP)", "Table (CSV)",
+    }  # fmt: skip
+
+
+def test_another_tempo_is_another_dance(page):
+    chosen(page, "Tempo (beats/min)", 126)
+    assert "126 beats a minute" in words(page)
+    assert len(take(page)["song"]["beats"]) == pytest.approx(5.5 * 126 / 60, abs=2)
+
+
+def test_three_beats_in_a_bar(page):
+    chosen(page, "Song's seconds", 16)
+    chosen(page, "Beats in a bar", 3)
+    assert "3 in a bar" in words(page)
+
+
+def test_the_longest_song_can_be_made():
+    """In a thread, whose stack is small, as the pages' are."""
+    with ThreadPoolExecutor(1) as pool:
+        song = pool.submit(made_song, 1, 120.0, 160.0, 4, 0.5).result()
+    with soundfile.SoundFile(io.BytesIO(song.content)) as file:
+        assert file.frames / file.samplerate == pytest.approx(120, abs=0.1)
+
+
+def test_a_part_of_the_song(page):
+    chosen(page, "From (s)", 1.5)
+    assert take(page)["duration"] == pytest.approx(_SHORT_S - 1.5, abs=0.1)
+
+
+def test_seed_and_lock_change_the_dance(demo, song):
+    dances = [
+        danced_song(demo, song, wish, quiet).files["bvh"]
+        for wish in (DanceWish(), DanceWish(), DanceWish(seed=3), DanceWish(lock=0.0))
+    ]
+    assert dances[0] == dances[1]
+    assert len(set(dances)) == 3
+
+
+def test_files_of_a_dance(demo, song, tmp_path, reader):
+    dance = danced_song(demo, song, DanceWish(), quiet)
+    for suffix in ("bvh", "glb"):
+        (tmp_path / f"dance.{suffix}").write_bytes(dance.files[suffix])
+        assert len(load(tmp_path / f"dance.{suffix}")) == 60 * _SHORT_S
+    assert dance.files["csv"].startswith(b"t,phase_0")
+    archive = zipfile.ZipFile(io.BytesIO(dance.report))
+    assert {"index.html", "player.html", "report.json"} <= set(archive.namelist())
+    assert not any("/" in name for name in archive.namelist())
+    assert json.loads(archive.read("report.json"))["made_with"]["database"] == "made"
+    assert list(reader.iterdir()) == []
+
+
+@pytest.mark.parametrize("form", ["WAV", "OGG", "FLAC", "MP3"])
+def test_songs_are_told_by_their_content(form, reader):
+    taken = taken_in_song("../../etc/passwd.txt", sound(form=form))
+    assert taken.features.name == "passwd"
+    assert taken.features.duration_s == pytest.approx(5, abs=0.1)
+    assert taken.features.tempo_bpm == pytest.approx(100, rel=0.03)
+    with taken.as_file() as path:
+        assert path.parent == reader
+        assert path.suffix == f".{form.lower()}"
+        assert path.read_bytes() == taken.content
+    assert list(reader.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "fact"),
+    [
+        (b"", "empty"),
+        (b"<html>", "sound"),
+        (b"RIFF\xff\xff\xff\xffWAVEfmt ", "cut off"),
+        (b"\x80\x04\x95" + bytes(400), "sound"),
+        (bytes(32_000_001), "MB, more than 32"),
+        (None, "10 minutes, more than 10|minutes of sound, more than 10"),
+    ],
+)
+def test_what_is_no_song_is_refused(content, fact, reader):
+    if content is None:
+        file = io.BytesIO()
+        soundfile.write(file, np.zeros(8000 * 700, np.float32), 8000, format="FLAC")
+        content = file.getvalue()
+        assert len(content) < 1_000_000
+    with pytest.raises(FormatError) as caught:
+        taken_in_song("../evil.wav", content)
+    assert re.search(fact, str(caught.value))
+    assert caught.value.hint
+    assert str(caught.value.path) == "evil"
+    assert list(reader.iterdir()) == []
+
+
+def test_a_dance_to_ones_own_song(page, monkeypatch):
+    sent(page, "My <b>song</b>.wav", sound())
+    assert take(page)["song"]["mime"] == "audio/wav"
+    assert take(page)["duration"] == pytest.approx(5, abs=0.1)
+    # The same sound from somebody else has their name.
+    other = sent(opened("dance", monkeypatch), "theirs.wav", sound())
+    assert "theirs" in words(other)
+    assert not re.search("My .*song", words(other) + players(other)[0])
+
+
+def test_a_hostile_song_is_a_sentence(page):
+    sent(page, "<img src=x onerror=alert(1)>.mp3", b"ID3" + bytes(5000))
+    assert len(page.error) == 1
+    assert "Traceback" not in page.error[0].value
+    assert "<img" not in page.error[0].value.replace("\\<", "")
+    assert not players(page)
+
+
+def test_without_a_song_it_says_what_to_do(page):
+    chosen(page, "Song", "Your own")
+    assert "Drop a song here" in words(page)
+    assert not players(page)
+
+
+def test_silence_is_danced_to_and_said(page):
+    file = io.BytesIO()
+    soundfile.write(file, np.zeros(30720 * 5, np.float32), 30720, format="WAV")
+    sent(page, "silence.wav", file.getvalue())
+    assert "no beat that can be told" in words(page)
+    assert take(page)["actors"]
+    assert page.warning
+
+
+_TINY = {
+    "network.hidden": 16,
+    "network.experts": 2,
+    "network.gating_hidden": 8,
+    "training.samples": 640,
+    "training.batch_size": 64,
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A trained dancer, a database that hears, one that does not, a controller that does not."""
+    root = tmp_path_factory.mktemp("folder")
+    corpus, motions = some_dances(seconds=8.0)
+    config = DanceConfig.load("experts", **_TINY)
+    lessons = DanceLessons.read(corpus, config, DancedPhases(motions))
+    dancer = train_dance(lessons, config, folder=tmp_path_factory.mktemp("work"))
+    assert dancer is not None
+    dancer.save(root / "made.dancer")
+    made_dances(quiet).save(root / "hears.database")
+    write_store(root / "walks.store", [locomotion(seed, 4.0, gait="walk").clip for seed in (1, 2)])
+    walks = open_store(root / "walks.store")
+    MotionDatabase.build(walks, "pose_trajectory").save(root / "deaf.database")
+    (root / "walks.controller").write_bytes(CONTROLLER.read_bytes())
+    return root
+
+
+def test_the_folder_offers_who_hears(folder, monkeypatch):
+    app = opened("dance", monkeypatch, folder)
+    assert widget(app, "Who dances").options == [
+        "Dancer: made.dancer",
+        "Database: hears.database",
+        "Made dances (demo)",
+    ]
+    chosen(app, "Song's seconds", _SHORT_S)
+    assert widget(app, "Held to the beat (%)").value == round(100 * NETWORK_LOCK)
+    shown = take(app)
+    assert shown["gating"]["values"]["shape"][1] == 2
+    assert shown["duration"] == pytest.approx(_SHORT_S, abs=0.1)
+
+
+def test_dancers_are_not_steered(folder, monkeypatch):
+    app = opened("control", monkeypatch, folder)
+    offered = widget(app, "Who goes").options
+    assert "Controller: walks.controller" in offered
+    assert not any("made.dancer" in each for each in offered)
+
+
+def test_a_database_that_lost_its_clips_says_so(folder, monkeypatch):
+    app = opened("dance", monkeypatch, folder)
+    chosen(app, "Who dances", f"database:{folder / 'hears.database'}")
+    assert len(app.error) == 1
+    assert "store" in app.error[0].value
+    assert not players(app)

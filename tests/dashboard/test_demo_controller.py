@@ -1,0 +1,90 @@
+"""The controller that ships: small, of this recipe, learnt from what the command makes, alive.
+
+Training it again takes most of a minute of processor time, too long for a test. What is compared
+instead is all that leads to it: the recipe, the phases and the normalised motion that it learns
+from, its errors on the clips that the command holds out, and that the training's first steps learn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from apps.demo_controller import CONTROLLER, demo_controller_config, demo_lessons
+from apps.demo_model import EMBEDDING, PHASES
+from apps.pages.parts.open_steering import OpenController
+from apps.pages.parts.steered_runs import Ask, steered_run
+from controllers.controller import Controller
+from controllers.training import Lessons, train_controller
+from controllers.training_health import training_health
+from deepphase.phase.model import PhaseModel
+from deepphase.steering.made_paths import made_path
+
+_MOST_BYTES = 2_000_000
+
+
+@pytest.fixture(scope="module")
+def shipped() -> Controller:
+    return Controller.load(CONTROLLER)
+
+
+@pytest.fixture(scope="module")
+def lessons() -> Lessons:
+    return demo_lessons(PhaseModel.load(PHASES))
+
+
+def test_all_that_ships_is_small():
+    assert sum(path.stat().st_size for path in (CONTROLLER, PHASES, EMBEDDING)) < _MOST_BYTES
+
+
+def test_it_is_of_this_recipe_and_reads_the_phases_that_ship(shipped):
+    told = demo_controller_config()
+    assert shipped.config.network == told.network
+    assert shipped.config.training == told.training
+    assert shipped.config.schema.label == "gait"
+    assert shipped.phases["sha256"] == PhaseModel.load(PHASES).sha256
+
+
+def test_it_learnt_from_what_the_command_makes(shipped, lessons):
+    made = lessons.samples.normalisations(lessons.split.train)
+    for name, normalisation in zip(("inputs", "gate", "outputs"), made, strict=True):
+        mean, scale = (
+            shipped.network.get_buffer(f"{name}_{part}").numpy() for part in ("mean", "scale")
+        )
+        np.testing.assert_allclose(mean, normalisation.mean, atol=1e-4, rtol=1e-3)
+        np.testing.assert_allclose(scale, normalisation.scale, atol=1e-4, rtol=1e-3)
+
+
+def test_its_errors_on_clips_held_out_are_those_that_it_tells(shipped, lessons):
+    again = training_health(shipped, lessons)
+    assert shipped.health["explained"] > 0.95
+    assert shipped.health["findings"] == ["nothing out of the ordinary"]
+    for name in ("explained", "position_cm", "rotation_degrees", "samples"):
+        assert again[name] == pytest.approx(shipped.health[name], rel=0.02)
+
+
+def test_the_recipe_learns(lessons, tmp_path):
+    config = demo_controller_config()
+    errors = []
+    for steps in (1, 40):
+        few = replace(config.training, samples=steps * config.training.batch_size)
+        made = train_controller(
+            lessons, replace(config, training=few), folder=tmp_path / str(steps), accelerator="cpu"
+        )
+        assert made is not None
+        errors.append(made.health["position_cm"])
+    assert errors[1] < 0.8 * errors[0]
+
+
+@pytest.mark.parametrize("gait", ["walk", "jog", "run", "skip"])
+def test_every_gait_goes_on(shipped, gait):
+    opened = OpenController("demo", "demo", shipped)
+    speed = opened.speed(gait)
+    run = steered_run(opened, Ask(made_path("wave", speed, 6.0), 6.0, 4, labels={"gait": [gait]}))
+    measures = {name: each.value for name, each in run.measures.items()}
+    assert measures["frozen"] == 0
+    assert measures["path_error"] < 0.5
+    assert measures["speed"] == pytest.approx(speed, rel=0.2)
+    assert measures["found_contact_speed"] < 0.05 * speed

@@ -1,0 +1,252 @@
+"""Dances out of a database: on the beats of songs never heard, smooth, and never at a stop."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.errors import ParameterError
+from deepphase.evaluation.dance_beats import beat_alignment, beat_alignment_by_chance
+from deepphase.evaluation.dance_measures import measured_dance
+from deepphase.evaluation.runs import joint_accelerations
+from deepphase.features.layout import FeatureLayout
+from deepphase.motion.kinematics import joint_positions
+from deepphase.music.audio import SAMPLE_RATE
+from deepphase.music.dance_wish import DanceWish
+from deepphase.music.features import features_of
+from deepphase.phase.signals import JointVelocities
+from deepphase.synthetic.song import make_song
+from matching.beat_clock import MOST, BeatClock, beat_phases
+from matching.dancing import dance_to
+from matching.database import MotionDatabase
+from matching.playback import Playback
+from matching.search import open_searcher
+from matching.song_rows import DanceSettings
+from matching.song_tracks import DancedSongs, track_features
+from tests.controllers.made_dances import DancedPhases, made_dances
+
+
+class TruePhases(DancedPhases):
+    """Beat and bar, as a phase model tells them; of parts of the dances, too."""
+
+    def __init__(self, motions):
+        super().__init__(motions)
+        self.signals = JointVelocities.of_clip(motions[0].clip)
+
+    def encode(self, clip):
+        whole = super().encode(self._motions[clip.name].clip)
+        return replace(
+            whole, parameters=whole.parameters[: len(clip)], interior=whole.interior[: len(clip)]
+        )
+
+
+LAYOUT = FeatureLayout.load("dance_music")
+DEAF = FeatureLayout(*(each for each in LAYOUT if each.kind != "track"))
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return made_dances((96.0, 104.0, 112.0, 120.0), 16.0)
+
+
+@pytest.fixture(scope="module")
+def heard(corpus):
+    danced = corpus[0]
+    return DancedSongs(danced.store, danced.songs, (), tuple(track_features(LAYOUT)))
+
+
+def opened(database):
+    return database, Playback.of_database(database), open_searcher(database, "exact")
+
+
+@pytest.fixture(scope="module")
+def hearing(corpus, heard):
+    return opened(MotionDatabase.build(heard.store, LAYOUT, TruePhases(corpus[1]), tracks=heard))
+
+
+@pytest.fixture(scope="module")
+def deaf(corpus, heard):
+    return opened(MotionDatabase.build(heard.store, DEAF, TruePhases(corpus[1])))
+
+
+@pytest.fixture(scope="module")
+def new_song():
+    """A song of another tempo than all that were danced to, and its true beats."""
+    made = make_song(60, 14.0, tempo_bpm=108.0)
+    return features_of(made.samples, name="new"), made.beats
+
+
+@pytest.fixture(scope="module")
+def made(hearing, new_song):
+    return dance_to(*hearing, new_song[0])
+
+
+def alignment(clip, beats):
+    dance = measured_dance(clip)
+    return (
+        beat_alignment(dance.beats, beats, dance.seconds).by_motion,
+        beat_alignment_by_chance(dance.beats, beats, dance.seconds).by_motion,
+    )
+
+
+def test_a_new_song_is_danced_on_its_beats(corpus, made, new_song, deaf):
+    """As the truth is on its own, and not by chance; without music it is not."""
+    own, chance = alignment(made.clip, new_song[1])
+    truth = np.mean(
+        [
+            alignment(motion.clip, make_song(number, 16.0, tempo_bpm=bpm).beats)[0]
+            for number, (bpm, motion) in enumerate(
+                zip((96.0, 104.0, 112.0, 120.0), corpus[1], strict=True)
+            )
+        ]
+    )
+    assert own > chance + 0.2
+    assert own > 0.8 * truth
+    without = dance_to(*deaf, new_song[0])
+    assert alignment(without.clip, new_song[1])[0] < own - 0.15
+    assert any("hear no music" in text for text in without.notes)
+
+
+def test_a_dance_is_as_long_as_its_song_and_whole(made, new_song, hearing):
+    database = hearing[0]
+    assert len(made.clip) == round(60 * new_song[0].duration_s)
+    assert len(made.rows) == len(made.jumped) == len(made.costs) == len(made.rates) == 840
+    for values in (made.clip.rotations, made.clip.translations, made.costs, made.rates):
+        assert np.isfinite(values).all()
+    assert made.phases.phase.shape == (840, 2)
+    # Between jumps one clip plays on, hurried or held back by a tenth at most.
+    played = ~made.jumped[1:]
+    assert set(np.diff(made.rows)[played]) <= {0, 1, 2}
+    assert (np.diff(database.clip_of(made.rows))[played] == 0).all()
+    assert np.abs(made.rates - 1.0).max() <= MOST + 1e-9
+    assert made.jumped.sum() >= 2
+
+
+def test_jumps_cannot_be_seen(made, hearing):
+    """Around a jump the body accelerates no more than captured bodies do."""
+    _, playback, _ = hearing
+    moved = joint_positions(made.clip)[:, playback.body]
+    accelerations = joint_accelerations(moved, 60.0)
+    assert accelerations.max() < 1.5 * playback.usual_acceleration
+    # No joint is elsewhere in the next frame.
+    fastest = np.linalg.norm(np.diff(moved, axis=0), axis=-1).max()
+    captured = max(
+        np.linalg.norm(np.diff(joint_positions(hearing[0].clip(index)), axis=0), axis=-1).max()
+        for index in range(4)
+    )
+    assert fastest < 1.25 * captured
+
+
+def test_feet_slide_no_more_than_the_data_and_nothing_freezes(made, corpus):
+    dance = measured_dance(made.clip)
+    captured = [measured_dance(motion.clip) for motion in corpus[1]]
+    assert dance.sliding.mean() < 1.3 * max(each.sliding.mean() for each in captured) + 0.005
+    usual = np.median(np.concatenate([each.moving for each in captured]))
+    assert dance.moving.min() > 0.2 * usual
+
+
+def test_the_same_seed_is_the_same_dance_and_another_is_another(hearing, new_song):
+    rows = [
+        dance_to(*hearing, new_song[0], DanceWish(seconds=4.0, seed=seed)).rows
+        for seed in (0, 0, 1, 2)
+    ]
+    assert np.array_equal(rows[0], rows[1])
+    assert len({tuple(each) for each in rows}) == 3
+
+
+def test_what_was_danced_is_not_danced_again_at_once(made):
+    """No moment comes back within four seconds."""
+    for frame, row in enumerate(made.rows):
+        before = made.rows[max(frame - 240, 0) : max(frame - 30, 0)]
+        assert not (np.abs(before - row) < 2).any()
+
+
+def test_jumps_lead_where_there_is_something_to_dance(made, deaf, new_song):
+    """Ends of clips look alike: without that a dance would go from end to end."""
+    for each, database in ((made, None), (dance_to(*deaf, new_song[0]), deaf[0])):
+        pieces = np.diff([0, *np.flatnonzero(each.jumped[1:]) + 1, len(each.rows)])
+        # A song's end may come soon after a jump.
+        assert (pieces[:-1] >= 54).all()
+        if database is not None:
+            landed = each.rows[np.flatnonzero(each.jumped)]
+            assert (database.frames_left(landed) >= 145).all()
+
+
+def test_a_part_of_a_song(hearing, new_song):
+    song = new_song[0]
+    made = dance_to(*hearing, song, DanceWish(start_s=5.0, seconds=3.0))
+    assert len(made.clip) == 180
+    assert made.start_s == 5.0
+    assert not made.notes
+    late = dance_to(*hearing, song, DanceWish(start_s=12.0, seconds=60.0))
+    assert len(late.clip) == 120
+    assert "the song ends 2.0 s after the start" in late.notes[0]
+    with pytest.raises(ParameterError, match=r"has 14.00 s, the dance starts at 14"):
+        dance_to(*hearing, song, DanceWish(start_s=14.0))
+
+
+@pytest.mark.parametrize("seconds", [0.02, 3.0])
+def test_silence_is_danced_to_as_it_was_captured(hearing, seconds):
+    song = features_of(np.zeros(round(seconds * SAMPLE_RATE), np.float32), name="silence")
+    made = dance_to(*hearing, song)
+    assert len(made.clip) == max(round(60 * seconds), 1)
+    assert (made.rates == 1.0).all()
+    assert "no beat can be told in this song: playback is not locked to it" in made.notes
+
+
+def test_a_database_of_one_short_clip_goes_on(corpus, heard, new_song):
+    """It has nowhere to go but back, and never stands at its end."""
+    clip = heard.store.clip(0).sliced(0, 240)
+    alone = replace(heard, store=ClipStore.from_clips([clip]))
+    ready = opened(MotionDatabase.build(alone.store, LAYOUT, TruePhases(corpus[1]), tracks=alone))
+    made = dance_to(*ready, new_song[0])
+    speed = measured_dance(made.clip).moving
+    assert made.jumped.sum() >= 3
+    assert speed.min() > 0.2 * np.median(measured_dance(clip).moving)
+
+
+def test_the_clock_follows_the_beat_up_to_a_tenth(hearing, new_song):
+    database = hearing[0]
+    phase, frequency = beat_phases(database)
+    row = int(database.range_starts[1]) + 300
+    truth = 104.0 / 60.0
+    assert frequency[row] == pytest.approx(truth, rel=0.03)
+    song = new_song[0]
+
+    def settled(beats_s, lock):
+        """The rate after two seconds of playing from a row that is on the beat."""
+        notes: list[str] = []
+        clock = BeatClock(database, replace(song, beats_s=beats_s), lock, notes)
+        assert clock.runs == (lock > 0)
+        now, played = 0.0, float(row)
+        for _ in range(240):
+            rate = clock.rate(round(played), now)
+            now, played = now + 1.0 / (60.0 * rate), played + 1.0
+        return rate
+
+    first = -float(phase[row]) / truth
+    for faster, expected in ((1.0, 1.0), (1.04, 1.04), (1.3, 1.0 + MOST), (0.75, 1.0 - MOST)):
+        beats = first + np.arange(-4, 40) / (truth * faster)
+        assert settled(beats, 1.0) == pytest.approx(expected, abs=0.012)
+    assert settled(first + np.arange(-4, 40) / (1.3 * truth), 0.0) == 1.0
+    # Twice as fast is on the beat as well.
+    assert settled(first + np.arange(-8, 80) / (2.0 * truth), 1.0) == pytest.approx(1.0, abs=0.012)
+
+
+def test_what_hears_no_beat_says_so(deaf, new_song):
+    assert beat_phases(deaf[0]) is None
+    notes: list[str] = []
+    assert BeatClock(deaf[0], new_song[0], 1.0, notes).rate(5, 1.0) == 1.0
+    assert notes == ["the database's features hear no beat: playback is not locked to it"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("least_s", -1.0), ("memory_s", 0.0), ("better_by", 1.0), ("variety", np.nan)],
+)
+def test_impossible_settings_are_refused(name, value):
+    with pytest.raises(ParameterError, match=name):
+        DanceSettings(**{name: value})

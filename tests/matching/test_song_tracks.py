@@ -1,0 +1,73 @@
+"""What is heard of songs beside the frames of clips."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from deepphase.errors import ParameterError
+from deepphase.features.layout import Feature, FeatureLayout
+from deepphase.music.features import features_of
+from deepphase.synthetic.song import make_song
+from matching.song_tracks import DancedSongs, is_of_songs, song_track, track_features
+from tests.formula_motion import swinging
+
+
+def layout(*tracks):
+    return FeatureLayout(*(Feature(f"f{i}", kind="track", track=t) for i, t in enumerate(tracks)))
+
+
+@pytest.fixture(scope="module")
+def song():
+    return features_of(make_song(3, 12.0, tempo_bpm=100.0).samples, name="made")
+
+
+def test_a_mean_is_over_so_many_seconds(song):
+    rows = song.blocks["onset_strength"].astype(np.float64)
+    found = song_track(song, "onset_strength_mean_2")
+    assert found.shape == rows.shape
+    # 120 frames about frame 300.
+    assert found[300, 0] == pytest.approx(rows[240:360].mean(), rel=1e-4)
+    np.testing.assert_array_equal(song_track(song, "onset_strength"), rows.astype(np.float32))
+
+
+def test_the_cycle_is_as_long_as_the_beat_is_sure(song):
+    half = replace(song, beat_confidence=0.125)
+    sure = replace(song, beat_confidence=0.9)
+    cycle = song.blocks["beat_cycle"]
+    np.testing.assert_allclose(song_track(half, "beat_cycle"), 0.5 * cycle, atol=1e-6)
+    np.testing.assert_allclose(song_track(sure, "beat_cycle"), cycle, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["loudness", "mel_mean_", "mel_mean_0", "mel_mean_61", "mel_mean_nan", "mel_mean_-1", ""],
+)
+def test_a_track_that_is_of_no_song_is_refused(song, name):
+    with pytest.raises(ParameterError, match="of a song"):
+        song_track(song, name)
+
+
+def test_which_layouts_are_of_songs():
+    assert is_of_songs(layout("beat_cycle", "mel_mean_2"))
+    assert not is_of_songs(layout("beat_cycle", "ball_height"))
+    assert not is_of_songs(FeatureLayout.load("full_pose"))
+    assert track_features(layout("mel", "beat_cycle", "mel")) == ["mel", "beat_cycle"]
+    with pytest.raises(ParameterError, match="'ball_height' of a song"):
+        track_features(layout("ball_height"))
+
+
+def test_a_clip_hears_its_song_from_where_it_starts(song):
+    clip = swinging(1.0, 4.0)[0]
+    clip = replace(clip, source=replace(clip.source, song="a.wav", song_start_s=2.5))
+    heard = DancedSongs(None, {"a.wav": song}, (), ("mel", "beat_cycle"))
+    tracks = heard(clip)
+    assert list(tracks) == ["mel", "beat_cycle"]
+    np.testing.assert_array_equal(tracks["mel"], song.blocks["mel"][150 : 150 + len(clip)])
+    with pytest.raises(ParameterError, match="no song that was heard"):
+        heard(replace(clip, source=replace(clip.source, song="b.wav")))
+    kept = heard.as_mapping()
+    assert kept["tracks"]["beat_cycle"] == ["beat_cycle.sin", "beat_cycle.cos"]
+    assert kept["songs"] == {"a.wav": ""}

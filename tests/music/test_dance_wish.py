@@ -1,0 +1,69 @@
+"""Which part of a song is danced to, and what is heard of it at a moment."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from deepphase.errors import ParameterError
+from deepphase.music.audio import HOP
+from deepphase.music.dance_wish import DanceWish
+from deepphase.music.features import features_of
+from deepphase.music.heard import at_moments, sureness
+
+
+@pytest.fixture(scope="module")
+def song():
+    """Four seconds and a half."""
+    return features_of(np.zeros(270 * HOP, np.float32), name="still")
+
+
+@pytest.mark.parametrize(
+    ("wish", "fps", "frames"),
+    [
+        (DanceWish(), 60.0, 270),
+        (DanceWish(), 25.0, 112),
+        (DanceWish(1.0, 2.0), 60.0, 120),
+        (DanceWish(4.4), 60.0, 6),
+        (DanceWish(0.0, 1e-6), 60.0, 1),
+    ],
+)
+def test_a_dance_ends_with_its_song(song, wish, fps, frames):
+    notes: list[str] = []
+    assert wish.frames(song, fps, notes) == frames
+    assert not notes
+
+
+def test_a_song_that_is_over_too_soon_is_told(song):
+    notes: list[str] = []
+    assert DanceWish(3.0, 10.0).frames(song, 60.0, notes) == 90
+    assert notes == ["the song ends 1.5 s after the start: so does the dance"]
+    with pytest.raises(ParameterError, match=r"still has 4.50 s, the dance starts at 5 s"):
+        DanceWish(5.0).frames(song, 60.0, notes)
+
+
+@pytest.mark.parametrize(
+    ("wish", "says"),
+    [
+        ({"start_s": -1.0}, "a start at -1"),
+        ({"start_s": np.nan}, "a start at nan"),
+        ({"seconds": 0.0}, "a dance of 0"),
+        ({"seconds": np.inf}, "a dance of inf"),
+        ({"seed": -1}, "a seed of -1"),
+        ({"lock": 1.5}, "a lock of 1.5"),
+        ({"lock": np.nan}, "a lock of nan"),
+    ],
+)
+def test_impossible_wishes_are_refused(wish, says):
+    with pytest.raises(ParameterError, match=says):
+        DanceWish(**wish)
+
+
+def test_a_moment_is_heard_in_the_nearest_frame_and_before_and_behind_a_song_in_its_ends():
+    values = np.arange(10.0)[:, None]
+    moments = np.array([[-3.0, 0.0], [4.4 / 60, 4.6 / 60], [9.0 / 60, 80.0]])
+    assert at_moments(values, moments)[..., 0].tolist() == [[0, 0], [4, 5], [9, 9]]
+
+
+def test_sureness():
+    assert [sureness(each) for each in (0.0, 0.125, 0.25, 0.9)] == [0.0, 0.5, 1.0, 1.0]

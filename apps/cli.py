@@ -93,7 +93,8 @@ def _run(words: list[str]) -> int:
 
 
 def _overview(names: Iterable[str] = COMMANDS) -> str:
-    lines = [f"  {name:<12} {COMMANDS[name][1]}" for name in names]
+    width = max(map(len, names))
+    lines = [f"  {name:<{width}}  {COMMANDS[name][1]}" for name in names]
     return "\n".join(
         [
             "deepphase: phase manifolds from unlabelled motion capture",

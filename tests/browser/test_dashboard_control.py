@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -46,7 +48,7 @@ def another_duration(page, before: float) -> float:
 
 
 def slide_to_end(page, label: str) -> None:
-    slider = page.get_by_role("slider", name=label).first
+    slider = page.get_by_role("slider", name=re.compile(f"^{label}")).first
     slider.focus()
     page.keyboard.press("End")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import threading
 from dataclasses import replace
 
 import numpy as np
@@ -24,8 +23,6 @@ _CLIP_S, _BODY = 11.0, "biped"
 _STREAMLITS = ("pandas", "pyarrow", "plotly.graph_objects")
 # The fourth motion of a corpus is a medley of gaits.
 _MEDLEY = 3
-# Seconds after the start when imports disturb nobody who opens the first page.
-_LATER_S = 8.0
 
 
 @st.cache_resource(show_spinner=False)
@@ -73,14 +70,3 @@ def warm_up() -> None:
         importlib.import_module(name)
     clips, model, _ = demo_clips(), demo_model(), demo_embedding()
     model.encode(clips.clip(0))
-    # What listens to songs takes as long to import as all the rest: behind the first pictures.
-    later = threading.Timer(_LATER_S, _listen)
-    later.daemon = True
-    later.start()
-
-
-def _listen() -> None:
-    from deepphase.music.features import features_of
-    from deepphase.synthetic.song import make_song
-
-    features_of(make_song(0, 4.0).samples)

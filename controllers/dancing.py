@@ -11,10 +11,11 @@ import numpy as np
 from controllers.character import Character
 from controllers.character_frame import CharacterSettings
 from controllers.dance_config import MUSIC
+from controllers.dance_guard import LivelyDances
 from controllers.dance_lock import APART_S, BeatLock, DanceClock
+from controllers.dance_starts import first_starts
 from controllers.dancer import Dancer
 from controllers.rollout import Rollout, rollout
-from controllers.starts import Starts
 from deepphase.errors import ParameterError
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import at_frames
@@ -28,11 +29,6 @@ Array = np.ndarray
 
 LOCK = 0.0
 """How firmly a dance is held to the beat where nothing else is told: measured, it gains nothing."""
-
-# A dance begins with one of so many moments whose music is most like the song's there.
-_FITTING = 24
-# Share of the noise of the training by which the first pose differs, too.
-_SHAKEN = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +49,8 @@ class NetworkDance:
         (frames,) share by which the dance was hurried, or held back below 0; None without a lock.
     notes
         What deserves to be said, in words.
+    anew_s
+        Seconds of the dance at which it began anew, because it had come to a halt.
     """
 
     run: Rollout
@@ -61,6 +59,7 @@ class NetworkDance:
     start_s: float
     haste: Array | None
     notes: tuple[str, ...]
+    anew_s: tuple[float, ...] = ()
 
     def clip(self, name: str) -> Clip:
         """The motion."""
@@ -106,10 +105,12 @@ def dance_to(
     lock: float | None = None,
     settings: CharacterSettings | None = None,
     progress: Progress | None = None,
+    guard: bool = True,
 ) -> NetworkDance:
     """Dance to a song from one of its seconds on; see `DanceWish`, and `dances_to` for errors."""
     wish = DanceWish(start_s, seconds, seed, lock)
-    return dances_to(dancer, [(song, wish)], settings=settings, progress=progress)[0]
+    wishes = [(song, wish)]
+    return dances_to(dancer, wishes, settings=settings, progress=progress, guard=guard)[0]
 
 
 def dances_to(
@@ -118,6 +119,7 @@ def dances_to(
     *,
     settings: CharacterSettings | None = None,
     progress: Progress | None = None,
+    guard: bool = True,
 ) -> list[NetworkDance]:
     """Dance to songs, all at once as one batch.
 
@@ -127,6 +129,8 @@ def dances_to(
         Songs, and what is asked for.
     settings
         How the characters run.
+    guard
+        Whether dances that come to stand, or whose network leaves all bounds, begin anew.
 
     Raises
     ------
@@ -160,19 +164,24 @@ def dances_to(
         return {MUSIC: heard()}
 
     seeds = [wish.seed for _, wish in wishes]
-    starts = _starts(dancer, heard(), seeds)
+    settings = settings or CharacterSettings()
+    starts = first_starts(dancer, heard(), seeds)
+    character: Character | LivelyDances
     character = Character(dancer.controller, starts, settings=settings, seed=seeds[0])
+    if guard:
+        character = LivelyDances(dancer, character, settings, seeds)
     run = rollout(character, None, _longest(frames, clocks, fps) / fps, progress, tracks)
     _advance(clocks, character)
+    begun = character.begun if isinstance(character, LivelyDances) else [[] for _ in wishes]
     return [
-        _made(run, index, count, wish.start_s, clock, said)
+        _made(run, index, count, wish.start_s, clock, said, begun[index])
         for index, (count, (_, wish), clock, said) in enumerate(
             zip(frames, wishes, clocks, notes, strict=True)
         )
     ]
 
 
-def _advance(clocks: Sequence[DanceClock], character: Character) -> None:
+def _advance(clocks: Sequence[DanceClock], character: Character | LivelyDances) -> None:
     phases = character.phases
     for index, clock in enumerate(clocks):
         clock.advance(None if phases is None else phases[index])
@@ -188,7 +197,13 @@ def _longest(frames: Sequence[int], clocks: Sequence[DanceClock], fps: float) ->
 
 
 def _made(
-    run: Rollout, index: int, frames: int, start_s: float, clock: DanceClock, notes: list[str]
+    run: Rollout,
+    index: int,
+    frames: int,
+    start_s: float,
+    clock: DanceClock,
+    notes: list[str],
+    begun: Sequence[int],
 ) -> NetworkDance:
     wanted = start_s + np.arange(frames) / run.fps
     moments, haste = np.arange(frames, dtype=np.float64), None
@@ -197,12 +212,22 @@ def _made(
         moments = np.interp(wanted, clock.times_s[1:], np.arange(len(clock.times_s) - 1))
         haste = np.interp(wanted, clock.times_s[1:], clock.hastes[1:])
     made = NetworkDance(run, index, moments, start_s, haste, ())
-    if not made.alive.all():
+    anew_s = tuple(
+        float(np.interp(frame, moments, np.arange(frames))) / run.fps
+        for frame in begun
+        if frame <= moments[-1]
+    )
+    alive = made.alive
+    if not alive.all():
+        note = f"the network left all bounds after {alive.argmin() / run.fps:.1f} s"
+        again = alive[alive.argmin() :].any()
+        notes.append(note if again else f"{note}: the body stands still from there")
+    if anew_s:
+        often = f"{len(anew_s)} times" if len(anew_s) > 1 else "once"
         notes.append(
-            f"the network left all bounds after {made.alive.sum() / run.fps:.1f} s: the body "
-            "stands still from there"
+            f"the dance had come to a halt: it began anew {often}, at first after {anew_s[0]:.1f} s"
         )
-    return replace(made, notes=tuple(notes))
+    return replace(made, notes=tuple(notes), anew_s=anew_s)
 
 
 def _lock(dancer: Dancer, song: SongFeatures, wish: DanceWish, notes: list[str]) -> BeatLock | None:
@@ -224,26 +249,3 @@ def _lock(dancer: Dancer, song: SongFeatures, wish: DanceWish, notes: list[str])
         notes.append("the dances it learnt from keep to no beat: there is nothing to lock")
         return None
     return BeatLock(dancer.ratios, song, strength)
-
-
-def _starts(dancer: Dancer, music: Array, seeds: Sequence[int]) -> Starts:
-    """Of each (dances, offsets, dims) one of the moments whose music is most like it."""
-    known, slices = dancer.controller.starts, dancer.controller.schema.inputs.slices
-    block = known.inputs[:, slices[MUSIC]]
-    noise = _SHAKEN * dancer.controller.config.training.pose_noise
-    rows = np.zeros(len(seeds), np.int64)
-    shaken = np.zeros((len(seeds), known.inputs.shape[1]), np.float32)
-    for index, seed in enumerate(seeds):
-        apart = np.square(block - music[index].reshape(1, -1)).mean(axis=1)
-        fitting = np.argsort(apart, kind="stable")[:_FITTING]
-        rows[index] = fitting[0]
-        if not seed:
-            continue
-        generator = np.random.default_rng(seed)
-        rows[index] = generator.choice(fitting)
-        # As much as it learnt to come back from: no two dances of one moment are the same.
-        for name in ("joint_position", "joint_velocity"):
-            spread = known.inputs[:, slices[name]].std(axis=0)
-            shaken[index, slices[name]] = noise * spread * generator.standard_normal(len(spread))
-    starts = known.of(rows)
-    return replace(starts, inputs=starts.inputs + shaken)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from controllers.character import Character
+from controllers.character import Tracks
+from controllers.character_frame import Frame
+from controllers.controller import Controller
 from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
@@ -20,6 +22,23 @@ from deepphase.steering.followers import Follower
 Array = np.ndarray
 TracksOfStep = Callable[[int], Mapping[str, Array]]
 """Step, from 0 -> name -> (characters, offsets, values)."""
+
+
+class Runs(Protocol):
+    """What a rollout asks of what runs; see `character.Character`."""
+
+    controller: Controller
+
+    def __len__(self) -> int: ...
+
+    @property
+    def translated_joints(self) -> Array:
+        """As `Character.translated_joints`."""
+        ...
+
+    def step(self, follower: Follower | None = None, tracks: Tracks | None = None) -> Frame:
+        """As `Character.step`."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +116,9 @@ class Rollout:
         notes = ["made by a controller"]
         if not self.alive[character].all():
             stop = int(self.alive[character].argmin())
-            notes.append(f"the network left all bounds at frame {stop}; it stands still from there")
+            note = f"the network left all bounds at frame {stop}"
+            again = self.alive[character, stop:].any()
+            notes.append(note if again else f"{note}; it stands still from there")
         return Clip(
             skeleton=self.skeleton,
             rotations=quaternions.sign_continuous(self.rotations[character]),
@@ -110,7 +131,7 @@ class Rollout:
 
 
 def rollout(
-    character: Character,
+    character: Runs,
     follower: Follower | None,
     seconds: float,
     progress: Progress | None = None,

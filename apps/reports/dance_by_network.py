@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from apps.reports.dance_made import Dance
 from controllers.dancer import Dancer
 from controllers.dancing import LOCK, dances_to
-from deepphase.figures.player.take import Curve, Gating
+from deepphase.figures.player.take import Curve, Gating, Marker
 from deepphase.music.dance_wish import DanceWish
 from deepphase.music.features import SongFeatures
 from deepphase.progress import Progress
@@ -43,7 +43,9 @@ class NetworkDanceMaker:
             phases=made.phases,
             gating=None if made.gating is None else Gating(made.gating, fps),
             curves=curves,
+            markers=[Marker("begins anew", second, second) for second in made.anew_s],
             notes=made.notes,
+            anew_s=made.anew_s,
             reference=self.dancer.reference,
             made_with={
                 "dancer": self.source,

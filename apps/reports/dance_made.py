@@ -35,6 +35,8 @@ class Dance:
         What else the player shows over time.
     notes
         What deserves to be said, in words.
+    anew_s
+        Seconds at which it began anew because it had come to a halt; None where nothing sees to it.
     reference
         What recorded dances measure: the scale. Without it measures stand alone.
     made_with
@@ -49,6 +51,7 @@ class Dance:
     curves: Sequence[Curve] = ()
     markers: Sequence[Marker] = ()
     notes: tuple[str, ...] = ()
+    anew_s: tuple[float, ...] | None = None
     reference: DanceReference | None = None
     made_with: Mapping[str, Any] = field(default_factory=dict)
 

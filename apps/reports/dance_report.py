@@ -54,6 +54,7 @@ MEASURES = {
     "foot_contact": ("", "physical foot contact score (EDGE); less is better"),
     "standing": ("", "share of seconds slower than a tenth of the recorded dances' usual speed"),
     "broken": ("", "share of seconds faster than 1.5 times the recorded dances' fastest"),
+    "begun_anew": ("1/min", "how often it had come to a halt and went on with another moment"),
 }
 
 
@@ -155,6 +156,8 @@ def _values(dance: Dance) -> dict[str, float]:
         # Against itself these say nothing.
         for name in ("standing", "broken", "skating"):
             found.pop(name, None)
+    if dance.anew_s is not None:
+        found["begun_anew"] = len(dance.anew_s) / (clip.duration / 60.0)
     return found
 
 

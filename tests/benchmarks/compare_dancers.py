@@ -145,7 +145,8 @@ def _long(kinds: Kinds, minutes: float) -> None:
             )
             shown = ", ".join(f"{name} {part[name]:.3f}" for name in names if name in part)
             print(f"{kind}, minute {first // step + 1}: {shown}", flush=True)
-        print(f"{kind}, ten minutes: {100 * dance.alive.mean():.0f} % alive")
+        alive = 100 * dance.alive.mean()
+        print(f"{kind}, ten minutes: {alive:.0f} % alive, {len(dance.anew_s)} times begun anew")
 
 
 def _told(dancer: Dancer, dance: NetworkDance, song: SongFeatures) -> str:
@@ -160,6 +161,7 @@ def _told(dancer: Dancer, dance: NetworkDance, song: SongFeatures) -> str:
         "beat_speed_shifted",
     )
     words = [f"{name} {values[name]:.3f}" for name in names if name in values]
+    words.append(f"begun anew {len(dance.anew_s)} times")
     return f"alive {dance.alive.mean():.2f}, beats {song.beat_confidence:.2f}, " + ", ".join(words)
 
 

@@ -13,15 +13,18 @@ from controllers.dance_music import MusicInput
 from controllers.dance_ratios import RATIOS
 from controllers.dance_reference import DanceReference
 from controllers.dance_songs import danced, with_skeleton
+from controllers.dance_starts import StartsAnew
 from controllers.dance_training import DanceLessons, train_dance
 from controllers.dancer import Dancer
-from controllers.dancing import dance_to
+from controllers.dancing import dance_to, dances_to
+from controllers.running_network import RunningNetwork
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.point_clip import clip_of_points
 from deepphase.motion.point_track import PointTrack
 from deepphase.music.audio import HOP, SAMPLE_RATE
+from deepphase.music.dance_wish import DanceWish
 from deepphase.music.features import features_of
 from deepphase.recipes import recipe_names
 from tests.controllers.made_dances import DancedPhases, made_dances, song_of
@@ -361,3 +364,107 @@ def test_the_reference_is_what_the_dances_measure(corpus):
     assert DanceReference.from_mapping(reference.as_mapping()) == reference
     with pytest.raises(CheckpointError, match="measures of dances"):
         DanceReference.from_mapping({"values": {}})
+
+
+_STAY = ("joint_position", "joint_rotation", "contact", "phase_manifold", "phase_amplitude")
+
+
+def _fails(monkeypatch, dancer, row, after_s, value=None):
+    """Networks that from some seconds on have one character's outputs stand still, or be a value.
+
+    Each has its own seconds: who begins anew lives as long again.
+    """
+    step, slices = RunningNetwork.step, dancer.controller.schema.outputs.slices
+
+    def failing(self, inputs, gate):
+        outputs = step(self, inputs, gate).copy()
+        self.steps = getattr(self, "steps", 0) + 1
+        if self.steps == round(60 * after_s):
+            self.kept = outputs[row % len(outputs)]
+            for name, block in slices.items():
+                if name not in _STAY:
+                    self.kept[block] = 0.0
+        if self.steps > 60 * after_s:
+            outputs[row % len(outputs)] = self.kept if value is None else value
+        return outputs
+
+    monkeypatch.setattr(RunningNetwork, "step", failing)
+
+
+def _accelerations(clip):
+    """(frames - 2,) m/s^2: of the joint that has most."""
+    felt = np.diff(joint_positions(clip).astype(np.float64), n=2, axis=0) * 60.0**2
+    return np.sqrt(np.vecdot(felt, felt)).max(axis=1)
+
+
+def test_a_dance_that_came_to_stand_begins_anew_without_a_jump(dancer, corpus, monkeypatch):
+    _fails(monkeypatch, dancer, 0, 3.0)
+    song = song_of(105.0, 12.0)
+    frozen, made = (dance_to(dancer, song, guard=guard) for guard in (False, True))
+    assert frozen.anew_s == ()
+    moved = [np.abs(np.diff(joint_positions(each.clip("x")), axis=0)) for each in (frozen, made)]
+    assert moved[0][240:].max() < 1e-3
+    # It stands from the third second on, and another two are looked at.
+    assert made.anew_s[0] == pytest.approx(5.0, abs=0.6)
+    assert np.diff(made.anew_s).min() >= 4.0
+    assert len(made.anew_s) == 2
+    note = f"began anew 2 times, at first after {made.anew_s[0]:.1f}"
+    assert any(note in each for each in made.notes)
+    first = round(60 * made.anew_s[0])
+    np.testing.assert_array_equal(frozen.run.rotations[:, :first], made.run.rotations[:, :first])
+    assert moved[1][first + 30 : first + 90].mean() > 0.2 * moved[1][:180].mean()
+    # At its place, and as smooth as the dances that it learnt from.
+    root = made.run.positions[0]
+    assert np.linalg.norm(root[first] - root[first - 1]) < 0.05
+    largest = max(_accelerations(clip).max() for clip in corpus[0].store)
+    assert _accelerations(made.clip("x"))[first - 4 : first + 6].max() < largest
+    again = dance_to(dancer, song)
+    np.testing.assert_array_equal(again.run.rotations, made.run.rotations)
+    other = dance_to(dancer, song, seed=1)
+    assert np.abs(other.run.rotations - made.run.rotations).max() > 1e-3
+
+
+def test_who_dances_beside_one_that_stands_is_not_touched(dancer, monkeypatch):
+    _fails(monkeypatch, dancer, 1, 2.0)
+    # So that only what does not move at all stands.
+    lively = replace(dancer, reference=replace(dancer.reference, usual_speed=1e-2))
+    wishes = [(song_of(bpm, 7.0), DanceWish(lock=0.5)) for bpm in (105.0, 95.0, 115.0)]
+    free, held = (dances_to(lively, wishes, guard=guard) for guard in (False, True))
+    assert [len(each.anew_s) for each in held] == [0, 1, 0]
+    for index in (0, 2):
+        for name in ("rotations", "translations", "contacts", "gating"):
+            np.testing.assert_array_equal(
+                getattr(held[index].run, name)[index], getattr(free[index].run, name)[index]
+            )
+        np.testing.assert_array_equal(held[index].moments, free[index].moments)
+        np.testing.assert_array_equal(held[index].phases.phase, free[index].phases.phase)
+    assert np.abs(held[1].run.rotations[1] - free[1].run.rotations[1]).max() > 1e-2
+
+
+def test_a_dance_that_left_all_bounds_begins_anew(dancer, monkeypatch):
+    _fails(monkeypatch, dancer, 0, 1.0, np.nan)
+    song = song_of(105.0, 3.0)
+    made = dance_to(dancer, song)
+    assert not made.alive[60]
+    assert made.alive[:60].all()
+    assert made.alive[61:115].all()
+    assert made.anew_s[0] == pytest.approx(61 / 60)
+    assert any(note.startswith("the network left all bounds after 1.0 s") for note in made.notes)
+    assert any("stands still from there" in n for n in dance_to(dancer, song, guard=False).notes)
+    assert np.isfinite(made.clip("x").translations).all()
+
+
+def test_a_moment_to_go_on_with_is_lively_and_another_each_time(dancer):
+    known, schema = dancer.controller.starts, dancer.controller.schema
+    block = schema.inputs.slices["joint_velocity"]
+    speeds = np.linalg.norm(known.inputs[:, block].reshape(len(known), -1, 3), axis=-1).mean(1)
+    slowest = known.of([int(speeds.argmin())]).inputs
+    music = slowest[:, schema.inputs.slices[MUSIC]].reshape(1, len(schema.config.offsets_s), -1)
+    choice = StartsAnew(dancer, [3])
+    found = [choice.of(np.array([0]), music, slowest) for _ in range(8)]
+    assert len({(each.names[0], int(each.frames[0])) for each in found}) == 8
+    for each in found:
+        speed = np.linalg.norm(each.inputs[0, block].reshape(-1, 3), axis=-1).mean()
+        assert speed > 0.4 * np.median(speeds)
+    again = StartsAnew(dancer, [3]).of(np.array([0]), music, slowest)
+    np.testing.assert_array_equal(again.inputs, found[0].inputs)

@@ -11,6 +11,7 @@ from typing import Any
 
 from controllers.obstacles import Disk, Obstacles, Polygon, Segment, Shape
 from deepphase.errors import FormatError, ParameterError
+from deepphase.formats.file_content import read_text
 
 _WAY_OUT = (
     "shapes: segment x z x z; box x z width depth [angle]; circle x z radius; "
@@ -32,14 +33,7 @@ def read_obstacles(path: str | Path) -> Obstacles:
         Where the file is neither, with the line or the entry.
     """
     path = Path(path)
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise FormatError(
-            f"cannot be read: {error.strerror or error}", hint="check the path", path=path
-        ) from None
-    except UnicodeDecodeError:
-        raise FormatError("text that is not UTF-8", hint="save it as UTF-8", path=path) from None
+    text = read_text(path)
     if path.suffix.lower() == ".json":
         return _from_json(text, path)
     return _from_csv(text, path)

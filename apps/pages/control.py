@@ -6,15 +6,16 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from apps.pages.parts.controller_intake import MOST_MEGABYTES, take_in_controller
+from apps.pages.parts.controller_intake import take_in_controller
 from apps.pages.parts.kept_results import kept_or_made
 from apps.pages.parts.look import heading, wide_columns
 from apps.pages.parts.open_steering import OpenController, OpenMatching
+from apps.pages.parts.own_file import offer_intake
 from apps.pages.parts.showing import offer, offer_player, offer_table, show_player
 from apps.pages.parts.steerables import Steerable, steerables
 from apps.pages.parts.steered_runs import Ask, Measure, SteeredRun, kept_runs, steered_run
 from apps.pages.parts.steering_choice import choose_ask
-from apps.pages.parts.telling import plain, sentence, show_error
+from apps.pages.parts.telling import show_error
 from deepphase.errors import DeepPhaseError
 
 _PLAYER_HEIGHT = 1040
@@ -75,29 +76,18 @@ def _source() -> Steerable:
 def _intake() -> None:
     """A controller from the reader's own disk."""
     with st.expander("Open a controller", icon=":material/upload_file:"):
-        file = st.file_uploader(
+        offer_intake(
             "A file that `deepphase train controller` wrote",
-            max_upload_size=MOST_MEGABYTES,
-            key="controller upload",
-            help="Nobody else sees it.",
+            "controller",
+            "Nobody else sees it.",
+            take_in_controller,
+            _want,
+            "above",
         )
-        if file is None:
-            return
-        taken: dict[str, str] = st.session_state.setdefault("controllers taken", {})
-        if file.file_id not in taken:
-            try:
-                name = take_in_controller(file.name, bytes(file.getbuffer()))
-            except DeepPhaseError as error:
-                taken[file.file_id] = f"!Refused. {plain(file.name)}: {sentence(error)}"
-            else:
-                taken[file.file_id] = f"{plain(name)} can be chosen above."
-                st.session_state[_WANTED] = f"session:{name}"
-                st.rerun()
-        words = taken[file.file_id]
-        if words.startswith("!"):
-            st.error(words[1:], icon=":material/block:")
-        else:
-            st.success(words, icon=":material/check:")
+
+
+def _want(name: str) -> None:
+    st.session_state[_WANTED] = f"session:{name}"
 
 
 def _run(opened: OpenController | OpenMatching, ask: Ask) -> SteeredRun | None:

@@ -7,7 +7,7 @@ import streamlit as st
 from apps.pages.parts.collection import EMBEDDING_PRESET, OpenClips, choose, open_clips
 from apps.pages.parts.look import heading
 from apps.pages.parts.model_comparison import compare_models
-from apps.pages.parts.model_intake import offer_intake
+from apps.pages.parts.model_intake import offer_model_intake
 from apps.pages.parts.showing import offer, offer_figure, offer_table, show_figure
 from apps.pages.parts.telling import plain, show_error
 from apps.pages.parts.trainings import (
@@ -49,7 +49,7 @@ def page() -> None:
     left, right = st.columns([2, 5], gap="large")
     with left:
         _form(clips)
-        offer_intake()
+        offer_model_intake()
     with right:
         _trainings()
     compare_models(clips)

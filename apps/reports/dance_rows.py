@@ -11,7 +11,7 @@ from apps.reports.danced_songs import Dances
 from deepphase.errors import ParameterError
 from deepphase.evaluation.dance_measures import DanceMeasures, DanceScale
 from deepphase.evaluation.dance_splits import shared_share
-from deepphase.evaluation.frechet import diversity, halves_distance, smallest_half
+from deepphase.evaluation.frechet import Spread, diversity, halves_distance, smallest_half
 from deepphase.evaluation.matches import interval_95
 
 Array = np.ndarray
@@ -190,6 +190,11 @@ def body_measures(dances: Dances, scale: DanceScale) -> list[DanceMeasure]:
     return found
 
 
+def _distance(name: str, text: str, spread: Spread) -> DanceMeasure:
+    interval = [spread.low, spread.high]
+    return DanceMeasure(name, text, spread.mean, "", spread.rows, "windows a half", interval)
+
+
 def _distances(dances: Dances, reference: Dances, scale: DanceScale) -> list[DanceMeasure]:
     found = []
     same = dances is reference
@@ -206,31 +211,13 @@ def _distances(dances: Dances, reference: Dances, scale: DanceScale) -> list[Dan
             rows = min(smallest_half(clips), smallest_half(real_clips))
             others = None if same else (real, real_clips)
             spread = halves_distance(mine, clips, others, rows=rows)
-            found.append(
-                DanceMeasure(
-                    f"FID, {kind}",
-                    f"{text}; {'of one half from the other' if same else 'from the first row'}",
-                    spread.mean,
-                    "",
-                    spread.rows,
-                    "windows a half",
-                    [spread.low, spread.high],
-                )
-            )
+            side = "of one half from the other" if same else "from the first row"
+            found.append(_distance(f"FID, {kind}", f"{text}; {side}", spread))
             if same:
                 segments = _segment_of_windows(dances)
                 spread = halves_distance(mine, segments, rows=min(rows, smallest_half(segments)))
-                found.append(
-                    DanceMeasure(
-                        f"FID, {kind}, halves by segment",
-                        "the same where no captured segment is in both halves",
-                        spread.mean,
-                        "",
-                        spread.rows,
-                        "windows a half",
-                        [spread.low, spread.high],
-                    )
-                )
+                told = "the same where no captured segment is in both halves"
+                found.append(_distance(f"FID, {kind}, halves by segment", told, spread))
         except ParameterError:
             # A single dance has no halves.
             pass

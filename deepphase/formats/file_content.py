@@ -27,6 +27,21 @@ def check_is_file(path: Path) -> None:
         raise FormatError("cannot be read: not a file", path=path)
 
 
+def read_text(path: Path) -> str:
+    """All text of a UTF-8 file, with or without a byte order mark.
+
+    Raises FormatError where it cannot be read or is something else.
+    """
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise FormatError(
+            f"cannot be read: {error.strerror or error}", hint="check the path", path=path
+        ) from None
+    except UnicodeDecodeError:
+        raise FormatError("text that is not UTF-8", hint="save it as UTF-8", path=path) from None
+
+
 def read_content(path: Path) -> bytes:
     """All bytes of a file.
 

@@ -28,8 +28,6 @@ from deepphase.phase.windows import Split, split_by_source
 from deepphase.progress import Progress
 
 Array = np.ndarray
-# Windows whose reconstruction is measured, at most.
-_MEASURED_WINDOWS = 4096
 # Frames that the projection is fitted to, at most.
 _PROJECTED_FRAMES = 40_000
 

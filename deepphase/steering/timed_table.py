@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from deepphase.errors import FormatError
+from deepphase.formats.file_content import read_text
 
 Array = np.ndarray
 
@@ -49,14 +50,7 @@ def read_timed_table(
         rise, or there are fewer than two rows.
     """
     path = Path(path)
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise FormatError(
-            f"cannot be read: {error.strerror or error}", hint="check the path", path=path
-        ) from None
-    except UnicodeDecodeError:
-        raise FormatError("text that is not UTF-8", hint="save it as UTF-8", path=path) from None
+    text = read_text(path)
     hint = f"columns: {', '.join((_TIME, *required))}, if wanted {', '.join(optional)}, and labels"
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from apps.demo_controller import CONTROLLER
-from apps.pages.parts import controller_intake
+from apps.pages.parts import controller_intake, own_file
 from apps.pages.parts.controller_intake import take_in_controller
 from apps.pages.parts.kept_results import KeptResults
 from apps.pages.parts.open_steering import OpenController, OpenMatching
@@ -234,7 +234,7 @@ class Reader:
 def reader(tmp_path, monkeypatch):
     """Whose controllers are taken in."""
     own: dict[str, OpenController] = {}
-    monkeypatch.setattr(controller_intake, "session", lambda: Reader(tmp_path))
+    monkeypatch.setattr(own_file, "session", lambda: Reader(tmp_path))
     monkeypatch.setattr(controller_intake, "uploaded_controllers", lambda: own)
     return own
 

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import secrets
 from pathlib import Path
 
 import streamlit as st
 
+from apps.pages.parts import own_file
 from apps.pages.parts.collection import content_key
 from apps.pages.parts.open_steering import OpenController
-from apps.pages.parts.session import session
 from controllers.configuration import ControllerConfig
 from controllers.controller import FORMAT, Controller
 from controllers.networks.registry import make_network
 from controllers.schema import ControllerSchema
-from deepphase.errors import CheckpointError, DeepPhaseError
+from deepphase.errors import CheckpointError
 from deepphase.formats.array_file import read_header
 
-MOST_MEGABYTES = 64
 _UPLOADS = "own controllers"
-_MOST_UPLOADS, _MOST_LETTERS = 6, 40
+_MOST_UPLOADS = 6
 
 
 def uploaded_controllers() -> dict[str, OpenController]:
@@ -32,18 +30,8 @@ def take_in_controller(name: str, content: bytes) -> str:
 
     Raises CheckpointError where it is none, damaged, or claims to be larger than it is.
     """
-    # The reader's name is for showing; the file gets one of ours.
-    path = session().folder / f"upload-{secrets.token_hex(8)}.controller"
-    path.write_bytes(content)
-    try:
-        _check_size(path)
-        controller = Controller.load(path)
-    except DeepPhaseError as error:
-        raise type(error)(error.fact, hint=error.hint) from None
-    finally:
-        path.unlink(missing_ok=True)
-    clean = "".join(c if c.isprintable() else " " for c in name.removesuffix(".controller"))
-    told = base = clean[:_MOST_LETTERS].strip() or "Controller"
+    controller = own_file.loaded(content, ".controller", _load)
+    told = base = own_file.name_without(".controller", name, "Controller")
     kept, number = uploaded_controllers(), 2
     while told in kept:
         told, number = f"{base} ({number})", number + 1
@@ -51,6 +39,11 @@ def take_in_controller(name: str, content: bytes) -> str:
         kept.pop(next(iter(kept)))
     kept[told] = OpenController(told, ("upload", content_key(content)), controller)
     return told
+
+
+def _load(path: Path) -> Controller:
+    _check_size(path)
+    return Controller.load(path)
 
 
 def _check_size(path: Path) -> None:

@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO ?= demo
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
 .PHONY: demo demo-model test lint bench clean
 
@@ -22,9 +23,14 @@ lint: $(VENV)/installed
 	$(BIN)/python -m mypy
 
 bench: $(VENV)/installed
-	$(BIN)/python -m tests.benchmarks.bench_phase
 	$(BIN)/python -m tests.benchmarks.bench_bvh
+	$(BIN)/python -m tests.benchmarks.bench_kinematics
+	$(BIN)/python -m tests.benchmarks.bench_music
+	$(BIN)/python -m tests.benchmarks.bench_phase
+	$(ONE_THREAD) $(BIN)/python -m tests.benchmarks.bench_matching
+	$(ONE_THREAD) $(BIN)/python -m tests.benchmarks.bench_matching_player
 	$(BIN)/python -m tests.benchmarks.bench_controllers
+	$(BIN)/python -m tests.benchmarks.bench_dashboard
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

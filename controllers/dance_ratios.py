@@ -184,9 +184,3 @@ class BeatRatios:
                 hint="train the dancer again",
             ) from None
         return made
-
-
-def told_ratio(ratio: int) -> str:
-    """A ratio in words, as in "1 cycle in 3 beats"."""
-    cycles, count, of = RATIOS[ratio]
-    return f"{cycles} cycle{'s' * (cycles > 1)} in {count} {of}{'s' * (count > 1)}"

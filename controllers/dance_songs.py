@@ -11,7 +11,8 @@ import numpy as np
 from deepphase.corpus.clip_songs import ClipSongs, songs_of_clips
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.motion.clip import Clip
-from deepphase.motion.rig.rigged import rig_body, rigged, track_of
+from deepphase.motion.rig.rigged import rigged, track_of
+from deepphase.motion.rig.shared_body import rig_body
 from deepphase.music.features import SongFeatures
 from deepphase.progress import Progress
 

@@ -11,7 +11,8 @@ import torch
 from controllers.controller import Controller
 from controllers.running_network import RunningNetwork
 from controllers.schema import ControllerSchema
-from deepphase.errors import CheckpointError, ParameterError
+from deepphase.errors import CheckpointError
+from deepphase.optional_packages import packages_for
 
 Array = np.ndarray
 
@@ -48,13 +49,8 @@ class OnnxNetwork(RunningNetwork):
         threads: int = 1,
     ) -> None:
         super().__init__(controller.network, characters, seed)
-        try:
+        with packages_for("ONNX files", "deepphase[onnx]"):
             import onnxruntime
-        except ImportError as error:
-            raise ParameterError(
-                f"ONNX needs a package that is not installed: {error.name}",
-                hint="pip install 'deepphase[onnx]'",
-            ) from None
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = threads
         try:

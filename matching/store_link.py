@@ -105,5 +105,7 @@ class StoreLink:
     @staticmethod
     def _gone(fact: str) -> CheckpointError:
         return CheckpointError(
-            fact, hint="say where it is with --store, or build the database again"
+            fact,
+            hint="put the store back there, or build the database again; commands take its new "
+            "place as --store",
         )

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parent.parent
 # Each layer may import the layers above it in this list, and itself.
 LAYERS = [
     {"deepphase.errors", "deepphase.progress"},
-    {"deepphase.recipes", "deepphase.replacing"},
+    {"deepphase.recipes", "deepphase.replacing", "deepphase.optional_packages"},
     {"deepphase.motion"},
     {"deepphase.formats"},
     {"deepphase.music", "deepphase.synthetic"},

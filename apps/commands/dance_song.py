@@ -17,6 +17,7 @@ def command(
     start: float = 0.0,
     seconds: float | None = None,
     lock: float | None = None,
+    store: Path | None = None,
 ) -> None:
     """A new dance to any song: the motion as BVH and glb, and a page that plays it with its sound.
 
@@ -41,12 +42,15 @@ def command(
         How firmly the dance is held to the song's beats and bars, from 0 (as the network has it)
         to 1 (hurried or held back by 15 % at most); 0 if not given. Of a database: from 0 (as
         captured) to 1 (by a tenth), which is what it is if not given.
+    store
+        The store of the database's clips, where it has moved.
     """
     from apps.reports.dance_by_database import DatabaseDanceMaker
     from apps.reports.dance_by_network import NetworkDanceMaker
     from apps.reports.dance_made import DanceMaker
     from apps.reports.dance_report import dance_report
     from controllers.dancer import Dancer
+    from deepphase.corpus.store import open_store
     from deepphase.music.dance_wish import DanceWish
     from deepphase.music.features import song_features
     from deepphase.replacing import check_writable
@@ -54,12 +58,15 @@ def command(
 
     if dancer is not None and database is not None:
         raise ParameterError("a dancer and a database", hint="give one of --dancer and --database")
+    if store is not None and database is None:
+        raise ParameterError("a store without a database", hint="--store goes with --database")
     wish = DanceWish(start, seconds, seed, lock)
     maker: DanceMaker
     if dancer is not None:
         maker = NetworkDanceMaker(Dancer.load(dancer), dancer.name)
     elif database is not None:
-        maker = DatabaseDanceMaker(MotionDatabase.load(database), database.name, warn)
+        found = MotionDatabase.load(database, store=None if store is None else open_store(store))
+        maker = DatabaseDanceMaker(found, database.name, warn)
     else:
         raise ParameterError(
             "nobody dances",

@@ -26,7 +26,8 @@ def command(
     ----------
     folders
         Folders of motion files (clips or point tracks), each beside its song of the same name
-        (.wav, .flac, .ogg, .mp3). The first holds the recorded dances: the scale for the others.
+        (.wav, .flac, .ogg, .mp3). The first holds the recorded dances: the scale for the others,
+        and where in the bar one moves.
     output
         Folder for index.html and report.json.
     beats_per_bar

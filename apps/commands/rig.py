@@ -173,7 +173,7 @@ def _bodies(
     reader: dict[str, Any],
 ) -> dict[tuple[str, ...], RigBody | DeepPhaseError]:
     """The body that all tracks of the same points share, or why there is none."""
-    from deepphase.motion.rig.rigged import rig_body
+    from deepphase.motion.rig.shared_body import rig_body
 
     told = None if skeleton_of is None else _track(skeleton_of, reader)
     bodies: dict[tuple[str, ...], RigBody | DeepPhaseError] = {}

@@ -10,7 +10,7 @@ import numpy as np
 from apps.reports.danced_songs import Dances
 from deepphase.errors import ParameterError
 from deepphase.evaluation.dance_measures import DanceMeasures, DanceScale
-from deepphase.evaluation.dance_splits import shared_share
+from deepphase.evaluation.dance_repeats import shared_share
 from deepphase.evaluation.frechet import Spread, diversity, halves_distance, smallest_half
 from deepphase.evaluation.matches import interval_95
 
@@ -74,11 +74,11 @@ def _alignments(dances: Dances) -> list[DanceMeasure]:
             other += [(float(np.mean(foreign)), each)] if foreign else []
         text = f"mean over {over} of exp(-d^2 / (2 s^2)), s = 0.05 s (3 frames at 60); {asks}"
         name = f"beat alignment over {over}"
-        found += _mean_of(name, text, "", "dances", own)
+        found += mean_of(name, text, "", "dances", own)
         text = "the same with the song's beats shifted round the dance"
-        found += _mean_of(f"{name}, by chance", text, "", "dances", chance)
+        found += mean_of(f"{name}, by chance", text, "", "dances", chance)
         text = "the same against the beats of other songs of the set"
-        found += _mean_of(f"{name}, other songs", text, "", "dances", other)
+        found += mean_of(f"{name}, other songs", text, "", "dances", other)
     return found
 
 
@@ -114,18 +114,18 @@ def _rhythms(dances: Dances, metres: Sequence[int]) -> list[DanceMeasure]:
                 for song in songs
                 for v in getattr(song.rhythms[count], own)
             ]
-            found += _mean_of(name, text, "", "windows", mine)
-            found += _mean_of(
+            found += mean_of(name, text, "", "windows", mine)
+            found += mean_of(
                 f"{name}, tempo shifted",
                 "the same where the song is faster or slower by 13 to 21 %",
                 "",
                 "windows",
                 other,
             )
-            found += _mean_of(
+            found += mean_of(
                 f"{name}, over the shifted", "the one less the other", "", "windows", over
             )
-            found += _mean_of(
+            found += mean_of(
                 f"{name}, other songs",
                 "the same against the beats of other songs of the set",
                 "",
@@ -186,7 +186,7 @@ def body_measures(dances: Dances, scale: DanceScale) -> list[DanceMeasure]:
     found: list[DanceMeasure] = []
     for name, unit, definition, of in told:
         samples = [(of(each), each) for each in dances.measures]
-        found += _mean_of(name, definition, unit, "dances", samples)
+        found += mean_of(name, definition, unit, "dances", samples)
     return found
 
 
@@ -250,7 +250,7 @@ def _repeats(dances: Dances) -> list[DanceMeasure]:
     ]
 
 
-def _mean_of(
+def mean_of(
     name: str,
     definition: str,
     unit: str,

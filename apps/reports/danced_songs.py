@@ -43,6 +43,9 @@ class Dances:
         Of every clip.
     beats
         Clip -> seconds of its song's beats on the clip's clock; without clips that have no song.
+    bars
+        Clip -> beats in its song's bars, and seconds of their first beats on the clip's clock;
+        without clips to songs whose bars cannot be told.
     own
         Clip -> how it lies on its own song.
     others
@@ -54,6 +57,7 @@ class Dances:
     name: str
     measures: tuple[DanceMeasures, ...]
     beats: Mapping[str, Array]
+    bars: Mapping[str, tuple[int, Array]]
     own: Mapping[str, DanceToSong]
     others: Mapping[str, tuple[DanceToSong, ...]]
     segments: tuple[Array, ...]
@@ -65,6 +69,7 @@ class Dances:
             name,
             tuple(self.measures[i] for i in kept),
             self.beats,
+            self.bars,
             self.own,
             self.others,
             tuple(self.segments[i] for i in kept),
@@ -120,7 +125,7 @@ def read_dances(
         bodies.append(np.stack([points[key] for key in sorted(points) if "_" in key], axis=1))
         if progress is not None:
             progress(f"measuring {folder.name}", number + 1, len(store), clip.name)
-    beats = _beats(folder, store, warn, progress)
+    beats, bars = _heard(folder, store, warn, progress)
     own, others = {}, {}
     for number, dance in enumerate(measures):
         if dance.name not in beats:
@@ -134,15 +139,17 @@ def read_dances(
         if progress is not None:
             progress(f"comparing {folder.name}", number + 1, len(measures), dance.name)
     segments = segment_groups(bodies, _FPS)
-    return Dances(name or folder.name, tuple(measures), beats, own, others, tuple(segments))
+    return Dances(name or folder.name, tuple(measures), beats, bars, own, others, tuple(segments))
 
 
-def _beats(
+def _heard(
     folder: Path, store: Any, warn: Callable[[str], None], progress: Progress | None
-) -> dict[str, Array]:
+) -> tuple[dict[str, Array], dict[str, tuple[int, Array]]]:
+    """The beats and the bars of `Dances`."""
     from deepphase.music.features import song_features
 
     beats: dict[str, Array] = {}
+    bars: dict[str, tuple[int, Array]] = {}
     silent = []
     for number, (name, source) in enumerate(zip(store.names, store.sources, strict=True)):
         if not source.song:
@@ -157,9 +164,11 @@ def _beats(
             warn(f"{name} is measured without its song: {source.song} has no beats")
             continue
         beats[name] = heard.beats_s - source.song_start_s
+        if heard.beats_per_bar is not None and heard.downbeats_s is not None:
+            bars[name] = heard.beats_per_bar, heard.downbeats_s - source.song_start_s
         if progress is not None:
             progress(f"listening to {folder.name}", number + 1, len(store), name)
     if silent:
         shown = ", ".join(silent[:5]) + (f" and {len(silent) - 5} more" if silent[5:] else "")
         warn(f"no song beside {shown}: measured without one")
-    return beats
+    return beats, bars

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from apps.reports.dance_bar_rows import bar_measures
 from apps.reports.dance_rows import DanceMeasure, measures_of
 from apps.reports.danced_songs import Dances, read_dances
 from apps.reports.page import Page
@@ -38,6 +39,10 @@ _READING = (
     "Bars are of 3 and of 4 counted beats, whatever the song is in: the wrong one is a control. "
     "Where in the bar a movement is strongest is left open, so that the first beat of a bar need "
     "not be known.",
+    "The place in the bar is asked for by itself, of songs whose bars can be told: how far a dance "
+    "is fastest, and its hips highest, where recorded dances to other songs are. It has a sign: a "
+    "dance that does not know where bars begin has 0. Other songs from their beginning may have "
+    "more, where all are cut to begin with a bar.",
     "Physical foot contact and distances are comparable within this page only. Distances are "
     "between halves of equally many windows, so that real against real can stand beside them.",
 )
@@ -89,16 +94,22 @@ def dances_report(
     ]
     reference = sets[0]
     scale = DanceScale.of(reference.measures)
+
+    def measured(dances: Dances) -> list[DanceMeasure]:
+        return [
+            *measures_of(dances, reference, scale, metres),
+            *bar_measures(dances, reference, metres),
+        ]
+
     rows: list[tuple[Dances, dict[str, str], list[DanceMeasure]]] = []
     for dances in sets:
         told = {"dances": dances.name}
-        rows.append((dances, told, measures_of(dances, reference, scale, metres)))
+        rows.append((dances, told, measured(dances)))
         for value in _values(dances, by):
             assert by is not None
             part = dances.selected(f"{dances.name}, {by} {value}", by, value)
-            some = measures_of(part, reference, scale, metres)
             # Captures of one kind are no measure for all: distances are between whole sets.
-            some = [each for each in some if not each.name.startswith("FID")]
+            some = [each for each in measured(part) if not each.name.startswith("FID")]
             rows.append((part, {**told, by: value}, some))
     if by is not None and len(rows) == len(sets):
         raise ParameterError(

@@ -21,6 +21,7 @@ from controllers.networks.network import (
     phase_circle,
 )
 from deepphase.errors import ParameterError
+from deepphase.optional_packages import packages_for
 
 Array = np.ndarray
 # Kernel parameters are found on at most so many samples: the search takes their cube many times.
@@ -147,15 +148,10 @@ def nearest_two(phase: Tensor, count: int) -> Tensor:
 
 def _kernel(x: Array, y: Array) -> tuple[float, float]:
     """Length scale, and noise as a share of the signal's variance, by marginal likelihood."""
-    try:
+    with packages_for("Gaussian processes", "scikit-learn"):
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.gaussian_process import GaussianProcessRegressor
         from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
-    except ImportError as error:
-        raise ParameterError(
-            f"Gaussian processes need a package that is not installed: {error.name}",
-            hint="pip install scikit-learn",
-        ) from None
     typical = float(np.sqrt(max(2.0 * x.var(0).sum(), 1e-12)))
     variance = float(max(y.var(), 1e-12))
     for start in _FIRST_LENGTHS:

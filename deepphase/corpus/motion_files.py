@@ -57,12 +57,8 @@ def find_motion_files(inputs: str | Path | Sequence[str | Path]) -> list[MotionF
     FormatError
         Where an input does not exist, or nothing is found.
     """
-    given = [inputs] if isinstance(inputs, str | Path) else list(inputs)
-    roots = [Path(each).absolute() for each in given]
-    for root, each in zip(roots, given, strict=True):
-        # Unlike Path.exists, no error for a name that is too long.
-        if not os.path.exists(root):
-            raise FormatError("no such file or folder", hint="check the path", path=each)
+    given = existing(inputs)
+    roots = [each.absolute() for each in given]
     found: dict[Path, None] = {}
     suffixes: Counter[str] = Counter()
     for root in roots:
@@ -85,6 +81,16 @@ def find_motion_files(inputs: str | Path | Sequence[str | Path]) -> list[MotionF
         MotionFile(path, _plain(file), _plain(_clip_name(file, stems[path.stem] > 1)))
         for file, path in relative
     ]
+
+
+def existing(inputs: str | Path | Sequence[str | Path]) -> list[Path]:
+    """Files and folders, one or several, as paths; FormatError for the first that is not there."""
+    paths = [Path(each) for each in ([inputs] if isinstance(inputs, str | Path) else inputs)]
+    for path in paths:
+        # Unlike Path.exists, no error for a name that is too long.
+        if not os.path.exists(path):
+            raise FormatError("no such file or folder", hint="check the path", path=path)
+    return paths
 
 
 def song_beside(path: Path) -> str:

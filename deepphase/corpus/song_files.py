@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from deepphase.corpus.motion_files import SONG_SUFFIXES, files_under, is_motion_file
+from deepphase.corpus.motion_files import SONG_SUFFIXES, existing, files_under, is_motion_file
 from deepphase.errors import FormatError
 
 
@@ -25,13 +24,9 @@ def find_songs(inputs: str | Path | Sequence[str | Path]) -> list[Path]:
     FormatError
         Where an input does not exist, or there is no sound.
     """
-    given = [inputs] if isinstance(inputs, str | Path) else list(inputs)
+    given = existing(inputs)
     found: dict[Path, None] = {}
-    for each in given:
-        # Unlike Path.exists, no error for a name that is too long.
-        if not os.path.exists(each):
-            raise FormatError("no such file or folder", hint="check the path", path=each)
-        root = Path(each)
+    for root in given:
         if not root.is_dir():
             found[root] = None
             continue

@@ -17,6 +17,10 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
 from deepphase.errors import ParameterError
+from deepphase.evaluation.dance_features import body_points
+from deepphase.motion.clip import Clip
+from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.roles import find_roles
 
 Array = np.ndarray
 
@@ -71,6 +75,34 @@ def segment_groups(positions: Sequence[Array], fps: float) -> list[Array]:
     tolerance = max(round(_SHORTEST_S * fps), 1)
     cuts = _cuts([len(each) for each in shapes], stretches, tolerance)
     return _numbered(cuts, stretches)
+
+
+def clip_segments(clips: Sequence[Clip]) -> list[Array]:
+    """The `segment_groups` of clips of one rate, by their hips, legs, shoulders and arms.
+
+    Raises
+    ------
+    ParameterError
+        Where there is no clip, or none as long as a window.
+    SkeletonError
+        Where a body lacks legs or arms.
+    """
+    if not clips:
+        raise ParameterError("no clip, no segments")
+    bodies = []
+    for clip in clips:
+        points = body_points(joint_positions(clip), find_roles(clip.skeleton, clip=clip))
+        # Root and neck follow from hips and shoulders.
+        bodies.append(np.stack([points[key] for key in sorted(points) if "_" in key], axis=1))
+    return segment_groups(bodies, clips[0].fps)
+
+
+def shared_share(groups: Sequence[Array]) -> float:
+    """Share of all frames whose segment occurs in another clip as well."""
+    clips = np.repeat(np.arange(len(groups)), [len(each) for each in groups])
+    flat = np.concatenate(groups)
+    pairs = np.unique(np.stack([flat, clips], axis=1), axis=0)
+    return float((np.bincount(pairs[:, 0])[flat] > 1).mean())
 
 
 @dataclass(frozen=True)

@@ -173,11 +173,8 @@ def rhythm(
     if not (beats_per_cycle > 0 and window_s > 0 and len(factors)):
         raise ParameterError("a rhythm needs beats in a cycle, a window and control tempi")
     cycles = beat_count(beats, np.arange(len(speed)) / fps) / beats_per_cycle
-    heard = np.flatnonzero(np.isfinite(cycles))
     rows = []
-    for frames in _windows(heard, round(window_s * fps)):
-        if np.ptp(cycles[frames]) < 3:
-            continue
+    for frames in cycle_windows(cycles, fps, window_s):
         shifted = [cycles[frames] * factor for factor in factors]
         rows.append(
             (
@@ -205,8 +202,7 @@ def tempo_profile(
     never: 0 where the song has too few beats.
     """
     cycles = beat_count(beats, np.arange(len(speed)) / fps) / beats_per_cycle
-    windows = _windows(np.flatnonzero(np.isfinite(cycles)), round(window_s * fps))
-    windows = [frames for frames in windows if np.ptp(cycles[frames]) >= 3]
+    windows = cycle_windows(cycles, fps, window_s)
     if not windows:
         return np.zeros(len(factors))
     return np.array(
@@ -217,12 +213,22 @@ def tempo_profile(
     )
 
 
-def _windows(heard: Array, length: int) -> list[Array]:
-    if not len(heard):
-        return []
-    count = max(len(heard) // length, 1)
+def cycle_windows(cycles: Array, fps: float, window_s: float = WINDOW_S) -> list[Array]:
+    """Frames (indices) of each window of so many seconds in which at least three cycles pass.
+
+    Parameters
+    ----------
+    cycles : (frames,)
+        Cycles since some moment, NaN where there are none. Where fewer seconds have some, they are
+        one window.
+    """
+    heard = np.flatnonzero(np.isfinite(cycles))
+    length = round(window_s * fps)
     if len(heard) < length:
-        return [heard]
-    # The rest is shared before and after, not cut from the end alone.
-    first = (len(heard) - count * length) // 2
-    return [heard[first + i * length : first + (i + 1) * length] for i in range(count)]
+        windows = [heard] if len(heard) else []
+    else:
+        count = len(heard) // length
+        # The rest is shared before and after, not cut from the end alone.
+        first = (len(heard) - count * length) // 2
+        windows = [heard[first + i * length : first + (i + 1) * length] for i in range(count)]
+    return [frames for frames in windows if np.ptp(cycles[frames]) >= 3]

@@ -14,7 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from deepphase.errors import CheckpointError, ParameterError
+from deepphase.errors import CheckpointError
+from deepphase.optional_packages import packages_for
 from deepphase.replacing import replacing
 
 # The first of which all engines of today know every operator that is used here.
@@ -148,15 +149,10 @@ def _compared(
 
 
 def _packages() -> tuple[Any, Any]:
-    try:
+    with packages_for("ONNX files", "deepphase[onnx]"):
         import onnx
         import onnxruntime
         import onnxscript  # noqa: F401 (the exporter's own need)
-    except ImportError as error:
-        raise ParameterError(
-            f"ONNX needs a package that is not installed: {error.name}",
-            hint="pip install 'deepphase[onnx]'",
-        ) from None
     return onnx, onnxruntime
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 
 from deepphase.errors import FormatError
 from deepphase.formats.file_content import check_is_file, foreign_content
+from deepphase.music.decoding import LOUDEST, both_halves, is_sound, mixed
 from deepphase.music.whole_file import missing_part
 
 Array = np.ndarray
@@ -27,8 +29,6 @@ LONGEST_S = 3600.0
 _LARGEST_BYTES = 4_200_000_000
 _RATES = (1000, 768_000)
 _MOST_CHANNELS = 64
-# Beyond it (float files may hold anything) the numbers are no sound.
-_LOUDEST = 1e9
 _PIECE_S = 20
 _CONVERT = "turn it into one that is read, as in: ffmpeg -i SONG song.flac"
 _TEXT = bytes(range(32, 127)) + b"\t\r\n"
@@ -115,17 +115,24 @@ def decoded(content: bytes, path: str | Path) -> Sound:
     try:
         # Of bytes, so that no suffix has a say.
         with soundfile.SoundFile(io.BytesIO(content)) as file:
-            samples = _resampled(file, path)
+            _check_front(file, path)
+            halves = both_halves(content, file)
+            pieces = _pieces(file, path) if halves is None else iter((halves,))
+            samples = _resampled(pieces, file.samplerate)
     except soundfile.LibsndfileError as error:
         raise _no_sound(content, path, error) from None
+    if len(samples) < HOP:
+        raise FormatError(
+            f"{len(samples) / SAMPLE_RATE * 1000:.0f} ms of sound, less than one frame of a "
+            "60th second",
+            hint="a song takes a few seconds",
+            path=path,
+        )
     return Sound(samples, hashlib.sha256(content).hexdigest())
 
 
-def _resampled(file: Any, path: Path) -> Array:
-    """(samples,) float32 of an open file, mono, at SAMPLE_RATE."""
-    import soxr
-
-    rate, channels, promised = file.samplerate, file.channels, file.frames
+def _check_front(file: Any, path: Path) -> None:
+    rate, channels = file.samplerate, file.channels
     if not _RATES[0] <= rate <= _RATES[1] or not 1 <= channels <= _MOST_CHANNELS:
         raise FormatError(
             f"{channels} channels of {rate} samples a second",
@@ -133,20 +140,21 @@ def _resampled(file: Any, path: Path) -> Array:
             f"{_RATES[1]} samples a second",
             path=path,
         )
-    _check_length(promised, rate, path)
-    stream = soxr.ResampleStream(rate, SAMPLE_RATE, 1, dtype="float32", quality="HQ")
-    parts, done = [], 0
+    _check_length(file.frames, rate, path)
+
+
+def _pieces(file: Any, path: Path) -> Iterator[Array]:
+    """(samples,) mono, at the file's rate: all that is in it, from the start to the end."""
+    rate, promised, done = file.samplerate, file.frames, 0
     while True:
         piece = file.read(_PIECE_S * rate, dtype="float32", always_2d=True)
-        if len(piece) and not np.abs(piece).max() <= _LOUDEST:
+        if not is_sound(piece):
             raise _not_finite(piece, done, rate, path)
         done += len(piece)
         # What the front of a file promises need not be what it holds.
         _check_length(done, rate, path)
-        last = len(piece) < _PIECE_S * rate
-        mono = piece[:, 0] if channels == 1 else piece.mean(axis=1)
-        parts.append(mono if rate == SAMPLE_RATE else stream.resample_chunk(mono, last=last))
-        if last:
+        yield mixed(piece)
+        if len(piece) < _PIECE_S * rate:
             break
     if done < promised < (1 << 62):
         raise FormatError(
@@ -155,14 +163,18 @@ def _resampled(file: Any, path: Path) -> Array:
             hint="copy or download it again, or save what is left of it as a new file",
             path=path,
         )
-    samples = np.concatenate(parts)
-    if len(samples) < HOP:
-        raise FormatError(
-            f"{done / rate * 1000:.0f} ms of sound, less than one frame of a 60th second",
-            hint="a song takes a few seconds",
-            path=path,
-        )
-    return samples
+
+
+def _resampled(pieces: Iterator[Array], rate: int) -> Array:
+    """(samples,) at SAMPLE_RATE."""
+    import soxr
+
+    if rate == SAMPLE_RATE:
+        return np.concatenate(list(pieces))
+    stream = soxr.ResampleStream(rate, SAMPLE_RATE, 1, dtype="float32", quality="HQ")
+    parts = [stream.resample_chunk(piece) for piece in pieces]
+    parts.append(stream.resample_chunk(np.zeros(0, np.float32), last=True))
+    return np.concatenate(parts)
 
 
 def _check_length(frames: int, rate: int, path: Path) -> None:
@@ -176,7 +188,7 @@ def _check_length(frames: int, rate: int, path: Path) -> None:
 
 
 def _not_finite(piece: Array, done: int, rate: int, path: Path) -> FormatError:
-    wrong = ~(np.abs(piece) <= _LOUDEST).all(axis=1)
+    wrong = ~(np.abs(piece) <= LOUDEST).all(axis=1)
     first = int(np.argmax(wrong))
     what = "not finite" if not np.isfinite(piece[first]).all() else "of no sound"
     return FormatError(

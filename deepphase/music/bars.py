@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deepphase.music.beats import Beats
 from deepphase.music.spectra import Spectra
 
 Array = np.ndarray
@@ -18,6 +19,9 @@ _FEWEST_BARS = 3
 # How much a bar of another length costs, in standard deviations of a beat's accent: a beat too
 # many or too few shifts all bars behind it.
 _SLIP = 8.0
+# Beats a minute above which bars of three may be counted in half as many beats; they are where less
+# than this share of what returns after six beats returns after three.
+_FASTEST_COUNTED_BPM, _NO_BAR = 150.0, 1 / 3
 # What chord changes, bass onsets, bass and onsets add to a beat's accent.
 _ACCENT = np.array([0.65, 0.65, 0.35, 0.0])
 # Deviations (of change, bass onset, bass, onset; of bands) below which beats sound alike: frames
@@ -85,6 +89,32 @@ def find_bars(beats_s: Array, spectra: Spectra, fps: float) -> Bars | None:
         * np.clip((strength - chance) / _CLEAR_ACCENT, 0, 1)
     )
     return Bars(metre, downbeats, float(confidence))
+
+
+def counted(beats: Beats, spectra: Spectra, fps: float) -> Beats:
+    """The beats that bars of three are counted by: every second one where halves are heard.
+
+    A waltz at 87 beats a minute is heard at 174 where its quavers are as loud as its beats. Then
+    sound returns after six of them, and after three, which are half a bar, hardly more than after
+    two and four. In bars of three fast beats it returns after three. Which of two beats is one of
+    the waltz's is told by the bar's first: what comes in with it.
+
+    Returns
+    -------
+    The same beats where they are not faster than people count, or no such bar is clear.
+    """
+    if beats.tempo_bpm <= _FASTEST_COUNTED_BPM or len(beats.beats_s) < 2 * _FEWEST_BARS * 3:
+        return beats
+    accent, sound = _beat_sounds(beats.beats_s, spectra, fps)
+    returns = _returns(sound)
+    half, whole = (returns[lag] - 0.5 * (returns[lag - 1] + returns[lag + 1]) for lag in (3, 6))
+    bars = returns[[6, 12]].mean()
+    if half > _NO_BAR * whole or bars < max(returns[[4, 8]].mean(), returns[[2, 4, 8, 10]].mean()):
+        return beats
+    places, _ = _places(accent, 6)
+    first = int(np.argmax(places == 0)) % 2
+    kept = beats.beats_s[first::2]
+    return Beats(kept, float(60 / np.median(np.diff(kept))), beats.confidence)
 
 
 def bar_position(bars: Bars, beat: Array) -> Array:

@@ -1,7 +1,8 @@
 """Features of songs kept in the user's cache folder, by the hash of the sound file's bytes.
 
-Format "deepphase.song_features", version 1: one file a song, which docs/formats.md describes. A
-file that is damaged, foreign or of another version is written anew; nothing depends on one.
+Format "deepphase.song_features", version 2: one file a song, which docs/formats.md describes. A
+file that is damaged, foreign or of another version is written anew; nothing depends on one. The
+version rises where songs come to be heard in another way, too.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from deepphase.music.features import FPS, KINDS, SongFeatures, features_of
 
 Array = np.ndarray
 
-FORMAT, VERSION = "deepphase.song_features", 1
+FORMAT, VERSION = "deepphase.song_features", 2
 
 CACHE_VARIABLE = "DEEPPHASE_CACHE"
 """The environment variable that names another cache folder; empty for no cache."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from deepphase.errors import ParameterError
 from deepphase.music.audio import HOP, SAMPLE_RATE, read_sound
-from deepphase.music.bars import Bars, bar_position, find_bars
+from deepphase.music.bars import Bars, bar_position, counted, find_bars
 from deepphase.music.beats import Beats, beat_position, local_tempo_bpm, track_beats
 from deepphase.music.spectra import MEL_BANDS, MFCC, PITCH_CLASSES, short_time_spectra
 
@@ -92,7 +92,7 @@ class SongFeatures:
         Beats a minute, the median over the song; 0 where there is no beat.
     beat_confidence, bar_confidence
         From 0 (no beat at all) to 1 (a metronome). Below `SURE` the beats are a guess, which
-        noise and speech get too, and there are no bars.
+        noise and speech get too; there are no bars where theirs is below it.
     name, source, sha256
         The song, its file, and the hash of the file's bytes; empty where it was no file.
     fps
@@ -170,12 +170,6 @@ def value_names(names: Sequence[str] = PAPER_FEATURES) -> list[str]:
     return [f"{name}.{value}".rstrip(".") for name in names for value in KINDS[name].values]
 
 
-def value_units(names: Sequence[str] = PAPER_FEATURES) -> list[str]:
-    """(dims,) the unit of each column of :meth:`SongFeatures.array`."""
-    check_names(names)
-    return [KINDS[name].unit for name in names for _ in KINDS[name].values]
-
-
 def song_features(path: str | Path, *, cache: bool = True) -> SongFeatures:
     """The features of a sound file, whatever its format, rate and channels.
 
@@ -221,6 +215,7 @@ def features_of(
         )
     spectra = short_time_spectra(samples)
     beats = track_beats(spectra.onset_strength, spectra.bass_onset_strength, FPS)
+    beats = counted(beats, spectra, FPS)
     bars = find_bars(beats.beats_s, spectra, FPS)
     # There are no bars of beats that are none.
     bar_confidence = 0.0 if bars is None else bars.confidence * min(beats.confidence / SURE, 1.0)

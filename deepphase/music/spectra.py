@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -25,8 +26,9 @@ _ONSET_GAIN = 1e4
 # Rises are measured over this many frames: a window reaches two frames ahead, so that a rise over
 # one frame would lie before what was heard (SuperFlux, Böck and Widmer 2013, takes two as well).
 _LAG = 2
-# Frames of one matrix product: power and bins of them fit the cache.
-_FRAMES_AT_ONCE = 128
+# Frames of one matrix product: power and bins of them fit the cache. Threads that make them: what
+# they find does not depend on how many there are.
+_FRAMES_AT_ONCE, _THREADS = 128, 2
 # Frames that the tuning is estimated on.
 _TUNING_FRAMES = 200
 
@@ -89,18 +91,21 @@ def short_time_spectra(samples: Array) -> Spectra:
     banded = np.empty((frames, bank.shape[1]), np.float32)
     flux = np.empty(frames, np.float32)
     total = np.empty(frames, np.float32)
-    before = np.zeros((_LAG, bank.shape[0]), np.float32)
-    for start in range(0, frames, _FRAMES_AT_ONCE):
-        bins = scipy.fft.rfft(windows[start : start + _FRAMES_AT_ONCE] * taper, axis=1)
+
+    def read_off(start: int) -> None:
+        earlier = min(start, _LAG)
+        part = slice(start, start + _FRAMES_AT_ONCE)
+        bins = scipy.fft.rfft(windows[start - earlier : part.stop] * taper, axis=1)
         power = bins.real**2 + bins.imag**2
-        stop = start + len(power)
-        np.matmul(power, bank, out=banded[start:stop])
+        np.matmul(power[earlier:], bank, out=banded[part])
         magnitude = np.sqrt(power, out=power)
-        total[start:stop] = magnitude.sum(axis=1)
-        before = np.concatenate([before, magnitude])
-        rise = magnitude - before[:-_LAG]
-        flux[start:stop] = np.maximum(rise, 0, out=rise).sum(axis=1)
-        before = before[-_LAG:]
+        total[part] = magnitude[earlier:].sum(axis=1)
+        rise = magnitude[earlier:].copy()
+        rise[_LAG - earlier :] -= magnitude[:-_LAG]
+        flux[part] = np.maximum(rise, 0, out=rise).sum(axis=1)
+
+    with ThreadPoolExecutor(_THREADS) as threads:
+        list(threads.map(read_off, range(0, frames, _FRAMES_AT_ONCE)))
     mel_power, fine_power, chroma = np.split(banded, [MEL_BANDS, MEL_BANDS + _FINE_BANDS], axis=1)
     loudest = fine_power.max()
     loudness = np.log1p(fine_power * (_ONSET_GAIN / loudest if loudest > 0 else 0.0))

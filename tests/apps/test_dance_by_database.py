@@ -178,7 +178,18 @@ def test_a_database_whose_store_is_gone_says_so(folder, database, tmp_path, caps
     away = store.rename(tmp_path / "away")
     try:
         song = folder / "danced" / "dance_0.ogg"
-        assert run("dance", song, "--database", database, "-o", tmp_path / "none") == 2
+        words = ["dance", song, "--database", database, "--seconds", 2, "-o", tmp_path / "none"]
+        assert run(*words) == 2
+        err = capsys.readouterr().err
+        assert "dances.store" in err
+        assert "--store" in err
+        assert run(*words, "--store", away) == 0
+        assert len(load(tmp_path / "none" / "dance_0.bvh")) == 120
     finally:
         away.rename(store)
-    assert "dances.store" in capsys.readouterr().err
+
+
+def test_a_store_is_of_a_database(folder, tmp_path, capsys):
+    words = ["dance", folder / "danced" / "dance_0.ogg", "--dancer", "x", "--store", "y"]
+    assert run(*words, "-o", tmp_path / "none") == 2
+    assert "--store goes with --database" in capsys.readouterr().err

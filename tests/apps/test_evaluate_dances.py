@@ -70,6 +70,20 @@ def test_the_songs_that_were_danced_to_are_told_from_others(report):
     assert own > value(report, f"{score}, by chance", **real)["value"]
 
 
+def test_the_place_in_the_bar_tells_the_own_song_from_others(report):
+    place = "bar of 3, place of hips' height"
+    own = value(report, place, dances="recorded")
+    assert own["n"] == 4
+    assert own["value"] > 0.5
+    assert value(report, "bar of 3, told", dances="recorded")["value"] == 1.0
+    assert abs(value(report, f"{place}, tempo shifted", dances="recorded")["value"]) < 0.1
+    assert abs(value(report, place, dances="wrong")["value"]) < 0.3 * own["value"]
+    over = value(report, f"{place}, over other songs", dances="recorded")
+    assert over["value"] > 0.3
+    later = value(report, f"{place}, other songs begun later", dances="recorded")
+    assert abs(later["value"]) < 0.3 * own["value"]
+
+
 def test_the_same_dances_are_as_far_as_halves_are(report):
     for kind in ("kinetic", "geometric"):
         halves = value(report, f"FID, {kind}", dances="recorded")

@@ -7,7 +7,7 @@ import pytest
 
 from controllers.dance_clock import SongClock
 from controllers.dance_lock import APART_S, MOST, BeatLock, DanceClock
-from controllers.dance_ratios import RATIOS, BeatRatios, differences, nearness, told_ratio
+from controllers.dance_ratios import RATIOS, BeatRatios, differences, nearness
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.phase.parameters import PhaseParameters, wrapped
 from tests.controllers.made_dances import song_of
@@ -62,8 +62,6 @@ def test_beat_and_bar_are_told_beside_each_other():
 
 def test_no_beat_and_no_movement_have_no_ratio():
     assert not nearness(np.array([0.0, 1.0]), np.array([[2.0, 0.5], [0.0, 0.0]])).any()
-    assert told_ratio(told(1, 4)) == "1 cycle in 4 beats"
-    assert told_ratio(told(2, 1, "bar")) == "2 cycles in 1 bar"
 
 
 def test_a_clock_of_a_song_tells_beat_and_bar():

@@ -14,7 +14,8 @@ from deepphase.motion.point_clip import clip_of_points
 from deepphase.motion.point_names import plain_names
 from deepphase.motion.point_track import PointTrack
 from deepphase.motion.rig.feet import find_tips
-from deepphase.motion.rig.rigged import RigSettings, body_roles, rig_body, rigged
+from deepphase.motion.rig.rigged import RigSettings, body_roles, rigged
+from deepphase.motion.rig.shared_body import rig_body
 from deepphase.motion.roles import find_roles
 from deepphase.synthetic.dance import dance
 from deepphase.synthetic.locomotion import locomotion

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,15 +13,14 @@ from scipy.spatial.transform import Rotation
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
-from deepphase.motion.point_structure import find_structure
+from deepphase.motion.low_pass import low_passed
 from deepphase.motion.point_track import PointTrack
 from deepphase.motion.point_tree import PointStructure
-from deepphase.motion.rig.body import RigBody, planned_positions, rest_body
+from deepphase.motion.rig.body import RigBody, planned_positions
 from deepphase.motion.rig.feet import find_holds, find_tips, reach_holds, sliding
 from deepphase.motion.rig.first_guess import first_guess
-from deepphase.motion.rig.fitting import fitted_body
-from deepphase.motion.rig.plan import plan_rig
-from deepphase.motion.rig.smoothing import low_passed, low_passed_state, quaternions_of
+from deepphase.motion.rig.shared_body import check_points, rig_body, scale_to
+from deepphase.motion.rig.smoothing import low_passed_state, quaternions_of
 from deepphase.motion.rig.solver import RigSolver, RigState
 from deepphase.motion.roles import Roles
 from deepphase.motion.skeleton import Array
@@ -30,15 +29,11 @@ from deepphase.motion.skeleton import Array
 # that count as much as a radian off these, and the share of the cutoff that they are smoothed to.
 _STEPS, _STEPS_AGAIN = 4, 3
 _PRIOR_M, _PRIOR_SHARE = 0.1, 0.5
-# Bodies this near in size are one person's.
-_SAME_SIZE = 0.03
 # Points of feet count so many times as much while feet are held.
 _FOOT_WEIGHT = 3.0
 # Seconds within which a foot stands on the floor, and of the leg's length: what the floor's height
 # may seem to change without being levelled.
 _FLOOR_WINDOW_S, _LEVEL_SHARE = 2.0, 0.05
-# As many tracks as a shared body is fitted to.
-_TRACKS_FITTED = 12
 
 
 @dataclass(frozen=True)
@@ -114,40 +109,6 @@ class Rigged:
     scale: float = 1.0
 
 
-def rig_body(
-    tracks: Sequence[PointTrack],
-    description: Mapping[str, Any] | None = None,
-    *,
-    structure: PointStructure | None = None,
-) -> RigBody:
-    """The body that tracks of the same points share.
-
-    Tracks of people of other sizes have no say: of the median size, and near it, some are taken.
-
-    Parameters
-    ----------
-    description
-        A skeleton description: see :func:`deepphase.motion.point_structure.find_structure`.
-    structure
-        The hierarchy, where it is known; by default the first track's.
-
-    Raises
-    ------
-    SkeletonError
-        Where tracks are of different points, or no two legs are found in them.
-    """
-    if not tracks:
-        raise ParameterError("a body of no tracks")
-    for track in tracks:
-        _check_points(track, len(tracks[0].names))
-    structure = find_structure(tracks[0], description) if structure is None else structure
-    plan = plan_rig(tracks[0], description, structure=structure)
-    sizes = np.array([rest_body([track], plan).measured for track in tracks])
-    order = np.argsort(np.abs(sizes / np.median(sizes) - 1.0), kind="stable")
-    near = [index for index in order if abs(sizes[index] / sizes[order[0]] - 1.0) < _SAME_SIZE]
-    return fitted_body([tracks[index] for index in near[:_TRACKS_FITTED]], plan)
-
-
 def rigged(
     motion: PointTrack | Clip,
     body: RigBody | None = None,
@@ -182,8 +143,8 @@ def rigged(
         body = rig_body([track], description, structure=structure)
         scale = 1.0
     else:
-        _check_points(track, len(body.plan.carriers))
-        scale = _scale(track, body)
+        check_points(track, len(body.plan.carriers))
+        scale = scale_to(track, body)
     raw = track.positions.astype(np.float64) * scale
     notes = [*body.plan.notes]
     if settings.level_floor:
@@ -299,20 +260,6 @@ def body_roles(body: RigBody) -> Roles:
             fields[f"{side}_{part}"] = joint
     head = None if plan.head < 0 else plan.head
     return Roles(hips=0, pairs=np.array(plan.pairs), kind="biped", head=head, **fields)  # type: ignore[arg-type]
-
-
-def _check_points(track: PointTrack, points: int) -> None:
-    if len(track.names) != points:
-        raise SkeletonError(
-            f"{len(track.names)} points, and the skeleton to share is of {points}",
-            hint="rig files of other points by themselves",
-            path=track.source.path or None,
-        )
-
-
-def _scale(track: PointTrack, body: RigBody) -> float:
-    scale = body.measured / max(rest_body([track], body.plan).measured, 1e-9)
-    return 1.0 if abs(scale - 1.0) < _SAME_SIZE else scale
 
 
 def _solved(solver: RigSolver, points: Array, fps: float, smoothing_hz: float) -> RigState:

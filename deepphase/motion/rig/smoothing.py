@@ -1,34 +1,13 @@
-"""Low-pass filters for points and poses that do not delay them."""
+"""Low-pass filters for poses that do not delay them."""
 
 from __future__ import annotations
 
-import numpy as np
-from scipy.signal import butter, sosfiltfilt
 from scipy.spatial.transform import Rotation
 
 from deepphase.motion import quaternions
+from deepphase.motion.low_pass import low_passed
 from deepphase.motion.rig.solver import RigState
 from deepphase.motion.skeleton import Array
-
-# A filter's edge at or above this share of the frame rate would let everything through.
-_HIGHEST_SHARE = 0.45
-
-
-def low_passed(values: Array, cutoff_hz: float, fps: float) -> Array:
-    """(frames, ...) values without what is faster than `cutoff_hz`: forth and back Butterworth.
-
-    Values stay as they are where the cutoff is 0 or near half the rate and above.
-
-    References
-    ----------
-    Winter 2009, Biomechanics and motor control of human movement, section 2.2.4.4.
-    """
-    if cutoff_hz <= 0 or cutoff_hz >= _HIGHEST_SHARE * fps or len(values) < 3:
-        return values
-    sections = butter(2, cutoff_hz, fs=fps, output="sos")
-    # What the filter still remembers beyond the edges: a few of its longest waves.
-    margin = min(len(values) - 1, int(np.ceil(3 * fps / cutoff_hz)))
-    return sosfiltfilt(sections, values, axis=0, padtype="odd", padlen=margin)
 
 
 def low_passed_state(state: RigState, cutoff_hz: float, fps: float) -> RigState:

@@ -1,11 +1,10 @@
-"""Segments that clips share, found in clips that were cut from known captures; splits of them."""
+"""Segments that clips share, found in clips that were cut from known captures."""
 
 import numpy as np
 import pytest
 
 from deepphase.errors import ParameterError
-from deepphase.evaluation.dance_repeats import segment_groups
-from deepphase.evaluation.dance_splits import shared_share, split_by_segment, split_by_song
+from deepphase.evaluation.dance_repeats import clip_segments, segment_groups, shared_share
 
 FPS = 60.0
 
@@ -58,22 +57,8 @@ def test_a_dance_that_is_nearly_the_same_is_another_one():
     assert shared_share(segment_groups([a, off], FPS)) == 0.0
 
 
-def test_splits_keep_what_they_promise(groups):
-    songs = ["waltz", "waltz", "tango", "rumba", "samba"]
-    held = split_by_song(songs, 0.4, seed=1)
-    assert held[0] == held[1]
-    assert 0 < held.sum() < 5
-    pieces = split_by_segment(groups, 0.3, seed=0)
-    flat, out = np.concatenate(groups), np.concatenate(pieces)
-    assert not np.intersect1d(flat[out], flat[~out]).size
-    assert 0.05 < out.mean() < 0.7
-    np.testing.assert_array_equal(out, np.concatenate(split_by_segment(groups, 0.3, seed=0)))
-
-
-def test_refusals():
-    with pytest.raises(ParameterError, match="one group"):
-        split_by_song(["waltz", "waltz"])
-    with pytest.raises(ParameterError, match="held out"):
-        split_by_song(["waltz", "tango"], 1.0)
+def test_clips_too_short_for_a_segment_are_refused():
     with pytest.raises(ParameterError, match="as long as"):
         segment_groups([np.zeros((10, 4, 3))], FPS)
+    with pytest.raises(ParameterError, match="no clip"):
+        clip_segments([])

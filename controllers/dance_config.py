@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from controllers.configuration import ControllerConfig
 from controllers.networks.registry import NetworkConfig
@@ -14,6 +14,8 @@ from controllers.training_config import ControllerTraining
 from deepphase.errors import ParameterError
 from deepphase.music.features import check_names
 from deepphase.recipes import load_recipe, section
+
+HeldOutBy = Literal["song", "segment"]
 
 MUSIC = "music"
 """The track of a dancer's schema that holds the song."""
@@ -38,6 +40,27 @@ class MusicConfig:
 
 
 @dataclass(frozen=True)
+class DanceTraining:
+    """What dances are learnt from.
+
+    Parameters
+    ----------
+    held_out_by
+        "song": can it dance to a song that it never heard? Movement that songs share is on both
+        sides. "segment": does it know movement that it never saw? Captured segments are held out
+        wherever they occur, and every song is on both sides in pieces.
+    """
+
+    held_out_by: HeldOutBy = "song"
+
+    def __post_init__(self) -> None:
+        if self.held_out_by not in get_args(HeldOutBy):
+            raise ParameterError(
+                f"held_out_by {self.held_out_by!r}", hint=f"one of {', '.join(get_args(HeldOutBy))}"
+            )
+
+
+@dataclass(frozen=True)
 class DanceConfig:
     """A recipe: a controller's, and what it hears.
 
@@ -47,6 +70,8 @@ class DanceConfig:
         Its network, inputs and outputs, and training.
     music
         Which features of a song are its control.
+    dance
+        What dances are learnt from.
 
     Raises
     ------
@@ -56,6 +81,7 @@ class DanceConfig:
 
     controller: ControllerConfig
     music: MusicConfig = field(default_factory=MusicConfig)
+    dance: DanceTraining = field(default_factory=DanceTraining)
 
     def __post_init__(self) -> None:
         if MUSIC not in self.schema.tracks:
@@ -87,9 +113,10 @@ class DanceConfig:
         schema: SchemaConfig,
         training: ControllerTraining,
         music: MusicConfig,
+        dance: DanceTraining,
     ) -> DanceConfig:
         """The recipe of a network of that name with these sections."""
-        return cls(ControllerConfig(name, network, schema, training), music)
+        return cls(ControllerConfig(name, network, schema, training), music, dance)
 
     @classmethod
     def load(cls, recipe: str | Path, **changes: Any) -> DanceConfig:
@@ -105,6 +132,7 @@ class DanceConfig:
     @classmethod
     def from_mapping(cls, content: Mapping[str, Any]) -> DanceConfig:
         """A recipe from nested mappings; ParameterError where something in it is unknown."""
-        rest = {name: value for name, value in content.items() if name != MUSIC}
+        rest = {name: value for name, value in content.items() if name not in (MUSIC, "dance")}
         music = section(MusicConfig, content.get(MUSIC), MUSIC)
-        return cls(ControllerConfig.from_mapping(rest), music)
+        dance = section(DanceTraining, content.get("dance"), "dance")
+        return cls(ControllerConfig.from_mapping(rest), music, dance)

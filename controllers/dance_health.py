@@ -23,7 +23,7 @@ _STANDS = 0.1
 def dance_health(
     dancer: Dancer, songs: Sequence[SongFeatures], progress: Progress | None = None
 ) -> dict[str, Any]:
-    """Measures of dances to songs that were held out, as plain numbers and words.
+    """Measures of dances to songs, best such that were held out, as plain numbers and words.
 
     ==========  ===========================================================================
     songs       how many were danced to
@@ -60,7 +60,8 @@ def dance_words(health: Mapping[str, Any], reference: Mapping[str, float]) -> li
     values = health["values"]
     if health["songs"]:
         speed = values["speed"] / max(reference["speed"], 1e-9)
-        text = f"danced to {health['songs']} songs held out: {speed:.0%} of the dances' own speed"
+        which = "held out" if health["unheard"] else "that it was trained with"
+        text = f"danced to {health['songs']} songs {which}: {speed:.0%} of the dances' own speed"
         if "by_motion" in values and "by_motion" in reference:
             text += (
                 f", beat alignment {values['by_motion']:.3f} (by chance "
@@ -79,7 +80,7 @@ def _danced(
 
     def told(_: str, done: int, total: int, words: str) -> None:
         if progress is not None:
-            progress("dancing to songs held out", done, total, words)
+            progress("dancing", done, total, words)
 
     # What it learnt, not what can be made of it.
     return dances_to(dancer, wishes, progress=told, guard=False)
@@ -87,7 +88,7 @@ def _danced(
 
 def _findings(found: Mapping[str, Any], dancer: Dancer) -> list[str]:
     if not found["songs"]:
-        return ["no song is held out to dance to: train with more than one"]
+        return ["no song is long enough to dance to: give songs of some seconds"]
     values, reference = found["values"], dancer.reference.values
     findings = []
     if found["alive"] < 1.0:

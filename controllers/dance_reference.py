@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from deepphase.errors import CheckpointError
-from deepphase.evaluation.dance_body import broken_share, standing_share
+from deepphase.evaluation.dance_body import bandwidth_hz, broken_share, standing_share
 from deepphase.evaluation.dance_measures import (
     DanceMeasures,
     DanceScale,
@@ -19,6 +19,7 @@ from deepphase.evaluation.dance_measures import (
 )
 from deepphase.evaluation.runs import foot_skating
 from deepphase.motion.clip import Clip
+from deepphase.motion.kinematics import joint_positions
 from deepphase.music.features import SURE, SongFeatures
 
 Array = np.ndarray
@@ -41,6 +42,8 @@ class DanceReference:
         How many, and how long together.
     usual_speed, largest_speed, largest_sliding
         As `DanceScale` has them.
+    bandwidth_hz
+        As `evaluation.dance_body.bandwidth_hz` has it: the mean over the dances.
     """
 
     values: Mapping[str, float]
@@ -49,6 +52,7 @@ class DanceReference:
     usual_speed: float
     largest_speed: float
     largest_sliding: float
+    bandwidth_hz: float
 
     @classmethod
     def of(cls, clips: Sequence[Clip], songs: Sequence[SongFeatures]) -> DanceReference:
@@ -62,6 +66,7 @@ class DanceReference:
             scale.usual_speed,
             scale.largest_speed,
             scale.largest_sliding,
+            float(np.mean([bandwidth_hz(joint_positions(clip), clip.fps) for clip in clips])),
         )
         rows = [
             blank.dance_values(each, _to_song(each, song, clip.source.song_start_s))

@@ -16,13 +16,13 @@ from controllers.dance_music import MusicInput
 from controllers.dance_ratios import BeatRatios
 from controllers.dance_reference import DanceReference
 from controllers.dance_songs import Danced
+from controllers.dance_split import held_out_songs, split_by_segment, split_by_song
 from controllers.dancer import Dancer
 from controllers.training import Lessons, train_controller
 from deepphase.errors import ParameterError
 from deepphase.motion.clip import Clip
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.parameters import wrapped
-from deepphase.phase.windows import held_out_sources
 from deepphase.progress import Progress
 
 Array = np.ndarray
@@ -38,16 +38,19 @@ class DanceLessons:
     Parameters
     ----------
     lessons
-        Of the controller. What is held out are songs: all clips of one are on one side.
+        Of the controller.
     danced
         Clips and songs.
     music
         How songs are read.
+    unheard
+        Names of the songs that are held out.
     """
 
     lessons: Lessons
     danced: Danced
     music: MusicInput
+    unheard: frozenset[str]
 
     @classmethod
     def read(
@@ -63,10 +66,13 @@ class DanceLessons:
 
         Raises as `Lessons.read` does.
         """
-        options = config.training
+        options, how = config.training, config.dance
+        by_song = how.held_out_by == "song"
+        unheard: frozenset[str] = frozenset()
+        if by_song:
+            unheard = held_out_songs(danced, options.held_out, options.split_seed)
         # Songs that are held out have no say in how songs are read.
-        kept = _held_out_songs(danced, options.held_out, options.split_seed)
-        heard = [song for name, song in danced.songs.items() if name not in kept]
+        heard = [song for name, song in danced.songs.items() if name not in unheard]
         music = MusicInput.of_songs(heard, config.music.features, config.schema.step_s)
 
         def tracks(clip: Clip) -> dict[str, Array]:
@@ -81,9 +87,11 @@ class DanceLessons:
             description=description,
             progress=progress,
         )
-        if kept:
-            lessons = replace(lessons, split=_split_by_song(lessons, danced, kept))
-        return cls(lessons, danced, music)
+        if by_song:
+            split = split_by_song(lessons.split, lessons.samples, danced, unheard)
+        else:
+            split = split_by_segment(lessons.samples, danced, options.held_out, options.split_seed)
+        return cls(replace(lessons, split=split), danced, music, unheard)
 
 
 def train_dance(
@@ -95,7 +103,7 @@ def train_dance(
     progress: Progress | None = None,
     **trainer: Any,
 ) -> Dancer | None:
-    """Train a dancer, and let it dance to the songs that were held out.
+    """Train a dancer, and let it dance to songs that were held out; to all, where none was.
 
     Parameters and errors as of `training.train_controller`; None where that is.
     """
@@ -109,7 +117,8 @@ def train_dance(
     )
     if made is None:
         return None
-    store, danced = lessons.lessons.store, lessons.danced
+    danced = lessons.danced
+    store = danced.store
     some = np.unique(np.linspace(0, len(store) - 1, min(_MEASURED, len(store))).astype(int))
     clips = [clip for clip in map(store.clip, some.tolist()) if clip.duration >= 1.0]
     if not clips:
@@ -120,47 +129,18 @@ def train_dance(
         ratios=_ratios(lessons),
         reference=DanceReference.of(clips, [danced.song(clip) for clip in clips]),
     )
-    songs = [danced.songs[name] for name in sorted(_songs_held_out(lessons))]
-    health = {**made.health, "dance": dance_health(dancer, songs, progress)}
-    return replace(dancer, controller=replace(made, health=health))
-
-
-def _held_out_songs(danced: Danced, share: float, seed: int) -> frozenset[str]:
-    """Songs that are held out; none where there is but one."""
-    frames: dict[str, int] = {}
-    for source, length in zip(danced.store.sources, danced.store.lengths.tolist(), strict=True):
-        frames[source.song] = frames.get(source.song, 0) + length
-    if len(frames) < 2:
-        return frozenset()
-    return frozenset(held_out_sources(frames, share, seed))
-
-
-def _split_by_song(lessons: Lessons, danced: Danced, songs: frozenset[str]) -> Any:
-    samples, store = lessons.samples, danced.store
-    song_of = {name: source.song for name, source in zip(store.names, store.sources, strict=True)}
-    held = np.array([song_of[name] in songs for name in samples.names])
-    if held.all() or not held.any():
-        # Clips of one side are too short for a single sample.
-        return lessons.split
-    files = {
-        source for source, is_held in zip(samples.sources, held.tolist(), strict=True) if is_held
+    songs = [danced.songs[name] for name in sorted(lessons.unheard or danced.songs)]
+    measured = dance_health(dancer, songs, progress) | {"unheard": bool(lessons.unheard)}
+    told = {
+        "held_out_by": config.dance.held_out_by,
+        "unheard": sorted(lessons.unheard),
     }
-    return replace(
-        lessons.split,
-        train=samples.rows_of_runs(~held),
-        held_out=samples.rows_of_runs(held),
-        sources=frozenset(files),
+    made = replace(
+        made,
+        health={**made.health, "dance": measured},
+        provenance={**made.provenance, **told},
     )
-
-
-def _songs_held_out(lessons: DanceLessons) -> set[str]:
-    sources = lessons.lessons.split.sources
-    store = lessons.danced.store
-    return {
-        source.song
-        for name, source in zip(store.names, store.sources, strict=True)
-        if (source.path or name) in sources
-    }
+    return replace(dancer, controller=made)
 
 
 def _ratios(lessons: DanceLessons) -> BeatRatios | None:
@@ -178,17 +158,16 @@ def _danced_phases(lessons: DanceLessons) -> Iterator[tuple[Array, Array, Array,
     train = np.zeros(len(samples) + 1, bool)
     train[lessons.lessons.split.train] = True
     for run, (start, stop) in enumerate(zip(samples.run_starts, samples.run_stops, strict=True)):
-        source = store.sources[place[samples.names[run]]]
-        song = danced.songs[source.song]
-        if not train[start]:
+        learnt = np.flatnonzero(train[start:stop])
+        if not len(learnt):
             continue
-        rows = np.asarray(samples.outputs[start:stop])
+        source = store.sources[place[samples.names[run]]]
+        rows = np.asarray(samples.outputs[start + learnt])
         channels = schema.channels
         # The first of the later samples is now, a frame behind the inputs.
         pairs = rows[:, slices["phase_manifold"]][:, : 2 * channels].reshape(-1, channels, 2)
-        frames = samples.first_frames[run] + 1 + np.arange(len(rows))
-        times = frames / store.fps + source.song_start_s
-        clock = SongClock(song)
+        times = (samples.first_frames[run] + 1 + learnt) / store.fps + source.song_start_s
+        clock = SongClock(lessons.music.counted(danced.songs[source.song]))
         position, clock_hz = clock.at(times)
         yield (
             wrapped(np.arctan2(pairs[..., 0], pairs[..., 1]) / (2.0 * np.pi)),

@@ -11,6 +11,7 @@ import numpy as np
 from controllers.character import Character
 from controllers.character_frame import CharacterSettings
 from controllers.dance_config import MUSIC
+from controllers.dance_finish import finished
 from controllers.dance_guard import LivelyDances
 from controllers.dance_lock import APART_S, BeatLock, DanceClock
 from controllers.dance_starts import first_starts
@@ -38,7 +39,7 @@ class NetworkDance:
     Parameters
     ----------
     run
-        Of all that danced at once, as fast as the network has them.
+        Of all that danced at once, as fast as the network has them, calm and with feet held.
     character
         Which of them this is.
     moments
@@ -128,7 +129,7 @@ def dances_to(
     wishes
         Songs, and what is asked for.
     settings
-        How the characters run.
+        How the characters run. What is shown is without what is faster than the recorded dances.
     guard
         Whether dances that come to stand, or whose network leaves all bounds, begin anew.
 
@@ -146,6 +147,8 @@ def dances_to(
         DanceClock(wish.start_s, fps, _lock(dancer, song, wish, said))
         for (song, wish), said in zip(wishes, notes, strict=True)
     ]
+    for (song, _), said in zip(wishes, notes, strict=True):
+        said += _counting(dancer, song)
     music = [dancer.music.rows(song) for song, _ in wishes]
     offsets = np.array(schema.config.offsets_s)
 
@@ -165,6 +168,8 @@ def dances_to(
 
     seeds = [wish.seed for _, wish in wishes]
     settings = settings or CharacterSettings()
+    # Feet are held when the dance is calm.
+    shown, settings = settings, replace(settings, foot_ik=False)
     starts = first_starts(dancer, heard(), seeds)
     character: Character | LivelyDances
     character = Character(dancer.controller, starts, settings=settings, seed=seeds[0])
@@ -172,6 +177,7 @@ def dances_to(
         character = LivelyDances(dancer, character, settings, seeds)
     run = rollout(character, None, _longest(frames, clocks, fps) / fps, progress, tracks)
     _advance(clocks, character)
+    run = finished(run, dancer.controller, dancer.reference.bandwidth_hz, shown.foot_ik)
     begun = character.begun if isinstance(character, LivelyDances) else [[] for _ in wishes]
     return [
         _made(run, index, count, wish.start_s, clock, said, begun[index])
@@ -230,6 +236,16 @@ def _made(
     return replace(made, notes=tuple(notes), anew_s=anew_s)
 
 
+def _counting(dancer: Dancer, song: SongFeatures) -> list[str]:
+    counted = dancer.music.counted(song)
+    if counted is song or song.beat_confidence < SURE:
+        return []
+    return [
+        f"the song is counted at {counted.tempo_bpm:.0f} beats a minute, not at "
+        f"{song.tempo_bpm:.0f}: its bars are then most like those that were danced to in training"
+    ]
+
+
 def _lock(dancer: Dancer, song: SongFeatures, wish: DanceWish, notes: list[str]) -> BeatLock | None:
     lock = wish.lock
     if dancer.ratios is None:
@@ -248,4 +264,4 @@ def _lock(dancer: Dancer, song: SongFeatures, wish: DanceWish, notes: list[str])
     if not dancer.ratios.weights.any():
         notes.append("the dances it learnt from keep to no beat: there is nothing to lock")
         return None
-    return BeatLock(dancer.ratios, song, strength)
+    return BeatLock(dancer.ratios, dancer.music.counted(song), strength)

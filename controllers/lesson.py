@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from controllers.closed_loop import ClosedLoop
 from controllers.networks.network import ControllerNetwork
 from controllers.networks.recurrent import Recurrent
 from controllers.networks.variational import Variational
@@ -52,13 +53,15 @@ class ControllerLesson(PiecewiseLesson):
         train: Array,
         held_out: Array,
     ) -> None:
-        frames = options.sequence_frames if isinstance(controller.network, Recurrent) else 1
+        remembers = isinstance(controller.network, Recurrent)
+        frames = options.sequence_frames if remembers else options.own_frames
+        self._loop = None if remembers or frames == 1 else ClosedLoop(samples.schema)
         self._frames = torch.arange(frames)
         starts = _sequence_starts(samples, train, frames)
         if not len(starts):
             raise ParameterError(
                 f"no stretch of {frames} training frames without a gap",
-                hint="lower training.sequence_frames, or add clips",
+                hint=f"lower training.{'sequence' if remembers else 'own'}_frames, or add clips",
             )
         checked = _sequence_starts(samples, held_out, frames)
         checked = checked[
@@ -83,7 +86,7 @@ class ControllerLesson(PiecewiseLesson):
 
     @property
     def shown(self) -> int:
-        """Sequences (of one pair, where the network does not remember) in the whole training."""
+        """Sequences (of one pair, where frames are learnt one by one) in the whole training."""
         options, frames = self.options, len(self._frames)
         if options.samples:
             return max(math.ceil(options.samples / frames), 1)
@@ -120,11 +123,10 @@ class ControllerLesson(PiecewiseLesson):
         torch.manual_seed(self.options.seed * 1_000_003 + position)
 
     def training_step(self, starts: Tensor) -> Tensor:
-        inputs, gate, target = self._pairs(starts)
-        if self.options.pose_noise:
-            inputs = inputs + self._noise * torch.randn_like(inputs)
-        predicted, extra = self._predicted(inputs, gate)
-        loss = torch.nn.functional.mse_loss(predicted.float(), target)
+        if self._loop is None:
+            loss, extra = self._recorded(starts)
+        else:
+            loss, extra = self._own(self._loop, starts)
         self.last_loss = loss.detach()
         if self.options.weight_magnitude:
             extra = extra + self.options.weight_magnitude * self.network.weight_magnitude()
@@ -132,16 +134,56 @@ class ControllerLesson(PiecewiseLesson):
 
     def validation_step(self, starts: Tensor) -> None:
         inputs, gate, target = self._pairs(starts)
+        if self._loop is not None:
+            # One step from a recorded frame: what trainings of any kind are compared by.
+            inputs, gate, target = inputs[:, 0], gate[:, 0], target[:, 0]
         predicted, _ = self._predicted(inputs, gate)
         self.add_validated((predicted.float() - target).square().sum(), target.square().sum())
 
+    def _recorded(self, starts: Tensor) -> tuple[Tensor, Tensor | float]:
+        """Error and the network's own penalty on recorded frames."""
+        inputs, gate, target = self._pairs(starts)
+        predicted, extra = self._predicted(self._shaken(inputs), gate)
+        return torch.nn.functional.mse_loss(predicted.float(), target), extra
+
+    def _own(self, loop: ClosedLoop, starts: Tensor) -> tuple[Tensor, Tensor | float]:
+        """The same of frames in a row, the first of which alone is recorded."""
+        controller = self.controller
+        recorded, gates, outputs = self._raw(starts)
+        inputs, gate = recorded[:, 0], gates[:, 0]
+        total, penalty = torch.zeros((), device=self.device), torch.zeros((), device=self.device)
+        last = len(self._frames) - 1
+        for frame in range(last + 1):
+            seen, seen_gate = controller.normalised(inputs, gate)
+            predicted, extra = self._predicted(seen if frame else self._shaken(seen), seen_gate)
+            predicted = predicted.float()
+            target = controller.target(outputs[:, frame])
+            total = total + torch.nn.functional.mse_loss(predicted, target)
+            penalty = penalty + extra
+            if frame < last:
+                made = controller.raw(predicted)
+                ahead, gate_ahead = recorded[:, frame + 1], gates[:, frame + 1]
+                inputs, gate = loop.next_frame(ahead, gate_ahead, gate, made)
+        return total / (last + 1), penalty / (last + 1)
+
+    def _shaken(self, inputs: Tensor) -> Tensor:
+        """Normalised inputs with the recipe's noise."""
+        if not self.options.pose_noise:
+            return inputs
+        return inputs + self._noise * torch.randn_like(inputs)
+
     def _pairs(self, starts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Normalised (batch[, frames], dims) of inputs, gate and outputs."""
+        inputs, gate, outputs = self._raw(starts)
+        return *self.controller.normalised(inputs, gate), self.controller.target(outputs)
+
+    def _raw(self, starts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Raw (batch[, frames], dims) of inputs, gate and outputs."""
         rows = starts.to(self._rows[0].device)
         if len(self._frames) > 1:
             rows = rows[:, None] + self._frames.to(rows.device)
         inputs, gate, outputs = (each[rows].to(self.device) for each in self._rows)
-        return *self.controller.normalised(inputs, gate), self.controller.target(outputs)
+        return inputs, gate, outputs
 
     def _predicted(self, inputs: Tensor, gate: Tensor) -> tuple[Tensor, Tensor | float]:
         network = self.network

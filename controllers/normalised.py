@@ -82,12 +82,12 @@ class NormalisedController(nn.Module):
 
     def forward(self, inputs: Tensor, gate: Tensor) -> Tensor:
         """Raw (batch, inputs) and (batch, gate) -> raw (batch, outputs)."""
-        return self._raw(self.network(*self.normalised(inputs, gate)))
+        return self.raw(self.network(*self.normalised(inputs, gate)))
 
     def step(self, inputs: Tensor, gate: Tensor, state: State) -> tuple[Tensor, State]:
         """One frame of a run, raw; see `ControllerNetwork.step`."""
         outputs, state = self.network.step(*self.normalised(inputs, gate), state)
-        return self._raw(outputs), state
+        return self.raw(outputs), state
 
     def normalised(self, inputs: Tensor, gate: Tensor) -> tuple[Tensor, Tensor]:
         """Raw inputs and gate -> the network's."""
@@ -100,5 +100,6 @@ class NormalisedController(nn.Module):
         """Raw outputs -> what the network should give: losses are taken there."""
         return (outputs - self.outputs_mean) * self.outputs_scale
 
-    def _raw(self, outputs: Tensor) -> Tensor:
+    def raw(self, outputs: Tensor) -> Tensor:
+        """What the network gave -> raw outputs."""
         return outputs * self.outputs_unit + self.outputs_mean

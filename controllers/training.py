@@ -211,6 +211,7 @@ def fingerprint(config: ControllerConfig, lessons: Lessons) -> dict[str, Any]:
         "schema": lessons.schema.as_mapping(),
         "samples": len(samples),
         "runs": len(samples.run_starts),
+        "learnt_rows": int(lessons.split.train.sum(dtype=np.int64)),
         "phases": None if lessons.phases is None else lessons.phases.sha256,
         "checksum": float(np.abs(samples.inputs[some]).sum(dtype=np.float64)),
     }

@@ -26,6 +26,10 @@ class ControllerTraining:
         Pairs a step (on each device). The papers have 32.
     sequence_frames
         Frames in a row that recurrent networks are shown; their batch has as many pairs in all.
+    own_frames
+        Frames in a row over which other networks are trained: from the second on each sees the
+        pose, the trajectory ahead and the phases that it gave itself, and learns to come back.
+        1 trains on pairs of recorded frames alone, as the papers do.
     learning_rate, weight_decay
         Of AdamW. The papers have 1e-4.
     schedule
@@ -59,6 +63,7 @@ class ControllerTraining:
     epochs: float = 20.0
     batch_size: int = 256
     sequence_frames: int = 16
+    own_frames: int = 1
     learning_rate: float = 1e-3
     weight_decay: float = 1e-4
     schedule: Schedule = "cosine"
@@ -75,7 +80,7 @@ class ControllerTraining:
     split_seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("batch_size", "sequence_frames"):
+        for name in ("batch_size", "sequence_frames", "own_frames"):
             if getattr(self, name) < 1:
                 raise ParameterError(f"{name} must be positive, not {getattr(self, name)}")
         if self.samples < 0 or not (self.samples or self.epochs > 0):

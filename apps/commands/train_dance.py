@@ -7,7 +7,7 @@ from pathlib import Path
 from apps.options import told_skeleton
 from apps.resumable_training import hardware, resumable, work_folder
 from apps.terminal import note, progress, warn
-from controllers.dance_config import DanceConfig, MusicConfig
+from controllers.dance_config import DanceConfig, DanceTraining, MusicConfig
 from controllers.networks.experts import ExpertsConfig
 from controllers.networks.registry import NetworkConfig
 from controllers.schema_config import SchemaConfig
@@ -26,6 +26,7 @@ def command(
     schema: SchemaConfig = SchemaConfig(),  # noqa: B008
     training: ControllerTraining = ControllerTraining(),  # noqa: B008
     music: MusicConfig = MusicConfig(),  # noqa: B008
+    dance: DanceTraining = DanceTraining(),  # noqa: B008
     songs: Path | None = None,
     unit: str | None = None,
     up: str | None = None,
@@ -80,7 +81,7 @@ def command(
     from deepphase.phase.resume import discard
 
     name = DanceConfig.load(config).controller.name
-    recipe = DanceConfig.of_sections(name, network, schema, training, music)
+    recipe = DanceConfig.of_sections(name, network, schema, training, music, dance)
     if network_kind(name).gate in GATES_OF_PHASES and model is None:
         raise ParameterError(
             f"{name} needs phases, and there is no phase model",

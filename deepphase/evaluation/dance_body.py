@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.ndimage import uniform_filter1d
+from scipy.signal import welch
 
 from deepphase.errors import ParameterError
 from deepphase.evaluation.runs import foot_speeds
@@ -15,6 +16,8 @@ _PFC_FPS = 30.0
 _PFC_SCALE = 1e4
 # Seconds over which a dance is asked whether it moves.
 MOVING_S = 1.0
+# What a spectrum is taken over, and the share of its power that a body's movement has.
+_SPECTRUM_S, _MOVEMENT = 4.0, 0.95
 # Below this share of the data's usual speed it stands; above this multiple of the data's largest
 # speed it has come apart.
 STANDS, COMES_APART = 0.1, 1.5
@@ -78,3 +81,27 @@ def standing_share(moving: Array, usual: float, share: float = STANDS) -> float:
 def broken_share(moving: Array, largest: float, multiple: float = COMES_APART) -> float:
     """Share of windows faster than a multiple of the data's fastest: the body comes apart."""
     return float(np.mean(moving > multiple * largest))
+
+
+def bandwidth_hz(positions: Array, fps: float) -> float:
+    """Hz below which 95 % of the power of a movement's accelerations lies.
+
+    Parameters
+    ----------
+    positions : (frames, joints, 3)
+        Metres.
+
+    Returns
+    -------
+    Half the rate where nothing moves, or the clip has fewer than three frames.
+    """
+    if len(positions) < 3:
+        return 0.5 * fps
+    acceleration = np.diff(positions.astype(np.float64), 2, axis=0) * fps**2
+    signals = acceleration.reshape(len(acceleration), -1).T
+    length = min(len(acceleration), round(_SPECTRUM_S * fps))
+    hertz, power = welch(signals, fs=fps, nperseg=length)
+    gathered = np.cumsum(power.sum(axis=0))
+    if not gathered[-1] > 0:
+        return 0.5 * fps
+    return float(np.interp(_MOVEMENT * gathered[-1], gathered, hertz))

@@ -5,10 +5,11 @@ deepphase evaluate dances OUT/recorded OUT/lock_0 OUT/lock_0.5 OUT/lock_1 OUT/st
 deepphase evaluate dances OUT/other_recorded OUT/other_lock_0 ... -o OUT/other_report
 
 DANCES is the folder that the dancer was trained on: the songs that `deepphase train dance` kept
-out of it are danced to again, beside the recorded dances to them; all songs of a folder with
-`--unseen`. `--songs` is a folder of any songs: those with a clear beat are danced to as well. Each
-dance is written as BVH with a link to its song beside it. Prints how much the locks hurried, made
-sounds without a beat, and a dance of ten minutes minute by minute.
+out of it are danced to again, beside the recorded dances to them; all songs with `--all`, and of a
+dancer that was kept from segments of movement. `--songs` is a folder of any songs: those with a
+clear beat are danced to as well. Each dance is written as BVH with a link to its song beside it.
+Prints how much the locks hurried, made sounds without a beat, and a dance of ten minutes minute by
+minute.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--still", type=Path, help="a dancer without phases, of the same dances")
     parser.add_argument("--songs", type=Path, help="a folder of other songs")
-    parser.add_argument("--unseen", action="store_true", help="no dance of the folder was learnt")
+    parser.add_argument("--all", action="store_true", help="all songs of the folder")
     parser.add_argument("--locks", type=float, nargs="*", default=[0.0, 0.5, 1.0])
     parser.add_argument("--seconds", type=float, default=_SECONDS)
     parser.add_argument("--minutes", type=float, default=10.0)
@@ -54,8 +55,9 @@ def main() -> None:
     if options.still is not None:
         kinds["still"] = (Dancer.load(options.still), None)
     found = danced(corpus_of(options.dances), options.dances)
-    kept = set(dancer.controller.provenance["held_out"])
-    clips = [clip for clip in found.store if options.unseen or clip.source.path in kept]
+    kept = set(dancer.controller.provenance["unheard"])
+    every = options.all or not kept
+    clips = [clip for clip in found.store if every or clip.source.song in kept]
     for clip in clips:
         start, stop = 0, min(len(clip), round(options.seconds * clip.fps))
         _write(

@@ -1,0 +1,124 @@
+"""Training over frames that a network made itself: what it sees is what runs will show it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from controllers.character import Character
+from controllers.character_frame import CharacterSettings
+from controllers.closed_loop import ClosedLoop
+from controllers.configuration import ControllerConfig
+from controllers.controller import Controller
+from controllers.lesson import ControllerLesson
+from controllers.starts import Starts
+from controllers.training import Lessons, train_controller
+from deepphase.errors import ParameterError
+from tests.controllers.made_controllers import (
+    FormulaPhases,
+    samples_for,
+    small_controller,
+    walking_store,
+)
+
+_SMALL = {
+    "network.hidden": 32,
+    "network.experts": 2,
+    "network.gating_hidden": 8,
+    "network.dropout": 0.0,
+    "training.samples": 12_000,
+    "training.own_frames": 4,
+    "training.batch_size": 64,
+}
+_SEES = CharacterSettings(feedback="prediction", foot_ik=False)
+
+
+@pytest.fixture(scope="module")
+def store():
+    return walking_store()
+
+
+@pytest.mark.parametrize("name", ["experts", "pfnn", "mann", "no_phase", "nn"])
+def test_the_next_frame_is_what_a_running_character_sees(name, store):
+    samples = samples_for(name, store)
+    network = small_controller(name, samples, hidden=8).eval()
+    schema = samples.schema
+    starts = Starts.of_samples(samples, np.array([3, 70]))
+    controller = Controller(ControllerConfig.load(name), schema, network, store.skeleton, starts)
+    character = Character(controller, starts, settings=_SEES)
+    character.step()
+    inputs, gate = (torch.from_numpy(each.copy()) for each in character.seen)
+    with torch.no_grad():
+        outputs = network(inputs, gate)
+    character.step()
+    seen, seen_gate = (torch.from_numpy(each.copy()) for each in character.seen)
+    loop = ClosedLoop(schema)
+    # What lies behind is what it was given, the rest is the network's own, whatever it was given.
+    for given, given_gate in (
+        (seen, seen_gate),
+        (torch.full_like(seen, 7.0), torch.full_like(seen_gate, 7.0)),
+    ):
+        made, made_gate = loop.next_frame(given, given_gate, gate, outputs)
+        for mine, its, whole in ((made, seen, given), (made_gate, seen_gate, given_gate)):
+            kept = mine == whole
+            assert torch.where(kept, its, mine).allclose(its, atol=2e-5)
+    own = made != 7.0
+    slices = schema.inputs.slices
+    for block in ("joint_position", "joint_velocity"):
+        assert own[:, slices[block]].all()
+    ahead = own[:, slices["trajectory_position"]].sum(1)
+    assert (ahead == 2 * (len(schema.config.later_s) - 1)).all()
+    if name == "experts":
+        later = made_gate != 7.0
+        assert (later.sum(1) == 2 * schema.channels * len(schema.config.later_s)).all()
+    if name == "pfnn":
+        assert (made_gate != 7.0).all()
+
+
+def test_what_a_frame_costs_is_known_to_the_frames_before(store):
+    samples = samples_for("experts", store)
+    network = small_controller("experts", samples, hidden=8)
+    rows = torch.tensor([5, 40])
+    inputs, gates = (
+        torch.from_numpy(np.stack([each[rows], each[rows + 1]], 1))
+        for each in (samples.inputs, samples.gate)
+    )
+    outputs = network(inputs[:, 0], gates[:, 0])
+    outputs.retain_grad()
+    seen, gate = ClosedLoop(samples.schema).next_frame(
+        inputs[:, 1], gates[:, 1], gates[:, 0], outputs
+    )
+    network(seen, gate).square().sum().backward()
+    found = outputs.grad
+    slices = samples.schema.outputs.slices
+    assert found.isfinite().all()
+    for block in ("joint_rotation", "trajectory_direction", "phase_manifold", "phase_frequency"):
+        assert found[:, slices[block]].abs().max() > 0
+    # The step of the root is not seen again.
+    assert not found[:, slices["root_velocity"]].any()
+
+
+def test_frames_of_its_own_are_learnt(store, tmp_path):
+    config = ControllerConfig.load("experts", **_SMALL)
+    lessons = Lessons.read(store, config, FormulaPhases())
+    samples, split = lessons.samples, lessons.split
+
+    def error(network):
+        lesson = ControllerLesson(network, config.training, samples, split.train, split.train)
+        lesson.eval()
+        return float(lesson.training_step(lesson.batch(0, 64)).detach())
+
+    made = train_controller(lessons, config, folder=tmp_path)
+    untrained = small_controller("experts", samples, hidden=32, dropout=0.0)
+    assert error(made.network) < 0.5 * error(untrained)
+
+
+def test_no_stretch_of_so_many_frames_is_refused(store):
+    samples = samples_for("experts", store)
+    options = replace(ControllerConfig.load("experts").training, own_frames=1000)
+    network = small_controller("experts", samples, hidden=8)
+    rows = np.arange(len(samples))
+    with pytest.raises(ParameterError, match="no stretch of 1000") as caught:
+        ControllerLesson(network, options, samples, rows, rows)
+    assert "own_frames" in caught.value.hint

@@ -1,0 +1,91 @@
+"""Dances as they are shown: calm, in time, and on feet that hold."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from controllers.character import Character
+from controllers.character_frame import CharacterSettings
+from controllers.dance_finish import finished
+from controllers.rollout import rollout
+from deepphase.evaluation.dance_body import bandwidth_hz
+from deepphase.motion import quaternions
+from deepphase.motion.kinematics import joint_positions
+from deepphase.synthetic.locomotion import locomotion
+from tests.controllers.replaying import replay_of
+
+
+@pytest.fixture(scope="module")
+def walk():
+    """A walk as a rollout, and what it was rolled out by."""
+    clip = locomotion(1, 4.0).clip
+    controller, starts, _ = replay_of(clip, "nn", [60])
+    character = Character(controller, starts, settings=CharacterSettings(foot_ik=False))
+    return rollout(character, None, 1.5), controller
+
+
+def _trembling(run, degrees):
+    rng = np.random.default_rng(0)
+    noise = np.deg2rad(degrees) * rng.standard_normal((*run.rotations.shape[:3], 3))
+    half = np.concatenate([0.5 * noise, np.ones((*noise.shape[:-1], 1))], axis=-1)
+    shaken = quaternions.multiply(run.rotations, quaternions.normalized(half))
+    return replace(run, rotations=shaken.astype(np.float32))
+
+
+def _jerk(run):
+    positions = joint_positions(run.clip())
+    return np.linalg.norm(np.diff(positions, 3, axis=0) * run.fps**3, axis=-1).mean()
+
+
+def test_trembling_goes_and_movement_stays_where_it_is_in_time(walk):
+    run, controller = walk
+    calm = finished(_trembling(run, 1.0), controller, 6.0, feet=False)
+    assert _jerk(calm) < 0.1 * _jerk(_trembling(run, 1.0))
+    before, after = joint_positions(run.clip()), joint_positions(calm.clip())
+    assert np.linalg.norm(before - after, axis=-1).mean() < 0.01
+    # No delay: at no shift is it nearer than at none.
+    inner = slice(20, -20)
+    apart = [
+        np.linalg.norm(before[inner] - np.roll(after, shift, axis=0)[inner], axis=-1).mean()
+        for shift in range(-3, 4)
+    ]
+    assert np.argmin(apart) == 3
+    np.testing.assert_allclose(np.linalg.norm(calm.rotations, axis=-1), 1.0, atol=1e-5)
+
+
+def test_feet_are_held_when_it_is_calm(walk):
+    run, controller = walk
+    shaken = _trembling(run, 1.0)
+    free, held = (finished(shaken, controller, 8.0, feet=feet) for feet in (False, True))
+    skeleton = run.skeleton
+    speeds = []
+    for each in (free, held):
+        positions = joint_positions(each.clip())
+        moved = []
+        for column, name in enumerate(run.feet):
+            path = positions[:, skeleton.index(name)][:, [0, 2]]
+            speed = np.linalg.norm(np.diff(path, axis=0), axis=-1) * run.fps
+            standing = (run.contacts[0, 1:, column] > 0.5) & (run.contacts[0, :-1, column] > 0.5)
+            moved.append(speed[standing])
+        speeds.append(np.median(np.concatenate(moved)))
+    assert speeds[1] < 0.5 * speeds[0]
+    # What it was made of is as it was.
+    np.testing.assert_array_equal(shaken.rotations, _trembling(run, 1.0).rotations)
+
+
+@pytest.mark.parametrize("hertz", [1.0, 3.0, 9.0])
+def test_the_band_of_a_movement_is_where_its_acceleration_is(hertz):
+    time = np.arange(1200) / 60
+    positions = np.zeros((1200, 2, 3))
+    positions[:, 0, 1] = np.sin(2 * np.pi * hertz * time)
+    positions[:, 1, 0] = 0.3 * np.cos(2 * np.pi * hertz * time)
+    assert bandwidth_hz(positions, 60.0) == pytest.approx(hertz, abs=0.5)
+    # Faster trembling of a thousandth of the size has a share of the acceleration, not of the way.
+    positions[:, 1, 2] = 1e-4 * np.sin(2 * np.pi * 25.0 * time)
+    assert bandwidth_hz(positions, 60.0) == pytest.approx(hertz, abs=0.5)
+
+
+def test_nothing_moves_in_every_band():
+    assert bandwidth_hz(np.zeros((100, 2, 3)), 60.0) == 30.0
+    assert bandwidth_hz(np.zeros((2, 2, 3)), 60.0) == 30.0

@@ -10,9 +10,8 @@ import numpy as np
 from scipy.ndimage import convolve1d
 
 from deepphase.errors import CheckpointError, ParameterError
-from deepphase.music.features import FPS, KINDS, SURE, SongFeatures, value_names
+from deepphase.music.features import FPS, KINDS, SongFeatures, value_names
 from deepphase.music.heard import CYCLES, at_moments, heard_values
-from deepphase.music.recount import bar_seconds, octaves_to, recounted
 
 Array = np.ndarray
 
@@ -41,9 +40,6 @@ class MusicInput:
         two of them nobody would hear it, and the frame that one of them meets it would make the
         body start. So features are blurred (by a Hann window from one moment to the next but one)
         until an onset is heard in all frames, by one moment or by two.
-    bar_s, beat_s
-        Seconds, the median over the songs that were learnt from; 0 where they could not be told.
-        Songs are counted in as many beats as come nearest to these.
     """
 
     features: tuple[str, ...]
@@ -51,8 +47,6 @@ class MusicInput:
     mean: Array
     scale: Array
     step_s: float
-    bar_s: float
-    beat_s: float
 
     @classmethod
     def of_songs(
@@ -62,11 +56,6 @@ class MusicInput:
 
         Raises ParameterError for a name that is no feature.
         """
-        bars = [bar_seconds(song) for song in songs]
-        sure = [song.tempo_bpm for song in songs if song.beat_confidence >= SURE]
-        bar_s = float(np.median([each for each in bars if each] or [0.0]))
-        beat_s = 60.0 / float(np.median(sure)) if sure else 0.0
-        songs = [recounted(song, octaves_to(song, bar_s, beat_s)) for song in songs]
         means, scales = [], []
         for name in features:
             blurred = [_blurred(song, name, step_s) for song in songs]
@@ -82,8 +71,6 @@ class MusicInput:
             np.concatenate(means).astype(np.float32),
             np.concatenate(scales).astype(np.float32),
             step_s,
-            bar_s,
-            beat_s,
         )
 
     @property
@@ -91,13 +78,8 @@ class MusicInput:
         """Numbers a frame."""
         return len(self.mean)
 
-    def counted(self, song: SongFeatures) -> SongFeatures:
-        """The song with its beats counted as those of the songs that were learnt from."""
-        return recounted(song, octaves_to(song, self.bar_s, self.beat_s))
-
     def rows(self, song: SongFeatures) -> Array:
         """(frames, dims) float32: every frame of a song, 60 a second."""
-        song = self.counted(song)
         blurred = [_blurred(song, name, self.step_s) for name in self.features]
         heard = np.concatenate(blurred, axis=1)
         return ((heard - self.mean) * self.scale).astype(np.float32)
@@ -117,8 +99,6 @@ class MusicInput:
             "mean": self.mean.astype(float).tolist(),
             "scale": self.scale.astype(float).tolist(),
             "step_s": self.step_s,
-            "bar_s": self.bar_s,
-            "beat_s": self.beat_s,
         }
 
     @classmethod
@@ -137,10 +117,10 @@ class MusicInput:
                 tuple(content["values"]),
                 np.array(content["mean"], np.float32),
                 np.array(content["scale"], np.float32),
-                *(float(content[name]) for name in ("step_s", "bar_s", "beat_s")),
+                float(content["step_s"]),
             )
-            if not (0 < made.step_s < np.inf and 0 <= made.bar_s + made.beat_s < np.inf):
-                raise ValueError(f"{made.step_s} s between moments, bars of {made.bar_s} s")
+            if not 0 < made.step_s < np.inf:
+                raise ValueError(f"{made.step_s} s between moments")
             dims = sum(len(KINDS[name].values) for name in features)
             if made.mean.shape != (dims,) or made.scale.shape != (dims,):
                 raise ValueError(f"{made.mean.shape} numbers of {dims}")

@@ -1,6 +1,7 @@
 """Controllers against each other on real clips: one budget for all, row by row, resumable.
 
     python -m tests.benchmarks.compare_controllers FOLDER [--rows ROW ...] [--train-only]
+        [--own-frames N]
 
 FOLDER holds, for each data set (human, dog), `<data>.store` and the phase models
 `<data>.model` (learned), `<data>.contact.model` and `<data>.pfnn.model`, made by `deepphase
@@ -64,21 +65,24 @@ _LONG_RUNS = {
 
 @dataclass(frozen=True)
 class Row:
-    """One training: which network on which data with which seed."""
+    """One training: which network on which data with which seed, over how many own frames."""
 
     network: str
     data: str
     seed: int
+    own_frames: int = 1
 
     @property
     def name(self) -> str:
         """As files and the command line have it."""
-        return f"{self.network}-{self.data}-{self.seed}"
+        own = "" if self.own_frames == 1 else f"-own{self.own_frames}"
+        return f"{self.network}-{self.data}-{self.seed}{own}"
 
     @property
     def config(self) -> ControllerConfig:
         """The recipe at the common budget."""
         changes: dict[str, Any] = BUDGET | {"training.seed": self.seed}
+        changes["training.own_frames"] = self.own_frames
         kind = self.network.removesuffix("_learned")
         if kind not in ("gp", "pfgp"):
             changes["network.hidden"] = _BASELINE_WIDTHS.get(kind, _WIDTH)
@@ -198,9 +202,11 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rows", nargs="*")
     parser.add_argument("--train-only", action="store_true")
+    parser.add_argument("--own-frames", type=int, default=1, help="training.own_frames of the rows")
     options = parser.parse_args()
     torch.set_num_threads(1)
     rows = [row for row in all_rows() if not options.rows or row.name in options.rows]
+    rows = [replace(row, own_frames=options.own_frames) for row in rows]
     read: dict[Any, Lessons] = {}
     for row in rows:
         begun = time.perf_counter()

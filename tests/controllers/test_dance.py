@@ -128,26 +128,6 @@ def test_beats_that_are_not_sure_are_heard_less():
     assert not music.rows(replace(song, beat_confidence=0.0)).any()
 
 
-def test_songs_are_counted_like_those_that_were_learnt_from():
-    slow, usual, fast = (song_of(bpm, 30.0) for bpm in (52.0, 100.0, 190.0))
-    music = MusicInput.of_songs([usual], ["beat_cycle", "bar_cycle", "tempo_bpm"], _STEP_S)
-    assert music.counted(usual) is usual
-    assert music.beat_s == pytest.approx(0.6, rel=0.02)
-    assert music.bar_s == pytest.approx(2.4, rel=0.02)
-    for song, factor in ((slow, 2.0), (fast, 0.5)):
-        if abs(np.log2(song.tempo_bpm / 100.0)) < 0.5:
-            # Heard at that octave already.
-            continue
-        counted = music.counted(song)
-        assert counted.tempo_bpm == pytest.approx(factor * song.tempo_bpm, rel=0.02)
-        np.testing.assert_array_equal(
-            music.rows(song)[:, :2],
-            music.rows(counted)[:, :2],
-        )
-    again = MusicInput.from_mapping(music.as_mapping())
-    assert (again.bar_s, again.beat_s) == (music.bar_s, music.beat_s)
-
-
 def test_a_track_begins_where_the_clip_does():
     song = song_of(100.0)
     music = MusicInput.of_songs([song], ["onset_strength", "beat_cycle"], _STEP_S)

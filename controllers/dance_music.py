@@ -12,6 +12,7 @@ from scipy.ndimage import convolve1d
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.music.features import FPS, KINDS, SongFeatures, value_names
 from deepphase.music.heard import CYCLES, at_moments, heard_values
+from deepphase.music.recount import Range, bar_seconds, beat_seconds, octaves_to, recounted
 
 Array = np.ndarray
 
@@ -40,6 +41,9 @@ class MusicInput:
         two of them nobody would hear it, and the frame that one of them meets it would make the
         body start. So features are blurred (by a Hann window from one moment to the next but one)
         until an onset is heard in all frames, by one moment or by two.
+    bars_s, beats_s
+        Seconds, the shortest and the longest of the songs that were learnt from; (0, 0) where
+        there were none. Songs outside of these are counted in twice or half as many beats.
     """
 
     features: tuple[str, ...]
@@ -47,6 +51,8 @@ class MusicInput:
     mean: Array
     scale: Array
     step_s: float
+    bars_s: Range
+    beats_s: Range
 
     @classmethod
     def of_songs(
@@ -56,6 +62,8 @@ class MusicInput:
 
         Raises ParameterError for a name that is no feature.
         """
+        bars_s = _range([bar_seconds(song) for song in songs])
+        beats_s = _range([beat_seconds(song) for song in songs])
         means, scales = [], []
         for name in features:
             blurred = [_blurred(song, name, step_s) for song in songs]
@@ -71,6 +79,8 @@ class MusicInput:
             np.concatenate(means).astype(np.float32),
             np.concatenate(scales).astype(np.float32),
             step_s,
+            bars_s,
+            beats_s,
         )
 
     @property
@@ -78,8 +88,13 @@ class MusicInput:
         """Numbers a frame."""
         return len(self.mean)
 
+    def counted(self, song: SongFeatures) -> SongFeatures:
+        """The song, its beats counted as those of the songs that were learnt from."""
+        return recounted(song, octaves_to(song, self.bars_s, self.beats_s))
+
     def rows(self, song: SongFeatures) -> Array:
         """(frames, dims) float32: every frame of a song, 60 a second."""
+        song = self.counted(song)
         blurred = [_blurred(song, name, self.step_s) for name in self.features]
         heard = np.concatenate(blurred, axis=1)
         return ((heard - self.mean) * self.scale).astype(np.float32)
@@ -99,6 +114,8 @@ class MusicInput:
             "mean": self.mean.astype(float).tolist(),
             "scale": self.scale.astype(float).tolist(),
             "step_s": self.step_s,
+            "bars_s": list(self.bars_s),
+            "beats_s": list(self.beats_s),
         }
 
     @classmethod
@@ -118,6 +135,7 @@ class MusicInput:
                 np.array(content["mean"], np.float32),
                 np.array(content["scale"], np.float32),
                 float(content["step_s"]),
+                *(_pair(content[name]) for name in ("bars_s", "beats_s")),
             )
             if not 0 < made.step_s < np.inf:
                 raise ValueError(f"{made.step_s} s between moments")
@@ -132,6 +150,18 @@ class MusicInput:
                 hint="train the dancer again",
             ) from None
         return made
+
+
+def _range(lengths_s: Sequence[float | None]) -> Range:
+    told = [each for each in lengths_s if each]
+    return (min(told), max(told)) if told else (0.0, 0.0)
+
+
+def _pair(values: Sequence[float]) -> Range:
+    shortest, longest = map(float, values)
+    if not 0 <= shortest <= longest < np.inf:
+        raise ValueError(f"a range from {shortest} to {longest} s")
+    return shortest, longest
 
 
 def _blurred(song: SongFeatures, name: str, step_s: float) -> Array:

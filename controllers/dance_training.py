@@ -167,7 +167,7 @@ def _danced_phases(lessons: DanceLessons) -> Iterator[tuple[Array, Array, Array,
         # The first of the later samples is now, a frame behind the inputs.
         pairs = rows[:, slices["phase_manifold"]][:, : 2 * channels].reshape(-1, channels, 2)
         times = (samples.first_frames[run] + 1 + learnt) / store.fps + source.song_start_s
-        clock = SongClock(danced.songs[source.song])
+        clock = SongClock(lessons.music.counted(danced.songs[source.song]))
         position, clock_hz = clock.at(times)
         yield (
             wrapped(np.arctan2(pairs[..., 0], pairs[..., 1]) / (2.0 * np.pi)),

@@ -147,6 +147,8 @@ def dances_to(
         DanceClock(wish.start_s, fps, _lock(dancer, song, wish, said))
         for (song, wish), said in zip(wishes, notes, strict=True)
     ]
+    for (song, _), said in zip(wishes, notes, strict=True):
+        said += _counting(dancer, song)
     music = [dancer.music.rows(song) for song, _ in wishes]
     offsets = np.array(schema.config.offsets_s)
 
@@ -234,6 +236,16 @@ def _made(
     return replace(made, notes=tuple(notes), anew_s=anew_s)
 
 
+def _counting(dancer: Dancer, song: SongFeatures) -> list[str]:
+    counted = dancer.music.counted(song)
+    if counted is song or song.beat_confidence < SURE:
+        return []
+    return [
+        f"the song is counted at {counted.tempo_bpm:.0f} beats a minute, not at "
+        f"{song.tempo_bpm:.0f}: as long as those that were danced to in training"
+    ]
+
+
 def _lock(dancer: Dancer, song: SongFeatures, wish: DanceWish, notes: list[str]) -> BeatLock | None:
     lock = wish.lock
     if dancer.ratios is None:
@@ -252,4 +264,4 @@ def _lock(dancer: Dancer, song: SongFeatures, wish: DanceWish, notes: list[str])
     if not dancer.ratios.weights.any():
         notes.append("the dances it learnt from keep to no beat: there is nothing to lock")
         return None
-    return BeatLock(dancer.ratios, song, strength)
+    return BeatLock(dancer.ratios, dancer.music.counted(song), strength)

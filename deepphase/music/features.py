@@ -228,7 +228,7 @@ def features_of(
         "spectral_flux": spectra.flux[:, None],
         "onset_strength": spectra.onset_strength[:, None],
         "zero_crossing_rate": spectra.zero_crossing_rate[:, None],
-    } | _rhythm(beats, bars, len(spectra.flux))
+    } | rhythm_blocks(beats, bars, len(spectra.flux))
     return SongFeatures(
         {kind: np.ascontiguousarray(blocks[kind], np.float32) for kind in KINDS},
         len(samples) / SAMPLE_RATE,
@@ -244,7 +244,7 @@ def features_of(
     )
 
 
-def _rhythm(beats: Beats, bars: Bars | None, frames: int) -> dict[str, Array]:
+def rhythm_blocks(beats: Beats, bars: Bars | None, frames: int) -> dict[str, Array]:
     """The features that follow from beats and bars, each (frames, values)."""
     nothing = np.zeros((frames, 1))
     pulse = nothing.copy()

@@ -128,6 +128,30 @@ def test_beats_that_are_not_sure_are_heard_less():
     assert not music.rows(replace(song, beat_confidence=0.0)).any()
 
 
+def test_songs_are_counted_like_those_that_were_learnt_from():
+    usual, other, fast = (song_of(bpm, 30.0) for bpm in (80.0, 95.0, 160.0))
+    music = MusicInput.of_songs([usual, other], ["beat_cycle", "bar_cycle"], _STEP_S)
+    assert music.beats_s == pytest.approx((60 / 95, 0.75), rel=0.02)
+    assert music.bars_s == pytest.approx((240 / 95, 3.0), rel=0.02)
+    for song in (usual, other):
+        assert music.counted(song) is song
+    counted = music.counted(fast)
+    assert counted.tempo_bpm == pytest.approx(80.0, rel=0.02)
+    np.testing.assert_array_equal(music.rows(fast), music.rows(counted))
+    # The same song at twice the tempo.
+    np.testing.assert_allclose(music.rows(fast), music.rows(usual), atol=0.05)
+    again = MusicInput.from_mapping(music.as_mapping())
+    assert (again.bars_s, again.beats_s) == (music.bars_s, music.beats_s)
+    with pytest.raises(CheckpointError, match="range"):
+        MusicInput.from_mapping(music.as_mapping() | {"bars_s": [2.0, 1.0]})
+
+
+def test_a_dance_says_that_it_counts_otherwise(dancer):
+    music = replace(dancer.music, bars_s=(4.4, 4.9), beats_s=(1.1, 1.3))
+    made = dance_to(replace(dancer, music=music), song_of(105.0, 12.0), seconds=1.0)
+    assert any("counted at 52 beats a minute, not at 105" in note for note in made.notes)
+
+
 def test_a_track_begins_where_the_clip_does():
     song = song_of(100.0)
     music = MusicInput.of_songs([song], ["onset_strength", "beat_cycle"], _STEP_S)

@@ -8,8 +8,8 @@ DANCES is the folder that the dancer was trained on: the songs that `deepphase t
 out of it are danced to again, beside the recorded dances to them; all songs with `--all`, and of a
 dancer that was kept from segments of movement. `--songs` is a folder of any songs: those with a
 clear beat are danced to as well. Each dance is written as BVH with a link to its song beside it.
-Prints how much the locks hurried, made sounds without a beat, and a dance of ten minutes minute by
-minute.
+Prints how much the locks hurried, the beat alignment over several seeds as a share of the recorded
+dances', made sounds without a beat, and a dance of ten minutes minute by minute.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ def main() -> None:
     parser.add_argument("--all", action="store_true", help="all songs of the folder")
     parser.add_argument("--locks", type=float, nargs="*", default=[0.0, 0.5, 1.0])
     parser.add_argument("--seconds", type=float, default=_SECONDS)
+    parser.add_argument("--seeds", type=int, default=4, help="of the dances that shares are of")
     parser.add_argument("--minutes", type=float, default=10.0)
     options = parser.parse_args()
     dancer = Dancer.load(options.dancer)
@@ -65,6 +66,7 @@ def main() -> None:
         )
     songs = [(options.dances / clip.source.song, found.song(clip)) for clip in clips]
     _dance(kinds, songs, options.seconds, options.output, "")
+    _shares(kinds, clips, [song for _, song in songs], options.seconds, options.seeds)
     if options.songs is not None:
         every = [(path, song_features(path)) for path in find_songs(options.songs)]
         clear = [(path, song) for path, song in every if song.beat_confidence >= SURE]
@@ -79,14 +81,16 @@ Kinds = dict[str, tuple[Dancer, float | None]]
 
 
 def _danced(
-    kinds: Kinds, songs: list[SongFeatures], seconds: float | None
+    kinds: Kinds, songs: list[SongFeatures], seconds: float | None, seed: int = 0
 ) -> dict[str, list[NetworkDance]]:
     """Of each kind the dances to all songs; those of one dancer are one batch."""
     made: dict[str, list[NetworkDance]] = {}
     for dancer in {id(dancer): dancer for dancer, _ in kinds.values()}.values():
         names = [name for name, (each, _) in kinds.items() if each is dancer]
         wishes = [
-            (song, DanceWish(0.0, seconds, 0, kinds[name][1])) for name in names for song in songs
+            (song, DanceWish(0.0, seconds, seed, kinds[name][1]))
+            for name in names
+            for song in songs
         ]
         began = time.perf_counter()
         dances = dances_to(dancer, wishes, settings=_SETTINGS)
@@ -110,6 +114,43 @@ def _dance(
         if hastes:
             haste = 100 * np.mean(np.concatenate(hastes))
             print(f"{prefix}{name}: hurried or held back by {haste:.1f} %", flush=True)
+
+
+def _shares(
+    kinds: Kinds, clips: list[Clip], songs: list[SongFeatures], seconds: float, seeds: int
+) -> None:
+    """Beat alignment over motion beats, mean over seeds, over that of the recorded dances."""
+    told = [i for i, song in enumerate(songs) if song.beat_confidence >= SURE]
+    chosen = [songs[i] for i in told]
+    runs = [_danced(kinds, chosen, seconds, seed) for seed in range(seeds)]
+    for name, (dancer, _) in kinds.items():
+        measured = dancer.reference.measured
+        cut = [clips[i].sliced(0, min(len(clips[i]), round(seconds * clips[i].fps))) for i in told]
+        truth = np.array(
+            [
+                measured(clip, song, clip.source.song_start_s)["by_motion"]
+                for clip, song in zip(cut, chosen, strict=True)
+            ]
+        )
+        made = np.array(
+            [
+                [
+                    measured(dance.clip("x"), song, 0.0)["by_motion"]
+                    for dance, song in zip(run[name], chosen, strict=True)
+                ]
+                for run in runs
+            ]
+        ).mean(axis=0)
+        draws = np.random.default_rng(0).integers(0, len(told), (2000, len(told)))
+        low, high = np.quantile(
+            made[draws].mean(axis=1) / truth[draws].mean(axis=1), [0.025, 0.975]
+        )
+        print(
+            f"{name}: beat alignment {made.mean():.3f} over {seeds} seeds and {len(told)} songs, "
+            f"{made.mean() / truth.mean():.3f} [{low:.3f}, {high:.3f}] of the dances' own "
+            f"{truth.mean():.3f}",
+            flush=True,
+        )
 
 
 def _without_beat(kinds: Kinds) -> None:

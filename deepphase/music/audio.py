@@ -106,7 +106,7 @@ def decoded(content: bytes, path: str | Path) -> Sound:
     missing = missing_part(content)
     if missing:
         raise FormatError(
-            f"the sound is cut off: {missing}",
+            f"the sound is cut off or damaged: {missing}",
             hint="copy or download it again, or save what is left of it as a new file",
             path=path,
         )

@@ -16,8 +16,8 @@ _MPEG_RATES = (44_100, 48_000, 32_000)
 def missing_part(content: bytes) -> str:
     """What a file's bytes promise and lack, in words; empty where nothing is known to lack.
 
-    Wav by its chunk sizes, Ogg by its pages and their end mark, MP3 (layer III) by its count of
-    bytes and its last frame. Other formats say it when they are decoded.
+    Wav by its chunk sizes, Ogg by the numbers of its pages and their end mark, MP3 (layer III) by
+    its count of bytes and its last frame. Other formats say it when they are decoded.
 
     References
     ----------
@@ -55,7 +55,25 @@ def _missing_ogg(content: bytes) -> str:
     body = sum(content[last + 27 : last + 27 + head[26]])
     if len(content) < last + 27 + head[26] + body:
         return "its last page is not whole"
-    return "" if head[5] & 4 else "its last page does not say that it is the last"
+    return _lost_page(content) if head[5] & 4 else "its last page does not say that it is the last"
+
+
+def _lost_page(content: bytes) -> str:
+    """Pages of a stream are numbered: decoders go on behind a gap as if nothing had been there."""
+    numbers: dict[bytes, int] = {}
+    at = content.find(b"OggS")
+    while at >= 0 and at + 27 <= len(content):
+        stream = content[at + 14 : at + 18]
+        (number,) = struct.unpack_from("<I", content, at + 18)
+        before = numbers.get(stream)
+        if before is not None and number > before + 1:
+            lost = number - before - 1
+            return f"{lost} of its pages {'is' if lost == 1 else 'are'} lost behind page {before}"
+        numbers[stream] = number
+        segments = content[at + 26]
+        body = sum(content[at + 27 : at + 27 + segments])
+        at = content.find(b"OggS", at + 27 + segments + body)
+    return ""
 
 
 def _id3_bytes(content: bytes) -> int:

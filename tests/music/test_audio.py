@@ -117,6 +117,19 @@ def test_cut_off_files_are_one_error(tmp_path, format, share):
         assert "cut off" in caught.value.fact
 
 
+@pytest.mark.parametrize("seconds", [8, 40])
+def test_a_page_that_is_lost_is_one_error(tmp_path, seconds):
+    generator = np.random.default_rng(3)
+    samples = (0.2 * generator.standard_normal(seconds * 44_100)).astype(np.float32)
+    content = file_bytes(samples, 44_100, "OGG")
+    assert len(read_sound(put(tmp_path, content, "whole.ogg")).samples) == seconds * SAMPLE_RATE
+    pages = content.split(b"OggS")
+    for lost in (4, len(pages) // 2):
+        rest = b"OggS".join(pages[:lost] + pages[lost + 1 :])
+        with pytest.raises(FormatError, match="1 of its pages is lost"):
+            read_sound(put(tmp_path, rest, "lost.ogg"))
+
+
 def test_damage_in_the_middle_is_an_error_or_read(tmp_path):
     # Never a crash, and never a value that is no number.
     generator = np.random.default_rng(2)

@@ -30,6 +30,7 @@ def dance_health(
     seconds     of each, at most
     values      measure -> mean over them, as `DanceReference.dance_values` names them
     alive       share of the frames in which the values stayed those of a body
+    unheard     whether the songs were held out (`train_dance` puts it there)
     findings    what is out of the ordinary and what to try
     ==========  ===========================================================================
     """

@@ -89,6 +89,8 @@ class DanceLessons:
         )
         if by_song:
             split = split_by_song(lessons.split, lessons.samples, danced, unheard)
+            if split is lessons.split:
+                unheard = frozenset()
         else:
             split = split_by_segment(lessons.samples, danced, options.held_out, options.split_seed)
         return cls(replace(lessons, split=split), danced, music, unheard)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from controllers.networks.phase_update import updated_phases
 from controllers.schema import ControllerSchema
+from controllers.schema_config import POSE_BLOCKS
 from deepphase.features.layout import FeatureLayout
 
-_POSE = ("joint_position", "joint_velocity", "joint_rotation")
 _TRAJECTORY = ("trajectory_position", "trajectory_direction", "trajectory_velocity")
 # Of a direction: nobody faces nowhere.
 _LEAST = 1e-6
 
 
-class ClosedLoop:
+class ClosedLoop(nn.Module):
     """Puts what a network gave into what it sees of the next frame; gradients flow through.
 
     The pose, the trajectory that lies ahead, and the phases of now and later are the network's
@@ -30,10 +30,24 @@ class ClosedLoop:
         Share of the way from the turned to the predicted phase.
     """
 
+    inputs_here: Tensor
+    inputs_there: Tensor
+    gate_here: Tensor
+    gate_there: Tensor
+
     def __init__(self, schema: ControllerSchema, blend: float = 0.5) -> None:
+        super().__init__()
         self._seconds, self._blend = 1.0 / schema.fps, blend
-        self._inputs = _columns(schema, schema.inputs)
-        self._gate = None if schema.gate is None else _columns(schema, schema.gate)
+        self._gated = schema.gate is not None
+        # With the module they move to a device once, not with every frame.
+        for name, layout in (("inputs", schema.inputs), ("gate", schema.gate)):
+            here, there = ([], []) if layout is None else _columns(schema, layout)
+            self.register_buffer(
+                f"{name}_here", torch.tensor(here, dtype=torch.long), persistent=False
+            )
+            self.register_buffer(
+                f"{name}_there", torch.tensor(there, dtype=torch.long), persistent=False
+            )
         self._manifold = self._phase = None
         slices = schema.outputs.slices
         self._direction = slices["trajectory_direction"]
@@ -66,9 +80,9 @@ class ClosedLoop:
         Both as the network sees them when it runs by itself.
         """
         outputs = self._facing(outputs)
-        inputs = _with_columns(inputs, self._inputs, outputs)
-        if self._gate is not None:
-            gate = _with_columns(gate, self._gate, outputs)
+        inputs = inputs.index_copy(1, self.inputs_here, outputs[:, self.inputs_there])
+        if self._gated:
+            gate = gate.index_copy(1, self.gate_here, outputs[:, self.gate_there])
         if self._manifold is not None:
             shape = (len(outputs), self._later, -1)
             predicted, frequency, amplitude = (
@@ -90,13 +104,13 @@ class ClosedLoop:
         return _with_block(outputs, self._direction, (block / length).flatten(1))
 
 
-def _columns(schema: ControllerSchema, layout: FeatureLayout) -> tuple[Tensor, Tensor]:
+def _columns(schema: ControllerSchema, layout: FeatureLayout) -> tuple[list[int], list[int]]:
     """Columns of a layout, and those of the outputs that they are filled with."""
     slices, outputs = layout.slices, schema.outputs.slices
     here: list[int] = []
     there: list[int] = []
     later = 2 * len(schema.config.later_s)
-    for name in _POSE:
+    for name in POSE_BLOCKS:
         if name in slices:
             here += range(slices[name].start, slices[name].stop)
             there += range(outputs[name].start, outputs[name].stop)
@@ -111,12 +125,7 @@ def _columns(schema: ControllerSchema, layout: FeatureLayout) -> tuple[Tensor, T
         feet = [schema.joints.index(name) for name in schema.feet]
         here += range(slices["foot_velocity"].start, slices["foot_velocity"].stop)
         there += [start + 3 * foot + axis for foot in feet for axis in range(3)]
-    return torch.tensor(here, dtype=torch.long), torch.tensor(there, dtype=torch.long)
-
-
-def _with_columns(rows: Tensor, columns: tuple[Tensor, Tensor], outputs: Tensor) -> Tensor:
-    here, there = (each.to(rows.device) for each in columns)
-    return rows.index_copy(1, here, outputs.index_select(1, there))
+    return here, there
 
 
 def _with_block(rows: Tensor, block: slice, values: Tensor) -> Tensor:

@@ -159,7 +159,6 @@ class LivelyDances:
             last.translations[dances],
             last.positions[dances],
             last.angles[dances],
-            last.contacts[dances],
         )
         own = {name: each[dances] for name, each in tracks.items()}
         starts = self._starts.of(dances, own[MUSIC], self._seen(dances))

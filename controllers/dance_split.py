@@ -88,7 +88,7 @@ def split_by_segment(
 
 def _held_frames(danced: Danced, share: float, seed: int) -> dict[str, Array]:
     """Clip -> (frames,) bool: the frame is of a segment that is held out."""
-    segments = clip_segments(list(danced.store))
+    segments = clip_segments(danced.store)
     numbers, frames = np.unique(np.concatenate(segments), return_counts=True)
     if len(numbers) < 2:
         raise ParameterError(

@@ -108,7 +108,7 @@ def joint_distance(positions: Array, others: Array) -> float:
 
 def _beginnings(samples: ControllerSamples, held_out: Array, fps: float) -> tuple[Array, int]:
     """Rows to begin runs with, and how many frames all of them have behind."""
-    left = _rows_behind(samples, held_out)
+    left = samples.following(held_out)
     for seconds in _SECONDS:
         frames = round(seconds * fps)
         rows = held_out[left >= frames]
@@ -117,14 +117,6 @@ def _beginnings(samples: ControllerSamples, held_out: Array, fps: float) -> tupl
         if len(rows) >= _FEWEST_RUNS or (seconds == _SECONDS[-1] and len(rows)):
             return rows[np.unique(np.linspace(0, len(rows) - 1, _RUNS).astype(np.int64))], frames
     return np.zeros(0, np.int64), 0
-
-
-def _rows_behind(samples: ControllerSamples, rows: Array) -> Array:
-    """(rows,) how many of the rows, rising, follow each other from each on, in its run."""
-    run = samples.run_of(rows)
-    ends = np.append((np.diff(rows) != 1) | (np.diff(run) != 0), True)[: len(rows)]
-    last = np.flatnonzero(ends)
-    return rows[last][np.searchsorted(last, np.arange(len(rows)))] - rows + 1
 
 
 def _recorded(

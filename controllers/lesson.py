@@ -14,6 +14,7 @@ from controllers.networks.recurrent import Recurrent
 from controllers.networks.variational import Variational
 from controllers.normalised import NormalisedController
 from controllers.samples import ControllerSamples
+from controllers.schema_config import POSE_BLOCKS
 from controllers.training_config import ControllerTraining
 from deepphase.errors import ParameterError
 from deepphase.features.layout import FeatureLayout
@@ -23,7 +24,6 @@ from deepphase.phase.windows import WindowOrder
 Array = np.ndarray
 
 _VALIDATION_SAMPLES = 2048
-_POSE = ("joint_position", "joint_velocity", "joint_rotation")
 # Samples are put onto a device that has so much more room than they take.
 _SPARE = 3
 
@@ -55,15 +55,15 @@ class ControllerLesson(PiecewiseLesson):
     ) -> None:
         remembers = isinstance(controller.network, Recurrent)
         frames = options.sequence_frames if remembers else options.own_frames
-        self._loop = None if remembers or frames == 1 else ClosedLoop(samples.schema)
         self._frames = torch.arange(frames)
-        starts = _sequence_starts(samples, train, frames)
+        # Rows whose next frames are of the same run, and among the rows, too.
+        starts = train[samples.following(train) >= frames]
         if not len(starts):
             raise ParameterError(
                 f"no stretch of {frames} training frames without a gap",
                 hint=f"lower training.{'sequence' if remembers else 'own'}_frames, or add clips",
             )
-        checked = _sequence_starts(samples, held_out, frames)
+        checked = held_out[samples.following(held_out) >= frames]
         checked = checked[
             np.unique(np.linspace(0, len(checked) - 1, _VALIDATION_SAMPLES, dtype=int))
         ]
@@ -75,6 +75,7 @@ class ControllerLesson(PiecewiseLesson):
             held_out=torch.from_numpy(checked),
         )
         self.controller, self.options = controller, options
+        self._loop = None if remembers or frames == 1 else ClosedLoop(samples.schema)
         self._starts = torch.from_numpy(starts)
         self._order = WindowOrder(len(starts), options.seed)
         self._rows = tuple(
@@ -111,6 +112,8 @@ class ControllerLesson(PiecewiseLesson):
 
     def on_fit_start(self) -> None:
         self.controller.to(self.device)
+        if self._loop is not None:
+            self._loop.to(self.device)
         self._noise = self._noise.to(self.device)
         if self.device.type == "cuda":
             needed = sum(each.numel() * each.element_size() for each in self._rows)
@@ -207,21 +210,10 @@ def restarted_rate(epoch: float, first: float, factor: float) -> float:
     return 0.5 * (1.0 + math.cos(math.pi * epoch / length))
 
 
-def _sequence_starts(samples: ControllerSamples, rows: Array, frames: int) -> Array:
-    """Rows whose next `frames` - 1 rows are of the same run and among the rows, too."""
-    if frames == 1 or not len(rows):
-        return rows
-    chosen = np.zeros(len(samples) + 1, bool)
-    chosen[rows] = True
-    left = samples.run_stops[samples.run_of(rows)] - rows
-    rows = rows[left >= frames]
-    return rows[chosen[rows[:, None] + np.arange(frames)].all(1)]
-
-
 def _pose_columns(layout: FeatureLayout) -> Array:
     """(dims,) float32: the weight of the pose's columns, 0 in all others."""
     columns = np.zeros(layout.dims, np.float32)
-    for name in _POSE:
+    for name in POSE_BLOCKS:
         if name in layout.slices:
             columns[layout.slices[name]] = layout[name].weight
     return columns

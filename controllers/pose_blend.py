@@ -8,9 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from controllers.character import Character, Tracks
-from controllers.character_feet import CharacterFeet
 from controllers.character_frame import CharacterSettings, Frame
-from controllers.character_pose import BodyPoses
 from controllers.controller import Controller
 from controllers.starts import Starts
 from deepphase.phase.parameters import PhaseParameters
@@ -38,8 +36,6 @@ class Shown(NamedTuple):
         (characters, translated joints, 3) metres.
     positions, angles
         (characters, 2) m and (characters,) rad: the roots of this frame.
-    contacts
-        (characters, feet) of this frame.
     """
 
     rotations_before: Array
@@ -48,7 +44,6 @@ class Shown(NamedTuple):
     translations: Array
     positions: Array
     angles: Array
-    contacts: Array
 
 
 class BlendedCharacter:
@@ -61,7 +56,7 @@ class BlendedCharacter:
     shown
         Where they are, and how they move.
     settings
-        How they run. Feet are held after blending.
+        How they run; feet are not held.
     seed
         Of a network that draws.
     tracks
@@ -90,11 +85,6 @@ class BlendedCharacter:
         # Stands for the frame that is shown: what the next one moves from.
         first = self._character.step(None, tracks)
         self._first: Frame | None = first
-        self._poses = BodyPoses(controller.skeleton, controller.schema)
-        self._feet = None
-        if settings.foot_ik:
-            self._feet = CharacterFeet(controller.skeleton, controller.schema, len(starts))
-            self._hold(shown.rotations.copy(), shown.translations, shown.contacts, shown.angles)
         self._turn = self._turning = self._shift = self._shifting = np.zeros(0)
         self._later_s = 0.0
 
@@ -120,7 +110,6 @@ class BlendedCharacter:
         ).astype(np.float32)
         left, _ = decayed(self._shift, self._shifting, HALFLIFE_S, self._later_s)
         translations = (frame.translations + left).astype(np.float32)
-        self._hold(rotations, translations, frame.contacts, frame.angles)
         return replace(frame, rotations=rotations, translations=translations)
 
     def _begin(self, before: Frame, after: Frame) -> None:
@@ -135,8 +124,3 @@ class BlendedCharacter:
         self._shift = old.translations - before.translations
         moved = old.translations - old.translations_before
         self._shifting = (moved - (after.translations - before.translations)) / seconds
-
-    def _hold(self, rotations: Array, translations: Array, contacts: Array, angles: Array) -> None:
-        if self._feet is not None:
-            local = self._poses.local_positions(translations)
-            self._feet.hold(rotations, local, contacts, angles, self._seconds)

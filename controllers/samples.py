@@ -141,6 +141,13 @@ class ControllerSamples:
         """Index of the run that each row lies in."""
         return np.searchsorted(self.run_stops, np.asarray(rows), side="right")
 
+    def following(self, rows: Array) -> Array:
+        """(rows,) how many of the rows, rising, follow each other from each on, in its run."""
+        run = self.run_of(rows)
+        ends = np.append((np.diff(rows) != 1) | (np.diff(run) != 0), True)[: len(rows)]
+        last = np.flatnonzero(ends)
+        return rows[last][np.searchsorted(last, np.arange(len(rows)))] - rows + 1
+
     def rows_of_runs(self, chosen: Array) -> Array:
         """(rows,) all rows of the chosen runs (runs,) bool."""
         lengths = self.run_stops - self.run_starts

@@ -12,10 +12,11 @@ Gate = Literal["phase", "manifold", "feet", "wish", "none"]
 GATES_OF_PHASES = ("phase", "manifold")
 CYCLES = "cycles"
 """Unit of blocks that are not normalised: they wrap."""
+POSE_BLOCKS = ("joint_position", "joint_velocity", "joint_rotation")
 PHASE_BLOCKS = ("phase", "phase_rate", "phase_manifold", "phase_frequency", "phase_amplitude")
 _OWN_BLOCKS = (
     *("trajectory_position", "trajectory_direction", "trajectory_velocity"),
-    *("joint_position", "joint_velocity", "joint_rotation", "foot_velocity"),
+    *(*POSE_BLOCKS, "foot_velocity"),
     *("root_velocity", "root_turn", "contact", *PHASE_BLOCKS),
 )
 _MOST_SAMPLES, _LONGEST_STEP_S = 200, 5.0

@@ -10,11 +10,11 @@ import numpy as np
 from controllers.recorded_past import RecordedPast
 from controllers.running_phases import RunningPhases
 from controllers.schema import ControllerSchema
+from controllers.schema_config import POSE_BLOCKS
 from controllers.wished_trajectory import Ahead, AheadReader, complex_of, pairs
 from deepphase.errors import ParameterError
 
 Array = np.ndarray
-_POSE = ("joint_position", "joint_velocity", "joint_rotation")
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ class SeenFrame:
         self._feet = (3 * np.array(feet)[:, None] + np.arange(3)).reshape(-1)
         self.pose = {
             name: self.inputs[:, self._slices[name]].copy()
-            for name in _POSE
+            for name in POSE_BLOCKS
             if name in self._slices
         }
 
@@ -94,7 +94,7 @@ class SeenFrame:
 
     def see_pose(self, positions: Array, velocities: Array, numbers: Array) -> None:
         """The pose of the next frame: (characters, 3 or 6 * joints) each."""
-        self.pose = dict(zip(_POSE, (positions, velocities, numbers), strict=True))
+        self.pose = dict(zip(POSE_BLOCKS, (positions, velocities, numbers), strict=True))
 
     def fill(
         self,

@@ -11,7 +11,6 @@ import numpy as np
 
 from deepphase.corpus.prepare import corpus_of
 from deepphase.errors import DeepPhaseError, ParameterError
-from deepphase.evaluation.dance_features import body_points
 from deepphase.evaluation.dance_measures import (
     METRES,
     DanceMeasures,
@@ -19,9 +18,7 @@ from deepphase.evaluation.dance_measures import (
     dance_to_song,
     measured_dance,
 )
-from deepphase.evaluation.dance_repeats import segment_groups
-from deepphase.motion.kinematics import joint_positions
-from deepphase.motion.roles import find_roles
+from deepphase.evaluation.dance_repeats import clip_segments
 from deepphase.progress import Progress
 
 Array = np.ndarray
@@ -117,12 +114,9 @@ def read_dances(
     store = corpus_of(folder, fps=_FPS, progress=progress, **options)
     for left in store.left_out:
         warn(f"{left['file']}: left out: {left['reason']}")
-    measures, bodies = [], []
+    measures = []
     for number, clip in enumerate(store):
         measures.append(measured_dance(clip))
-        points = body_points(joint_positions(clip), find_roles(clip.skeleton, clip=clip))
-        # Root and neck follow from hips and shoulders.
-        bodies.append(np.stack([points[key] for key in sorted(points) if "_" in key], axis=1))
         if progress is not None:
             progress(f"measuring {folder.name}", number + 1, len(store), clip.name)
     beats, bars = _heard(folder, store, warn, progress)
@@ -138,7 +132,7 @@ def read_dances(
         )
         if progress is not None:
             progress(f"comparing {folder.name}", number + 1, len(measures), dance.name)
-    segments = segment_groups(bodies, _FPS)
+    segments = clip_segments(store)
     return Dances(name or folder.name, tuple(measures), beats, bars, own, others, tuple(segments))
 
 

@@ -7,7 +7,7 @@ different songs. A split by song then tests on movement that was learnt from.
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -77,7 +77,7 @@ def segment_groups(positions: Sequence[Array], fps: float) -> list[Array]:
     return _numbered(cuts, stretches)
 
 
-def clip_segments(clips: Sequence[Clip]) -> list[Array]:
+def clip_segments(clips: Iterable[Clip]) -> list[Array]:
     """The `segment_groups` of clips of one rate, by their hips, legs, shoulders and arms.
 
     Raises
@@ -87,14 +87,15 @@ def clip_segments(clips: Sequence[Clip]) -> list[Array]:
     SkeletonError
         Where a body lacks legs or arms.
     """
-    if not clips:
-        raise ParameterError("no clip, no segments")
-    bodies = []
+    bodies, fps = [], 0.0
     for clip in clips:
         points = body_points(joint_positions(clip), find_roles(clip.skeleton, clip=clip))
         # Root and neck follow from hips and shoulders.
         bodies.append(np.stack([points[key] for key in sorted(points) if "_" in key], axis=1))
-    return segment_groups(bodies, clips[0].fps)
+        fps = clip.fps
+    if not bodies:
+        raise ParameterError("no clip, no segments")
+    return segment_groups(bodies, fps)
 
 
 def shared_share(groups: Sequence[Array]) -> float:

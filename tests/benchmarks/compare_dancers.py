@@ -122,25 +122,18 @@ def _shares(
     """Beat alignment over motion beats, mean over seeds, over that of the recorded dances."""
     told = [i for i, song in enumerate(songs) if song.beat_confidence >= SURE]
     chosen = [songs[i] for i in told]
+    cut = [clips[i].sliced(0, min(len(clips[i]), round(seconds * clips[i].fps))) for i in told]
     runs = [_danced(kinds, chosen, seconds, seed) for seed in range(seeds)]
-    for name, (dancer, _) in kinds.items():
-        measured = dancer.reference.measured
-        cut = [clips[i].sliced(0, min(len(clips[i]), round(seconds * clips[i].fps))) for i in told]
-        truth = np.array(
-            [
-                measured(clip, song, clip.source.song_start_s)["by_motion"]
-                for clip, song in zip(cut, chosen, strict=True)
-            ]
-        )
-        made = np.array(
-            [
-                [
-                    measured(dance.clip("x"), song, 0.0)["by_motion"]
-                    for dance, song in zip(run[name], chosen, strict=True)
-                ]
-                for run in runs
-            ]
-        ).mean(axis=0)
+    # By motion beats alone: whose reference measures is all the same.
+    reference = next(iter(kinds.values()))[0].reference
+
+    def alignment(clip: Clip, song: SongFeatures) -> float:
+        return reference.measured(clip, song, clip.source.song_start_s)["by_motion"]
+
+    truth = np.array(list(map(alignment, cut, chosen)))
+    for name in kinds:
+        rows = [[dance.clip("x") for dance in run[name]] for run in runs]
+        made = np.array([list(map(alignment, row, chosen)) for row in rows]).mean(axis=0)
         draws = np.random.default_rng(0).integers(0, len(told), (2000, len(told)))
         low, high = np.quantile(
             made[draws].mean(axis=1) / truth[draws].mean(axis=1), [0.025, 0.975]

@@ -14,6 +14,15 @@ from deepphase.phase.parameters import PhaseParameters
 from deepphase.synthetic.dance import dance
 from deepphase.synthetic.song import make_song
 
+TINY = {
+    "network.hidden": 16,
+    "network.experts": 2,
+    "network.gating_hidden": 8,
+    "training.samples": 640,
+    "training.batch_size": 64,
+}
+"""Changes of a recipe with which a dancer is trained in a second."""
+
 _EDGE = 60
 
 

@@ -10,15 +10,7 @@ from controllers.dance_songs import Danced
 from controllers.dance_training import DanceLessons, train_dance
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
-from tests.controllers.made_dances import made_dances
-
-_TINY = {
-    "network.hidden": 16,
-    "network.experts": 2,
-    "network.gating_hidden": 8,
-    "training.samples": 640,
-    "training.batch_size": 64,
-}
+from tests.controllers.made_dances import TINY, made_dances
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +39,7 @@ def reused(corpus):
 
 
 def _lessons(danced: Danced, **changes) -> DanceLessons:
-    return DanceLessons.read(danced, DanceConfig.load("no_phase", **_TINY, **changes))
+    return DanceLessons.read(danced, DanceConfig.load("no_phase", **TINY, **changes))
 
 
 def test_a_held_out_segment_is_nowhere_in_what_is_learnt_from(reused):
@@ -92,7 +84,7 @@ def _frames(samples, split, held, learnt):
 
 def test_a_dancer_says_what_it_was_asked_with(corpus, tmp_path):
     changes = {"dance.held_out_by": "segment", "training.held_out": 0.3}
-    config = DanceConfig.load("no_phase", **_TINY, **changes)
+    config = DanceConfig.load("no_phase", **TINY, **changes)
     made = train_dance(DanceLessons.read(corpus, config), config, folder=tmp_path)
     told = made.controller.provenance
     assert (told["held_out_by"], told["unheard"], told["clips"]) == ("segment", [], 3)

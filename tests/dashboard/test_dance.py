@@ -30,7 +30,7 @@ from deepphase.music.dance_wish import DanceWish
 from deepphase.synthetic.locomotion import locomotion
 from deepphase.synthetic.song import make_song
 from matching.database import MotionDatabase
-from tests.controllers.made_dances import DancedPhases
+from tests.controllers.made_dances import TINY, DancedPhases
 from tests.controllers.made_dances import made_dances as some_dances
 from tests.dashboard.app_pages import opened, players, words
 from tests.dashboard.test_control import chosen, widget
@@ -237,21 +237,12 @@ def test_silence_is_danced_to_and_said(page):
     assert page.warning
 
 
-_TINY = {
-    "network.hidden": 16,
-    "network.experts": 2,
-    "network.gating_hidden": 8,
-    "training.samples": 640,
-    "training.batch_size": 64,
-}
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A trained dancer, a database that hears, one that does not, a controller that does not."""
     root = tmp_path_factory.mktemp("folder")
     corpus, motions = some_dances(seconds=8.0)
-    config = DanceConfig.load("experts", **_TINY)
+    config = DanceConfig.load("experts", **TINY)
     lessons = DanceLessons.read(corpus, config, DancedPhases(motions))
     dancer = train_dance(lessons, config, folder=tmp_path_factory.mktemp("work"))
     assert dancer is not None

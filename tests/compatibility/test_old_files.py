@@ -1,0 +1,112 @@
+"""Files that earlier versions of the program wrote are read, and give what they gave then."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from controllers.character import Character
+from controllers.controller import Controller
+from controllers.dancer import Dancer
+from controllers.dancing import dances_to
+from deepphase.corpus.store import open_store
+from deepphase.formats.load import load
+from deepphase.motion.kinematics import joint_positions
+from deepphase.music import cache
+from deepphase.music.dance_wish import DanceWish
+from deepphase.phase.extractor import load_extractor
+from deepphase.phase.model import PhaseModel
+from deepphase.phase.phase_file import load_phases
+from deepphase.synthetic.truth_file import Truth
+from matching.database import MotionDatabase
+from matching.search import open_searcher
+
+_FILES = Path(__file__).parent / "files"
+_FRAMES = 10
+
+
+def _clip():
+    return open_store(_FILES / "clips.store").clip(1)
+
+
+def _manifold(name):
+    return load_extractor(_FILES / name).encode(_clip()).parameters.manifold()[::20]
+
+
+def _rolled_out(name):
+    """Rotations of the pose after some frames that a controller made by itself."""
+    controller = Controller.load(_FILES / name)
+    character = Character(controller, controller.starts.of(np.arange(2)))
+    for _ in range(_FRAMES):
+        frame = character.step()
+    return frame.rotations
+
+
+def _searched(name, index, folder):
+    """Distances and rows of the nearest rows, out of the index that lies beside the database."""
+    database = MotionDatabase.load(_FILES / name)
+    notes = []
+    copy = shutil.copy(_FILES / f"{name}.{index}.index", folder)
+    searcher = open_searcher(database, index, cache=copy, note=notes.append)
+    assert not notes
+    distances, rows = searcher.search(database.features[database.offered_rows[:40:8]], k=3)
+    return np.stack([distances, rows])
+
+
+def _song(folder, monkeypatch):
+    """The features of a song as a cache holds them: they are not computed again."""
+    (folder / "songs").mkdir()
+    for kept in _FILES.glob("*.song"):
+        shutil.copy(kept, folder / "songs")
+    monkeypatch.setenv(cache.CACHE_VARIABLE, str(folder))
+    monkeypatch.delattr(cache, "features_of")
+    return cache.cached_features(_FILES / "song.ogg")
+
+
+def _contents(name, folder, monkeypatch):
+    """Some numbers out of a file."""
+    kind = name.split(".")[-1]
+    if name == "songs.model":
+        song = _song(folder, monkeypatch)
+        return PhaseModel.load(_FILES / name).encode(song).parameters.manifold()[::10]
+    if kind in ("model", "phases"):
+        return _manifold(name)
+    if kind == "controller":
+        return _rolled_out(name)
+    if kind == "index":
+        database, index, _ = name.rsplit(".", 2)
+        return _searched(database, index, folder)
+    if kind == "dancer":
+        wishes = [(_song(folder, monkeypatch), DanceWish(start_s=1.0, seconds=0.5))]
+        (dance,) = dances_to(Dancer.load(_FILES / name), wishes)
+        return joint_positions(dance.clip("dance"))[::10]
+    if kind == "song":
+        return _song(folder, monkeypatch).blocks["mel"][::40]
+    if kind == "store":
+        return joint_positions(_clip())[::40]
+    if kind == "db":
+        return MotionDatabase.load(_FILES / name).features[::40]
+    if name.endswith(".truth.npz"):
+        return Truth.load(_FILES / name).phase[::20]
+    if name.endswith(".phases.npz"):
+        return load_phases(_FILES / name)[0].parameters.manifold()[::20]
+    return joint_positions(load(_FILES / name))[::20]
+
+
+_OTHER = ("README.md", "song.ogg", "contents.npz")
+_NAMES = sorted(path.name for path in _FILES.iterdir() if path.name not in _OTHER)
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_a_file_gives_what_it_gave(name, tmp_path, monkeypatch):
+    with np.load(_FILES / "contents.npz") as contents:
+        expected = contents[name]
+    found = _contents(name, tmp_path, monkeypatch)
+    assert np.abs(expected).max() > 0
+    np.testing.assert_allclose(found, expected, atol=1e-4, rtol=1e-4)
+
+
+def test_a_database_finds_its_clips_in_the_store_beside_it():
+    database = MotionDatabase.load(_FILES / "motion.db")
+    np.testing.assert_array_equal(database.clip(1).rotations, _clip().rotations)

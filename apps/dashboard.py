@@ -4,34 +4,14 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from typing import NamedTuple
 
 import streamlit as st
 
+from apps.pages import PAGES, PageEntry
 from apps.pages.parts import look
 from apps.pages.parts.sidebar import sidebar
 from apps.pages.parts.telling import show_error
 from deepphase.errors import DeepPhaseError
-
-
-class PageEntry(NamedTuple):
-    """A page: its address, which is also its module in `apps.pages`, its name and its icon."""
-
-    address: str
-    name: str
-    icon: str
-
-
-# In the order of the navigation.
-PAGES = (
-    PageEntry("data", "Data", ":material/directions_run:"),
-    PageEntry("manifold", "Manifold", ":material/bubble_chart:"),
-    PageEntry("channels", "Channels", ":material/waves:"),
-    PageEntry("matches", "Matches", ":material/join_inner:"),
-    PageEntry("control", "Control", ":material/route:"),
-    PageEntry("dance", "Dance", ":material/music_note:"),
-    PageEntry("train", "Train", ":material/model_training:"),
-)
 
 
 def page_of(entry: PageEntry) -> Callable[[], None]:

@@ -8,8 +8,8 @@ import numpy as np
 
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import resample
-from matching.database import MotionDatabase, Tracks
-from matching.database_build import reader_of
+from matching.database import MotionDatabase
+from matching.database_build import Tracks
 
 if TYPE_CHECKING:
     from deepphase.phase.extractor import PhaseExtractor
@@ -44,4 +44,4 @@ def clip_queries(
     """
     if clip.fps != database.fps:
         clip = resample(clip, database.fps)
-    return database.normalised(reader_of(database, model, tracks).read(clip)["features"]), clip
+    return database.normalised(database.reader(model, tracks).read(clip)["features"]), clip

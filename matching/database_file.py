@@ -18,8 +18,9 @@ amplitude, offset
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +30,7 @@ from deepphase.features.layout import FeatureLayout
 from deepphase.features.normalisation import Normalisation
 from deepphase.formats.array_file import map_arrays, write_arrays
 from deepphase.phase.parameters import PhaseParameters
-from matching.database import MotionDatabase
+from matching.database_build import PHASE_COLUMNS
 from matching.store_link import StoreLink
 
 FORMAT, VERSION = "deepphase.motion_database", 1
@@ -42,35 +43,32 @@ _ARRAYS = (
     "interior",
     "offered",
 )
-_PHASES = tuple(item.name for item in fields(PhaseParameters))
 
 
-def save_database(database: MotionDatabase, path: str | Path) -> Path:
-    """Write a database file; its path. Raises CheckpointError where it cannot be written."""
-    path = Path(path)
-    arrays = {name: getattr(database, name) for name in _ARRAYS}
-    arrays |= {"mean": database.normalisation.mean, "scale": database.normalisation.scale}
-    if database.phases is not None:
-        arrays |= {name: getattr(database.phases, name) for name in _PHASES}
+def save_fields(content: Mapping[str, Any], path: Path) -> None:
+    """Write the fields of a `MotionDatabase` as one file; CheckpointError where it cannot be."""
+    arrays = {name: content[name] for name in _ARRAYS}
+    arrays |= {"mean": content["normalisation"].mean, "scale": content["normalisation"].scale}
+    if content["phases"] is not None:
+        arrays |= {name: getattr(content["phases"], name) for name in PHASE_COLUMNS}
     header = {
-        "fps": database.fps,
-        "layout": database.layout.as_mapping(),
-        "body": dict(database.body),
-        "made_with": dict(database.made_with),
-        "stores": [link.as_mapping(path.absolute()) for link in database.links],
+        "fps": content["fps"],
+        "layout": content["layout"].as_mapping(),
+        "body": dict(content["body"]),
+        "made_with": dict(content["made_with"]),
+        "stores": [link.as_mapping(path.absolute()) for link in content["links"]],
         "clips": [
             {"name": name, "labels": dict(labels), "store": int(store)}
             for name, labels, store in zip(
-                database.clip_names, database.labels, database.clip_links, strict=True
+                content["clip_names"], content["labels"], content["clip_links"], strict=True
             )
         ],
     }
     write_arrays(path, arrays, header, format=FORMAT, version=VERSION)
-    return path
 
 
-def load_database(path: str | Path, *, store: ClipStore | None, verify: bool) -> MotionDatabase:
-    """As `MotionDatabase.load` says."""
+def database_fields(path: str | Path, *, store: ClipStore | None, verify: bool) -> dict[str, Any]:
+    """The fields of a `MotionDatabase` out of its file; arguments and errors as of its `load`."""
     path = Path(path)
     arrays, header = map_arrays(path, format=FORMAT, version=VERSION, verify=verify)
     try:
@@ -80,29 +78,34 @@ def load_database(path: str | Path, *, store: ClipStore | None, verify: bool) ->
             links = [link.given(store) for link in links]
         phases = None
         if "phase" in arrays:
-            phases = PhaseParameters(*(arrays[name] for name in _PHASES))
+            phases = PhaseParameters(*(arrays[name] for name in PHASE_COLUMNS))
         clip_links = np.array([int(clip["store"]) for clip in clips], np.int64)
         if clip_links.size and not 0 <= clip_links.min() <= clip_links.max() < len(links):
             raise ValueError("clips of a store that is not listed")
         small = ("range_starts", "range_stops")
-        return MotionDatabase(
-            layout=FeatureLayout.from_mapping(header["layout"]),
-            fps=float(header["fps"]),
-            normalisation=Normalisation(np.array(arrays["mean"]), np.array(arrays["scale"])),
-            clip_names=tuple(clip["name"] for clip in clips),
-            labels=tuple(clip["labels"] for clip in clips),
-            phases=phases,
-            links=tuple(links),
-            clip_links=clip_links,
-            body=header["body"],
-            made_with=header["made_with"],
-            path=path,
+        return {
+            "layout": FeatureLayout.from_mapping(header["layout"]),
+            "fps": float(header["fps"]),
+            "normalisation": Normalisation(np.array(arrays["mean"]), np.array(arrays["scale"])),
+            "clip_names": tuple(clip["name"] for clip in clips),
+            "labels": tuple(clip["labels"] for clip in clips),
+            "phases": phases,
+            "links": tuple(links),
+            "clip_links": clip_links,
+            "body": header["body"],
+            "made_with": header["made_with"],
+            "path": path,
             **{n: np.array(arrays[n]) if n in small else arrays[n] for n in _ARRAYS},
-        )
+        }
     except (KeyError, TypeError, ValueError, AttributeError, DeepPhaseError) as error:
-        raise CheckpointError(
-            f"not a motion database as this deepphase writes it "
-            f"({type(error).__name__}: {' '.join(str(error).split())[:300]})",
-            hint="build it again",
-            path=path,
-        ) from None
+        raise not_a_database(error, path) from None
+
+
+def not_a_database(error: Exception, path: str | Path) -> CheckpointError:
+    """The refusal of a file whose content does not fit together."""
+    return CheckpointError(
+        f"not a motion database as this deepphase writes it "
+        f"({type(error).__name__}: {' '.join(str(error).split())[:300]})",
+        hint="build it again",
+        path=path,
+    )

@@ -51,8 +51,8 @@ def command(
     from apps.reports.dance_report import dance_report
     from controllers.dancer import Dancer
     from deepphase.corpus.store import open_store
+    from deepphase.music.cache import song_features
     from deepphase.music.dance_wish import DanceWish
-    from deepphase.music.features import song_features
     from deepphase.replacing import check_writable
     from matching.database import MotionDatabase
 

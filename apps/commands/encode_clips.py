@@ -54,7 +54,7 @@ def command(
     """
     from deepphase.corpus.clips import clips_in
     from deepphase.corpus.song_files import find_songs
-    from deepphase.music.features import song_features
+    from deepphase.music.cache import song_features
     from deepphase.phase.extractor import PhaseExtractor, load_extractor, reads_songs
     from deepphase.phase.model import PhaseModel
     from deepphase.phase.phase_file import save_csv, save_phases

@@ -140,7 +140,7 @@ def _heard(
     folder: Path, store: Any, warn: Callable[[str], None], progress: Progress | None
 ) -> tuple[dict[str, Array], dict[str, tuple[int, Array]]]:
     """The beats and the bars of `Dances`."""
-    from deepphase.music.features import song_features
+    from deepphase.music.cache import song_features
 
     beats: dict[str, Array] = {}
     bars: dict[str, tuple[int, Array]] = {}

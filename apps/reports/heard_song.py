@@ -6,7 +6,8 @@ from pathlib import Path
 
 from deepphase.errors import FormatError
 from deepphase.figures.player.song import Song
-from deepphase.music.features import SURE, song_features
+from deepphase.music.cache import song_features
+from deepphase.music.features import SURE
 from deepphase.music.spectra import MEL_RANGE_HZ
 
 # Frames of a column: 30 columns a second are as fine as a lane shows them.

@@ -11,7 +11,8 @@ from apps.reports.example_window import example_window
 from apps.reports.training_page import training_page
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.motion.clip import Clip
-from deepphase.music.features import SongFeatures, song_features
+from deepphase.music.cache import song_features
+from deepphase.music.features import SongFeatures
 from deepphase.phase.model import ClipPhases, PhaseModel
 from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.progress import Progress

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import DeepPhaseError, ParameterError
-from deepphase.music.features import SongFeatures, song_features
+from deepphase.music.cache import song_features
+from deepphase.music.features import SongFeatures
 from deepphase.progress import Progress
 
 

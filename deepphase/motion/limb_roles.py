@@ -52,8 +52,12 @@ Limbs = tuple[Limb, Limb]
 
 def find_limbs(
     skeleton: Skeleton, names: list[JointName], pairs: Array, clip: Clip | None
-) -> tuple[Limbs | None, Limbs | None, list[str]]:
-    """Left and right leg, left and right arm, and how they were found, in sentences."""
+) -> tuple[Limbs | None, Limbs | None, list[str], bool]:
+    """Left and right leg, left and right arm, and how they were found, in sentences.
+
+    The last value says whether another clip of this skeleton can give others: where names do not
+    give both.
+    """
     notes = []
     legs = _limbs_by_name(skeleton, names, _LEG, fore=False)
     arms = None
@@ -65,8 +69,8 @@ def find_limbs(
     if arms is not None:
         notes.append("arms or front legs found by the names of their joints")
     if legs is not None and arms is not None:
-        return legs, arms, notes
-    return _with_structure(skeleton, names, pairs, clip, legs, arms, notes)
+        return legs, arms, notes, False
+    return (*_with_structure(skeleton, names, pairs, clip, legs, arms, notes), True)
 
 
 def _limbs_by_name(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -87,6 +89,9 @@ def find_roles(
     low pair nearest the root is the legs and the longest other pair the arms (or front legs),
     and the motion tells left from right.
 
+    The roles are found once for each skeleton and description, and kept for as long as the
+    skeleton; once for each clip where names and structure leave something to its motion.
+
     Parameters
     ----------
     description
@@ -101,19 +106,57 @@ def find_roles(
         Where the description names a joint that does not exist.
     """
     description = description or {}
+    key = json.dumps(dict(description), sort_keys=True, default=str)
+    known = _KNOWN.setdefault(skeleton, _KnownRoles())
+    motion = skeleton if clip is None else clip
+    roles = known.by_structure.get(key) or known.by_motion.get(motion, {}).get(key)
+    if roles is None:
+        roles, by_motion = _found(skeleton, description, clip)
+        kept = known.by_motion.setdefault(motion, {}) if by_motion else known.by_structure
+        kept[key] = roles
+    return roles
+
+
+@dataclass(frozen=True, eq=False)
+class _KnownRoles:
+    """The roles of one skeleton that were found before, by description as text.
+
+    Parameters
+    ----------
+    by_structure
+        Roles that no motion can change.
+    by_motion
+        Roles that names and structure leave open, by the clip that they were found with; by the
+        skeleton where there was none.
+    """
+
+    by_structure: dict[str, Roles] = field(default_factory=dict)
+    by_motion: WeakKeyDictionary[Clip | Skeleton, dict[str, Roles]] = field(
+        default_factory=WeakKeyDictionary
+    )
+
+
+# Skeletons are immutable and compared by identity: an entry is valid for as long as it is there.
+_KNOWN: WeakKeyDictionary[Skeleton, _KnownRoles] = WeakKeyDictionary()
+
+
+def _found(
+    skeleton: Skeleton, description: Mapping[str, Any], clip: Clip | None
+) -> tuple[Roles, bool]:
+    """The roles, and whether another clip can give others."""
     names = parse_names(skeleton.names)
     pairs, named_pairs = pair_joints(skeleton, names)
-    legs, arms, notes = find_limbs(skeleton, names, pairs, clip)
+    legs, arms, notes, by_motion = find_limbs(skeleton, names, pairs, clip)
     found: dict[str, int | None] = {
         **_limb_fields(legs, ("hip", "knee", "foot", "toe")),
         **_limb_fields(arms, ("shoulder", "elbow", "hand")),
     }
-    told = described_joints(skeleton, description)
-    found.update(told)
+    described = described_joints(skeleton, description)
+    found.update(described)
     hips, said = _hips(skeleton, names, found)
     notes.extend(said)
-    hips = told.get("hips", hips)
-    found.update({"hips": hips, **_trunk(skeleton, names, pairs, hips, found), **told})
+    hips = described.get("hips", hips)
+    found.update({"hips": hips, **_trunk(skeleton, names, pairs, hips, found), **described})
     tail = _tail(skeleton, names, pairs, hips, found)
     if description:
         pairs = described_pairs(skeleton, description, pairs)
@@ -124,11 +167,21 @@ def find_roles(
         found[f"{limb}_end"] = None if joint is None else tip_end(skeleton, joint)
     count = int((pairs != np.arange(len(pairs))).sum())
     notes.append(f"{count} of {len(pairs)} joints mirrored, {named_pairs} of them by name")
-    roles = Roles(pairs=pairs, tail=tail, **found)  # type: ignore[arg-type]
-    kind, said_kind = body_kind(skeleton, roles, names, clip)
     if "kind" in description:
         kind, said_kind = description["kind"], f"{description['kind']}, as described"
-    return replace(roles, kind=kind, notes=(*notes, said_kind))
+    else:
+        kind, said_kind, kind_by_motion = body_kind(skeleton, found, tail, names, clip)
+        by_motion = by_motion or kind_by_motion
+    # One result serves every caller.
+    pairs.setflags(write=False)
+    roles = Roles(
+        pairs=pairs,
+        kind=kind,
+        tail=tail,
+        notes=(*notes, said_kind),
+        **found,  # type: ignore[arg-type]
+    )
+    return roles, by_motion
 
 
 def _limb_fields(limbs: Limbs | None, parts: tuple[str, ...]) -> dict[str, int | None]:

@@ -1,4 +1,4 @@
-"""Features of songs kept in the user's cache folder, by the hash of the sound file's bytes.
+"""Features of sound files, kept in the user's cache folder by the hash of the files' bytes.
 
 Format "deepphase.song_features", version 2: one file a song, which docs/formats.md describes. A
 file that is damaged, foreign or of another version is written anew; nothing depends on one. The
@@ -42,15 +42,23 @@ def cache_folder() -> Path | None:
     return Path(platformdirs.user_cache_dir("deepphase", appauthor=False)) / "songs"
 
 
-def cached_features(path: str | Path) -> SongFeatures:
-    """The features of a sound file, out of the cache where they are there.
+def song_features(path: str | Path, *, cache: bool = True) -> SongFeatures:
+    """The features of a sound file, whatever its format, rate and channels.
 
-    Raises FormatError as :func:`deepphase.music.features.song_features` does.
+    Parameters
+    ----------
+    cache
+        Look in the user's cache first, and keep the features there.
+
+    Raises
+    ------
+    FormatError
+        Where the file is no sound, damaged, cut off, too short (a frame) or too long (an hour).
     """
     path = Path(path)
     content = sound_bytes(path)
     sha256 = hashlib.sha256(content).hexdigest()
-    folder = cache_folder()
+    folder = cache_folder() if cache else None
     kept = None if folder is None else folder / f"{sha256[:32]}-{VERSION}{_SUFFIX}"
     if kept is not None and kept.exists():
         # A cache that cannot be used is no reason to fail: what it holds is made again.

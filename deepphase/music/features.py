@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from deepphase.errors import ParameterError
-from deepphase.music.audio import HOP, SAMPLE_RATE, read_sound
+from deepphase.music.audio import HOP, SAMPLE_RATE
 from deepphase.music.bars import Bars, bar_position, counted, find_bars
 from deepphase.music.beats import Beats, beat_position, local_tempo_bpm, track_beats
 from deepphase.music.spectra import MEL_BANDS, MFCC, PITCH_CLASSES, short_time_spectra
@@ -168,28 +167,6 @@ def value_names(names: Sequence[str] = PAPER_FEATURES) -> list[str]:
     """(dims,) one name a column of :meth:`SongFeatures.array`, as in "chroma.C#"."""
     check_names(names)
     return [f"{name}.{value}".rstrip(".") for name in names for value in KINDS[name].values]
-
-
-def song_features(path: str | Path, *, cache: bool = True) -> SongFeatures:
-    """The features of a sound file, whatever its format, rate and channels.
-
-    Parameters
-    ----------
-    cache
-        Look in the user's cache first, and keep the features there; see `music.cache`.
-
-    Raises
-    ------
-    FormatError
-        Where the file is no sound, damaged, cut off, too short (a frame) or too long (an hour).
-    """
-    from deepphase.music.cache import cached_features
-
-    path = Path(path)
-    if cache:
-        return cached_features(path)
-    sound = read_sound(path)
-    return features_of(sound.samples, name=path.stem, source=str(path), sha256=sound.sha256)
 
 
 def features_of(

@@ -13,7 +13,8 @@ import numpy as np
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import DeepPhaseError, FormatError, ParameterError
 from deepphase.motion.roles import find_roles
-from deepphase.music.features import check_names, song_features
+from deepphase.music.cache import song_features
+from deepphase.music.features import check_names
 from deepphase.phase.model import Signals
 from deepphase.phase.signals import JointVelocities, check_speed
 from deepphase.phase.song_signals import SONG_FEATURES, SongSignals

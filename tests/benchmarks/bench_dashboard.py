@@ -22,7 +22,7 @@ from collections import defaultdict
 
 import numpy as np
 
-from apps.dashboard import PAGES
+from apps.pages import PAGES
 
 _START_S, _LIMIT_MS = 180, 180_000
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")

@@ -20,8 +20,8 @@ import numpy as np
 import soundfile
 
 from deepphase.music.audio import HOP, SAMPLE_RATE, read_sound
-from deepphase.music.cache import CACHE_VARIABLE
-from deepphase.music.features import features_of, song_features
+from deepphase.music.cache import CACHE_VARIABLE, song_features
+from deepphase.music.features import features_of
 from deepphase.synthetic.song import make_song
 from tests.benchmarks.rounds import medians
 

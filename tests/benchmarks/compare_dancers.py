@@ -30,8 +30,9 @@ from deepphase.corpus.song_files import find_songs
 from deepphase.formats.load import save
 from deepphase.motion.clip import Clip, Source
 from deepphase.music.audio import SAMPLE_RATE
+from deepphase.music.cache import song_features
 from deepphase.music.dance_wish import DanceWish
-from deepphase.music.features import SURE, SongFeatures, features_of, song_features
+from deepphase.music.features import SURE, SongFeatures, features_of
 from deepphase.synthetic.song import make_song
 
 _SETTINGS = CharacterSettings(gating=False)

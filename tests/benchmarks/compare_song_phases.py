@@ -22,7 +22,8 @@ import torch
 from deepphase.corpus.song_files import find_songs
 from deepphase.evaluation.known_phase import PhaseKey, choose_key, phase_errors
 from deepphase.music.beats import beat_position
-from deepphase.music.features import SongFeatures, features_of, song_features
+from deepphase.music.cache import song_features
+from deepphase.music.features import SongFeatures, features_of
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.parameters import wrapped
 from deepphase.phase.presets import make_autoencoder

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from deepphase.errors import ParameterError, SkeletonError
+from deepphase.motion import roles as roles_module
 from deepphase.motion.glitches import find_glitches
 from deepphase.motion.orientation import AXES, infer_unit, infer_up
 from deepphase.motion.roles import find_roles
@@ -298,3 +299,37 @@ def test_a_description_that_does_not_exist(tmp_path):
     empty = tmp_path / "empty.yaml"
     empty.write_text("# nothing yet\n", "utf-8")
     assert load_description(empty) == {}
+
+
+def test_roles_are_found_once_a_skeleton(monkeypatch):
+    searches = []
+    search = roles_module.parse_names
+    monkeypatch.setattr(
+        roles_module, "parse_names", lambda names: searches.append(1) or search(names)
+    )
+    skeleton, index = body(HUMAN)
+    clip = standing(skeleton)
+    roles = find_roles(skeleton)
+    assert find_roles(skeleton, clip=clip) is roles
+    assert find_roles(skeleton, {}, walking(skeleton, index)) is roles
+    assert len(searches) == 1
+    with pytest.raises(ValueError, match="read-only"):
+        roles.pairs[0] = 1
+    # A description is part of the question, and so is another skeleton with the same joints.
+    described = find_roles(skeleton, {"left_hand": "left_elbow"})
+    assert described.left_hand == index["left_elbow"]
+    assert find_roles(skeleton, {"left_hand": "left_elbow"}) is described
+    assert find_roles(skeleton) is roles
+    assert find_roles(body(HUMAN)[0]) is not roles
+    assert len(searches) == 3
+
+
+def test_roles_that_motion_decides_are_found_for_every_clip():
+    geometry = {part: value for part, value in HUMAN.items() if part != "toe"}
+    geometry["foot"] = ("knee", (0.0, -0.4, 0.0))
+    skeleton, index = nameless(geometry)
+    forwards, backwards = walking(skeleton, index), walking(skeleton, index, speed=-1.2)
+    roles = find_roles(skeleton, clip=forwards)
+    assert find_roles(skeleton, clip=forwards) is roles
+    assert find_roles(skeleton, clip=backwards).right_hip == roles.left_hip
+    assert find_roles(skeleton, clip=forwards) is roles

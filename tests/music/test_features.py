@@ -8,14 +8,8 @@ from hypothesis import strategies as st
 
 from deepphase.errors import ParameterError
 from deepphase.music import spectra
-from deepphase.music.features import (
-    FPS,
-    KINDS,
-    PAPER_FEATURES,
-    features_of,
-    song_features,
-    value_names,
-)
+from deepphase.music.cache import song_features
+from deepphase.music.features import FPS, KINDS, PAPER_FEATURES, features_of, value_names
 from deepphase.synthetic.song import SAMPLE_RATE, make_song
 from tests.music.made_sounds import clicks, file_bytes, white_noise
 

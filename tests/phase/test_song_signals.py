@@ -11,7 +11,8 @@ from deepphase.corpus.song_files import find_songs, holds_only_songs
 from deepphase.errors import CheckpointError, DeepPhaseError, FormatError, ParameterError
 from deepphase.formats.array_file import read_header
 from deepphase.music.audio import HOP, SAMPLE_RATE
-from deepphase.music.features import features_of, song_features
+from deepphase.music.cache import song_features
+from deepphase.music.features import features_of
 from deepphase.phase.configuration import PhaseConfig
 from deepphase.phase.extractor import load_extractor, reads_songs
 from deepphase.phase.model import PhaseModel

@@ -9,6 +9,7 @@ import numpy as np
 import streamlit as st
 
 from apps.demo_model import EMBEDDING, PHASES
+from apps.pages import PAGES
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.phase.model import PhaseModel
 from deepphase.synthetic.locomotion import locomotion
@@ -61,8 +62,6 @@ def warm_up() -> None:
     same moment would find it half there.
     """
     import torch
-
-    from apps.dashboard import PAGES
 
     # The sessions of a server share the processor; one of them alone must not take it all.
     torch.set_num_threads(max(1, min(4, torch.get_num_threads())))

@@ -58,6 +58,19 @@ def resumable(work: Path, *, restart: bool) -> Iterator[None]:
         raise
 
 
+def finish(work: Path, output: Path) -> Path | None:
+    """Move the metrics of a training beside its written model, and discard the resume point.
+
+    Returns the CSV file; None where the training wrote none.
+    """
+    from deepphase.phase.metrics import move_metrics
+    from deepphase.phase.resume import discard
+
+    metrics = move_metrics(work, output)
+    discard(work)
+    return metrics
+
+
 def hardware(accelerator: str, devices: str, precision: str, strategy: str) -> dict[str, Any]:
     """Lightning's options of these names: a number of devices is a number."""
     return {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from apps.options import told_skeleton
-from apps.resumable_training import hardware, resumable, work_folder
+from apps.resumable_training import finish, hardware, resumable, work_folder
 from apps.terminal import note, progress
 from controllers.configuration import ControllerConfig
 from controllers.networks.experts import ExpertsConfig
@@ -66,7 +66,6 @@ def command(
     from controllers.training_health import words
     from deepphase.corpus.prepare import corpus_of
     from deepphase.phase.extractor import load_extractor
-    from deepphase.phase.resume import discard
 
     recipe = ControllerConfig.load(config)
     recipe = ControllerConfig(recipe.name, network, schema, training)
@@ -93,7 +92,7 @@ def command(
     if made is None:  # another device's process
         return
     made.save(output)
-    discard(work)
+    finish(work, output)
     for line in words(made.health):
         note(line)
     note(f"controller: {output}")

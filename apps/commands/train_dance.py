@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from apps.options import told_skeleton
-from apps.resumable_training import hardware, resumable, work_folder
+from apps.resumable_training import finish, hardware, resumable, work_folder
 from apps.terminal import note, progress, warn
 from controllers.dance_config import DanceConfig, DanceTraining, MusicConfig
 from controllers.networks.experts import ExpertsConfig
@@ -78,7 +78,6 @@ def command(
     from controllers.training_health import words
     from deepphase.corpus.prepare import corpus_of
     from deepphase.phase.extractor import load_extractor
-    from deepphase.phase.resume import discard
 
     name = DanceConfig.load(config).controller.name
     recipe = DanceConfig.of_sections(name, network, schema, training, music, dance)
@@ -127,7 +126,7 @@ def command(
     if made is None:  # another device's process
         return
     made.save(output)
-    discard(work)
+    finish(work, output)
     health = made.controller.health
     for line in [*words(health), *dance_words(health["dance"], made.reference.values)]:
         note(line)

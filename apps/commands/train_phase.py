@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from apps.options import refuse_for_songs, told_skeleton
-from apps.resumable_training import hardware, resumable, work_folder
+from apps.resumable_training import finish, hardware, resumable, work_folder
 from apps.terminal import list_left_out, note, progress
 from deepphase.errors import DeepPhaseError
 from deepphase.phase.configuration import NetworkConfig, PhaseConfig, TrainingConfig
@@ -70,7 +70,6 @@ def command(
     from apps.reports.training_report import training_report
     from deepphase.corpus.prepare import corpus_of
     from deepphase.corpus.song_files import holds_only_songs
-    from deepphase.phase.resume import discard
     from deepphase.phase.training import train_phase
     from deepphase.replacing import check_writable
 
@@ -113,7 +112,7 @@ def command(
     if model is None:  # another device's process
         return
     model.save(output)
-    discard(work)
+    finish(work, output)
     _say(model, output)
     with progress() as shown:
         page = training_report(model, corpus, folder, progress=shown)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,16 @@ import pytorch_lightning as pl
 import torch
 from torch import Tensor
 
+from deepphase.phase.metrics import STEP, MetricsCsv, metrics_file
 from deepphase.phase.resume import WholeCheckpoints
-from deepphase.phase.trainer import quiet_lightning
+from deepphase.phase.trainer import quiet_lightning, trainer_options
 from deepphase.progress import Progress
 
 # A training is cut into so many pieces; a resume point is written after each.
 _PIECES = 100
 _VALIDATIONS = 20
+# Rows of metrics in a whole training, about.
+_LOGGED = 200
 # Steps between two words on how far a training is.
 _REPORTED = 20
 
@@ -98,6 +102,26 @@ class PiecewiseLesson(pl.LightningModule):
     def val_dataloader(self) -> _Batches:
         return _Batches(self._validation_batches)
 
+    def on_train_start(self) -> None:
+        self._logged_step, self._logged_at = self.trainer.global_step, time.perf_counter()
+
+    def on_train_batch_end(self, *_: Any) -> None:
+        trainer, step = self.trainer, self.trainer.global_step
+        if not trainer.log_every_n_steps or step % trainer.log_every_n_steps:
+            return
+        # Read first: on an accelerator this waits for the steps that are timed.
+        loss, now = float(self.last_loss), time.perf_counter()
+        samples = (step - self._logged_step) * self._batch_size * trainer.world_size
+        self.log_dict(
+            {
+                STEP: float(step),
+                "loss": loss,
+                "learning_rate": trainer.optimizers[0].param_groups[0]["lr"],
+                "samples_per_s": samples / max(now - self._logged_at, 1e-9),
+            }
+        )
+        self._logged_step, self._logged_at = step, now
+
     def on_validation_epoch_start(self) -> None:
         self._sums = torch.zeros(2, dtype=torch.float64, device="cpu")
 
@@ -106,8 +130,13 @@ class PiecewiseLesson(pl.LightningModule):
         self._sums += torch.stack([error, total]).double().cpu()
 
     def on_validation_epoch_end(self) -> None:
-        unexplained, total = self._sums.tolist()
+        # Summed over all devices: callbacks that read it decide alike everywhere.
+        sums = self._sums
+        if self.trainer.world_size > 1:
+            sums = self.trainer.strategy.reduce(sums.to(self.device), reduce_op="sum")
+        unexplained, total = sums.tolist()
         self.explained = 1.0 - unexplained / max(total, 1e-12)
+        self.log_dict({STEP: float(self.trainer.global_step), "explained_variance": self.explained})
 
     def _training_batches(self) -> Iterator[Tensor]:
         """This device's batches of the current piece."""
@@ -140,7 +169,7 @@ def fit(
     *,
     resume: bool,
     progress: Progress | None,
-    trainer: dict[str, Any],
+    trainer: Mapping[str, Any],
     callbacks: Sequence[pl.Callback] = (),
 ) -> pl.Trainer:
     """Run a lesson to its end, with a resume point after every piece.
@@ -148,13 +177,13 @@ def fit(
     Parameters
     ----------
     point
-        The file of the resume points.
+        The file of the resume points. `metrics.csv` is written beside it.
     resume
         Whether to begin from it.
     trainer
-        Options of `pytorch_lightning.Trainer`.
+        Options of `pytorch_lightning.Trainer`, which `check_trainer` has seen.
     callbacks
-        More of Lightning's callbacks.
+        More of Lightning's callbacks, before those in `trainer`.
 
     Raises
     ------
@@ -163,20 +192,19 @@ def fit(
     """
     with quiet_lightning():
         runner = pl.Trainer(
-            max_epochs=lesson.pieces,
-            check_val_every_n_epoch=max(lesson.pieces // _VALIDATIONS, 1),
-            callbacks=[
-                WholeCheckpoints(point),
-                *([] if progress is None else [_Report(progress)]),
-                *callbacks,
-            ],
-            logger=False,
-            enable_checkpointing=False,
-            enable_progress_bar=False,
-            enable_model_summary=False,
-            num_sanity_val_steps=0,
-            use_distributed_sampler=False,
-            **trainer,
+            **trainer_options(
+                trainer,
+                loggers=[MetricsCsv(metrics_file(point.parent), resume=resume)],
+                callbacks=[
+                    WholeCheckpoints(point),
+                    *([] if progress is None else [_Report(progress)]),
+                    *callbacks,
+                ],
+                max_epochs=lesson.pieces,
+                check_val_every_n_epoch=max(lesson.pieces // _VALIDATIONS, 1),
+                log_every_n_steps=max(lesson.steps(1) // _LOGGED, 1),
+                use_distributed_sampler=False,
+            )
         )
         try:
             runner.fit(lesson, ckpt_path=str(point) if resume else None, weights_only=True)

@@ -13,6 +13,7 @@ import pytorch_lightning as pl
 import torch
 
 from deepphase.errors import CheckpointError
+from deepphase.phase.metrics import metrics_file
 from deepphase.replacing import replacing
 
 try:
@@ -20,7 +21,7 @@ try:
 except ImportError:
     fcntl = None  # type: ignore[assignment]
 
-_CHECKPOINT, _FINGERPRINT, _LOCK = "resume.ckpt", "training.json", "lock"
+_CHECKPOINT, _FINGERPRINT, _LOCK = _FILES = "resume.ckpt", "training.json", "lock"
 
 
 def resume_point(folder: Path, fingerprint: dict[str, Any], *, resume: bool) -> Path:
@@ -121,9 +122,9 @@ def sole_training(folder: Path) -> Iterator[None]:
 
 
 def discard(folder: Path) -> None:
-    """Remove a training's resume point and its folder."""
-    for name in (_CHECKPOINT, _FINGERPRINT, _LOCK):
-        (folder / name).unlink(missing_ok=True)
+    """Remove a training's resume point and metrics, and its folder where nothing else is there."""
+    for path in (*(folder / name for name in _FILES), metrics_file(folder)):
+        path.unlink(missing_ok=True)
     if folder.is_dir() and not any(folder.iterdir()):
         folder.rmdir()
 
@@ -135,6 +136,9 @@ class WholeCheckpoints(pl.Callback):
         self._point = point
 
     def on_train_epoch_end(self, trainer: pl.Trainer, *_: Any) -> None:
+        if trainer.should_stop:
+            # Stopped for good by a callback, perhaps within a piece, which cannot be resumed.
+            return
         written = self._point.with_suffix(".part")
         try:
             trainer.save_checkpoint(written, weights_only=False)

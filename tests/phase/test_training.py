@@ -1,13 +1,19 @@
-"""Training end to end on motion by formula: it learns the phase, resumes bit for bit, refuses."""
+"""Training end to end on motion by formula: phases, resuming bit for bit, refused input."""
+
+from pathlib import Path
 
 import numpy as np
 import pytest
+import pytorch_lightning as pl
 import torch
+from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
+from pytorch_lightning.loggers import CSVLogger
 
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError, ParameterError, SkeletonError
 from deepphase.motion.clip import Clip
 from deepphase.phase.configuration import PhaseConfig
+from deepphase.phase.metrics import metrics_file, read_metrics
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.parameters import wrapped
 from deepphase.phase.resume import resume_point, sole_training
@@ -25,8 +31,10 @@ def store(count: int = 6, seconds: float = 6.0) -> ClipStore:
 def config(**changes) -> PhaseConfig:
     tiny = {
         "network.channels": 2,
-        "network.window_s": 1.0,
-        "training.windows": 800,
+        "network.window_s": 0.5,
+        "network.kernel_s": 0.2,
+        "network.hidden": 4,
+        "training.windows": 320,
         "training.batch_size": 16,
         "training.held_out": 0.2,
     }
@@ -37,8 +45,17 @@ def config(**changes) -> PhaseConfig:
 def model(tmp_path_factory) -> PhaseModel:
     folder = tmp_path_factory.mktemp("training")
     return train_phase(
-        store(10, 8.0),
-        config(**{"training.windows": 24_000, "training.batch_size": 64, "network.window_s": 2.0}),
+        store(6, 6.0),
+        config(
+            **{
+                "network.window_s": 1.5,
+                "network.kernel_s": None,
+                "network.hidden": None,
+                "training.windows": 6_400,
+                "training.batch_size": 32,
+                "training.learning_rate": 3e-3,
+            }
+        ),
         folder=folder,
         accelerator="cpu",
     )
@@ -141,21 +158,95 @@ class Stop:
             raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("share", [0.35, 0.8])
-def test_resume_ends_in_the_same_weights(tmp_path, share):
+def test_resume_ends_in_the_same_weights(tmp_path):
+    """Interrupted twice, within a segment and at another place in the next."""
     options = {"accelerator": "cpu", "devices": 1}
-    clips, recipe = store(), config(**{"training.windows": 6_400})
+    clips, recipe = store(3, 4.0), config(**{"training.windows": 16 * 104})
     whole = train_phase(clips, recipe, folder=tmp_path / "whole", **options)
-    with pytest.raises(KeyboardInterrupt):
-        train_phase(clips, recipe, folder=tmp_path / "cut", progress=Stop(share), **options)
-    torch.rand(100)  # another process would have drawn other random numbers
-    resumed = train_phase(clips, recipe, folder=tmp_path / "cut", resume=True, **options)
-    assert resumed.provenance["steps"] == whole.provenance["steps"] == 400
+    cut = tmp_path / "cut"
+    for share, resume in ((0.35, False), (0.8, True)):
+        stop = Stop(share)
+        with pytest.raises(KeyboardInterrupt):
+            train_phase(clips, recipe, folder=cut, resume=resume, progress=stop, **options)
+        torch.rand(100)  # another process would have drawn other random numbers
+    resumed = train_phase(clips, recipe, folder=cut, resume=True, **options)
+    assert resumed.provenance["steps"] == whole.provenance["steps"] == 104
     for (name, one), two in zip(
         whole.network.state_dict().items(), resumed.network.state_dict().values(), strict=True
     ):
         assert torch.equal(one, two), name
     assert resumed.health == whole.health
+    one, two = (read_metrics(metrics_file(tmp_path / name)) for name in ("whole", "cut"))
+    assert list(one) == list(two)
+    for name in ("step", "loss", "explained_variance", "learning_rate"):
+        np.testing.assert_array_equal(one[name], two[name])
+
+
+class Counter(pl.Callback):
+    """Counts the steps of a training."""
+
+    steps = 0
+
+    def on_train_batch_end(self, *_, **__):
+        self.steps += 1
+
+
+def test_options_of_lightning_are_the_users(tmp_path):
+    """Own callbacks, loggers and switches beside those that the training has itself."""
+    counter, best = Counter(), ModelCheckpoint(tmp_path / "best", "{step}", "explained_variance")
+    model = train_phase(
+        store(3, 4.0),
+        config(),
+        folder=tmp_path / "work",
+        accelerator="cpu",
+        callbacks=[counter, best],
+        logger=CSVLogger(tmp_path, name="mine"),
+        log_every_n_steps=10,
+        gradient_clip_val=1.0,
+        enable_progress_bar=True,
+        num_sanity_val_steps=1,
+        check_val_every_n_epoch=5,
+        max_time="00:01:00:00",
+    )
+    assert counter.steps == model.provenance["steps"] == 20
+    assert Path(best.best_model_path).is_file()
+    assert (tmp_path / "mine" / "version_0" / "metrics.csv").is_file()
+    own = read_metrics(metrics_file(tmp_path / "work"))
+    logged = np.isfinite(own["loss"])
+    np.testing.assert_array_equal(own["step"][logged], [10, 20])
+    np.testing.assert_array_equal(own["step"][~logged], [5, 10, 15, 20])
+    assert (own["samples_per_s"][logged] > 0).all()
+
+
+def test_stopped_early_by_a_callback(tmp_path):
+    stop = EarlyStopping("loss", stopping_threshold=1e9)
+    model = train_phase(store(3, 4.0), config(), folder=tmp_path, accelerator="cpu", callbacks=stop)
+    assert 0 < model.provenance["steps"] < 20
+
+
+def test_without_loggers(tmp_path):
+    train_phase(store(3, 4.0), config(), folder=tmp_path, accelerator="cpu", logger=False)
+    assert not metrics_file(tmp_path).exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "fact"),
+    [
+        ({"max_epochs": 3}, "max_epochs=3 would end a resumed training in other weights"),
+        ({"accumulate_grad_batches": 2}, "accumulate_grad_batches=2"),
+        ({"fast_dev_run": True}, "fast_dev_run=True"),
+        ({"acelerator": "cpu"}, "did you mean 'accelerator'"),
+        ({"gradient_clip_val": "much"}, "Lightning refuses --gradient_clip_val much"),
+    ],
+)
+def test_impossible_options_are_refused_before_the_clips_are_read(tmp_path, options, fact):
+    read = []
+    with pytest.raises(ParameterError) as caught:
+        train_phase(
+            store(3), config(), folder=tmp_path, progress=lambda *at: read.append(at), **options
+        )
+    assert fact in str(caught.value)
+    assert not read
 
 
 def test_unfinished_training_is_not_overwritten(tmp_path):
@@ -234,22 +325,22 @@ def test_a_held_clip_among_moving_ones_gives_no_nan(tmp_path):
 
 def test_bfloat16_training_runs(tmp_path):
     model = train_phase(
-        store(), config(), folder=tmp_path, accelerator="cpu", precision="bf16-mixed"
+        store(3, 4.0), config(), folder=tmp_path, accelerator="cpu", precision="bf16-mixed"
     )
     assert np.isfinite(model.health.explained_variance)
 
 
 def test_watching_shows_the_training_and_leaves_it_alone(tmp_path):
-    views = []
+    views, recipe = [], config(**{"training.learning_rate": 0.02})
     watched = train_phase(
-        store(), config(), folder=tmp_path / "one", watch=views.append, accelerator="cpu"
+        store(), recipe, folder=tmp_path / "one", watch=views.append, accelerator="cpu"
     )
-    alone = train_phase(store(), config(), folder=tmp_path / "two", accelerator="cpu")
+    alone = train_phase(store(), recipe, folder=tmp_path / "two", accelerator="cpu")
     assert watched.sha256 == alone.sha256
     assert len(views) >= 20
-    assert views[-1].windows == views[-1].of == 800
+    assert views[-1].windows == views[-1].of == 320
     assert views[-1].model.sha256 == watched.sha256 != views[0].model.sha256
     assert [view.windows for view in views] == sorted({view.windows for view in views})
     assert views[-1].loss < views[0].loss
     assert views[-1].explained > views[0].explained
-    np.testing.assert_allclose(views[-1].epoch, 800 / len(views[-1].split.train))
+    np.testing.assert_allclose(views[-1].epoch, 320 / len(views[-1].split.train))

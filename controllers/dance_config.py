@@ -133,6 +133,6 @@ class DanceConfig:
     def from_mapping(cls, content: Mapping[str, Any]) -> DanceConfig:
         """A recipe from nested mappings; ParameterError where something in it is unknown."""
         rest = {name: value for name, value in content.items() if name not in (MUSIC, "dance")}
-        music = section(MusicConfig, content.get(MUSIC), MUSIC)
-        dance = section(DanceTraining, content.get("dance"), "dance")
+        music: MusicConfig = section(MusicConfig, content.get(MUSIC), MUSIC)
+        dance: DanceTraining = section(DanceTraining, content.get("dance"), "dance")
         return cls(ControllerConfig.from_mapping(rest), music, dance)

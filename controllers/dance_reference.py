@@ -127,7 +127,9 @@ class DanceReference:
         """What `as_mapping` wrote; CheckpointError where it is none."""
         try:
             values = {str(name): float(value) for name, value in content["values"].items()}
-            rest = {item.name: float(content[item.name]) for item in fields(cls)[1:]}
+            rest: dict[str, Any] = {
+                item.name: float(content[item.name]) for item in fields(cls)[1:]
+            }
             rest["dances"] = int(rest["dances"])
             return cls(values, **rest)
         except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -84,7 +84,8 @@ class BeatClock:
         if lock and (len(self._song) < 2 or song.beat_confidence < SURE):
             notes.append("no beat can be told in this song: playback is not locked to it")
             found = None
-        self._phase, self._frequency = found or (np.zeros(0), np.zeros(0))
+        self._phase: Array = found[0] if found else np.zeros(0)
+        self._frequency: Array = found[1] if found else np.zeros(0)
         self.runs = found is not None
 
     def rate(self, row: int, time_s: float) -> float:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from typing import TypeVar
+
+from loky import ProcessPoolExecutor
 
 from deepphase.errors import ParameterError
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
-_THREAD_COUNTS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+# Read by the numerical libraries when a worker imports them: workers with a thread for every core
+# each would get into each other's way.
+_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 # Enough that a worker never waits for a slow task before it, few enough for memory.
 _AHEAD = 4
 
@@ -37,7 +39,7 @@ def map_in_order(
     Parameters
     ----------
     function
-        Importable by name; its tasks and results can be pickled. What it raises ends the run.
+        Its tasks and results can be pickled. What it raises ends the run.
     workers
         Processes; with 1 all happens in this one.
 
@@ -50,41 +52,23 @@ def map_in_order(
         yield from map(function, tasks)
         return
     pending: deque[Future[Result]] = deque()
-    waiting = iter(tasks)
-    # Forked children inherit locked locks of BLAS and torch threads; spawned ones are clean.
-    context = multiprocessing.get_context("spawn")
-    with _one_thread_each():
-        pool = ProcessPoolExecutor(workers, context, initializer=_ignore_interrupt)
-        try:
-            for task in waiting:
-                pending.append(pool.submit(function, task))
-                if len(pending) >= workers * _AHEAD:
-                    yield pending.popleft().result()
-            while pending:
-                yield pending.popleft().result()
-        except BrokenProcessPool:
-            raise ParameterError(
-                "a worker process died",
-                hint="try one worker; a script that calls this needs `if __name__ == '__main__':`",
-            ) from None
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
-
-
-@contextmanager
-def _one_thread_each() -> Iterator[None]:
-    # Read by the libraries when a child imports them: two workers with a thread for every core
-    # each would get into each other's way.
-    before = {name: os.environ.get(name) for name in _THREAD_COUNTS}
-    os.environ.update(dict.fromkeys(_THREAD_COUNTS, "1"))
+    # Loky's processes begin with a clean interpreter: forked ones would inherit locked locks of
+    # BLAS and torch threads, and the standard library's spawned ones run the user's script again,
+    # which is an endless recursion where it has no `if __name__ == "__main__"`.
+    pool = ProcessPoolExecutor(workers, initializer=_ignore_interrupt, env=_ONE_THREAD)
     try:
-        yield
+        for task in tasks:
+            pending.append(pool.submit(function, task))
+            if len(pending) >= workers * _AHEAD:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
+    except BrokenProcessPool:
+        raise ParameterError("a worker process died", hint="try one worker") from None
     finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        for future in pending:
+            future.cancel()
+        pool.shutdown(wait=True)
 
 
 def _ignore_interrupt() -> None:

@@ -44,15 +44,6 @@ def test_a_run_holds_what_its_frames_say():
 
 def test_a_run_without_wish_or_phases_says_so():
     run = rollout(made("mann"), None, 0.2)
-    character = made("mann")
-    frames = [character.step(None) for _ in range(len(run))]
-    assert len(run) == 12
-    for name in ("rotations", "translations", "positions", "angles", "contacts"):
-        stepped = np.stack([getattr(frame, name) for frame in frames], axis=1)
-        np.testing.assert_array_equal(getattr(run, name), stepped)
-    # Both turn as their clip does: without a goal the motion is the clip's own.
-    turned = np.diff(np.unwrap(run.angles), axis=1).sum(axis=1) / (11 / 60)
-    np.testing.assert_allclose(turned, 2.5, rtol=0.1)
     assert run.wished_positions is None
     assert run.wished_angles is None
     assert run.phases is None

@@ -5,7 +5,11 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import subprocess
+import sys
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,6 +30,8 @@ from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.skeleton import Skeleton
 from tests.corpus.made_clips import PARTNERS, made_clip, made_skeleton, write_bvh
 from tests.real_data import real_clips
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -180,6 +186,32 @@ def test_an_interruption_leaves_nothing(folder, output, workers):
 def test_a_worker_that_dies_is_one_error():
     with pytest.raises(ParameterError, match="worker process died"):
         list(parallel.map_in_order(os._exit, [3, 3], 2))
+
+
+def test_a_script_without_a_main_guard_prepares_in_two_processes(folder, tmp_path):
+    """As in a notebook or a first program: no `if __name__ == "__main__"` anywhere."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "print('begins', flush=True)\n"
+        "from deepphase.corpus.prepare import prepare\n"
+        f"report = prepare({str(folder)!r}, {str(tmp_path / 'a.store')!r}, workers=2)\n"
+        "print(report.files, 'files')\n"
+    )
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    ran = subprocess.run(
+        [sys.executable, script],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": path},
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.splitlines() == ["begins", "3 files"]
+
+
+def test_the_error_of_a_task_is_raised_and_ends_the_workers():
+    with pytest.raises(ZeroDivisionError):
+        list(parallel.map_in_order(partial(divmod, 1), [1, 1, 0, *[1] * 40], 2))
+    assert multiprocessing.active_children() == []
 
 
 def test_only_a_few_results_are_held(monkeypatch):

@@ -41,9 +41,6 @@ COMMANDS = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; returns its exit status: 0 done, 2 the user's mistake, 1 a bug."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    # Where others compute on the same cores, threads that spin while they wait take the turns of
-    # those that work: a training of minutes would take an hour. Read when torch is imported.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         return _run(words)
     except DeepPhaseError as error:

@@ -17,6 +17,7 @@ from deepphase.phase.metrics import STEP, MetricsCsv, metrics_file
 from deepphase.phase.resume import WholeCheckpoints
 from deepphase.phase.trainer import quiet_lightning, trainer_options
 from deepphase.progress import Progress
+from deepphase.threads import warn_of_spinning
 
 # A training is cut into so many pieces; a resume point is written after each.
 _PIECES = 100
@@ -206,6 +207,8 @@ def fit(
                 use_distributed_sampler=False,
             )
         )
+        if runner.strategy.root_device.type == "cpu":
+            warn_of_spinning(torch.get_num_threads())
         try:
             runner.fit(lesson, ckpt_path=str(point) if resume else None, weights_only=True)
         except SystemExit:

@@ -14,9 +14,10 @@ import numpy as np
 
 from controllers.configuration import ControllerConfig
 from controllers.controller import Controller
+from controllers.data.controller_data import ControllerData
 from controllers.networks.experts import ExpertsConfig
 from controllers.schema_config import SchemaConfig
-from controllers.training import Lessons, train_controller
+from controllers.training import train_controller
 from controllers.training_config import ControllerTraining
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.motion.clip import Clip
@@ -74,18 +75,16 @@ def demo_controller_config() -> ControllerConfig:
     )
 
 
-def demo_lessons(phases: PhaseExtractor, progress: Progress | None = None) -> Lessons:
+def demo_data(phases: PhaseExtractor, progress: Progress | None = None) -> ControllerData:
     """What the small controller learns from."""
     store = ClipStore.from_clips(turning_clips())
-    return Lessons.read(store, demo_controller_config(), phases, progress=progress)
+    return ControllerData.read(store, demo_controller_config(), phases, progress=progress)
 
 
 def made_controller(phases: PhaseExtractor, progress: Progress | None = None) -> Controller:
     """Train the small controller, in a minute; the same on every run of one machine."""
-    lessons, config = demo_lessons(phases, progress), demo_controller_config()
+    data, config = demo_data(phases, progress), demo_controller_config()
     with tempfile.TemporaryDirectory(prefix="deepphase-") as folder:
-        made = train_controller(
-            lessons, config, folder=folder, progress=progress, accelerator="cpu"
-        )
+        made = train_controller(data, config, folder=folder, progress=progress, accelerator="cpu")
     assert made is not None, "one process trains"
     return replace(made, starts=made.starts.of(np.arange(0, len(made.starts), _STARTS_EVERY)))

@@ -6,7 +6,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from controllers.networks.registry import NetworkConfig, network_kind
+from controllers.networks.network import NetworkConfig
+from controllers.networks.registry import network_kind
 from controllers.schema_config import SchemaConfig
 from controllers.training_config import ControllerTraining
 from deepphase.errors import ParameterError
@@ -20,7 +21,7 @@ class ControllerConfig:
     Parameters
     ----------
     name
-        Of the network, as `registry.NETWORKS` has it.
+        Of the network, as `networks.registry` has it.
     network
         Its sizes.
     schema
@@ -43,7 +44,8 @@ class ControllerConfig:
         Raises
         ------
         ParameterError
-            Where there is no such recipe, a key is unknown or a value impossible.
+            Where there is no such recipe, its network is not registered, a key is unknown or a
+            value impossible.
         """
         return load_recipe("controller", recipe, changes, cls.from_mapping)
 
@@ -59,7 +61,7 @@ class ControllerConfig:
         kind = network_kind(name)
         return cls(
             name,
-            section(type(kind.config()), values, "network", kind.config),
+            section(kind.config, values, "network", kind.make_config),
             section(SchemaConfig, sections.get("schema"), "schema"),
             section(ControllerTraining, sections.get("training"), "training"),
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from controllers.configuration import ControllerConfig
-from controllers.networks.registry import make_network
+from controllers.networks.registry import UnregisteredNetworkError, make_network
 from controllers.normalised import NormalisedController
 from controllers.schema import ControllerSchema
 from controllers.starts import Starts
@@ -93,6 +93,16 @@ class Controller:
                 hint="give the phase model that it was trained with",
             )
 
+    def precomputed(self, form: str) -> Controller:
+        """This controller with the weights of its network computed in advance.
+
+        Raises
+        ------
+        ParameterError
+            Where the network has no such form; see `ControllerNetwork.precomputed`.
+        """
+        return replace(self, network=self.network.precomputed(form))
+
     def save(self, path: str | Path) -> None:
         """Write the controller's file, whole or not at all."""
         arrays: dict[str, Array] = {
@@ -129,7 +139,8 @@ class Controller:
         Raises
         ------
         CheckpointError
-            Where the file is damaged, foreign or does not fit its own schema.
+            Where the file is damaged, foreign or does not fit its own schema, or its network is
+            not registered.
         """
         arrays, header = read_arrays(path, format=FORMAT, version=VERSION)
         try:
@@ -168,6 +179,8 @@ class Controller:
                 header["health"],
                 header["provenance"],
             )
+        except UnregisteredNetworkError as error:
+            raise CheckpointError(error.fact, hint=error.hint, path=path) from None
         except (
             KeyError,
             TypeError,

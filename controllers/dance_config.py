@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from controllers.configuration import ControllerConfig
-from controllers.networks.registry import NetworkConfig
+from controllers.networks.network import NetworkConfig
 from controllers.schema_config import SchemaConfig
 from controllers.training_config import ControllerTraining
 from deepphase.errors import ParameterError

@@ -18,7 +18,8 @@ from controllers.dance_reference import DanceReference
 from controllers.dance_songs import Danced
 from controllers.dance_split import held_out_songs, split_by_segment, split_by_song
 from controllers.dancer import Dancer
-from controllers.training import Lessons, train_controller
+from controllers.data.controller_data import ControllerData
+from controllers.training import train_controller
 from deepphase.errors import ParameterError
 from deepphase.motion.clip import Clip
 from deepphase.phase.extractor import PhaseExtractor
@@ -47,7 +48,7 @@ class DanceLessons:
         Names of the songs that are held out.
     """
 
-    lessons: Lessons
+    lessons: ControllerData
     danced: Danced
     music: MusicInput
     unheard: frozenset[str]
@@ -64,7 +65,7 @@ class DanceLessons:
     ) -> DanceLessons:
         """Read clips and songs as a recipe says.
 
-        Raises as `Lessons.read` does.
+        Raises as `ControllerData.read` does.
         """
         options, how = config.training, config.dance
         by_song = how.held_out_by == "song"
@@ -79,7 +80,7 @@ class DanceLessons:
             song, start_s = danced.song(clip), clip.source.song_start_s
             return {MUSIC: music.track(song, len(clip), clip.fps, start_s)}
 
-        lessons = Lessons.read(
+        lessons = ControllerData.read(
             danced.store,
             config.controller,
             phases,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from controllers.character import Character
 from controllers.character_frame import CharacterSettings
 from controllers.controller import Controller
+from controllers.data.controller_data import ControllerData
 from controllers.recorded_follower import RecordedFollower
 from controllers.rollout import Rollout, rollout
 from controllers.samples import ControllerSamples
@@ -18,9 +19,6 @@ from deepphase.evaluation.runs import joint_rotation_rates
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import RootTrajectory, root_trajectory, to_root_space
-
-if TYPE_CHECKING:
-    from controllers.training import Lessons
 
 Array = np.ndarray
 
@@ -49,15 +47,15 @@ class HeldOutRun:
 
 
 def held_out_run(
-    controller: Controller, lessons: Lessons, settings: CharacterSettings | None = None
+    controller: Controller, data: ControllerData, settings: CharacterSettings | None = None
 ) -> HeldOutRun | None:
     """Let a controller run along held-out clips; None where they are too short."""
-    samples, schema = lessons.samples, controller.schema
-    rows, frames = _beginnings(samples, lessons.split.held_out, schema.fps)
+    samples, schema = data.samples, controller.schema
+    rows, frames = _beginnings(samples, data.split.held_out, schema.fps)
     if not len(rows):
         return None
     starts = Starts.of_samples(samples, rows)
-    follower, movement = _recorded(lessons, samples.run_of(rows), starts.frames, frames)
+    follower, movement = _recorded(data, samples.run_of(rows), starts.frames, frames)
     positions, angles = follower.point()
     characters = Character(
         controller, starts, positions=positions, angles=angles, settings=settings
@@ -75,12 +73,12 @@ def held_out_run(
     return HeldOutRun(run, rows, movement)
 
 
-def free_running_errors(controller: Controller, lessons: Lessons) -> dict[str, Any]:
+def free_running_errors(controller: Controller, data: ControllerData) -> dict[str, Any]:
     """Errors over runs that begin at held-out moments, as `training_health` has them."""
-    found = held_out_run(controller, lessons)
+    found = held_out_run(controller, data)
     if found is None:
         return {"runs": 0}
-    samples, schema, run = lessons.samples, controller.schema, found.rollout
+    samples, schema, run = data.samples, controller.schema, found.rollout
     # Frame k of a run is what the outputs of row + k are of.
     later = (found.rows[:, None] + np.arange(len(run))).reshape(-1)
     place = schema.outputs.slices["joint_position"]
@@ -120,10 +118,10 @@ def _beginnings(samples: ControllerSamples, held_out: Array, fps: float) -> tupl
 
 
 def _recorded(
-    lessons: Lessons, runs: Array, first: Array, frames: int
+    data: ControllerData, runs: Array, first: Array, frames: int
 ) -> tuple[RecordedFollower, Array]:
     """The clips' trajectories from those frames on, and how much each moves, degrees a second."""
-    store, samples, schema = lessons.store, lessons.samples, lessons.schema
+    store, samples, schema = data.store, data.samples, data.schema
     places = {name: index for index, name in enumerate(store.names)}
     reach = round(schema.config.offsets_s[-1] * schema.fps)
     positions = np.empty((len(runs), frames + reach + 1, 2))

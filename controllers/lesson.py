@@ -10,8 +10,6 @@ from torch import Tensor
 
 from controllers.closed_loop import ClosedLoop
 from controllers.networks.network import ControllerNetwork
-from controllers.networks.recurrent import Recurrent
-from controllers.networks.variational import Variational
 from controllers.normalised import NormalisedController
 from controllers.samples import ControllerSamples
 from controllers.schema_config import POSE_BLOCKS
@@ -53,15 +51,15 @@ class ControllerLesson(PiecewiseLesson):
         train: Array,
         held_out: Array,
     ) -> None:
-        remembers = isinstance(controller.network, Recurrent)
-        frames = options.sequence_frames if remembers else options.own_frames
+        recurrent = controller.network.is_recurrent
+        frames = options.sequence_frames if recurrent else options.own_frames
         self._frames = torch.arange(frames)
         # Rows whose next frames are of the same run, and among the rows, too.
         starts = train[samples.following(train) >= frames]
         if not len(starts):
             raise ParameterError(
                 f"no stretch of {frames} training frames without a gap",
-                hint=f"lower training.{'sequence' if remembers else 'own'}_frames, or add clips",
+                hint=f"lower training.{'sequence' if recurrent else 'own'}_frames, or add clips",
             )
         checked = held_out[samples.following(held_out) >= frames]
         checked = checked[
@@ -75,7 +73,7 @@ class ControllerLesson(PiecewiseLesson):
             held_out=torch.from_numpy(checked),
         )
         self.controller, self.options = controller, options
-        self._loop = None if remembers or frames == 1 else ClosedLoop(samples.schema)
+        self._loop = None if recurrent or frames == 1 else ClosedLoop(samples.schema)
         self._starts = torch.from_numpy(starts)
         self._order = WindowOrder(len(starts), options.seed)
         self._rows = tuple(
@@ -189,12 +187,9 @@ class ControllerLesson(PiecewiseLesson):
         return inputs, gate, outputs
 
     def _predicted(self, inputs: Tensor, gate: Tensor) -> tuple[Tensor, Tensor | float]:
-        network = self.network
-        if isinstance(network, Variational):
-            (noise,) = network.initial_state(len(inputs))
-            outputs, divergence = network.drawn(inputs, gate, noise.to(inputs))
-            return outputs, network.config.divergence_weight * divergence.mean()
-        return network(inputs, gate), 0.0
+        """Normalised outputs, and the sum of the network's own loss terms."""
+        outputs, terms = self.network.training_outputs(inputs, gate)
+        return outputs, sum(terms.values(), 0.0)
 
 
 def restarted_rate(epoch: float, first: float, factor: float) -> float:

@@ -14,6 +14,7 @@ from deepphase.features.normalisation import Moments, Normalisation
 
 Array = np.ndarray
 _ROWS_AT_ONCE = 1 << 14
+_MOMENTS = ("mean", "scale")
 
 
 def normalisation_of(layout: FeatureLayout | None, rows: Array) -> Normalisation:
@@ -95,6 +96,18 @@ class NormalisedController(nn.Module):
             (inputs - self.inputs_mean) * self.inputs_scale,
             (gate - self.gate_mean) * self.gate_scale,
         )
+
+    def blend_weights(self, gate: Tensor) -> Tensor | None:
+        """Of a raw gate (batch, gate); see `ControllerNetwork.blend_weights`."""
+        return self.network.blend_weights((gate - self.gate_mean) * self.gate_scale)
+
+    def precomputed(self, form: str) -> NormalisedController:
+        """The same in a precomputed form; see `ControllerNetwork.precomputed`."""
+        values = (
+            Normalisation(*(self.get_buffer(f"{name}_{part}").numpy() for part in _MOMENTS))
+            for name in ("inputs", "gate", "outputs")
+        )
+        return NormalisedController(self.network.precomputed(form), *values)
 
     def target(self, outputs: Tensor) -> Tensor:
         """Raw outputs -> what the network should give: losses are taken there."""

@@ -8,10 +8,8 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from controllers.networks.precomputed import PrecomputedPfnn
 from controllers.normalised import NormalisedController
 from controllers.schema import ControllerSchema
-from deepphase.errors import ParameterError
 from deepphase.export.onnx_file import PARITY_BATCHES, Parity, export_onnx
 
 
@@ -61,10 +59,7 @@ def export_controller(
         As `export_onnx` does.
     """
     network = controller.network
-    if isinstance(network, PrecomputedPfnn):
-        raise ParameterError(
-            "precomputed forms are not exported", hint="export the network that they are made of"
-        )
+    network.check_exportable()
     rows = max(PARITY_BATCHES)
     made = _likely_rows(controller, rows)
     names = ["inputs", *(["gate"] if schema.gate is not None else []), *network.state_names]

@@ -8,10 +8,6 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 
-from controllers.networks.catmull_rom import cyclic_coefficients
-from controllers.networks.experts import Experts
-from controllers.networks.pfnn import Pfnn
-from controllers.networks.variational import Variational
 from controllers.normalised import NormalisedController
 
 Array = np.ndarray
@@ -51,7 +47,7 @@ class RunningNetwork:
     def redraw(self, stepped: Array) -> None:
         """New noise, where the network draws, for characters (characters,) whose foot came down."""
         network = self._network.network
-        if isinstance(network, Variational):
+        if network.is_stochastic:
             with self._own_randomness():
                 self._state = network.redrawn(
                     self._state, torch.from_numpy(stepped).to(self._device)
@@ -60,16 +56,8 @@ class RunningNetwork:
     @torch.inference_mode()
     def gating(self, gate: Array) -> Array | None:
         """(characters, experts or control points) how much each counts; None without any."""
-        network = self._network.network
-        raw = torch.from_numpy(gate).to(self._device)
-        empty = raw.new_zeros(len(raw), network.dims.inputs)
-        if isinstance(network, Experts):
-            return network.gating(self._network.normalised(empty, raw)[1]).cpu().numpy()
-        if isinstance(network, Pfnn):
-            return network.coefficients(raw).cpu().numpy()
-        if isinstance(network, Variational):
-            return cyclic_coefficients(raw, network.layer_in.weight.shape[0]).cpu().numpy()
-        return None
+        weights = self._network.blend_weights(torch.from_numpy(gate).to(self._device))
+        return None if weights is None else weights.cpu().numpy()
 
     @contextmanager
     def _own_randomness(self) -> Iterator[None]:

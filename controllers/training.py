@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,126 +12,31 @@ import torch
 
 from controllers.configuration import ControllerConfig
 from controllers.controller import Controller
+from controllers.data.controller_data import ControllerData
 from controllers.data_measures import measured_data
 from controllers.lesson import ControllerLesson
-from controllers.networks.gaussian_process import GaussianProcess
-from controllers.networks.registry import make_network, network_kind
+from controllers.networks.registry import make_network
 from controllers.normalised import NormalisedController
-from controllers.phase_choice import phase_choice
-from controllers.sample_split import SampleSplit
-from controllers.samples import ControllerSamples, Ends, Tracks, schema_of_store
-from controllers.schema import ControllerSchema
-from controllers.schema_config import GATES_OF_PHASES
+from controllers.samples import ControllerSamples
 from controllers.starts import Starts
 from controllers.training_health import training_health
-from deepphase.corpus.clip_store import ClipStore
-from deepphase.errors import ParameterError
-from deepphase.features.frame_rows import reach_inside
-from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.piecewise import fit
 from deepphase.phase.resume import resume_point, sole_training
 from deepphase.phase.trainer import check_trainer, versions
-from deepphase.phase.windows import interior_frames
 from deepphase.progress import Progress
 
 Array = np.ndarray
 
 # Moments that a controller's file keeps to begin runs with.
 _STARTS = 256
-# Samples that a Gaussian process may choose from.
+# Samples that a network is fitted to, at most.
 _FITTED = 40_000
 # Clips whose own measures are taken, at most.
 _MEASURED_CLIPS = 120
 
 
-@dataclass(frozen=True, eq=False)
-class Lessons:
-    """All that a training learns from, read once: several networks may share it.
-
-    Parameters
-    ----------
-    store
-        The clips.
-    phases
-        What read their phases; None where there are none.
-    schema
-        What goes in and comes out.
-    samples
-        Pairs of frames.
-    split
-        Which are held out.
-    tracks
-        What gives a clip's tracks.
-    """
-
-    store: ClipStore
-    phases: PhaseExtractor | None
-    schema: ControllerSchema
-    samples: ControllerSamples
-    split: SampleSplit
-    tracks: Tracks | None
-
-    @classmethod
-    def read(
-        cls,
-        store: ClipStore,
-        config: ControllerConfig,
-        phases: PhaseExtractor | None = None,
-        *,
-        tracks: Tracks | None = None,
-        description: Mapping[str, Any] | None = None,
-        progress: Progress | None = None,
-    ) -> Lessons:
-        """Read the clips of a store as a recipe says.
-
-        Parameters
-        ----------
-        tracks
-            Gives the tracks of a clip, where the recipe names some.
-        description
-            A skeleton description, where names and structure do not tell which joint is which.
-
-        Raises
-        ------
-        ParameterError, SkeletonError
-            Where the recipe's network needs phases and there are none, they are of another rate,
-            or the clips do not fit.
-        """
-        gate = network_kind(config.name).gate
-        options, schema_config = config.training, config.schema
-        if gate not in GATES_OF_PHASES:
-            phases = None
-        if phases is not None and phases.fps != store.fps:
-            raise ParameterError(
-                f"phases of {phases.fps:g} frames a second, clips of {store.fps:g}",
-                hint=f"prepare the clips with --fps {phases.fps:g}",
-            )
-        if gate == "phase" and schema_config.phase_channel is None and phases is not None:
-            channel = phase_choice(store, phases)[0] if phases.channels > 1 else 0
-            schema_config = replace(schema_config, phase_channel=channel)
-        schema = schema_of_store(
-            store,
-            gate,
-            schema_config,
-            channels=0 if phases is None else phases.channels,
-            tracks=tracks,
-            description=description,
-        )
-        samples = ControllerSamples.read(
-            store,
-            schema,
-            phases,
-            mirror=options.mirror,
-            ends=_ends(store, schema, phases, options.ends),
-            tracks=tracks,
-            progress=progress,
-        )
-        split = SampleSplit.of_samples(samples, options.held_out, options.split_seed)
-        return cls(store, phases, schema, samples, split, tracks)
-
-
 def train_controller(
-    lessons: Lessons,
+    data: ControllerData,
     config: ControllerConfig,
     *,
     folder: str | Path,
@@ -143,8 +48,8 @@ def train_controller(
 
     Parameters
     ----------
-    lessons
-        What is learnt from, as `Lessons.read` read it with this recipe.
+    data
+        What is learnt from, as `ControllerData.read` read it with this recipe.
     config
         The recipe.
     folder
@@ -171,18 +76,18 @@ def train_controller(
         Where `resume` finds no resume point, or one of another training.
     """
     check_trainer(trainer)
-    config = replace(config, schema=lessons.schema.config)
-    options, samples, split = config.training, lessons.samples, lessons.split
+    config = replace(config, schema=data.schema.config)
+    options, samples, split = config.training, data.samples, data.split
     torch.manual_seed(options.seed)
-    network = make_network(config.name, lessons.schema.dims, config.network)
+    network = make_network(config.name, data.schema.dims, config.network)
     controller = NormalisedController(network, *samples.normalisations(split.train))
     told: dict[str, Any] = {"samples": len(samples), "training_samples": len(split.train)}
-    if isinstance(network, GaussianProcess):
-        _fit_process(controller, samples, split.train, options.seed, progress)
+    if network.is_fitted:
+        _fit_network(controller, samples, split.train, options.seed, progress)
     else:
         lesson = ControllerLesson(controller, options, samples, split.train, split.held_out)
         with sole_training(Path(folder)):
-            point = resume_point(Path(folder), fingerprint(config, lessons), resume=resume)
+            point = resume_point(Path(folder), fingerprint(config, data), resume=resume)
             runner = fit(lesson, point, resume=resume, progress=progress, trainer=trainer)
             if not runner.is_global_zero:
                 return None
@@ -191,47 +96,33 @@ def train_controller(
     controller.eval()
     made = Controller(
         config=config,
-        schema=lessons.schema,
+        schema=data.schema,
         network=controller,
-        skeleton=lessons.store.skeleton,
-        starts=_starts(lessons),
-        phases={} if lessons.phases is None else {"sha256": lessons.phases.sha256},
-        data=_data(lessons),
-        provenance=told | _provenance(lessons, config),
+        skeleton=data.store.skeleton,
+        starts=_starts(data),
+        phases={} if data.phases is None else {"sha256": data.phases.sha256},
+        data=_data(data),
+        provenance=told | _provenance(data, config),
     )
-    return replace(made, health=training_health(made, lessons, progress))
+    return replace(made, health=training_health(made, data, progress))
 
 
-def fingerprint(config: ControllerConfig, lessons: Lessons) -> dict[str, Any]:
+def fingerprint(config: ControllerConfig, data: ControllerData) -> dict[str, Any]:
     """What two trainings must share for one to go on where the other stopped."""
-    samples = lessons.samples
+    samples = data.samples
     some = slice(None, None, max(len(samples) // 1000, 1))
     return {
         "config": config.as_mapping(),
-        "schema": lessons.schema.as_mapping(),
+        "schema": data.schema.as_mapping(),
         "samples": len(samples),
         "runs": len(samples.run_starts),
-        "learnt_rows": int(lessons.split.train.sum(dtype=np.int64)),
-        "phases": None if lessons.phases is None else lessons.phases.sha256,
+        "learnt_rows": int(data.split.train.sum(dtype=np.int64)),
+        "phases": None if data.phases is None else data.phases.sha256,
         "checksum": float(np.abs(samples.inputs[some]).sum(dtype=np.float64)),
     }
 
 
-def _ends(
-    store: ClipStore, schema: ControllerSchema, phases: PhaseExtractor | None, rule: str
-) -> Ends:
-    if rule != "auto":
-        return "left_out" if rule == "left_out" else "continued"
-    kept = 0
-    for length in store.lengths.tolist():
-        inside = reach_inside(length, schema.config.offsets_s, store.fps)
-        if phases is not None:
-            inside = inside & interior_frames(length, phases.window)
-        kept += int(inside.sum())
-    return "left_out" if 2 * kept >= store.frames else "continued"
-
-
-def _fit_process(
+def _fit_network(
     controller: NormalisedController,
     samples: ControllerSamples,
     rows: Array,
@@ -239,28 +130,26 @@ def _fit_process(
     progress: Progress | None,
 ) -> None:
     if progress is not None:
-        progress("fitting", 0, 1, "Gaussian processes")
+        progress("fitting", 0, 1, type(controller.network).__name__)
     if len(rows) > _FITTED:
         rows = np.sort(np.random.default_rng(seed).choice(rows, _FITTED, replace=False))
     inputs, gate, outputs = (
         torch.from_numpy(np.asarray(each[rows]))
         for each in (samples.inputs, samples.gate, samples.outputs)
     )
-    network = controller.network
-    assert isinstance(network, GaussianProcess)
-    network.fit(*controller.normalised(inputs, gate), controller.target(outputs))
+    controller.network.fit(*controller.normalised(inputs, gate), controller.target(outputs))
     if progress is not None:
         progress("fitting", 1, 1, "")
 
 
-def _starts(lessons: Lessons) -> Starts:
+def _starts(data: ControllerData) -> Starts:
     """Moments spread evenly over the training clips, each value of the label among them."""
-    rows, schema = lessons.split.train, lessons.schema
+    rows, schema = data.split.train, data.schema
     groups = [rows]
     if schema.config.label:
-        columns = lessons.store.label_column(schema.config.label)
-        value_of = dict(zip(lessons.store.names, columns.tolist(), strict=True))
-        samples = lessons.samples
+        columns = data.store.label_column(schema.config.label)
+        value_of = dict(zip(data.store.names, columns.tolist(), strict=True))
+        samples = data.samples
         of_row = np.array([value_of[name] for name in samples.names])[samples.run_of(rows)]
         groups = [rows[of_row == value] for value in schema.label_values]
     each = max(_STARTS // len(groups), 1)
@@ -269,22 +158,22 @@ def _starts(lessons: Lessons) -> Starts:
         for group in groups
         if len(group)
     ]
-    return Starts.of_samples(lessons.samples, np.unique(np.concatenate(chosen)))
+    return Starts.of_samples(data.samples, np.unique(np.concatenate(chosen)))
 
 
-def _data(lessons: Lessons) -> Mapping[str, Any]:
-    store = lessons.store
+def _data(data: ControllerData) -> Mapping[str, Any]:
+    store = data.store
     count = min(_MEASURED_CLIPS, len(store))
     some = np.unique(np.linspace(0, len(store) - 1, count).astype(int))
-    return measured_data((store.clip(int(index)) for index in some), lessons.schema)
+    return measured_data((store.clip(int(index)) for index in some), data.schema)
 
 
-def _provenance(lessons: Lessons, config: ControllerConfig) -> dict[str, Any]:
-    store = lessons.store
+def _provenance(data: ControllerData, config: ControllerConfig) -> dict[str, Any]:
+    store = data.store
     return {
         "clips": len(store),
         "minutes": store.minutes,
-        "held_out": sorted(lessons.split.sources),
+        "held_out": sorted(data.split.sources),
         "seed": config.training.seed,
         "data": {
             "store": None if store.path is None else Path(store.path).name,

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 
 from controllers.controller import Controller
+from controllers.data.controller_data import ControllerData
 from controllers.free_running import free_running_errors, joint_distance
 from controllers.rotations_6d import from_six_numbers
 from controllers.samples import ControllerSamples
 from deepphase.progress import Progress
-
-if TYPE_CHECKING:
-    from controllers.training import Lessons
 
 Array = np.ndarray
 
@@ -25,7 +23,7 @@ _DIES, _SHAKES = 0.6, 1.7
 
 
 def training_health(
-    controller: Controller, lessons: Lessons, progress: Progress | None = None
+    controller: Controller, data: ControllerData, progress: Progress | None = None
 ) -> dict[str, Any]:
     """Errors on held-out clips, as plain numbers and words.
 
@@ -46,10 +44,10 @@ def training_health(
     """
     if progress is not None:
         progress("measuring", 0, 2, "one step on held-out clips")
-    found = _one_step(controller, lessons.samples, lessons.split.held_out)
+    found = _one_step(controller, data.samples, data.split.held_out)
     if progress is not None:
         progress("measuring", 1, 2, "left to itself on held-out clips")
-    found |= free_running_errors(controller, lessons)
+    found |= free_running_errors(controller, data)
     found["findings"] = _findings(found)
     if progress is not None:
         progress("measuring", 2, 2, "")

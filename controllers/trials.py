@@ -12,7 +12,6 @@ from controllers.character import Character
 from controllers.character_frame import CharacterSettings
 from controllers.controller import Controller
 from controllers.measured_motion import FEWEST_FRAMES, MeasuredMotion
-from controllers.networks.variational import Variational
 from controllers.rollout import Rollout, rollout
 from controllers.rollout_measures import RolloutMeasures, rollout_measures, travelling_speed
 from controllers.run_start import start_on_path
@@ -174,7 +173,7 @@ def run_variation(
     first.step(leader)
     inputs, gate = first.seen
     # Rows of one batch may be rounded differently: what does not draw is run once.
-    drawn = runs if isinstance(controller.network.network, Variational) else 1
+    drawn = runs if controller.network.network.is_stochastic else 1
     begun = Starts(inputs.copy(), gate.copy(), ("straight",), np.zeros(1, np.int64))
     character = Character(
         controller,

@@ -90,7 +90,7 @@ def section(
     ParameterError
         Where a key is unknown, or a value is none of its field's type.
     """
-    declared = {item.name: str(item.type) for item in fields(kind)}
+    declared = {item.name: _type_name(item.type) for item in fields(kind)}
     values = as_mapping({} if values is None else values, where)
     check_known(values, declared, where)
     typed = {key: _typed(f"{where}.{key}", declared[key], each) for key, each in values.items()}
@@ -112,6 +112,13 @@ def check_known(values: Iterable[str], known: Iterable[str], where: str) -> None
             raise ParameterError(
                 f"unknown key {name!r} in {where}", hint=f"known: {', '.join(known)}"
             )
+
+
+def _type_name(declared: Any) -> str:
+    """As it is written in the source; modules with and without postponed annotations are alike."""
+    if isinstance(declared, str):
+        return declared
+    return declared.__name__ if isinstance(declared, type) else str(declared)
 
 
 def _typed(name: str, declared: str, value: Any) -> Any:

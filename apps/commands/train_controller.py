@@ -9,7 +9,7 @@ from apps.resumable_training import finish, hardware, resumable, work_folder
 from apps.terminal import note, progress
 from controllers.configuration import ControllerConfig
 from controllers.networks.experts import ExpertsConfig
-from controllers.networks.registry import NetworkConfig
+from controllers.networks.network import NetworkConfig
 from controllers.schema_config import SchemaConfig
 from controllers.training_config import ControllerTraining
 from deepphase.errors import ParameterError
@@ -60,9 +60,10 @@ def command(
     skeleton_description
         A YAML file that says which joint is which, where names and structure do not tell.
     """
+    from controllers.data.controller_data import ControllerData
     from controllers.networks.registry import network_kind
     from controllers.schema_config import GATES_OF_PHASES
-    from controllers.training import Lessons, train_controller
+    from controllers.training import train_controller
     from controllers.training_health import words
     from deepphase.corpus.prepare import corpus_of
     from deepphase.phase.extractor import load_extractor
@@ -79,10 +80,10 @@ def command(
     phases = None if model is None else load_extractor(model)
     with progress() as shown:
         corpus = corpus_of(store, skeleton=skeleton, description=description, progress=shown)
-        lessons = Lessons.read(corpus, recipe, phases, description=description, progress=shown)
+        data = ControllerData.read(corpus, recipe, phases, description=description, progress=shown)
         with resumable(work, restart=restart):
             made = train_controller(
-                lessons,
+                data,
                 recipe,
                 folder=work,
                 resume=resume,

@@ -9,7 +9,7 @@ from apps.resumable_training import finish, hardware, resumable, work_folder
 from apps.terminal import note, progress, warn
 from controllers.dance_config import DanceConfig, DanceTraining, MusicConfig
 from controllers.networks.experts import ExpertsConfig
-from controllers.networks.registry import NetworkConfig
+from controllers.networks.network import NetworkConfig
 from controllers.schema_config import SchemaConfig
 from controllers.training_config import ControllerTraining
 from deepphase.errors import ParameterError

@@ -12,9 +12,6 @@ import numpy as np
 from apps.reports.wishes import Wish
 from controllers.character_frame import CharacterSettings
 from controllers.controller import Controller
-from controllers.networks.pfnn import Pfnn
-from controllers.networks.precomputed import PrecomputedPfnn
-from controllers.normalised import NormalisedController
 from controllers.obstacles import Obstacles
 from controllers.rollout import Rollout, rollout
 from controllers.rollout_measures import RolloutMeasures, rollout_measures
@@ -22,7 +19,6 @@ from controllers.run_start import start_on_path, start_under_stick
 from controllers.starts import Starts
 from deepphase.corpus.clips import clips_in
 from deepphase.errors import ParameterError
-from deepphase.features.normalisation import Normalisation
 from deepphase.motion.resample import resample
 from deepphase.phase.extractor import load_extractor
 from deepphase.progress import Progress
@@ -206,13 +202,4 @@ def in_form(controller: Controller, form: Form) -> Controller:
     """
     if form == "cubic":
         return controller
-    running, network = controller.network, controller.network.network
-    if not isinstance(network, Pfnn):
-        raise ParameterError(
-            f"a {controller.name} has no {form} form", hint="--form is for PFNN controllers"
-        )
-    parts = [
-        Normalisation(*(running.get_buffer(f"{name}_{part}").numpy() for part in ("mean", "scale")))
-        for name in ("inputs", "gate", "outputs")
-    ]
-    return replace(controller, network=NormalisedController(PrecomputedPfnn(network, form), *parts))
+    return controller.precomputed(form)

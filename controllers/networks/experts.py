@@ -16,6 +16,7 @@ from torch.nn.functional import elu
 from controllers.networks.blended_linear import BlendedLinear
 from controllers.networks.network import (
     ControllerNetwork,
+    NetworkConfig,
     NetworkDims,
     check_dropout,
     check_positive,
@@ -24,7 +25,7 @@ from deepphase.errors import ParameterError
 
 
 @dataclass(frozen=True)
-class ExpertsConfig:
+class ExpertsConfig(NetworkConfig):
     """The shape of a mixture of experts; the defaults are DeepPhase's.
 
     Parameters
@@ -64,7 +65,7 @@ class Experts(ControllerNetwork):
         self.layer_out = BlendedLinear(experts, hidden, dims.outputs)
         self.dropout = nn.Dropout(config.dropout)
 
-    def gating(self, gate: Tensor) -> Tensor:
+    def blend_weights(self, gate: Tensor) -> Tensor:
         """(batch, gate) -> (batch, experts): weights of the experts, which sum to 1."""
         g = elu(self.gate_in(self.dropout(gate)))  # (batch, gating hidden)
         g = elu(self.gate_mid(self.dropout(g)))  # (batch, gating hidden)
@@ -73,7 +74,7 @@ class Experts(ControllerNetwork):
     def forward(self, inputs: Tensor, gate: Tensor) -> Tensor:
         """(batch, inputs) and (batch, gate) -> (batch, outputs)."""
         self.check_dims(inputs, gate)
-        blend = self.gating(gate)  # (batch, experts)
+        blend = self.blend_weights(gate)  # (batch, experts)
         x = elu(self.layer_in(self.dropout(inputs), blend))  # (batch, hidden)
         x = elu(self.layer_mid(self.dropout(x), blend))  # (batch, hidden)
         return self.layer_out(self.dropout(x), blend)  # (batch, outputs)

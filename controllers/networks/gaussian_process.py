@@ -16,6 +16,7 @@ from torch import Tensor
 
 from controllers.networks.network import (
     ControllerNetwork,
+    NetworkConfig,
     NetworkDims,
     check_positive,
     phase_circle,
@@ -34,7 +35,7 @@ _FIRST_LENGTHS, _LENGTHS = (1.0, 0.5, 3.0, 0.2), (1e-2, 1e2)
 
 
 @dataclass(frozen=True)
-class GaussianProcessConfig:
+class GaussianProcessConfig(NetworkConfig):
     """The size of Gaussian processes; the defaults are the PFNN paper's.
 
     Parameters
@@ -61,6 +62,7 @@ class GaussianProcessConfig:
 class GaussianProcess(ControllerNetwork):
     """Mean predictions of Gaussian processes with a radial kernel (Holden et al. 2017, 8)."""
 
+    is_fitted = True
     seen: Tensor
     solution: Tensor
     mean: Tensor

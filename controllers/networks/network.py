@@ -1,4 +1,4 @@
-"""What all controller networks have in common."""
+"""Base classes of controller networks and of their configurations."""
 
 from __future__ import annotations
 
@@ -34,16 +34,46 @@ class NetworkDims:
             raise ParameterError(f"a network of {self}")
 
 
+@dataclass(frozen=True)
+class NetworkConfig:
+    """Sizes of a controller network: every network has a frozen dataclass that extends this one.
+
+    The fields are what the section `network` of a config file may say. They are checked by their
+    types, which are int, float, bool, str, tuples, and each of these or None.
+    """
+
+
 class ControllerNetwork(nn.Module):
     """One frame to the next: inputs and gate of a frame -> outputs, all normalised.
 
-    Subclasses have `forward(inputs, gate)`, and `initial_state` and `step` where they remember
-    something between frames.
+    A subclass is built from `NetworkDims` and its own `NetworkConfig`, and has `forward`. The rest
+    has defaults for a deterministic network without memory that is trained by gradient descent:
+
+    =============================================  ===============================================
+    a network that ...                             overrides
+    =============================================  ===============================================
+    has a state between frames                     `state_names`, `initial_state`, `step`
+    is trained on sequences                        `is_recurrent`
+    draws random numbers                           `is_stochastic`, `state_is_kept`, `redrawn`
+    has loss terms of its own                      `training_outputs`
+    is fitted, not trained by gradient descent     `is_fitted`, `fit`
+    blends weights                                 `blend_weights`
+    has faster forms, or none in ONNX              `precomputed`, `check_exportable`
+    =============================================  ===============================================
+
+    `registry.register_network` makes it known by a name.
     """
 
     state_names: tuple[str, ...] = ()
+    """Names of the tensors of the state."""
     state_is_kept: bool = False
-    """Whether `step` gives the state back as it was: it is then changed by others."""
+    """Whether `step` returns the state unchanged; `redrawn` then is what changes it."""
+    is_recurrent: bool = False
+    """Whether `forward` takes (batch, frames, dims) as well, and training gives it sequences."""
+    is_stochastic: bool = False
+    """Whether two runs from the same frame differ."""
+    is_fitted: bool = False
+    """Whether `fit` finds the parameters, in place of gradient descent."""
 
     def __init__(self, dims: NetworkDims) -> None:
         super().__init__()
@@ -60,6 +90,56 @@ class ControllerNetwork(nn.Module):
     def step(self, inputs: Tensor, gate: Tensor, state: State) -> tuple[Tensor, State]:
         """One frame of a run: outputs (batch, outputs) and the state of the next frame."""
         return self(inputs, gate), state
+
+    def redrawn(self, state: State, stepped: Tensor) -> State:
+        """The state of the next frame, with new random numbers in it.
+
+        Parameters
+        ----------
+        stepped
+            (batch,) bool: characters one of whose feet came down in this frame.
+        """
+        return state
+
+    def training_outputs(self, inputs: Tensor, gate: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        """Outputs for training, and scalar terms to add to the loss, weighted, by their names."""
+        return self(inputs, gate), {}
+
+    def fit(self, inputs: Tensor, gate: Tensor, outputs: Tensor) -> None:
+        """Find the parameters from normalised samples (samples, dims) each.
+
+        Called where `is_fitted`.
+        """
+        raise NotImplementedError
+
+    def blend_weights(self, gate: Tensor) -> Tensor | None:
+        """(batch, gate) -> (batch, experts or control points): the share of each in the weights.
+
+        None where the weights are not blended.
+        """
+        return None
+
+    def precomputed(self, form: str, count: int | None = None) -> ControllerNetwork:
+        """This network, trained, in a form that computes its weights in advance.
+
+        Parameters
+        ----------
+        form
+            Name of the form.
+        count
+            Entries of its table; a default of the form if None.
+
+        Raises
+        ------
+        ParameterError
+            Where the network has no such form.
+        """
+        raise ParameterError(
+            f"{type(self).__name__} has no {form} form", hint="networks of the class Pfnn have one"
+        )
+
+    def check_exportable(self) -> None:
+        """Raise ParameterError where the network cannot be written as ONNX."""
 
     def weight_magnitude(self) -> Tensor:
         """Mean |weight| of all parameters: what the L1 penalty of the papers is taken of."""

@@ -1,25 +1,34 @@
-"""The phase-functioned neural network (Holden, Komura and Saito 2017)."""
+"""Phase-functioned neural network (Holden, Komura and Saito 2017), exact and precomputed.
+
+The paper's section 7 computes the weights of a trained network in advance, at evenly spaced
+phases: faster or slower than the exact network by its size, larger in memory, not exact.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor, nn
 from torch.nn.functional import elu
 
 from controllers.networks.blended_linear import BlendedLinear
-from controllers.networks.catmull_rom import cyclic_coefficients, open_coefficients
+from controllers.networks.catmull_rom import cyclic_coefficients, open_coefficients, open_phase
 from controllers.networks.network import (
     ControllerNetwork,
+    NetworkConfig,
     NetworkDims,
     check_dropout,
     check_positive,
 )
 from deepphase.errors import ParameterError
 
+TABLE_SIZES = {"linear": 10, "constant": 50}
+"""Precomputed form -> phases in its table (section 7 of the paper)."""
+
 
 @dataclass(frozen=True)
-class PfnnConfig:
+class PfnnConfig(NetworkConfig):
     """The shape of a PFNN; the defaults are the paper's.
 
     Parameters
@@ -63,15 +72,119 @@ class Pfnn(ControllerNetwork):
         self.layer_out = BlendedLinear(points, hidden, dims.outputs)
         self.dropout = nn.Dropout(config.dropout)
 
-    def coefficients(self, gate: Tensor) -> Tensor:
-        """(batch, 1) cycles -> (batch, points): how much each control point counts."""
+    def blend_weights(self, gate: Tensor) -> Tensor:
+        """(batch, 1) cycles -> (batch, points): share of each control point in the weights."""
         spline = cyclic_coefficients if self.config.cyclic else open_coefficients
         return spline(gate, self.config.points)
 
     def forward(self, inputs: Tensor, gate: Tensor) -> Tensor:
         """(batch, inputs) and (batch, 1) cycles -> (batch, outputs)."""
         self.check_dims(inputs, gate)
-        blend = self.coefficients(gate)  # (batch, points)
+        blend = self.blend_weights(gate)  # (batch, points)
         x = elu(self.layer_in(self.dropout(inputs), blend))  # (batch, hidden)
         x = elu(self.layer_mid(self.dropout(x), blend))  # (batch, hidden)
         return self.layer_out(self.dropout(x), blend)  # (batch, outputs)
+
+    def precomputed(self, form: str, count: int | None = None) -> PrecomputedPfnn:
+        """The network with its weights computed in advance; see `PrecomputedPfnn`."""
+        return PrecomputedPfnn(self, form, count)
+
+
+class PrecomputedPfnn(ControllerNetwork):
+    """A PFNN's weights at evenly spaced phases, the nearest or a line between two of them.
+
+    Only for running; rows of a batch whose phases share a table entry are computed together.
+
+    Parameters
+    ----------
+    network
+        A trained PFNN.
+    form
+        "constant": the weights of the nearest phase. "linear": between the two nearest.
+    count
+        Phases in the table, at least 2; the paper's if left out.
+
+    Raises
+    ------
+    ParameterError
+        Where there is no such form, or the table has fewer than 2 phases.
+    """
+
+    weight_0: Tensor
+
+    def __init__(self, network: Pfnn, form: str, count: int | None = None) -> None:
+        super().__init__(network.dims)
+        if form not in TABLE_SIZES:
+            raise ParameterError(f"no form {form!r}", hint=f"forms: {', '.join(TABLE_SIZES)}")
+        self.form, self.count = form, TABLE_SIZES[form] if count is None else count
+        self.cyclic = network.config.cyclic
+        if self.count < 2:
+            raise ParameterError(f"a table of {self.count} phases: it needs 2")
+        last = self.count if self.cyclic else self.count - 1
+        with torch.no_grad():
+            # One entry more than the table of a cycle: phase 1 is phase 0 again.
+            phases = torch.arange(last + 1)[:, None] / last
+            blend = network.blend_weights(phases.to(network.layer_in.weight))
+            for index, layer in enumerate((network.layer_in, network.layer_mid, network.layer_out)):
+                table = torch.einsum("tp,pio->tio", blend, layer.weight)
+                self.register_buffer(f"weight_{index}", table)
+                self.register_buffer(f"bias_{index}", blend @ layer.bias)
+
+    @torch.no_grad()
+    def forward(self, inputs: Tensor, gate: Tensor) -> Tensor:
+        """(batch, inputs) and (batch, 1) cycles -> (batch, outputs), without gradients."""
+        self.check_dims(inputs, gate)
+        last = len(self.weight_0) - 1
+        phase = gate[:, 0]
+        phase = torch.remainder(phase, 1.0) if self.cyclic else open_phase(phase)
+        place = phase * last
+        if self.form == "constant":
+            entry = place.round().long()
+            outputs = torch.empty(len(inputs), self.dims.outputs).to(inputs)
+            for number, rows in _by_entry(entry):
+                outputs[rows] = self._constant(inputs[rows], number)
+            return outputs
+        entry = place.floor().long().clamp(max=last - 1)
+        share = (place - entry)[:, None]
+        outputs = torch.empty(len(inputs), self.dims.outputs).to(inputs)
+        for number, rows in _by_entry(entry):
+            outputs[rows] = self._linear(inputs[rows], number, share[rows])
+        return outputs
+
+    def _constant(self, x: Tensor, entry: int) -> Tensor:
+        for index in range(3):
+            x = elu(x) if index else x
+            x = torch.addmm(
+                self.get_buffer(f"bias_{index}")[entry],
+                x,
+                self.get_buffer(f"weight_{index}")[entry],
+            )
+        return x
+
+    def _linear(self, x: Tensor, entry: int, share: Tensor) -> Tensor:
+        for index in range(3):
+            x = elu(x) if index else x
+            weight = self.get_buffer(f"weight_{index}")[entry : entry + 2]
+            bias = self.get_buffer(f"bias_{index}")[entry : entry + 2]
+            blend = torch.cat([1.0 - share, share], dim=1)
+            stacked = (blend[:, :, None] * x[:, None, :]).flatten(1)
+            x = stacked @ weight.flatten(0, 1) + blend @ bias
+        return x
+
+    def check_exportable(self) -> None:
+        """Raise ParameterError: the exact network is what other engines take."""
+        raise ParameterError(
+            "precomputed forms are not exported", hint="export the network that they are made of"
+        )
+
+    @property
+    def megabytes(self) -> float:
+        """Of the tables."""
+        return sum(each.numel() * each.element_size() for each in self.buffers()) / 1e6
+
+
+def _by_entry(entries: Tensor) -> list[tuple[int, Tensor]]:
+    """Table entries that occur, with the rows where they do."""
+    order = torch.argsort(entries)
+    numbers, counts = torch.unique_consecutive(entries[order], return_counts=True)
+    return list(zip(numbers.tolist(), order.split(counts.tolist()), strict=True))

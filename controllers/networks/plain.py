@@ -10,6 +10,7 @@ from torch.nn.functional import elu
 
 from controllers.networks.network import (
     ControllerNetwork,
+    NetworkConfig,
     NetworkDims,
     check_dropout,
     check_positive,
@@ -18,7 +19,7 @@ from controllers.networks.network import (
 
 
 @dataclass(frozen=True)
-class PlainConfig:
+class PlainConfig(NetworkConfig):
     """The shape of a plain network.
 
     Parameters

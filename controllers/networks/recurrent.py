@@ -10,6 +10,7 @@ from torch.nn.functional import elu
 
 from controllers.networks.network import (
     ControllerNetwork,
+    NetworkConfig,
     NetworkDims,
     State,
     check_dropout,
@@ -20,7 +21,7 @@ from controllers.networks.plain import pfnn_parameters
 
 
 @dataclass(frozen=True)
-class RecurrentConfig:
+class RecurrentConfig(NetworkConfig):
     """The shape of an ERD network.
 
     Parameters
@@ -47,6 +48,7 @@ class Recurrent(ControllerNetwork):
     """
 
     state_names = ("hidden", "cell")
+    is_recurrent = True
 
     def __init__(self, dims: NetworkDims, config: RecurrentConfig) -> None:
         super().__init__(dims)

@@ -14,6 +14,7 @@ from controllers.networks.blended_linear import BlendedLinear
 from controllers.networks.catmull_rom import cyclic_coefficients
 from controllers.networks.network import (
     ControllerNetwork,
+    NetworkConfig,
     NetworkDims,
     State,
     check_dropout,
@@ -28,7 +29,7 @@ _LEAST_VARIANCE = 1e-8
 
 
 @dataclass(frozen=True)
-class VariationalConfig:
+class VariationalConfig(NetworkConfig):
     """The shape of a VINN; the defaults are the paper's best, var1n2n3.
 
     Parameters
@@ -73,6 +74,7 @@ class Variational(ControllerNetwork):
 
     state_names = ("noise",)
     state_is_kept = True
+    is_stochastic = True
 
     def __init__(self, dims: NetworkDims, config: VariationalConfig) -> None:
         super().__init__(dims)
@@ -110,10 +112,20 @@ class Variational(ControllerNetwork):
             return (fresh,)
         return (torch.where(stepped[:, None], fresh, noise),)
 
+    def training_outputs(self, inputs: Tensor, gate: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        """Outputs of fresh noise, and their divergence from a standard normal distribution."""
+        (noise,) = self.initial_state(len(inputs))
+        outputs, divergence = self.drawn(inputs, gate, noise.to(inputs))
+        return outputs, {"divergence": self.config.divergence_weight * divergence.mean()}
+
+    def blend_weights(self, gate: Tensor) -> Tensor:
+        """(batch, 1) cycles -> (batch, 4): share of each control point in the weights."""
+        return cyclic_coefficients(gate, _POINTS)
+
     def drawn(self, inputs: Tensor, gate: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
         """Outputs (batch, outputs) of this noise, and the divergence (batch,) of what was drawn."""
         self.check_dims(inputs, gate)
-        blend = cyclic_coefficients(gate, _POINTS)  # (batch, 4)
+        blend = self.blend_weights(gate)  # (batch, 4)
         x, divergence = inputs, torch.zeros_like(gate[:, 0])
         for number, layer in enumerate((self.layer_in, self.layer_mid, self.layer_out), start=1):
             x = layer(self.dropout(x), blend)  # (batch, width), or (batch, 2 width)

@@ -38,11 +38,11 @@ def small(name: str, label: str = "", model=None):
         store, kind.gate, SchemaConfig(label=label), channels=1 if phases else 0, tracks=None
     )
     samples = ControllerSamples.read(store, schema, phases)
-    network = make_network(name, schema.dims, kind.config(**SIZES[name]))
+    network = make_network(name, schema.dims, kind.make_config(**SIZES[name]))
     rows = np.linspace(0, len(samples) - 1, 12).astype(int)
     known = {} if phases is None else {"sha256": phases.sha256}
     controller = Controller(
-        ControllerConfig(name, kind.config(**SIZES[name]), schema.config),
+        ControllerConfig(name, kind.make_config(**SIZES[name]), schema.config),
         schema,
         NormalisedController(network, *samples.normalisations()),
         store.skeleton,

@@ -16,8 +16,7 @@ import torch
 
 from controllers.networks.experts import Experts
 from controllers.networks.network import NetworkDims
-from controllers.networks.pfnn import Pfnn
-from controllers.networks.precomputed import TABLE_SIZES, PrecomputedPfnn
+from controllers.networks.pfnn import TABLE_SIZES, Pfnn
 from controllers.networks.registry import make_network
 from deepphase.export.onnx_file import export_onnx
 from tests.benchmarks.rounds import medians
@@ -31,9 +30,7 @@ CROWD, CALLS_OF_ONE = 1000, 50
 
 def blended(network: Pfnn | Experts, inputs: torch.Tensor, gate: torch.Tensor) -> torch.Tensor:
     """The same function with a weight matrix a sample, as controllers are usually written."""
-    by_phase = isinstance(network, Pfnn)
-    blend = network.coefficients(gate) if by_phase else network.gating(gate)
-    return naive_body(network, inputs, blend)
+    return naive_body(network, inputs, network.blend_weights(gate))
 
 
 def training_step(network, run: Callable, frames, *, fused: bool) -> Callable[[], None]:
@@ -81,7 +78,7 @@ def bench_frames(rounds: int) -> None:
             "onnx": onnx_runner(name, network),
         }
         if isinstance(network, Pfnn):
-            runs |= {form: PrecomputedPfnn(network, form) for form in TABLE_SIZES}
+            runs |= {form: network.precomputed(form) for form in TABLE_SIZES}
         for batch, calls, goal in ((1, CALLS_OF_ONE, 0.25), (CROWD, 1, 25.0)):
             frames = [frames_of(name, batch)[:2] for _ in range(calls)]
             with torch.inference_mode():

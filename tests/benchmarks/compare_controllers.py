@@ -25,15 +25,15 @@ import torch
 from controllers.character_frame import CharacterSettings
 from controllers.configuration import ControllerConfig
 from controllers.controller import Controller
+from controllers.data.controller_data import ControllerData
 from controllers.free_running import held_out_run
 from controllers.measured_motion import MeasuredMotion
 from controllers.networks.registry import network_kind
-from controllers.networks.variational import Variational
 from controllers.phase_sensitivity import phase_sensitivity
 from controllers.rollout_measures import data_values
 from controllers.sample_split import SampleSplit
 from controllers.samples import ControllerSamples
-from controllers.training import Lessons, train_controller
+from controllers.training import train_controller
 from controllers.trials import path_errors, run_variation, survival
 from deepphase.corpus.store import open_store
 from deepphase.errors import ParameterError
@@ -103,7 +103,7 @@ def all_rows() -> list[Row]:
     return rows + [Row(name, data, 0) for data in ("human", "dog") for name in _OTHERS[4:]]
 
 
-def trained(row: Row, folder: Path, read: dict[Any, Lessons]) -> Controller:
+def trained(row: Row, folder: Path, read: dict[Any, ControllerData]) -> Controller:
     """The row's controller, from its file or trained now."""
     path = folder / f"{row.name}.controller"
     if path.exists():
@@ -115,7 +115,7 @@ def trained(row: Row, folder: Path, read: dict[Any, Lessons]) -> Controller:
         read.clear()
         store = open_store(folder / f"{row.data}.store")
         phases = load_extractor(folder / f"{row.data}.{row.phases}")
-        read[key] = Lessons.read(store, config, phases)
+        read[key] = ControllerData.read(store, config, phases)
     work = folder / f"{row.name}.unfinished"
     begun = time.perf_counter()
     made = train_controller(read[key], config, folder=work, resume=(work / "resume.ckpt").exists())
@@ -138,7 +138,7 @@ def measured(row: Row, controller: Controller, folder: Path) -> dict[str, Any]:
         found["ten_minutes"] = asdict(whole) | {"last": asdict(minutes[-1])}
     if row.network in ("vinn", "pfnn"):
         found["variation"] = asdict(run_variation(controller))
-        if isinstance(controller.network.network, Variational):
+        if controller.network.network.is_stochastic:
             found["redrawn_each_frame"] = asdict(_redrawn_each_frame(controller))
     with contextlib.suppress(ParameterError):
         found["sensitivity"] = asdict(phase_sensitivity(controller))
@@ -154,8 +154,8 @@ def _along_clips(row: Row, controller: Controller, folder: Path) -> dict[str, An
     phases = load_extractor(folder / f"{row.data}.{row.phases}") if controller.phases else None
     samples = ControllerSamples.read(store, controller.schema, phases, ends="continued")
     split = SampleSplit(np.zeros(0, np.int64), np.arange(len(samples)), frozenset(held))
-    lessons = Lessons(store, phases, controller.schema, samples, split, None)
-    found = held_out_run(controller, lessons, CharacterSettings(foot_ik=False))
+    data = ControllerData(store, phases, controller.schema, samples, split, None)
+    found = held_out_run(controller, data, CharacterSettings(foot_ik=False))
     assert found is not None
     run, schema = found.rollout, controller.schema
     motions = [MeasuredMotion.of_clip(run.clip(index), schema) for index in range(run.characters)]
@@ -207,7 +207,7 @@ def main() -> None:
     torch.set_num_threads(1)
     rows = [row for row in all_rows() if not options.rows or row.name in options.rows]
     rows = [replace(row, own_frames=options.own_frames) for row in rows]
-    read: dict[Any, Lessons] = {}
+    read: dict[Any, ControllerData] = {}
     for row in rows:
         begun = time.perf_counter()
         controller = trained(row, options.folder, read)

@@ -15,7 +15,7 @@ import torch
 
 from apps.reports.control_run import Form, in_form
 from controllers.controller import Controller
-from controllers.networks.precomputed import PrecomputedPfnn
+from controllers.networks.pfnn import PrecomputedPfnn
 from tests.benchmarks.rounds import medians
 
 _CALLS = 50

@@ -77,5 +77,5 @@ def samples_for(name: str, store: ClipStore, **options) -> ControllerSamples:
 def small_controller(name: str, samples: ControllerSamples, **sizes) -> NormalisedController:
     """An untrained controller of few neurons for samples."""
     torch.manual_seed(0)
-    network = make_network(name, samples.schema.dims, network_kind(name).config(**sizes))
+    network = make_network(name, samples.schema.dims, network_kind(name).make_config(**sizes))
     return NormalisedController(network, *samples.normalisations()).eval()

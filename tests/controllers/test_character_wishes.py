@@ -12,7 +12,6 @@ from controllers.character import Character
 from controllers.character_frame import CharacterSettings
 from controllers.configuration import ControllerConfig
 from controllers.controller import Controller
-from controllers.networks.precomputed import PrecomputedPfnn
 from controllers.networks.registry import NETWORKS
 from controllers.normalised import NormalisedController
 from controllers.onnx_export import export_controller
@@ -47,7 +46,7 @@ def untrained(name: str, store: ClipStore) -> tuple[Controller, ControllerSample
         sizes = {"samples": 12}
     torch.manual_seed(0)
     kind = NETWORKS[name]
-    network = kind.network(samples.schema.dims, kind.config(**sizes))
+    network = kind.network(samples.schema.dims, kind.make_config(**sizes))
     running = NormalisedController(network, *samples.normalisations())
     if name in ("gp", "pfgp"):
         inputs, gate = running.normalised(
@@ -95,7 +94,7 @@ def test_precomputed_networks_run_too(store):
     controller, _ = untrained("pfnn", store)
     running = controller.network
     exact = rollout(Character(controller, controller.starts), led(3), 0.2)
-    running.network = PrecomputedPfnn(running.network, "linear")
+    running.network = running.network.precomputed("linear")
     table = rollout(Character(controller, controller.starts), led(3), 0.2)
     np.testing.assert_allclose(table.positions, exact.positions, atol=0.02)
     assert table.gating is None
@@ -227,7 +226,7 @@ def styled(store: ClipStore) -> tuple[Controller, Starts]:
     schema = schema_of_store(made, "wish", config, channels=0, tracks=None)
     samples = ControllerSamples.read(made, schema)
     kind = NETWORKS["no_phase"]
-    network = kind.network(schema.dims, kind.config(experts=2, gating_hidden=4, hidden=8))
+    network = kind.network(schema.dims, kind.make_config(experts=2, gating_hidden=4, hidden=8))
     dims = schema.dims
     running = NormalisedController(
         network, unchanged(dims.inputs), unchanged(dims.gate), unchanged(dims.outputs)
@@ -286,7 +285,7 @@ def test_tracks_are_given_at_every_step(store):
     samples = ControllerSamples.read(store, schema, tracks=tracks)
     kind = NETWORKS["nn"]
     running = NormalisedController(
-        kind.network(schema.dims, kind.config(hidden=8)), *samples.normalisations()
+        kind.network(schema.dims, kind.make_config(hidden=8)), *samples.normalisations()
     )
     starts = Starts.of_samples(samples, np.array([5]))
     controller = Controller(

@@ -11,9 +11,10 @@ from controllers.character_frame import CharacterSettings
 from controllers.closed_loop import ClosedLoop
 from controllers.configuration import ControllerConfig
 from controllers.controller import Controller
+from controllers.data.controller_data import ControllerData
 from controllers.lesson import ControllerLesson
 from controllers.starts import Starts
-from controllers.training import Lessons, train_controller
+from controllers.training import train_controller
 from deepphase.errors import ParameterError
 from tests.controllers.made_controllers import (
     FormulaPhases,
@@ -101,15 +102,15 @@ def test_what_a_frame_costs_is_known_to_the_frames_before(store):
 
 def test_frames_of_its_own_are_learnt(store, tmp_path):
     config = ControllerConfig.load("experts", **_SMALL)
-    lessons = Lessons.read(store, config, FormulaPhases())
-    samples, split = lessons.samples, lessons.split
+    data = ControllerData.read(store, config, FormulaPhases())
+    samples, split = data.samples, data.split
 
     def error(network):
         lesson = ControllerLesson(network, config.training, samples, split.train, split.train)
         lesson.eval()
         return float(lesson.training_step(lesson.batch(0, 64)).detach())
 
-    made = train_controller(lessons, config, folder=tmp_path)
+    made = train_controller(data, config, folder=tmp_path)
     untrained = small_controller("experts", samples, hidden=32, dropout=0.0)
     assert error(made.network) < 0.5 * error(untrained)
 

@@ -38,7 +38,7 @@ def test_the_papers_trainings_are_theirs():
 def test_recipes_are_the_papers_and_come_back(name):
     recipe = ControllerConfig.load(name)
     assert recipe.name == name
-    assert recipe.network == network_kind(name).config()
+    assert recipe.network == network_kind(name).make_config()
     assert ControllerConfig.from_mapping(recipe.as_mapping()) == recipe
 
 
@@ -46,7 +46,9 @@ def test_recipes_are_the_papers_and_come_back(name):
 def test_every_network_maps_frames_to_frames(name):
     gate = {"none": 0, "phase": 1}.get(network_kind(name).gate, 6)
     small = {"gp": {"samples": 20}, "pfgp": {"samples": 20}}.get(name, {"hidden": 16})
-    made = make_network(name, NetworkDims(9, gate, 5), network_kind(name).config(**small)).eval()
+    made = make_network(
+        name, NetworkDims(9, gate, 5), network_kind(name).make_config(**small)
+    ).eval()
     inputs, gates = torch.randn(3, 9), torch.rand(3, gate)
     state = made.initial_state(3)
     assert len(state) == len(made.state_names)
@@ -74,7 +76,7 @@ def test_changes_are_dotted_and_typed():
         ("network: {name: pfnn}\ntraning: {}", "unknown key 'traning'"),
         ("schema: {}", "network is not a mapping"),
         ("network: {hidden: 4}", "no name"),
-        ("network: {name: rnn}", "no network 'rnn'"),
+        ("network: {name: rnn}", "network 'rnn' is not registered"),
         ("network: {name: pfnn, hiden: 4}", "unknown key 'hiden'"),
         ("network: {name: pfnn, hidden: 4.5}", "network.hidden must be int"),
         ("network: {name: pfnn, cyclic: 1}", "network.cyclic must be bool"),
@@ -98,5 +100,5 @@ def test_what_is_no_recipe_is_refused_with_its_place(tmp_path, content, message)
 def test_a_configuration_of_another_network_is_refused():
     with pytest.raises(ParameterError, match="VariationalConfig for the network 'pfnn'"):
         make_network("pfnn", NetworkDims(3, 1, 3), VariationalConfig())
-    with pytest.raises(ParameterError, match="no network 'rnn'"):
+    with pytest.raises(ParameterError, match="network 'rnn' is not registered"):
         make_network("rnn", NetworkDims(3, 1, 3))

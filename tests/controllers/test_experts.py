@@ -16,7 +16,7 @@ def network(**changes) -> Experts:
 
 
 def test_gating_weights_sum_to_one():
-    weights = network().gating(10.0 * torch.randn(50, 6))
+    weights = network().blend_weights(10.0 * torch.randn(50, 6))
     assert weights.shape == (50, 5)
     assert (weights >= 0).all()
     torch.testing.assert_close(weights.sum(1), torch.ones(50))
@@ -25,7 +25,7 @@ def test_gating_weights_sum_to_one():
 def test_outputs_and_gradients_are_those_of_a_weight_matrix_a_sample():
     made = network()
     inputs, gate, goal = torch.randn(32, 11), torch.randn(32, 6), torch.randn(32, 7)
-    ours, naive = made(inputs, gate), naive_body(made, inputs, made.gating(gate))
+    ours, naive = made(inputs, gate), naive_body(made, inputs, made.blend_weights(gate))
     torch.testing.assert_close(ours, naive, atol=1e-5, rtol=1e-5)
     gradients = [
         torch.autograd.grad((outputs - goal).square().mean(), list(made.parameters()))
@@ -59,7 +59,7 @@ def test_dropout_reaches_body_and_gating_only_in_training():
     made = network(dropout=0.5)
     inputs, gate = torch.randn(4, 11), torch.randn(4, 6)
     assert not torch.equal(made(inputs, gate), made(inputs, gate))
-    assert not torch.equal(made.gating(gate), made.gating(gate))
+    assert not torch.equal(made.blend_weights(gate), made.blend_weights(gate))
     made.eval()
     torch.testing.assert_close(made(inputs, gate), made(inputs, gate))
 

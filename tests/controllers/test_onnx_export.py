@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from controllers.networks.precomputed import PrecomputedPfnn
 from controllers.normalised import NormalisedController
 from controllers.onnx_export import export_controller
 from controllers.schema import ControllerSchema
@@ -70,7 +69,7 @@ def test_raw_frames_in_raw_frames_out(tmp_path, store, name, inputs, outputs):
 def test_precomputed_forms_stay_here(tmp_path, store):
     samples = samples_for("pfnn", store)
     made = small_controller("pfnn", samples, hidden=8)
-    table = NormalisedController(PrecomputedPfnn(made.network, "linear"), *samples.normalisations())
+    table = NormalisedController(made.network.precomputed("linear"), *samples.normalisations())
     with pytest.raises(ParameterError, match="precomputed forms are not exported"):
         export_controller(table, samples.schema, tmp_path / "step.onnx")
     assert not (tmp_path / "step.onnx").exists()

@@ -10,7 +10,6 @@ from controllers.networks.blended_linear import BlendedLinear
 from controllers.networks.catmull_rom import cyclic_coefficients, open_coefficients
 from controllers.networks.network import NetworkDims
 from controllers.networks.pfnn import Pfnn, PfnnConfig
-from controllers.networks.precomputed import PrecomputedPfnn
 from deepphase.errors import ParameterError
 from tests.controllers.naive_blend import naive_body, naive_linear
 
@@ -92,7 +91,7 @@ def test_gradients_are_those_of_a_weight_matrix_a_sample():
     for run in (lambda: made(inputs, gate), lambda: naive_body(made, inputs, blend())):
 
         def blend():
-            return made.coefficients(gate)
+            return made.blend_weights(gate)
 
         wanted = [*made.parameters(), inputs, gate]
         outputs = run()
@@ -109,7 +108,7 @@ def test_as_many_parameters_as_in_the_paper():
     assert made.parameter_count == 4 * 603_983
     # 10, 25 and 125 MB of Table 1, of single precision; the closed cycle has one entry more.
     assert 4 * made.parameter_count / 1e6 == pytest.approx(9.66, abs=0.01)
-    tables = {form: PrecomputedPfnn(made, form).megabytes for form in ("linear", "constant")}
+    tables = {form: made.precomputed(form).megabytes for form in ("linear", "constant")}
     assert tables["linear"] * 10 / 11 == pytest.approx(24.2, abs=0.1)
     assert tables["constant"] * 50 / 51 == pytest.approx(120.8, abs=0.1)
 
@@ -122,7 +121,7 @@ def test_precomputed_forms_converge_to_the_cubic(form, order, cyclic):
     exact = made(inputs, gate)
     errors = []
     for count in (25, 100, 400):
-        found = PrecomputedPfnn(made, form, count)(inputs, gate)
+        found = made.precomputed(form, count)(inputs, gate)
         errors.append((found - exact).square().mean().sqrt().item())
     # Four times as many phases: a quarter of the error of the nearest, a sixteenth on a line.
     assert errors[1] < 1.7 * errors[0] / 4**order
@@ -133,7 +132,7 @@ def test_precomputed_forms_converge_to_the_cubic(form, order, cyclic):
 def test_precomputed_forms_are_exact_at_their_phases(form):
     made = network()
     inputs, gate = torch.randn(8, 11), torch.tensor([[k / 8 - 0.5] for k in range(8)])
-    found = PrecomputedPfnn(made, form, 8)(inputs, gate)
+    found = made.precomputed(form, 8)(inputs, gate)
     torch.testing.assert_close(found, made(inputs, gate), atol=1e-5, rtol=1e-4)
 
 
@@ -169,4 +168,4 @@ def test_what_does_not_fit_is_refused():
     with pytest.raises(ParameterError, match="12 and 1 numbers, the network takes 11 and 1"):
         network()(torch.zeros(1, 12), torch.zeros(1, 1))
     with pytest.raises(ParameterError, match="no form"):
-        PrecomputedPfnn(network(), "quintic")
+        network().precomputed("quintic")

@@ -10,11 +10,12 @@ from controllers.character import Character
 from controllers.character_frame import CharacterSettings
 from controllers.configuration import ControllerConfig
 from controllers.controller import Controller
+from controllers.data.controller_data import ControllerData
 from controllers.lesson import ControllerLesson, restarted_rate
 from controllers.recorded_follower import RecordedFollower
 from controllers.rollout import rollout
 from controllers.sample_split import SampleSplit
-from controllers.training import Lessons, train_controller
+from controllers.training import train_controller
 from controllers.training_health import words
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError, ParameterError
@@ -44,8 +45,8 @@ def _config(name: str, **changes) -> ControllerConfig:
 
 
 def _trained(config: ControllerConfig, folder, store=None, **options) -> Controller:
-    lessons = Lessons.read(store or walking_store(), config, FormulaPhases())
-    made = train_controller(lessons, config, folder=folder, **options)
+    data = ControllerData.read(store or walking_store(), config, FormulaPhases())
+    made = train_controller(data, config, folder=folder, **options)
     assert made is not None
     return made
 
@@ -89,8 +90,8 @@ def test_training_lowers_the_error_and_health_says_it(tmp_path):
 def test_the_phase_that_tells_the_pose_is_chosen(order):
     motions = [locomotion(seed, 4.0) for seed in (1, 2)]
     store = ClipStore.from_clips([motion.clip for motion in motions])
-    lessons = Lessons.read(store, _config("pfnn"), TruePhases(*motions, order=order))
-    assert lessons.schema.config.phase_channel == order.index(0)
+    data = ControllerData.read(store, _config("pfnn"), TruePhases(*motions, order=order))
+    assert data.schema.config.phase_channel == order.index(0)
 
 
 @pytest.mark.parametrize("name", ["experts", "erd"])
@@ -195,8 +196,8 @@ def test_a_cyclic_motion_is_learnt_and_runs_for_ten_minutes(tmp_path):
             "training.pose_noise": 0.02,
         },
     )
-    lessons = Lessons.read(ClipStore.from_clips([clip]), config, TruePhases(motion))
-    made = train_controller(lessons, config, folder=tmp_path)
+    data = ControllerData.read(ClipStore.from_clips([clip]), config, TruePhases(motion))
+    made = train_controller(data, config, folder=tmp_path)
     assert made.health["explained"] > 0.999
     settings = CharacterSettings(foot_ik=False, gating=False)
     run = rollout(Character(made, made.starts.of([0]), settings=settings), None, 600.0)

@@ -12,12 +12,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from apps.demo_controller import CONTROLLER, demo_controller_config, demo_lessons
+from apps.demo_controller import CONTROLLER, demo_controller_config, demo_data
 from apps.demo_model import EMBEDDING, PHASES
 from apps.pages.parts.open_steering import OpenController
 from apps.pages.parts.steered_runs import Ask, steered_run
 from controllers.controller import Controller
-from controllers.training import Lessons, train_controller
+from controllers.data.controller_data import ControllerData
+from controllers.training import train_controller
 from controllers.training_health import training_health
 from deepphase.phase.model import PhaseModel
 from deepphase.steering.made_paths import made_path
@@ -31,8 +32,8 @@ def shipped() -> Controller:
 
 
 @pytest.fixture(scope="module")
-def lessons() -> Lessons:
-    return demo_lessons(PhaseModel.load(PHASES))
+def data() -> ControllerData:
+    return demo_data(PhaseModel.load(PHASES))
 
 
 def test_all_that_ships_is_small():
@@ -47,8 +48,8 @@ def test_it_is_of_this_recipe_and_reads_the_phases_that_ship(shipped):
     assert shipped.phases["sha256"] == PhaseModel.load(PHASES).sha256
 
 
-def test_it_learnt_from_what_the_command_makes(shipped, lessons):
-    made = lessons.samples.normalisations(lessons.split.train)
+def test_it_learnt_from_what_the_command_makes(shipped, data):
+    made = data.samples.normalisations(data.split.train)
     for name, normalisation in zip(("inputs", "gate", "outputs"), made, strict=True):
         mean, scale = (
             shipped.network.get_buffer(f"{name}_{part}").numpy() for part in ("mean", "scale")
@@ -57,21 +58,21 @@ def test_it_learnt_from_what_the_command_makes(shipped, lessons):
         np.testing.assert_allclose(scale, normalisation.scale, atol=1e-4, rtol=1e-3)
 
 
-def test_its_errors_on_clips_held_out_are_those_that_it_tells(shipped, lessons):
-    again = training_health(shipped, lessons)
+def test_its_errors_on_clips_held_out_are_those_that_it_tells(shipped, data):
+    again = training_health(shipped, data)
     assert shipped.health["explained"] > 0.95
     assert shipped.health["findings"] == ["nothing out of the ordinary"]
     for name in ("explained", "position_cm", "rotation_degrees", "samples"):
         assert again[name] == pytest.approx(shipped.health[name], rel=0.02)
 
 
-def test_the_recipe_learns(lessons, tmp_path):
+def test_the_recipe_learns(data, tmp_path):
     config = demo_controller_config()
     errors = []
     for steps in (1, 40):
         few = replace(config.training, samples=steps * config.training.batch_size)
         made = train_controller(
-            lessons, replace(config, training=few), folder=tmp_path / str(steps), accelerator="cpu"
+            data, replace(config, training=few), folder=tmp_path / str(steps), accelerator="cpu"
         )
         assert made is not None
         errors.append(made.health["position_cm"])

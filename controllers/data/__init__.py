@@ -1,0 +1,1 @@
+"""Training data of controllers: pairs of frames, what is held out, and configurations."""

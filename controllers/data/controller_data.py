@@ -1,0 +1,122 @@
+"""Training data of a controller: clips, phases, schema, samples, and which are held out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from controllers.configuration import ControllerConfig
+from controllers.networks.registry import network_kind
+from controllers.phase_choice import phase_choice
+from controllers.sample_split import SampleSplit
+from controllers.samples import ControllerSamples, Ends, Tracks, schema_of_store
+from controllers.schema import ControllerSchema
+from controllers.schema_config import GATES_OF_PHASES
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.errors import ParameterError
+from deepphase.features.frame_rows import reach_inside
+from deepphase.phase.extractor import PhaseExtractor
+from deepphase.phase.windows import interior_frames
+from deepphase.progress import Progress
+
+
+@dataclass(frozen=True, eq=False)
+class ControllerData:
+    """Training data of a controller, read once: several networks may share it.
+
+    Parameters
+    ----------
+    store
+        The clips.
+    phases
+        The phase model that encodes the clips; None where the network needs no phases.
+    schema
+        Inputs and outputs.
+    samples
+        Pairs of frames.
+    split
+        Which samples are held out.
+    tracks
+        A function from a clip to its tracks; None where the schema has none.
+    """
+
+    store: ClipStore
+    phases: PhaseExtractor | None
+    schema: ControllerSchema
+    samples: ControllerSamples
+    split: SampleSplit
+    tracks: Tracks | None
+
+    @classmethod
+    def read(
+        cls,
+        store: ClipStore,
+        config: ControllerConfig,
+        phases: PhaseExtractor | None = None,
+        *,
+        tracks: Tracks | None = None,
+        description: Mapping[str, Any] | None = None,
+        progress: Progress | None = None,
+    ) -> ControllerData:
+        """Read the clips of a store by a config.
+
+        Parameters
+        ----------
+        tracks
+            A function from a clip to its tracks, where the config names some.
+        description
+            A skeleton description, where the roles of joints do not follow from names and
+            structure.
+
+        Raises
+        ------
+        ParameterError, SkeletonError
+            Where the config's network needs phases and there are none, they are of another rate,
+            or the clips do not fit.
+        """
+        gate = network_kind(config.name).gate
+        options, schema_config = config.training, config.schema
+        if gate not in GATES_OF_PHASES:
+            phases = None
+        if phases is not None and phases.fps != store.fps:
+            raise ParameterError(
+                f"phases of {phases.fps:g} frames a second, clips of {store.fps:g}",
+                hint=f"prepare the clips with --fps {phases.fps:g}",
+            )
+        if gate == "phase" and schema_config.phase_channel is None and phases is not None:
+            channel = phase_choice(store, phases)[0] if phases.channels > 1 else 0
+            schema_config = replace(schema_config, phase_channel=channel)
+        schema = schema_of_store(
+            store,
+            gate,
+            schema_config,
+            channels=0 if phases is None else phases.channels,
+            tracks=tracks,
+            description=description,
+        )
+        samples = ControllerSamples.read(
+            store,
+            schema,
+            phases,
+            mirror=options.mirror,
+            ends=_ends(store, schema, phases, options.ends),
+            tracks=tracks,
+            progress=progress,
+        )
+        split = SampleSplit.of_samples(samples, options.held_out, options.split_seed)
+        return cls(store, phases, schema, samples, split, tracks)
+
+
+def _ends(
+    store: ClipStore, schema: ControllerSchema, phases: PhaseExtractor | None, rule: str
+) -> Ends:
+    if rule != "auto":
+        return "left_out" if rule == "left_out" else "continued"
+    kept = 0
+    for length in store.lengths.tolist():
+        inside = reach_inside(length, schema.config.offsets_s, store.fps)
+        if phases is not None:
+            inside = inside & interior_frames(length, phases.window)
+        kept += int(inside.sum())
+    return "left_out" if 2 * kept >= store.frames else "continued"

@@ -1,0 +1,176 @@
+"""A controller network of one's own: registered, trained, saved, loaded, and refused elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from apps.commands import train_controller as train_command
+from apps.options import parsed
+from controllers.character import Character
+from controllers.configuration import ControllerConfig
+from controllers.controller import Controller
+from controllers.data.controller_data import ControllerData
+from controllers.networks.network import ControllerNetwork, NetworkConfig, NetworkDims
+from controllers.networks.registry import NETWORKS, register_network
+from controllers.rollout import rollout
+from controllers.training import train_controller
+from deepphase.errors import CheckpointError, ParameterError
+from tests.controllers.made_controllers import FormulaPhases, walking_store
+
+
+@dataclass(frozen=True)
+class TwoConfig(NetworkConfig):
+    """Two layers.
+
+    Parameters
+    ----------
+    hidden
+        Width of the layer between them.
+    penalty
+        Weight of the mean square of the outputs.
+    """
+
+    hidden: int = 8
+    penalty: float = 0.0
+
+
+class Two(ControllerNetwork):
+    """Two linear layers, of which the phase shifts the share; all that a network may override."""
+
+    state_names = ("noise",)
+    state_is_kept = True
+    is_stochastic = True
+
+    def __init__(self, dims: NetworkDims, config: TwoConfig) -> None:
+        super().__init__(dims)
+        self.config = config
+        self.first = nn.Linear(dims.inputs, config.hidden)
+        self.second = nn.Linear(config.hidden, dims.outputs)
+
+    def forward(self, inputs, gate):
+        return self.second(torch.tanh(self.first(inputs)))
+
+    def initial_state(self, batch):
+        return (torch.randn(batch, 1),)
+
+    def step(self, inputs, gate, state):
+        return self(inputs, gate) + 1e-3 * state[0], state
+
+    def redrawn(self, state, stepped):
+        return (torch.randn_like(state[0]),)
+
+    def training_outputs(self, inputs, gate):
+        outputs = self(inputs, gate)
+        return outputs, {"size": self.config.penalty * outputs.square().mean()}
+
+    def blend_weights(self, gate):
+        return torch.cat([gate, 1.0 - gate], dim=1)
+
+
+@pytest.fixture
+def two():
+    yield register_network("two", Two, TwoConfig, gate="phase", hidden=12)
+    NETWORKS.pop("two", None)
+
+
+def _trained(folder, **changes) -> Controller:
+    folder.mkdir(exist_ok=True)
+    path = folder / "two.yaml"
+    path.write_text("network: {name: two}\ntraining: {samples: 640, batch_size: 32}\n")
+    config = ControllerConfig.load(path, **changes)
+    data = ControllerData.read(walking_store(), config, FormulaPhases())
+    made = train_controller(data, config, folder=folder / "work")
+    assert made is not None
+    return made
+
+
+def test_it_trains_runs_and_comes_back_from_its_file(two, tmp_path):
+    made = _trained(tmp_path)
+    assert made.config.network == TwoConfig(hidden=12)
+    made.save(tmp_path / "file")
+    again = Controller.load(tmp_path / "file")
+    assert isinstance(again.network.network, Two)
+    runs = [rollout(Character(each, made.starts.of([0, 1])), None, 0.2) for each in (made, again)]
+    np.testing.assert_array_equal(runs[0].rotations, runs[1].rotations)
+    # The share of each of its two weights is what the run shows.
+    np.testing.assert_allclose(runs[0].gating.sum(axis=-1), 1.0, atol=1e-6)
+    other = rollout(Character(made, made.starts.of([0, 1]), seed=1), None, 0.2)
+    assert not np.array_equal(other.rotations, runs[0].rotations), "it draws from its seed"
+
+
+def test_its_loss_terms_are_trained_on(two, tmp_path):
+    fast = {"training.learning_rate": 0.05}
+    free = _trained(tmp_path / "free", **fast)
+    held = _trained(tmp_path / "held", **fast, **{"network.penalty": 1e3})
+
+    def size(made):
+        return made.network.network.second.weight.abs().mean()
+
+    assert size(held) < 0.8 * size(free)
+
+
+def test_a_file_is_refused_where_its_network_is_not_registered(two, tmp_path):
+    _trained(tmp_path).save(tmp_path / "file")
+    del NETWORKS["two"]
+    with pytest.raises(CheckpointError, match="network 'two' is not registered") as raised:
+        Controller.load(tmp_path / "file")
+    assert "import the module that registers it first" in raised.value.hint
+    assert raised.value.path == tmp_path / "file"
+
+
+@pytest.mark.parametrize("name", ["tempting", "tempting.Network", "tempting:Network"])
+def test_nothing_is_imported_because_a_file_names_it(name, tmp_path, monkeypatch):
+    (tmp_path / "tempting.py").write_text("raise RuntimeError('imported')")
+    monkeypatch.syspath_prepend(tmp_path)
+    path = tmp_path / "config.yaml"
+    path.write_text(f"network: {{name: '{name}', class_path: '{name}'}}")
+    with pytest.raises(ParameterError, match="is not registered"):
+        ControllerConfig.load(path)
+    assert "tempting" not in sys.modules
+
+
+def test_the_program_has_its_options(two, tmp_path):
+    path = tmp_path / "two.yaml"
+    path.write_text("network: {name: two, hidden: 4}")
+    words = ["clips", "-o", "file", "--config", str(path), "--network.penalty", "0.5"]
+    options = parsed("train controller", train_command.command, words, ControllerConfig)
+    assert options["network"] == TwoConfig(hidden=4, penalty=0.5)
+
+
+@dataclass(frozen=True)
+class _Foreign:
+    hidden: int = 3
+
+
+@dataclass(frozen=True)
+class _Required(NetworkConfig):
+    hidden: int
+
+
+@pytest.mark.parametrize(
+    ("name", "network", "config", "gate", "message"),
+    [
+        ("pfnn", Two, TwoConfig, "phase", "'pfnn' is a shipped network"),
+        ("mine", nn.Linear, TwoConfig, "phase", "does not extend ControllerNetwork"),
+        ("mine", Two, _Foreign, "phase", "does not extend NetworkConfig"),
+        ("mine", Two, TwoConfig(), "phase", "does not extend NetworkConfig"),
+        ("mine", Two, _Required, "phase", "no default"),
+        ("mine", Two, TwoConfig, "speed", "no gate 'speed'"),
+    ],
+)
+def test_what_is_no_network_is_not_registered(name, network, config, gate, message):
+    before = dict(NETWORKS)
+    with pytest.raises(ParameterError, match=message):
+        register_network(name, network, config, gate=gate)
+    assert before == NETWORKS
+
+
+def test_a_cell_that_runs_twice_registers_the_last_class(two):
+    again = register_network("two", Two, TwoConfig, gate="none")
+    assert NETWORKS["two"] is again

@@ -15,6 +15,7 @@ from controllers.lesson import ControllerLesson, restarted_rate
 from controllers.recorded_follower import RecordedFollower
 from controllers.rollout import rollout
 from controllers.sample_split import SampleSplit
+from controllers.schema_config import POSE_BLOCKS
 from controllers.training import train_controller
 from controllers.training_health import words
 from deepphase.corpus.clip_store import ClipStore
@@ -153,6 +154,46 @@ def test_sequences_lie_in_one_run():
     np.testing.assert_array_equal(samples.run_of(starts), samples.run_of(last))
     # As many pairs a step as a network without memory is shown.
     assert lesson.steps(1) == round(options.samples / options.batch_size)
+
+
+@pytest.mark.parametrize("own_frames", [1, 3])
+@pytest.mark.parametrize("pose_noise", [0.0, 0.1])
+def test_the_pose_alone_is_trained_with_noise_of_the_scale_that_the_config_gives(
+    pose_noise, own_frames, monkeypatch
+):
+    changes = {"training.pose_noise": pose_noise, "training.own_frames": own_frames}
+    options = _config("pfnn", **changes).training
+    samples = samples_for("pfnn", walking_store())
+    controller = small_controller("pfnn", samples, hidden=8)
+    rows = np.flatnonzero(samples.following(np.arange(len(samples))) >= own_frames)
+    module = ControllerLesson(controller, options, samples, rows, rows[:40])
+    seen, outputs = [], controller.network.training_outputs
+
+    def recorded(inputs, gate):
+        seen.append(inputs.detach().numpy())
+        return outputs(inputs, gate)
+
+    monkeypatch.setattr(controller.network, "training_outputs", recorded)
+    torch.manual_seed(0)
+    module.training_step(torch.from_numpy(rows))
+    assert len(seen) == own_frames
+    raw = (torch.from_numpy(np.asarray(each[rows])) for each in (samples.inputs, samples.gate))
+    clean = controller.normalised(*raw)[0].numpy()
+    noise = seen[0] - clean
+    slices = samples.schema.inputs.slices
+    for name, block in slices.items():
+        if name in POSE_BLOCKS:
+            # A share of the block's own deviation, which normalisation makes its weight.
+            weight = samples.schema.inputs[name].weight
+            assert noise[:, block].std() == pytest.approx(pose_noise * weight, rel=0.03)
+            assert abs(noise[:, block].mean()) <= 0.01 * pose_noise * weight
+        else:
+            assert not noise[:, block].any(), name
+    # What training is measured by has none.
+    module.on_validation_epoch_start()
+    seen.clear()
+    module.validation_step(torch.from_numpy(rows))
+    np.testing.assert_array_equal(seen[0], clean)
 
 
 def test_warm_restarts_are_those_of_the_paper():

@@ -1,11 +1,11 @@
-# `make demo` and `make test` do their own set-up on a fresh machine.
+# `make demo`, `make test` and `make check` do their own set-up on a fresh machine.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO ?= demo
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: demo demo-model test lint bench clean
+.PHONY: demo demo-model test check quick-test lint bench clean
 
 demo: $(VENV)/installed
 	$(BIN)/deepphase demo -o $(DEMO)
@@ -16,6 +16,13 @@ demo-model: $(VENV)/installed
 
 test: $(VENV)/installed
 	$(BIN)/python -m pytest
+
+# The quick part, for every change: no browser, no training. Its two halves run side by side.
+check: $(VENV)/installed
+	$(MAKE) --jobs 2 lint quick-test
+
+quick-test: $(VENV)/installed
+	$(BIN)/python -m pytest -m "not slow and not browser"
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .

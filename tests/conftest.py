@@ -1,7 +1,9 @@
 """Settings of all tests."""
 
 import os
+from pathlib import Path
 
+import pytest
 import torch
 
 # Two threads on a busy machine wait for each other longer than one computes; and sums come out
@@ -10,3 +12,14 @@ torch.set_num_threads(1)
 
 # Tests leave nothing in the user's cache; those of the cache set a folder of their own.
 os.environ["DEEPPHASE_CACHE"] = ""
+
+_TESTS = Path(__file__).parent
+# Whole folders: the first drives a browser, the second runs pages of the dashboard.
+_MARKS = {_TESTS / "browser": pytest.mark.browser, _TESTS / "dashboard": pytest.mark.slow}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark all tests of the folders that are slow as a whole."""
+    for item in items:
+        if mark := _MARKS.get(item.path.parent):
+            item.add_marker(mark)

@@ -10,6 +10,8 @@ from apps.cli import main
 from apps.commands import app
 from deepphase.errors import DeepPhaseError
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_folder_that_is_none_is_refused(tmp_path, capsys):
     (tmp_path / "file").write_text("x")

@@ -22,6 +22,8 @@ from deepphase.motion.kinematics import joint_positions
 from deepphase.phase.baselines.pfnn_phase import PfnnPhase
 from deepphase.synthetic.locomotion import locomotion
 
+pytestmark = pytest.mark.slow
+
 SIZES = {"pfnn": {"hidden": 16}, "nn": {"hidden": 16}, "mann": {"hidden": 16, "experts": 3}}
 
 

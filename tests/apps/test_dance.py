@@ -13,6 +13,8 @@ from deepphase.motion.kinematics import joint_positions
 from deepphase.synthetic.dance import dance
 from deepphase.synthetic.song import make_song
 
+pytestmark = pytest.mark.slow
+
 _TINY = ["--network.experts", 2, "--network.hidden", 24, "--network.gating_hidden", 8]
 _TINY += ["--training.samples", 3200, "--training.batch_size", 64, "--training.held_out", 0.3]
 

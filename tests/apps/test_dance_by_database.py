@@ -14,6 +14,8 @@ from deepphase.synthetic.dance import dance
 from deepphase.synthetic.song import make_song
 from matching.database import MotionDatabase
 
+pytestmark = pytest.mark.slow
+
 
 def run(*words):
     return main([str(word) for word in words])

@@ -27,6 +27,8 @@ from deepphase.phase.phase_file import load_phases
 from deepphase.synthetic.locomotion import locomotion
 from deepphase.synthetic.truth_file import Truth
 
+pytestmark = pytest.mark.slow
+
 GAITS = {"walk", "backward_walk", "jog", "run", "skip", "side_step", "side_step_right", "turn"}
 
 

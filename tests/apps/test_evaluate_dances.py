@@ -11,6 +11,8 @@ from deepphase.music.cache import CACHE_VARIABLE
 from deepphase.synthetic.dance import dance
 from deepphase.synthetic.song import make_song
 
+pytestmark = pytest.mark.slow
+
 
 def run(*words):
     return main([str(word) for word in words])

@@ -16,6 +16,8 @@ from deepphase.phase.phase_file import load_phases
 from deepphase.synthetic.locomotion import locomotion
 from matching.database import MotionDatabase
 
+pytestmark = pytest.mark.slow
+
 
 def run(*words: object) -> int:
     return cli.main([str(word) for word in words])

@@ -10,6 +10,8 @@ from deepphase.formats.load import load
 from matching.database import MotionDatabase
 from tests.matching.made_databases import swinging_store, untrained_model
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):

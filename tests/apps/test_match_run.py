@@ -14,6 +14,8 @@ from deepphase.steering.path import read_path
 from deepphase.synthetic.locomotion import locomotion
 from matching.database import MotionDatabase
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def database(tmp_path_factory):

@@ -15,6 +15,8 @@ from deepphase.phase.phase_file import load_phases
 from deepphase.synthetic.song import make_song
 from tests.formula_motion import swinging
 
+pytestmark = pytest.mark.slow
+
 _SMALL = ["--network.channels", 2, "--network.hidden", 16, "--network.band_hz", 4.0]
 _SMALL += ["--training.windows", 2400, "--training.batch_size", 32]
 _SMALL += ["--training.learning_rate", 4e-3, "--training.held_out", 0.3]

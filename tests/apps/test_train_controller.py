@@ -10,6 +10,8 @@ from deepphase.formats.load import save
 from deepphase.phase.baselines.pfnn_phase import PfnnPhase
 from deepphase.synthetic.locomotion import locomotion
 
+pytestmark = pytest.mark.slow
+
 _TINY = ["--network.hidden", "8", "--training.samples", "512", "--training.batch-size", "64"]
 
 

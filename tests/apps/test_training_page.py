@@ -25,6 +25,8 @@ from deepphase.phase.signals import JointVelocities
 from deepphase.phase.windows import interior_frames
 from tests.figures.made_phases import FPS, made_phases
 
+pytestmark = pytest.mark.slow
+
 JOINTS = ("Hips", "LeftFoot", "<script>alert(1)</script>")
 
 

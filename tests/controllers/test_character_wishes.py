@@ -100,6 +100,7 @@ def test_precomputed_networks_run_too(store):
     assert table.gating is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["pfnn", "erd", "vinn"])
 def test_an_exported_network_runs_in_its_place(store, tmp_path, name):
     for package in ("onnx", "onnxruntime", "onnxscript"):

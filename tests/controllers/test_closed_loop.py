@@ -100,6 +100,7 @@ def test_what_a_frame_costs_is_known_to_the_frames_before(store):
     assert not found[:, slices["root_velocity"]].any()
 
 
+@pytest.mark.slow
 def test_frames_of_its_own_are_learnt(store, tmp_path):
     config = ControllerConfig.load("experts", **_SMALL)
     data = ControllerData.read(store, config, FormulaPhases())

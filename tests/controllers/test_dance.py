@@ -29,6 +29,8 @@ from deepphase.music.features import features_of
 from deepphase.recipes import recipe_names
 from tests.controllers.made_dances import DancedPhases, made_dances, song_of
 
+pytestmark = pytest.mark.slow
+
 _STEP_S = 1 / 6
 _TINY = {
     "network.hidden": 24,

@@ -128,6 +128,7 @@ def _held(lock, frequency, seconds, start_s=1.0, begun=0.3):
     return np.array(clock.times_s[1:]), phases, np.array(clock.hastes[1:])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("begun", [0.18, 0.02])
 @pytest.mark.parametrize(("count", "of"), [(1, "beat"), (1, "bar")])
 def test_a_dance_beside_the_beat_is_brought_onto_it(begun, count, of):
@@ -154,6 +155,7 @@ def test_a_dance_that_nothing_is_learnt_of_goes_on_as_it_is():
     assert not _held(lock, 1.9, 3.0)[2].any()
 
 
+@pytest.mark.slow
 def test_what_is_heard_goes_on_evenly_and_the_dance_stays_near_it():
     song = song_of(120.0, 20.0)
     # A dance slower by a tenth would need more and more haste.

@@ -12,6 +12,8 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from tests.controllers.made_dances import TINY, made_dances
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def corpus():

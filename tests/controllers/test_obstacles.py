@@ -73,6 +73,7 @@ def replayed(obstacles, **options):
     return rollout(character, PathFollower(path, positions), 5.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("angle", [0.0, 0.4])
 def test_a_character_led_into_a_wall_does_not_cross_it(angle):
     free = replayed(None, angles=np.full(2, angle))
@@ -84,6 +85,7 @@ def test_a_character_led_into_a_wall_does_not_cross_it(angle):
     assert along > 0.5 if angle else along < 0.5
 
 
+@pytest.mark.slow
 def test_a_character_led_into_a_pit_stops_before_it():
     run = replayed(Obstacles([], [Polygon.box((0.0, 6.0), (100.0, 10.0))]))
     assert 0.5 < run.positions[..., 1].max() <= 0.71

@@ -31,6 +31,8 @@ from tests.controllers.made_controllers import (
     walking_store,
 )
 
+pytestmark = pytest.mark.slow
+
 _TINY = {"network.hidden": 16, "training.samples": 640, "training.batch_size": 32}
 
 

@@ -81,6 +81,7 @@ def test_motion_is_the_captured_one(folder, output):
     )
 
 
+@pytest.mark.slow
 def test_the_store_is_the_same_bytes_for_any_number_of_workers(folder, output):
     for seed in range(10):
         write_bvh(folder / "more" / f"{seed}.bvh", made_clip(seed, 30, 60.0))
@@ -172,6 +173,7 @@ def test_a_capture_is_never_overwritten(folder):
     assert capture.read_bytes() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_an_interruption_leaves_nothing(folder, output, workers):
     def interrupt(what, done, total, file):

@@ -21,6 +21,8 @@ from deepphase.phase.parameters import PhaseParameters, wrapped
 from deepphase.phase.training import train_phase
 from tests.formula_motion import NAMES, body
 
+pytestmark = pytest.mark.slow
+
 FPS = 30.0
 LEFT_HAND, RIGHT_FOOT = NAMES.index("LeftHand"), NAMES.index("RightFoot")
 

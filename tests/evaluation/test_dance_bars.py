@@ -113,6 +113,7 @@ def waltzes():
     return found
 
 
+@pytest.mark.slow
 def test_made_dances_are_told_from_others_of_nearly_the_same_tempo(waltzes):
     phases = [bar_phases(*each) for each in waltzes]
     rng = np.random.default_rng(0)

@@ -15,6 +15,8 @@ from deepphase.phase.model import PhaseModel
 from deepphase.phase.presets import make_autoencoder
 from deepphase.phase.signals import JointVelocities
 
+pytestmark = pytest.mark.slow
+
 onnx = pytest.importorskip("onnx", reason="the extra `onnx` is not installed")
 onnxruntime = pytest.importorskip("onnxruntime", reason="the extra `onnx` is not installed")
 pytest.importorskip("onnxscript", reason="the extra `onnx` is not installed")

@@ -26,6 +26,7 @@ def _figures(folder):
     }
 
 
+@pytest.mark.slow
 def test_pictures_are_written(tmp_path):
     figures = _figures(tmp_path)
     images = write_images(figures)

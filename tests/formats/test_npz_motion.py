@@ -52,6 +52,7 @@ def clips(draw):
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(clips())
 def test_round_trip_is_exact(tmp_path_factory, clip):

@@ -12,6 +12,7 @@ from tests.hostile import fuzz
 COUNT = 300
 
 
+@pytest.mark.slow
 def test_changed_files_are_read_or_refused(tmp_path):
     tally = fuzz.fuzz(COUNT, 0, tmp_path)
     assert not tally.kept

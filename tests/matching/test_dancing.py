@@ -28,6 +28,8 @@ from matching.song_rows import DanceSettings
 from matching.song_tracks import DancedSongs, track_features
 from tests.controllers.made_dances import DancedPhases, made_dances
 
+pytestmark = pytest.mark.slow
+
 
 class TruePhases(DancedPhases):
     """Beat and bar, as a phase model tells them; of parts of the dances, too."""

@@ -105,6 +105,7 @@ def test_without_noise_every_point_is_reached(make, edges):
     assert result.clip.translated_joints.tolist() == [0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [walker, dancer])
 def test_noise_and_changing_lengths(make):
     clip = make()
@@ -142,6 +143,7 @@ def test_feet_stay_where_they_stand():
     assert held.feet.moved.max() < 0.1
 
 
+@pytest.mark.slow
 def test_rest_pose_is_upright_and_symmetric():
     body = rigged(track_of_joints(dancer(), names=False, edges=False, seed=4)).body
     skeleton, pairs = body.skeleton, list(body.plan.pairs)
@@ -184,6 +186,7 @@ def test_knees_and_elbows_bend_their_way():
         assert (bend > -1e-3).mean() > 0.98
 
 
+@pytest.mark.slow
 def test_mirrored_points_give_the_mirrored_motion():
     clip = dancer()
     image = mirrored(clip, find_roles(clip.skeleton))
@@ -195,6 +198,7 @@ def test_mirrored_points_give_the_mirrored_motion():
     assert np.abs(across - partner).max() < 0.01
 
 
+@pytest.mark.slow
 def test_one_body_for_people_of_two_sizes():
     clip = walker()
     track = track_of_joints(clip)
@@ -208,6 +212,7 @@ def test_one_body_for_people_of_two_sizes():
     assert np.abs(difference).max() < 0.03
 
 
+@pytest.mark.slow
 def test_a_floor_that_drifts_is_levelled():
     clip = walker()
     track = track_of_joints(clip)

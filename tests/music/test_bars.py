@@ -20,6 +20,7 @@ def halves(song, first):
     return Beats(times, float(60 / np.median(np.diff(times))), 0.7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [0, 1])
 @pytest.mark.parametrize("bpm", [80.0, 87.0, 96.0])
 def test_a_waltz_heard_twice_as_fast_is_counted_by_its_beats(bpm, first):

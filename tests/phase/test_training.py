@@ -20,6 +20,8 @@ from deepphase.phase.resume import resume_point, sole_training
 from deepphase.phase.training import train_phase
 from tests.formula_motion import body, swinging
 
+pytestmark = pytest.mark.slow
+
 
 def store(count: int = 6, seconds: float = 6.0) -> ClipStore:
     rates = np.linspace(0.8, 1.6, count)

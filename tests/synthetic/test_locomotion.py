@@ -224,6 +224,7 @@ def programs(draw):
     return body, draw(st.lists(segment, min_size=1, max_size=4)), draw(st.integers(0, 1000))
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(programs())
 def test_any_program_keeps_feet_still_and_joints_smooth(case):

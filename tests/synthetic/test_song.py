@@ -104,6 +104,7 @@ def test_a_dance_is_on_the_beat(options):
         assert (np.abs(beats - np.round(beats)) < 0.05).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", SONGS)
 def test_a_dance_keeps_its_feet_still_and_its_joints_smooth(options):
     song = make_song(5, 40.0, **options)

@@ -23,6 +23,7 @@ def test_a_corpus_has_every_gait_and_its_length(body):
         assert motion.clip.skeleton is motions[0].clip.skeleton
 
 
+@pytest.mark.slow
 def test_a_corpus_repeats_by_seed_and_never_in_itself():
     first = list(itertools.islice(corpus(1, 2), 3))
     again = list(itertools.islice(corpus(1, 60), 3))

@@ -1,30 +1,73 @@
-"""Controllers: networks that turn phases and a desired trajectory into motion, frame by frame.
+"""Controllers: networks that generate motion from phases, along a desired trajectory or to a song.
 
-From clips to a network, and from a network to frames; each arrow is one call:
+::
 
-    ClipStore, SchemaConfig        -> samples.schema_of_store        -> ControllerSchema
-    ClipStore, schema, PhaseModel  -> samples.ControllerSamples.read -> ControllerSamples (raw)
-    samples                        -> samples.normalisations(rows)   -> three Normalisations
-    name, schema.dims, config      -> networks.registry.make_network -> ControllerNetwork
-    network, normalisations        -> normalised.NormalisedController (raw in, raw out)
-    controller, schema             -> onnx_export.export_controller  -> ONNX
+    import controllers
+    import deepphase as dp
 
-A training step takes rows of the samples through `NormalisedController.normalised` and `.target`
-and compares there; a Gaussian process is fitted on the same instead of trained. Runs of samples
-(`run_starts`, `run_stops`) are what sequences for recurrent networks are cut from, and their
-`sources` what is held out by.
+    controller = controllers.Controller.load("walk.controller")
+    path = dp.made_path("circle", speed=1.3, seconds=10.0)
+    characters, follower = controllers.start_on_path(controller, path, characters=100)
+    for _ in range(600):
+        frame = characters.step(follower)  # arrays of all characters: one batch, 60 Hz
 
-A run, for a batch of characters:
+A training reads clips once and fits a network to their frames::
 
-    Clip, schema, PhaseModel       -> starts.Starts.of_clip          -> Starts
-    Controller, Starts             -> character.Character            -> step(follower) -> Frame
-    Character, Follower, seconds   -> rollout.rollout                -> Rollout -> Clip
+    store, model = dp.open_store("mocap.store"), dp.load_extractor("walk.model")
+    config = controllers.ControllerConfig.load("experts")
+    data = controllers.ControllerData.read(store, config, model)
+    controller = controllers.train_controller(data, config, folder="walk.unfinished")
+    controller.save("walk.controller")
 
-Each step is `seen_frame` (rows of inputs and gate, from `recorded_past`, `wished_trajectory`,
-`wished_labels` and `running_phases`), then `running_network` (or `onnx_network`), whose raw
-outputs' blocks `schema.outputs.slices` names. Their root velocity and turn, times 1 / fps, lead
-from the old root to the new one; everything else is seen from the new one. `character_pose` puts
-them back on the skeleton, `character_feet` holds its feet, `obstacles` keep it off.
-
-Recipes (configs/controller) are `configuration.ControllerConfig`s.
+`schema` names the values that go in and come out, `networks` holds one network per file
+(`register_network` adds yours), and `Character` advances any number of bodies with one of them. A
+`Dancer` is a controller whose control is a song.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from deepphase.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from controllers.character import Character as Character
+    from controllers.character_frame import CharacterSettings as CharacterSettings
+    from controllers.configuration import ControllerConfig as ControllerConfig
+    from controllers.controller import Controller as Controller
+    from controllers.dance_config import DanceConfig as DanceConfig
+    from controllers.dance_training import DanceLessons as DanceLessons
+    from controllers.dance_training import train_dance as train_dance
+    from controllers.dancer import Dancer as Dancer
+    from controllers.dancing import NetworkDance as NetworkDance
+    from controllers.dancing import dance_to as dance_to
+    from controllers.data.controller_data import ControllerData as ControllerData
+    from controllers.networks.registry import register_network as register_network
+    from controllers.onnx_export import export_controller as export_controller
+    from controllers.run_start import start_on_path as start_on_path
+    from controllers.run_start import start_under_stick as start_under_stick
+    from controllers.schema import ControllerSchema as ControllerSchema
+    from controllers.training import train_controller as train_controller
+
+# Public name -> the module that defines it.
+_MODULES = {
+    "Character": "controllers.character",
+    "CharacterSettings": "controllers.character_frame",
+    "Controller": "controllers.controller",
+    "ControllerConfig": "controllers.configuration",
+    "ControllerData": "controllers.data.controller_data",
+    "ControllerSchema": "controllers.schema",
+    "DanceConfig": "controllers.dance_config",
+    "DanceLessons": "controllers.dance_training",
+    "Dancer": "controllers.dancer",
+    "NetworkDance": "controllers.dancing",
+    "dance_to": "controllers.dancing",
+    "export_controller": "controllers.onnx_export",
+    "register_network": "controllers.networks.registry",
+    "start_on_path": "controllers.run_start",
+    "start_under_stick": "controllers.run_start",
+    "train_controller": "controllers.training",
+    "train_dance": "controllers.dance_training",
+}
+
+__getattr__, __dir__, __all__ = lazy_names(__name__, _MODULES)

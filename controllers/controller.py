@@ -20,6 +20,7 @@ from deepphase.features.normalisation import Normalisation
 from deepphase.formats.array_file import read_arrays, write_arrays
 from deepphase.motion.skeleton import Skeleton
 from deepphase.phase.extractor import PhaseExtractor
+from deepphase.short_repr import counted, short_repr
 
 Array = np.ndarray
 
@@ -77,6 +78,16 @@ class Controller:
     def fps(self) -> float:
         """Frames a second."""
         return self.schema.fps
+
+    def __repr__(self) -> str:
+        return short_repr(
+            self,
+            self.name,
+            counted(len(self.skeleton), "joint"),
+            f"{self.fps:g} Hz",
+            f"{self.schema.inputs.dims} inputs",
+            f"{self.schema.outputs.dims} outputs",
+        )
 
     def check_phases(self, extractor: PhaseExtractor | None) -> None:
         """Raise ParameterError unless these are the phases that it was trained on."""

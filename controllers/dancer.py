@@ -15,6 +15,7 @@ from controllers.dance_music import MusicInput
 from controllers.dance_ratios import BeatRatios
 from controllers.dance_reference import DanceReference
 from deepphase.errors import CheckpointError
+from deepphase.short_repr import counted, short_repr
 
 Array = np.ndarray
 
@@ -42,6 +43,10 @@ class Dancer:
     music: MusicInput
     ratios: BeatRatios | None
     reference: DanceReference
+
+    def __repr__(self) -> str:
+        joints = counted(len(self.controller.skeleton), "joint")
+        return short_repr(self, self.controller.name, joints, f"{self.controller.fps:g} Hz")
 
     def save(self, path: str | Path) -> None:
         """Write the dancer's file, whole or not at all."""

@@ -1,5 +1,168 @@
-"""Phase manifolds from unlabelled motion capture, and motion from phase manifolds."""
+"""Phases of motion: learned from motion capture, and used to search, steer and dance.
 
+The chain, each link an object that can be looked at, saved and loaded::
+
+    motion files -> Clip -> ClipStore -> PhaseModel -> PhaseParameters -> phase manifold
+                                |            |
+                                +------------+--> matching.MotionDatabase    -> Clip -> file
+                                             +--> controllers.Controller     -> Clip -> file
+
+From a folder of motion capture to the phases of a clip::
+
+    import deepphase as dp
+
+    if __name__ == "__main__":  # large folders are read by several processes
+        store = dp.corpus_of("captures/")  # a folder, a motion file or a store
+        model = dp.train_phase(store, dp.PhaseConfig.load("biped"), folder="walk.unfinished")
+        model.save("walk.model")
+        phases = model.encode(dp.load("captures/walk_01.bvh"))
+        print(phases.parameters.phase.shape)  # (frames, channels), cycles in [-0.5, 0.5)
+        print(phases.parameters.manifold().shape)  # (frames, 2 * channels)
+
+Lengths are metres, times seconds, angles radians, frequencies hertz; Y is up and the body faces +Z.
+Quaternions are (x, y, z, w). Every name below is imported when it is first used.
+
+See Also
+--------
+matching : search of motion by phase and trajectory, and playback of the results.
+controllers : networks that generate motion from phases along a desired trajectory or to a song.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from deepphase.lazy_names import lazy_names
 from deepphase.threads import wait_passively
+
+if TYPE_CHECKING:
+    from deepphase.corpus.clip_store import ClipStore as ClipStore
+    from deepphase.corpus.preparation import Preparation as Preparation
+    from deepphase.corpus.prepare import corpus_of as corpus_of
+    from deepphase.corpus.prepare import prepare as prepare
+    from deepphase.corpus.store import open_store as open_store
+    from deepphase.corpus.store import store_groups as store_groups
+    from deepphase.corpus.store_writer import StoreWriter as StoreWriter
+    from deepphase.errors import CheckpointError as CheckpointError
+    from deepphase.errors import DeepPhaseError as DeepPhaseError
+    from deepphase.errors import FormatError as FormatError
+    from deepphase.errors import ParameterError as ParameterError
+    from deepphase.errors import SkeletonError as SkeletonError
+    from deepphase.export.phase_encoder import export_phase_model as export_phase_model
+    from deepphase.features.feature import Feature as Feature
+    from deepphase.features.layout import FeatureLayout as FeatureLayout
+    from deepphase.figures.player.actor import Actor as Actor
+    from deepphase.figures.player.page import save_player as save_player
+    from deepphase.figures.player.take import Take as Take
+    from deepphase.formats.load import load as load
+    from deepphase.formats.load import load_all as load_all
+    from deepphase.formats.load import save as save
+    from deepphase.motion.clip import Clip as Clip
+    from deepphase.motion.clip import Source as Source
+    from deepphase.motion.contacts import Contacts as Contacts
+    from deepphase.motion.contacts import foot_contacts as foot_contacts
+    from deepphase.motion.kinematics import joint_positions as joint_positions
+    from deepphase.motion.mirror import mirrored as mirrored
+    from deepphase.motion.point_track import PointTrack as PointTrack
+    from deepphase.motion.resample import resample as resample
+    from deepphase.motion.roles import Roles as Roles
+    from deepphase.motion.roles import find_roles as find_roles
+    from deepphase.motion.root_trajectory import RootTrajectory as RootTrajectory
+    from deepphase.motion.root_trajectory import root_trajectory as root_trajectory
+    from deepphase.motion.skeleton import Skeleton as Skeleton
+    from deepphase.motion.skeleton_description import load_description as load_description
+    from deepphase.music.cache import song_features as song_features
+    from deepphase.music.features import SongFeatures as SongFeatures
+    from deepphase.phase.configuration import PhaseConfig as PhaseConfig
+    from deepphase.phase.extractor import PhaseExtractor as PhaseExtractor
+    from deepphase.phase.extractor import fit_phases as fit_phases
+    from deepphase.phase.extractor import load_extractor as load_extractor
+    from deepphase.phase.health import Health as Health
+    from deepphase.phase.manifold import ManifoldProjection as ManifoldProjection
+    from deepphase.phase.model import ClipPhases as ClipPhases
+    from deepphase.phase.model import PhaseModel as PhaseModel
+    from deepphase.phase.parameters import PhaseParameters as PhaseParameters
+    from deepphase.phase.phase_file import load_phases as load_phases
+    from deepphase.phase.phase_file import save_phases as save_phases
+    from deepphase.phase.signal_corpus import SignalCorpus as SignalCorpus
+    from deepphase.phase.training import train_phase as train_phase
+    from deepphase.steering.followers import Follower as Follower
+    from deepphase.steering.followers import PathFollower as PathFollower
+    from deepphase.steering.followers import StickFollower as StickFollower
+    from deepphase.steering.made_paths import made_path as made_path
+    from deepphase.steering.path import Path as Path
+    from deepphase.steering.path import read_path as read_path
+    from deepphase.synthetic.dance import dance as dance
+    from deepphase.synthetic.locomotion import SyntheticMotion as SyntheticMotion
+    from deepphase.synthetic.locomotion import locomotion as locomotion
+    from deepphase.synthetic.song import Song as Song
+    from deepphase.synthetic.song import make_song as make_song
+
+# Public name -> the module that defines it.
+_MODULES = {
+    "Actor": "deepphase.figures.player.actor",
+    "CheckpointError": "deepphase.errors",
+    "Clip": "deepphase.motion.clip",
+    "ClipPhases": "deepphase.phase.model",
+    "ClipStore": "deepphase.corpus.clip_store",
+    "Contacts": "deepphase.motion.contacts",
+    "DeepPhaseError": "deepphase.errors",
+    "Feature": "deepphase.features.feature",
+    "FeatureLayout": "deepphase.features.layout",
+    "Follower": "deepphase.steering.followers",
+    "FormatError": "deepphase.errors",
+    "Health": "deepphase.phase.health",
+    "ManifoldProjection": "deepphase.phase.manifold",
+    "ParameterError": "deepphase.errors",
+    "Path": "deepphase.steering.path",
+    "PathFollower": "deepphase.steering.followers",
+    "PhaseConfig": "deepphase.phase.configuration",
+    "PhaseExtractor": "deepphase.phase.extractor",
+    "PhaseModel": "deepphase.phase.model",
+    "PhaseParameters": "deepphase.phase.parameters",
+    "PointTrack": "deepphase.motion.point_track",
+    "Preparation": "deepphase.corpus.preparation",
+    "Roles": "deepphase.motion.roles",
+    "RootTrajectory": "deepphase.motion.root_trajectory",
+    "SignalCorpus": "deepphase.phase.signal_corpus",
+    "Skeleton": "deepphase.motion.skeleton",
+    "SkeletonError": "deepphase.errors",
+    "Song": "deepphase.synthetic.song",
+    "SongFeatures": "deepphase.music.features",
+    "Source": "deepphase.motion.clip",
+    "StickFollower": "deepphase.steering.followers",
+    "StoreWriter": "deepphase.corpus.store_writer",
+    "SyntheticMotion": "deepphase.synthetic.locomotion",
+    "Take": "deepphase.figures.player.take",
+    "corpus_of": "deepphase.corpus.prepare",
+    "dance": "deepphase.synthetic.dance",
+    "export_phase_model": "deepphase.export.phase_encoder",
+    "find_roles": "deepphase.motion.roles",
+    "fit_phases": "deepphase.phase.extractor",
+    "foot_contacts": "deepphase.motion.contacts",
+    "joint_positions": "deepphase.motion.kinematics",
+    "load": "deepphase.formats.load",
+    "load_all": "deepphase.formats.load",
+    "load_description": "deepphase.motion.skeleton_description",
+    "load_extractor": "deepphase.phase.extractor",
+    "load_phases": "deepphase.phase.phase_file",
+    "locomotion": "deepphase.synthetic.locomotion",
+    "made_path": "deepphase.steering.made_paths",
+    "make_song": "deepphase.synthetic.song",
+    "mirrored": "deepphase.motion.mirror",
+    "open_store": "deepphase.corpus.store",
+    "prepare": "deepphase.corpus.prepare",
+    "read_path": "deepphase.steering.path",
+    "resample": "deepphase.motion.resample",
+    "root_trajectory": "deepphase.motion.root_trajectory",
+    "save": "deepphase.formats.load",
+    "save_phases": "deepphase.phase.phase_file",
+    "save_player": "deepphase.figures.player.page",
+    "song_features": "deepphase.music.cache",
+    "store_groups": "deepphase.corpus.store",
+    "train_phase": "deepphase.phase.training",
+}
+
+__getattr__, __dir__, __all__ = lazy_names(__name__, _MODULES)
 
 wait_passively()

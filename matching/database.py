@@ -19,6 +19,7 @@ from deepphase.features.trajectory import facing_directions
 from deepphase.motion.clip import Clip
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.progress import Progress
+from deepphase.short_repr import counted, short_repr
 from matching.database_build import PHASE_COLUMNS, FrameReader, Tracks, check_rate
 from matching.database_file import database_fields, not_a_database, save_fields
 from matching.store_link import StoreLink
@@ -124,6 +125,15 @@ class MotionDatabase:
             raise ParameterError(f"phases of {len(self.phases.phase)} frames for {rows} rows")
         if len(self.normalisation.mean) != self.layout.dims:
             raise ParameterError("a normalisation of another layout")
+
+    def __repr__(self) -> str:
+        return short_repr(
+            self,
+            counted(len(self.clip_names), "clip"),
+            f"{len(self):,} rows of {self.dims} values at {self.fps:g} Hz",
+            f"{len(self.offered_rows):,} offered",
+            "" if self.phases is None else counted(self.phases.channels, "phase channel"),
+        )
 
     def __len__(self) -> int:
         return len(self.features)

@@ -10,7 +10,10 @@ import pytest
 ROOT = Path(__file__).parent.parent
 # Each layer may import the layers above it in this list, and itself.
 LAYERS = [
-    {"deepphase.errors", "deepphase.progress", "deepphase.threads"},
+    {
+        *("deepphase.errors", "deepphase.lazy_names", "deepphase.progress"),
+        *("deepphase.short_repr", "deepphase.threads"),
+    },
     {"deepphase.recipes", "deepphase.replacing", "deepphase.optional_packages"},
     {"deepphase.motion"},
     {"deepphase.formats"},
@@ -31,7 +34,12 @@ def unit_of(module: str) -> str:
     return ".".join(parts[:2]) if parts[0] == "deepphase" else parts[0]
 
 
+def name_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
 def imports(path: Path) -> set[str]:
+    """All that a file imports, within functions and for type checkers, too."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -48,12 +56,12 @@ def modules() -> list[Path]:
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_imports_run_one_way(path):
-    module = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    module = name_of(path)
     rank = {name: index for index, layer in enumerate(LAYERS) for name in layer}
     unit = unit_of(module)
     if unit == "deepphase":
-        ours = {name for name in imports(path) if name.split(".")[0] in OURS}
-        assert ours <= {"deepphase.threads.wait_passively"}
+        # The names of the library, imported when they are used.
+        assert not {name for name in imports(path) if name.split(".")[0] in OURS[1:]}
         return
     for name in imports(path):
         other = unit_of(name)
@@ -64,10 +72,62 @@ def test_imports_run_one_way(path):
         assert not {n for n in imports(path) if n.split(".")[0] in ("torch", "pytorch_lightning")}
 
 
+def circles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """The strongly connected groups of more than one module (Tarjan 1972)."""
+    number, lowest = dict[str, int](), dict[str, int]()
+    stack, found = list[str](), list[list[str]]()
+
+    def visit(module: str) -> None:
+        number[module] = lowest[module] = len(number)
+        stack.append(module)
+        for other in sorted(graph[module]):
+            if other not in number:
+                visit(other)
+                lowest[module] = min(lowest[module], lowest[other])
+            elif other in stack:
+                lowest[module] = min(lowest[module], number[other])
+        if lowest[module] == number[module]:
+            start = stack.index(module)
+            group = sorted(stack[start:])
+            del stack[start:]
+            if len(group) > 1:
+                found.append(group)
+
+    for module in sorted(graph):
+        if module not in number:
+            visit(module)
+    return found
+
+
+def test_no_modules_import_each_other():
+    files = {name_of(path): path for path in modules()}
+    graph = {
+        module: {
+            # What is imported from a module is no module; a package's names are in its file.
+            other if other in files else other.rpartition(".")[0]
+            for other in imports(path)
+        }
+        & files.keys() - {module}
+        for module, path in files.items()
+    }
+    assert circles(graph) == []
+
+
+def test_circles_are_found():
+    chain = {"a": {"b"}, "b": {"c"}, "c": set()}
+    assert circles(chain) == []
+    assert circles(chain | {"c": {"a"}, "d": {"a"}}) == [["a", "b", "c"]]
+
+
 @pytest.mark.parametrize(
     "statement",
-    ["from apps.cli import main; main(['--help'])", "import deepphase.corpus.prepare"],
+    [
+        "from apps.cli import main; main(['--help'])",
+        "import deepphase.corpus.prepare",
+        "import deepphase as dp; dp.load, dp.prepare, dp.song_features, dp.locomotion, dp.Actor",
+        "import controllers, deepphase, matching; assert 'numpy' not in sys.modules",
+    ],
 )
 def test_torch_stays_away(statement):
-    code = f"{statement}\nimport sys\nassert 'torch' not in sys.modules"
+    code = f"import sys\n{statement}\nassert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, cwd=ROOT)

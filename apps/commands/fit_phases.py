@@ -46,12 +46,10 @@ def command(
         Frames a second of the files, where theirs is wrong.
     """
     from deepphase.corpus.prepare import corpus_of
-    from deepphase.phase.extractor import BASELINES
+    from deepphase.phase.extractor import baseline_named, fit_phases
     from deepphase.replacing import check_writable
 
-    if method not in BASELINES:
-        raise ParameterError(f"no method {method!r}", hint=f"methods: {', '.join(BASELINES)}")
-    kind = BASELINES[method]
+    kind = baseline_named(method)
     if normalised and "normalised" not in kind.OPTIONS:
         raise ParameterError(f"--normalised is of pca, not of {method}", hint="leave it out")
     check_writable(output)
@@ -60,7 +58,6 @@ def command(
             f"{output} is a folder", hint=f"name the file: -o {output / f'{method}.phases'}"
         )
     description = told_skeleton(skeleton_description)
-    options = {"normalised": True} if normalised else {}
     with progress() as shown:
         corpus = corpus_of(
             store,
@@ -71,8 +68,13 @@ def command(
             description=description,
             progress=shown,
         )
-        made = kind.fit(
-            corpus, window_s=window_s, description=description, progress=shown, **options
+        made = fit_phases(
+            corpus,
+            method,
+            window_s=window_s,
+            normalised=normalised,
+            description=description,
+            progress=shown,
         )
     made.save(output)
     channels = f"{made.channels} phase{'s' if made.channels > 1 else ''}"

@@ -19,9 +19,11 @@ from deepphase.corpus.skeleton_group import (
     translated_by_any,
     unique_names,
 )
+from deepphase.corpus.store_writer import write_store
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.skeleton import Array, Skeleton
+from deepphase.short_repr import counted, short_repr, timed
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,6 +168,15 @@ class ClipStore:
             provenance=tuple({} for _ in given) if provenance is None else tuple(provenance),
         )
 
+    def __repr__(self) -> str:
+        return short_repr(
+            self,
+            repr(self.group),
+            counted(len(self), "clip"),
+            timed(self.frames, self.fps),
+            counted(len(self.skeleton), "joint"),
+        )
+
     def __len__(self) -> int:
         return len(self.names)
 
@@ -220,6 +231,17 @@ class ClipStore:
             source=self.sources[index],
             name=self.names[index],
         )
+
+    def save(self, path: str | Path) -> None:
+        """Write the clips as a store file, whole or not at all; `open_store` reads it.
+
+        Raises
+        ------
+        CheckpointError
+            Where the file cannot be written.
+        """
+        options = self.header.get("options")
+        write_store(path, self, options=options, left_out=self.left_out)
 
     def label_column(self, name: str) -> Array:
         """(clips,) str: every clip's value of a label, "" where it has none.

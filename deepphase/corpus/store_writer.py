@@ -11,7 +11,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.skeleton_group import default_group_name, hierarchy, unique_names
 from deepphase.corpus.spool import GroupSpool, Record
 from deepphase.errors import CheckpointError, ParameterError
@@ -185,8 +184,8 @@ def write_store(
     path
         The file; an older one is replaced at the end.
     clips
-        A :class:`ClipStore` (its provenance is kept), a list, or a generator: one clip at a time
-        is in memory.
+        A list, a generator, or a `ClipStore`, whose provenance is kept: one clip at a time is in
+        memory.
     options, left_out
         What made the clips, and the files that could not be used (file, reason, line).
 
@@ -197,10 +196,10 @@ def write_store(
     CheckpointError
         Where the file cannot be written.
     """
-    provenance = iter(clips.provenance) if isinstance(clips, ClipStore) else None
+    provenance = iter(getattr(clips, "provenance", ()))
     with StoreWriter(path) as writer:
         for clip in clips:
-            writer.add(clip, next(provenance) if provenance else None)
+            writer.add(clip, next(provenance, None))
         writer.finish(options, left_out)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from deepphase.errors import ParameterError
 from deepphase.motion.skeleton import Array, Skeleton
+from deepphase.short_repr import counted, short_repr, timed
 
 # The sine of half an angle that only rounding makes of none.
 _NO_TURN = 1e-6
@@ -125,6 +126,10 @@ class Clip:
                 f"a quaternion of length {np.sqrt(lengths[frame, joint]):.3g}",
                 hint="normalise rotations before making a clip of them",
             )
+
+    def __repr__(self) -> str:
+        joints = counted(len(self.skeleton), "joint")
+        return short_repr(self, repr(self.name), timed(len(self), self.fps), joints)
 
     def __len__(self) -> int:
         return len(self.rotations)

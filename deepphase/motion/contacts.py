@@ -13,6 +13,7 @@ from deepphase.motion.kinematics import end_positions, global_transforms, veloci
 from deepphase.motion.limbs import path_length
 from deepphase.motion.roles import Roles
 from deepphase.motion.skeleton import Array
+from deepphase.short_repr import counted, short_repr
 
 GRAVITY = 9.81
 _TRAVEL_WINDOW_S = 0.5
@@ -72,6 +73,11 @@ class Contacts:
     joints: tuple[int, ...]
     flags: Array
     floor: float
+
+    def __repr__(self) -> str:
+        frames, feet = self.flags.shape
+        share = f"{self.flags.mean():.0%} on a floor at {self.floor:.3f} m"
+        return short_repr(self, counted(frames, "frame"), f"{feet} feet", share)
 
 
 def foot_contacts(

@@ -12,6 +12,7 @@ import numpy as np
 from deepphase.errors import ParameterError
 from deepphase.motion.clip import Source
 from deepphase.motion.skeleton import Array
+from deepphase.short_repr import counted, short_repr, timed
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +74,10 @@ class PointTrack:
         edges = self.edges
         if ((edges < 0) | (edges >= points)).any() or (edges[:, 0] == edges[:, 1]).any():
             raise ParameterError(f"{self.name}: an edge that does not join two of {points} points")
+
+    def __repr__(self) -> str:
+        points = counted(len(self.names), "point")
+        return short_repr(self, repr(self.name), timed(len(self), self.fps), points)
 
     def __len__(self) -> int:
         return len(self.positions)

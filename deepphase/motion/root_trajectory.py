@@ -16,6 +16,7 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions, velocities
 from deepphase.motion.roles import Roles
 from deepphase.motion.skeleton import Array
+from deepphase.short_repr import counted, short_repr
 
 # Standard deviation, in seconds, of the Gaussian that smooths the facing: a step's sway of the
 # pelvis goes, a turn stays.
@@ -51,6 +52,10 @@ class RootTrajectory:
     rotations: Array
     angles: Array
     note: str = ""
+
+    def __repr__(self) -> str:
+        steps = np.linalg.norm(np.diff(self.positions, axis=0), axis=1)
+        return short_repr(self, counted(len(self), "frame"), f"{steps.sum():.2f} m long")
 
     def __len__(self) -> int:
         return len(self.positions)

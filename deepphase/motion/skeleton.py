@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from deepphase.errors import SkeletonError
+from deepphase.short_repr import counted, short_repr
 
 Array = np.ndarray
 
@@ -75,6 +76,10 @@ class Skeleton:
             raise SkeletonError("an end site hangs from a joint that does not exist")
         if not (np.isfinite(self.offsets).all() and np.isfinite(self.end_offsets).all()):
             raise SkeletonError("an offset that is not finite")
+
+    def __repr__(self) -> str:
+        ends = counted(len(self.end_parents), "end site") if len(self.end_parents) else ""
+        return short_repr(self, counted(len(self), "joint"), f"root {self.names[0]!r}", ends)
 
     def __len__(self) -> int:
         return len(self.names)

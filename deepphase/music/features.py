@@ -12,6 +12,7 @@ from deepphase.music.audio import HOP, SAMPLE_RATE
 from deepphase.music.bars import Bars, bar_position, counted, find_bars
 from deepphase.music.beats import Beats, beat_position, local_tempo_bpm, track_beats
 from deepphase.music.spectra import MEL_BANDS, MFCC, PITCH_CLASSES, short_time_spectra
+from deepphase.short_repr import short_repr, timed
 
 Array = np.ndarray
 
@@ -110,6 +111,11 @@ class SongFeatures:
     source: str = ""
     sha256: str = ""
     fps: float = FPS
+
+    def __repr__(self) -> str:
+        tempo = f"{self.tempo_bpm:.0f} beats/min" if self.tempo_bpm else "no beat"
+        bars = "" if self.beats_per_bar is None else f"{self.beats_per_bar} beats a bar"
+        return short_repr(self, repr(self.name), timed(len(self), self.fps), tempo, bars)
 
     def __len__(self) -> int:
         return len(self.blocks["mel"])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
-from deepphase.errors import CheckpointError
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.errors import CheckpointError, ParameterError
 from deepphase.formats.array_file import read_header
 from deepphase.motion.clip import Clip
 from deepphase.phase.baselines.contact_phase import ContactPhase
@@ -16,8 +18,11 @@ from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.model import FORMAT, ClipPhases, PhaseModel
 from deepphase.phase.signals import JointVelocities
 from deepphase.phase.song_signals import SongSignals
+from deepphase.progress import Progress
 
-BASELINES = {kind.METHOD: kind for kind in (ContactPhase, PcaPhase, PfnnPhase)}
+BASELINES: dict[str, type[ContactPhase | PcaPhase | PfnnPhase]] = {
+    kind.METHOD: kind for kind in (ContactPhase, PcaPhase, PfnnPhase)
+}
 _KINDS = {FORMAT: PhaseModel} | {kind.FORMAT: kind for kind in BASELINES.values()}
 
 
@@ -90,6 +95,52 @@ def load_extractor(path: str | Path) -> PhaseExtractor:
             path=path,
         )
     return _KINDS[found].load(path)
+
+
+def baseline_named(method: str) -> type[ContactPhase | PcaPhase | PfnnPhase]:
+    """The baseline of a method's name; ParameterError lists the names where there is none."""
+    if method not in BASELINES:
+        raise ParameterError(f"no method {method!r}", hint=f"methods: {', '.join(BASELINES)}")
+    return BASELINES[method]
+
+
+def fit_phases(
+    store: ClipStore,
+    method: str = "contact",
+    *,
+    window_s: float = 2.0,
+    normalised: bool = False,
+    description: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+) -> PhaseExtractor:
+    """Fit a baseline: phases by a rule, without training.
+
+    Parameters
+    ----------
+    store
+        Clips of one skeleton.
+    method
+        "contact" (a phase per foot, of when it stands), "pca" (a phase per hand and foot, of its
+        velocity along its main direction) or "pfnn" (one phase, of the foot strikes).
+    window_s
+        Seconds around a frame that its phases are fitted to.
+    normalised
+        Of "pca": amplitude without a unit, not in m/s.
+    description
+        A skeleton description (`load_description`).
+
+    Raises
+    ------
+    ParameterError
+        Where there is no such method, an option is impossible, or nothing moves.
+    SkeletonError
+        Where the skeleton lacks the limbs that the method needs.
+    """
+    kind = baseline_named(method)
+    if normalised and "normalised" not in kind.OPTIONS:
+        raise ParameterError(f"normalised is an option of pca, not of {method}")
+    options = {"normalised": True} if normalised else {}
+    return kind.fit(store, window_s=window_s, description=description, progress=progress, **options)
 
 
 def reads_songs(path: str | Path) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.formats.array_file import read_arrays, write_arrays
+from deepphase.short_repr import short_repr
 
 Array = np.ndarray
 
@@ -34,6 +35,10 @@ class ManifoldProjection:
     mean: Array
     axes: Array
     explained: Array
+
+    def __repr__(self) -> str:
+        shares = " + ".join(f"{share:.0%}" for share in self.explained)
+        return short_repr(self, f"{len(self.mean)} values to 3 axes", f"{shares} of the variance")
 
     @classmethod
     def fit(cls, manifold: Array) -> ManifoldProjection:

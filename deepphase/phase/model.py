@@ -24,6 +24,7 @@ from deepphase.phase.presets import make_autoencoder
 from deepphase.phase.signals import JointVelocities
 from deepphase.phase.song_signals import SongSignals
 from deepphase.phase.windows import gather, interior_frames, padded
+from deepphase.short_repr import counted, short_repr, timed
 
 Array = np.ndarray
 Signals = TypeVar("Signals", bound=JointVelocities | SongSignals)
@@ -58,6 +59,11 @@ class ClipPhases:
     fps: float
     name: str
     source: str = ""
+
+    def __repr__(self) -> str:
+        channels = counted(self.parameters.channels, "channel")
+        inside = f"{self.interior.mean():.0%} interior"
+        return short_repr(self, repr(self.name), timed(len(self), self.fps), channels, inside)
 
     def __len__(self) -> int:
         return len(self.interior)
@@ -97,6 +103,15 @@ class PhaseModel(Generic[Signals]):
 
     def __post_init__(self) -> None:
         self.network.eval()
+
+    def __repr__(self) -> str:
+        return short_repr(
+            self,
+            self.config.network.preset,
+            counted(self.channels, "channel"),
+            f"windows of {self.window / self.fps:.2f} s at {self.fps:g} Hz",
+            counted(len(self.signals.names), "signal"),
+        )
 
     @property
     def fps(self) -> float:

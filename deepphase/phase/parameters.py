@@ -16,6 +16,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from deepphase.errors import ParameterError
+from deepphase.short_repr import short_repr
 
 Array = np.ndarray
 
@@ -60,6 +61,10 @@ class PhaseParameters:
                 )
             if not np.isfinite(value).all():
                 raise ParameterError(f"{item.name} holds values that are not finite")
+
+    def __repr__(self) -> str:
+        shape = f"shape {self.phase.shape}: phase in cycles, frequency in Hz, amplitude, offset"
+        return short_repr(self, shape)
 
     @property
     def channels(self) -> int:

@@ -11,6 +11,7 @@ from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.skeleton import Array
+from deepphase.short_repr import counted, short_repr, timed
 from deepphase.synthetic.bodies import Body, body_named
 from deepphase.synthetic.footholds import follow_footholds, gait_footholds
 from deepphase.synthetic.gait import FREEDOMS, Gait, Style
@@ -70,6 +71,10 @@ class SyntheticMotion:
     oscillator_amplitude: Array
     gait_names: tuple[str, ...]
     gait: Array
+
+    def __repr__(self) -> str:
+        limbs = counted(len(self.limb_names), "limb")
+        return short_repr(self, timed(len(self), self.clip.fps), limbs, "/".join(self.gait_names))
 
     def __len__(self) -> int:
         return len(self.clip)

@@ -9,6 +9,7 @@ import numpy as np
 
 from deepphase.errors import ParameterError
 from deepphase.motion.skeleton import Array
+from deepphase.short_repr import counted, short_repr
 from deepphase.synthetic import instruments
 from deepphase.synthetic.tempo import TempoMap
 from deepphase.synthetic.waves import wrapped
@@ -50,6 +51,14 @@ class Song:
     bars: Array
     tempo: TempoMap
     seed: int
+
+    def __repr__(self) -> str:
+        return short_repr(
+            self,
+            f"seed {self.seed}",
+            f"{self.duration:.2f} s at {self.sample_rate} Hz",
+            counted(len(self.beats), "beat"),
+        )
 
     @property
     def duration(self) -> float:

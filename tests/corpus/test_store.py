@@ -179,8 +179,9 @@ def test_a_store_of_a_store_keeps_everything(tmp_path):
         writer.finish(left_out=[{"file": "bad.bvh", "reason": "empty", "line": 3}])
     first = open_store(tmp_path / "first.store")
     assert first.left_out == [{"file": "bad.bvh", "reason": "empty", "line": 3}]
-    write_store(tmp_path / "second.store", first.selected({"style": "old"}))
+    first.selected({"style": "old"}).save(tmp_path / "second.store")
     second = open_store(tmp_path / "second.store")
+    assert second.left_out == first.left_out
     assert [each["sha256"] for each in second.provenance] == ["walk0", "walk2"]
     np.testing.assert_array_equal(second.clip(1).rotations, first.clip(2).rotations)
     # Onto itself: the frames are read from the file that is replaced.

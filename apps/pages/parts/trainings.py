@@ -19,7 +19,6 @@ from apps.training.request import TrainingRequest
 from apps.training.run import TrainingRun
 from apps.training.status import Epoch, TrainingStatus, load_points, load_views
 from deepphase.corpus.store import store_groups
-from deepphase.corpus.store_writer import write_store
 from deepphase.errors import ParameterError
 from deepphase.figures.colouring import Colouring
 from deepphase.figures.learning_curves import LearningCurve
@@ -177,7 +176,7 @@ def _stored(clips: OpenClips) -> tuple[str, str, tuple[str, ...]]:
     path = Path(session().folder) / f"{content_key(repr(clips.key).encode())[:16]}.store"
     if not path.exists():
         with st.spinner("Handing over the clips"):
-            write_store(path, store)
+            store.save(path)
     return str(path), store_groups(path)[0].name, ()
 
 

@@ -1,0 +1,86 @@
+"""Public names of `deepphase`, `matching` and `controllers`, and representations of objects."""
+
+import ast
+import inspect
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import controllers
+import deepphase
+import matching
+from deepphase.motion.point_track import PointTrack
+from tests.matching.made_databases import swinging_store
+
+PACKAGES = (deepphase, matching, controllers)
+
+
+def for_type_checkers(package) -> dict[str, str]:
+    """Name -> module of the imports that only type checkers see."""
+    tree = ast.parse(inspect.getsource(package))
+    guarded = next(node for node in tree.body if isinstance(node, ast.If))
+    assert ast.unparse(guarded.test) == "TYPE_CHECKING"
+    return {alias.asname: node.module for node in guarded.body for alias in node.names}
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
+def test_every_name_is_there_and_listed(package):
+    assert package.__all__ == sorted(package._MODULES)
+    assert set(package.__all__) <= set(dir(package))
+    assert for_type_checkers(package) == package._MODULES
+    for name in package.__all__:
+        value = getattr(package, name)
+        assert value.__module__ == package._MODULES[name]
+        assert inspect.getdoc(value)
+    with pytest.raises(AttributeError, match="has no attribute 'unknown'"):
+        _ = package.unknown
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
+def test_no_name_hides_a_module(package):
+    """The import of a module binds its name in the package, over that of a function."""
+    folder = Path(package.__file__).parent
+    beside = {path.stem for path in folder.iterdir() if path.suffix == ".py" or path.is_dir()}
+    assert not beside & set(package.__all__)
+
+
+@pytest.mark.parametrize("package", ["deepphase", "matching", "controllers", "apps"])
+def test_types_are_for_users_too(package):
+    assert (Path(__file__).parent.parent / package / "py.typed").is_file()
+
+
+def represented():
+    store = swinging_store()
+    clip = store.clip(0)
+    song = deepphase.make_song(1, 8.0)
+    shape = (len(clip), 5)
+    phases = deepphase.PhaseParameters(*(np.zeros(shape, np.float32) for _ in range(4)))
+    roles = deepphase.find_roles(clip.skeleton)
+    track = PointTrack(clip.skeleton.names, deepphase.joint_positions(clip), clip.fps)
+    database = matching.MotionDatabase.build(store, "full_pose_trajectory")
+    made = deepphase.locomotion(1, 2.0, gait="walk")
+    return {
+        clip: (repr(clip.name), f"{len(clip):,} frames", "60 Hz", "joints"),
+        clip.skeleton: (f"{len(clip.skeleton)} joints", clip.skeleton.names[0]),
+        track: (f"{len(track.names)} points", "60 Hz"),
+        store: (f"{len(store)} clips", f"{store.frames:,} frames", "60 Hz"),
+        phases: (str(shape), "Hz"),
+        deepphase.ClipPhases(phases, np.ones(len(clip), bool), 60.0, "a"): ("5 channels", "100%"),
+        deepphase.root_trajectory(clip, roles): (f"{len(clip):,} frames", "m long"),
+        deepphase.foot_contacts(made.clip, deepphase.find_roles(made.clip.skeleton)): ("2 feet",),
+        deepphase.ManifoldProjection.fit(phases.manifold() + 1): ("10 values", "%"),
+        song: ("8.00 s", "beats"),
+        made: ("120 frames at 60 Hz (2.00 s)", "walk"),
+        database: (f"{len(store)} clips", f"{store.frames:,} rows", "60 Hz"),
+    }
+
+
+def test_a_representation_is_one_line_with_counts_and_rates():
+    for value, facts in represented().items():
+        text = repr(value)
+        assert text.startswith(f"<{type(value).__name__}: ")
+        assert len(text) < 140
+        assert "\n" not in text
+        for fact in facts:
+            assert fact in text

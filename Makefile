@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 DEMO ?= demo
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: demo demo-model test check quick-test lint bench clean
+.PHONY: demo demo-model test check quick-test lint bench docs clean
 
 demo: $(VENV)/installed
 	$(BIN)/deepphase demo -o $(DEMO)
@@ -39,10 +39,18 @@ bench: $(VENV)/installed
 	$(BIN)/python -m tests.benchmarks.bench_controllers
 	$(BIN)/python -m tests.benchmarks.bench_dashboard
 
+# Guides and API reference, into site/. A warning is an error.
+docs: $(VENV)/docs-installed
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs site
+
+$(VENV)/docs-installed: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	touch $@
+
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(DEMO)
+	rm -rf $(VENV) $(DEMO) site

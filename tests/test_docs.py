@@ -1,0 +1,258 @@
+"""Shell lines and Python blocks of the README and the guides, run in order on synthetic data.
+
+Every page runs in a folder of its own that holds `captures/`, `held_out/`, `points/`, `recorded/`,
+`songs/` and `song.ogg`, and the files of other pages that `NEEDS` lists. The shown text is run
+unchanged. To keep trainings short, shipped configs are read from a copy of configs/ whose sizes
+are replaced by those of `SIZES`.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import soundfile
+import yaml
+
+from apps.cli import main
+from apps.reports import training_page
+from deepphase import recipes
+from deepphase.formats.load import save
+from deepphase.formats.points import save_points
+from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.point_track import PointTrack
+from deepphase.synthetic.dance import dance
+from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.song import make_song
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guides").glob("*.md"))]
+
+# Lines that are not run -> the reason.
+NOT_RUN = {
+    "make demo": "sets up an environment of its own; tests/apps/test_demo.py runs the demo",
+    "make test": "runs this test",
+    "pip install -e .": "installs the project that is being tested",
+    "deepphase app": "a server that does not end; tests/apps/test_app.py starts it",
+    "deepphase app captures/": "a server that does not end; tests/apps/test_app.py starts it",
+}
+# Page -> files that the pages before it leave.
+NEEDS = {
+    "match.md": ["mocap.store", "walk.model"],
+    "control.md": ["mocap.store", "walk.model"],
+    "explore.md": ["mocap.store", "walk.model", "contact.model"],
+    "export.md": ["mocap.store", "walk.model", "walk.controller"],
+}
+# Kind of config -> values that replace those of every shipped config of that kind.
+SIZES: dict[str, dict[str, dict[str, Any]]] = {
+    "phase": {
+        "network": {"hidden": 8},
+        "training": {"windows": 640, "batch_size": 32},
+    },
+    "controller": {
+        "network": {"hidden": 16},
+        "training": {"samples": 640, "batch_size": 64},
+    },
+    "dance": {
+        "network": {"hidden": 24, "gating_hidden": 8, "experts": 2},
+        "training": {"samples": 3200, "batch_size": 64, "held_out": 0.3},
+    },
+}
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a page."""
+
+    language: str
+    line: int
+    text: str
+
+
+def blocks_of(text: str) -> Iterator[Block]:
+    """The fenced blocks of a Markdown text, with the line at which their content begins."""
+    for match in re.finditer(r"^```(.*)\n((?:.*\n)*?)```$", text, flags=re.MULTILINE):
+        yield Block(match[1].strip(), text[: match.start(2)].count("\n") + 1, match[2])
+
+
+def shell_lines(block: Block) -> Iterator[tuple[int, list[str]]]:
+    """Line number and words of each command; comments are dropped."""
+    text = block.text.replace("\\\n", "  ")
+    for number, line in enumerate(text.splitlines(), start=block.line):
+        words = shlex.split(line, comments=True)
+        if words:
+            yield number, words
+
+
+def pages() -> list[Any]:
+    """The pages as test parameters."""
+    return [pytest.param(page, id=page.stem) for page in PAGES]
+
+
+@pytest.fixture(scope="module")
+def small_configs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Shipped configs of small sizes, and reports without PNG files."""
+    folder = tmp_path_factory.mktemp("configs")
+    shutil.copytree(ROOT / "configs", folder, dirs_exist_ok=True)
+    for kind, sections in SIZES.items():
+        for path in (folder / kind).glob("*.yaml"):
+            content = yaml.safe_load(path.read_text(encoding="utf-8"))
+            for section, values in sections.items():
+                known = content.setdefault(section, {})
+                # A training option exists in every config; a network option only where it is used.
+                used = values if section == "training" else values.keys() & known.keys()
+                known.update({name: values[name] for name in used})
+            path.write_text(yaml.safe_dump(content), encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recipes, "_FOLDER", folder)
+        pictures = SimpleNamespace(paths=[], problem="")
+        patch.setattr(training_page, "write_images", lambda *_, **__: pictures)
+        yield
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files that a reader of the pages has before the first command."""
+    folder = tmp_path_factory.mktemp("inputs")
+    for index, gait in enumerate(("walk", "walk", "jog", "run", "skip", "side_step")):
+        clip = locomotion(index, 6.0, body="biped", gait=gait, fps=60.0).clip
+        save(clip, folder / "captures" / f"{gait}_{index + 1:02d}.bvh")
+        other = locomotion(100 + index, 5.0, body="biped", gait=gait, fps=60.0).clip
+        save(other, folder / "held_out" / f"{gait}_{index + 1:02d}.bvh")
+    for index in range(2):
+        clip = locomotion(200 + index, 5.0, body="biped", gait="walk", fps=60.0).clip
+        track = PointTrack(clip.skeleton.names, joint_positions(clip), clip.fps)
+        (folder / "points").mkdir(exist_ok=True)
+        save_points(track, folder / "points" / f"walk_{index}.npz")
+    (folder / "songs").mkdir()
+    for index in range(4):
+        song = make_song(index, 12.0, tempo_bpm=95.0 + 8.0 * index)
+        save(dance(song, index).clip, folder / "recorded" / f"waltz_{index:02d}.bvh")
+        for place in ("recorded", "songs"):
+            path = folder / place / f"waltz_{index:02d}.ogg"
+            soundfile.write(path, song.samples, song.sample_rate)
+    song = make_song(9, 6.0, tempo_bpm=104.0)
+    soundfile.write(folder / "song.ogg", song.samples, song.sample_rate)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def made_before(
+    inputs: Path, small_configs: None, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], Path]:
+    """The path of a file that an earlier page leaves, made at the first call."""
+    folder = tmp_path_factory.mktemp("before")
+    commands = {
+        "mocap.store": f"prepare {inputs}/captures -o mocap.store",
+        "walk.model": "train phase mocap.store -o walk.model",
+        "contact.model": "fit phases mocap.store --method contact -o contact.model",
+        "walk.controller": "train controller mocap.store --model walk.model -o walk.controller",
+    }
+
+    def made(name: str) -> Path:
+        if not (folder / name).exists():
+            with pytest.MonkeyPatch.context() as patch:
+                patch.chdir(folder)
+                assert main(shlex.split(commands[name])) == 0, name
+        return folder / name
+
+    return made
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", pages())
+def test_every_line_of_a_page_runs(
+    page: Path,
+    inputs: Path,
+    made_before: Callable[[str], Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shutil.copytree(inputs, tmp_path, dirs_exist_ok=True)
+    for name in NEEDS.get(page.name, []):
+        shutil.copy(made_before(name), tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"__name__": "__main__"}
+    for block in blocks_of(page.read_text(encoding="utf-8")):
+        if block.language == "python":
+            # Padded, so that a traceback names the line of the page.
+            code = "\n" * (block.line - 1) + block.text
+            exec(compile(code, str(page), "exec"), names)
+        elif block.language == "shell":
+            for number, words in shell_lines(block):
+                if " ".join(words) not in NOT_RUN:
+                    assert words[0] == "deepphase", f"{page.name}:{number}: {words}"
+                    assert main(words[1:]) == 0, f"{page.name}:{number}: {' '.join(words)}"
+
+
+@pytest.mark.parametrize("page", pages())
+def test_every_block_names_a_language_that_is_run_or_data(page: Path) -> None:
+    for block in blocks_of(page.read_text(encoding="utf-8")):
+        known = ("python", "shell", "yaml", "text")
+        assert block.language in known, f"{page.name}:{block.line}: {block.language!r}"
+        if block.language in ("yaml", "text"):
+            for line in block.text.splitlines():
+                assert not line.startswith(("deepphase ", "$ ")), f"{page.name}: {line}"
+
+
+def test_lines_that_are_not_run_stand_in_a_page() -> None:
+    shown = {
+        " ".join(words)
+        for page in PAGES
+        for block in blocks_of(page.read_text(encoding="utf-8"))
+        if block.language == "shell"
+        for _, words in shell_lines(block)
+    }
+    assert set(NOT_RUN) <= shown
+
+
+def test_make_targets_of_all_pages_exist() -> None:
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+    texts = {path: path.read_text() for path in [*PAGES, *(ROOT / "docs").glob("*.md")]}
+    named = {
+        (path.name, target)
+        for path, text in texts.items()
+        for target in re.findall(r"(?:`|^)make ([\w-]+)", text, flags=re.MULTILINE)
+    }
+    assert named
+    assert {target for _, target in named} <= targets, named
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    docs = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    broken = []
+    for page in docs:
+        text = re.sub(r"^```(?:.*\n)*?```$", "", page.read_text(), flags=re.MULTILINE)
+        for target in re.findall(r"\]\(([^)\s]+)\)", text):
+            path, _, anchor = target.partition("#")
+            if target.startswith(("http:", "https:")):
+                continue
+            other = (page.parent / path).resolve() if path else page
+            if not other.exists() or (anchor and anchor not in anchors(other)):
+                broken.append(f"{page.relative_to(ROOT)}: {target}")
+    assert not broken
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub and MkDocs number them."""
+    text = re.sub(r"^```(?:.*\n)*?```$", "", page.read_text(), flags=re.MULTILINE)
+    found: set[str] = set()
+    for heading in re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE):
+        plain = re.sub(r"[^\w\s-]", "", heading.lower()).strip()
+        anchor = re.sub(r"[\s]", "-", plain)
+        number = 0
+        while (name := f"{anchor}-{number}" if number else anchor) in found:
+            number += 1
+        found.add(name)
+    return found
+
+
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 200

@@ -99,9 +99,4 @@ def _findings(found: Mapping[str, Any], dancer: Dancer) -> list[str]:
         findings.append("dances die out: train longer, or gate by phases")
     if speed > _SHAKES or values["broken"] > reference["broken"] + _STANDS:
         findings.append("dances shake: train longer, or raise training.pose_noise")
-    if dancer.ratios is not None and not dancer.ratios.weights.any():
-        findings.append(
-            "the dances keep to their songs' beats at no phase that chance could not explain: "
-            "--lock will do nothing"
-        )
     return findings or ["nothing out of the ordinary in its dances"]

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from controllers.dance_clock import SongClock
 from controllers.dance_config import MUSIC, DanceConfig
 from controllers.dance_health import dance_health
 from controllers.dance_music import MusicInput
-from controllers.dance_ratios import BeatRatios
 from controllers.dance_reference import DanceReference
 from controllers.dance_songs import Danced
 from controllers.dance_split import held_out_songs, split_by_segment, split_by_song
@@ -23,7 +20,6 @@ from controllers.training import train_controller
 from deepphase.errors import ParameterError
 from deepphase.motion.clip import Clip
 from deepphase.phase.extractor import PhaseExtractor
-from deepphase.phase.parameters import wrapped
 from deepphase.progress import Progress
 
 Array = np.ndarray
@@ -129,7 +125,6 @@ def train_dance(
     dancer = Dancer(
         controller=made,
         music=lessons.music,
-        ratios=_ratios(lessons),
         reference=DanceReference.of(clips, [danced.song(clip) for clip in clips]),
     )
     songs = [danced.songs[name] for name in sorted(lessons.unheard or danced.songs)]
@@ -144,38 +139,3 @@ def train_dance(
         provenance={**made.provenance, **told},
     )
     return replace(dancer, controller=made)
-
-
-def _ratios(lessons: DanceLessons) -> BeatRatios | None:
-    schema = lessons.lessons.schema
-    if "phase_manifold" not in schema.outputs:
-        return None
-    return BeatRatios.learnt(_danced_phases(lessons), schema.channels)
-
-
-def _danced_phases(lessons: DanceLessons) -> Iterator[tuple[Array, Array, Array, Array, Array]]:
-    """Phases of the training clips frame by frame, and the beats of their songs."""
-    samples, danced, schema = lessons.lessons.samples, lessons.danced, lessons.lessons.schema
-    store, slices = danced.store, lessons.lessons.schema.outputs.slices
-    place = {name: index for index, name in enumerate(store.names)}
-    train = np.zeros(len(samples) + 1, bool)
-    train[lessons.lessons.split.train] = True
-    for run, (start, stop) in enumerate(zip(samples.run_starts, samples.run_stops, strict=True)):
-        learnt = np.flatnonzero(train[start:stop])
-        if not len(learnt):
-            continue
-        source = store.sources[place[samples.names[run]]]
-        rows = np.asarray(samples.outputs[start + learnt])
-        channels = schema.channels
-        # The first of the later samples is now, a frame behind the inputs.
-        pairs = rows[:, slices["phase_manifold"]][:, : 2 * channels].reshape(-1, channels, 2)
-        times = (samples.first_frames[run] + 1 + learnt) / store.fps + source.song_start_s
-        clock = SongClock(lessons.music.counted(danced.songs[source.song]))
-        position, clock_hz = clock.at(times)
-        yield (
-            wrapped(np.arctan2(pairs[..., 0], pairs[..., 1]) / (2.0 * np.pi)),
-            rows[:, slices["phase_frequency"]][:, :channels],
-            rows[:, slices["phase_amplitude"]][:, :channels],
-            position,
-            np.where(clock.inside(times), clock_hz, 0.0),
-        )

@@ -12,7 +12,6 @@ import numpy as np
 from controllers.controller import Controller
 from controllers.dance_config import MUSIC
 from controllers.dance_music import MusicInput
-from controllers.dance_ratios import BeatRatios
 from controllers.dance_reference import DanceReference
 from deepphase.errors import CheckpointError
 from deepphase.short_repr import counted, short_repr
@@ -33,15 +32,12 @@ class Dancer:
         Its schema has the track "music".
     music
         Reads songs for that track.
-    ratios
-        Where beats fall in the cycles of its phases; None where it has none.
     reference
         What the dances measure that it learnt from.
     """
 
     controller: Controller
     music: MusicInput
-    ratios: BeatRatios | None
     reference: DanceReference
 
     def __repr__(self) -> str:
@@ -52,7 +48,6 @@ class Dancer:
         """Write the dancer's file, whole or not at all."""
         header = {
             "music": self.music.as_mapping(),
-            "ratios": None if self.ratios is None else self.ratios.as_mapping(),
             "reference": self.reference.as_mapping(),
         }
         data = {**self.controller.data, _HEADER: header}
@@ -83,18 +78,15 @@ class Dancer:
 
 def _of_header(
     header: Mapping[str, Any], controller: Controller
-) -> tuple[MusicInput, BeatRatios | None, DanceReference]:
-    missing = [name for name in ("music", "ratios", "reference") if name not in header]
+) -> tuple[MusicInput, DanceReference]:
+    missing = [name for name in ("music", "reference") if name not in header]
     if missing:
         raise CheckpointError(f"a dancer without {missing[0]}", hint="train the dancer again")
     music = MusicInput.from_mapping(header["music"])
-    ratios = header["ratios"]
-    found = None if ratios is None else BeatRatios.from_mapping(ratios)
-    schema = controller.schema
-    width = schema.inputs[MUSIC].channels
-    if music.dims != width or (found is not None and found.channels != schema.channels):
+    width = controller.schema.inputs[MUSIC].channels
+    if music.dims != width:
         raise CheckpointError(
             f"{music.dims} numbers of music, and a network that hears {width}",
             hint="the file was changed after it was written: train again or take a copy",
         )
-    return music, found, DanceReference.from_mapping(header["reference"])
+    return music, DanceReference.from_mapping(header["reference"])

@@ -39,9 +39,8 @@ def command(
     seconds
         How long; to the song's end if not given.
     lock
-        How firmly the dance is held to the song's beats and bars, from 0 (as the network has it)
-        to 1 (hurried or held back by 15 % at most); 0 if not given. Of a database: from 0 (as
-        captured) to 1 (by a tenth), which is what it is if not given.
+        Of a database: how far playback speed follows the song's beats, from 0 (as captured) to 1
+        (up to a tenth faster or slower); 1 if not given.
     store
         The store of the database's clips, where it has moved.
     """
@@ -60,6 +59,11 @@ def command(
         raise ParameterError("a dancer and a database", hint="give one of --dancer and --database")
     if store is not None and database is None:
         raise ParameterError("a store without a database", hint="--store goes with --database")
+    if lock is not None and database is None:
+        raise ParameterError(
+            "a lock without a database",
+            hint="--lock goes with --database: a trained dancer sets its own speed",
+        )
     wish = DanceWish(start, seconds, seed, lock)
     maker: DanceMaker
     if dancer is not None:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from apps.reports.dance_made import Dance
 from controllers.dancer import Dancer
-from controllers.dancing import LOCK, dances_to
-from deepphase.figures.player.take import Curve, Gating, Marker
+from controllers.dancing import dances_to
+from deepphase.figures.player.take import Gating, Marker
 from deepphase.music.dance_wish import DanceWish
 from deepphase.music.features import SongFeatures
 from deepphase.progress import Progress
@@ -32,17 +32,13 @@ class NetworkDanceMaker:
         """A dance to a song."""
         made = dances_to(self.dancer, [(song, wish)], progress=progress)[0]
         fps = made.run.fps
-        curves = []
-        if made.haste is not None:
-            curves.append(Curve("hurried by the lock", "%", 100.0 * made.haste, fps))
-        lock = 0.0 if self.dancer.ratios is None else (LOCK if wish.lock is None else wish.lock)
         return Dance(
             clip=made.clip(song.name),
             song=song,
             start_s=wish.start_s,
             phases=made.phases,
             gating=None if made.gating is None else Gating(made.gating, fps),
-            curves=curves,
+            curves=[],
             markers=[Marker("begins anew", second, second) for second in made.anew_s],
             notes=made.notes,
             anew_s=made.anew_s,
@@ -51,6 +47,5 @@ class NetworkDanceMaker:
                 "dancer": self.source,
                 "network": self.dancer.controller.name,
                 "seed": wish.seed,
-                "lock": lock,
             },
         )

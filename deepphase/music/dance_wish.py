@@ -22,8 +22,8 @@ class DanceWish:
     seed
         Of the moment that the dance begins with, and of choices between what fits as well.
     lock
-        How firmly the dance is held to the beats, from 0 (not at all) to 1; as whoever dances has
-        it if not given.
+        How far the playback of a motion database follows the beats, from 0 (not at all) to 1;
+        the database's default if not given. Trained dancers have none.
 
     Raises
     ------

@@ -1,15 +1,15 @@
 """Dances of trained dancers to songs that they were not trained on.
 
 python -m tests.benchmarks.compare_dancers DANCER DANCES -o OUT [--still NO_PHASES] [--songs FOLDER]
-deepphase evaluate dances OUT/recorded OUT/lock_0 OUT/lock_0.5 OUT/lock_1 OUT/still -o OUT/report
-deepphase evaluate dances OUT/other_recorded OUT/other_lock_0 ... -o OUT/other_report
+deepphase evaluate dances OUT/recorded OUT/phases OUT/still -o OUT/report
+deepphase evaluate dances OUT/other_phases OUT/other_still -o OUT/other_report
 
 DANCES is the folder that the dancer was trained on: the songs that `deepphase train dance` kept
 out of it are danced to again, beside the recorded dances to them; all songs with `--all`, and of a
 dancer that was kept from segments of movement. `--songs` is a folder of any songs: those with a
 clear beat are danced to as well. Each dance is written as BVH with a link to its song beside it.
-Prints how much the locks hurried, the beat alignment over several seeds as a share of the recorded
-dances', made sounds without a beat, and a dance of ten minutes minute by minute.
+Prints the beat alignment over several seeds as a share of the recorded dances', made sounds without
+a beat, and a dance of ten minutes minute by minute.
 """
 
 from __future__ import annotations
@@ -47,15 +47,14 @@ def main() -> None:
     parser.add_argument("--still", type=Path, help="a dancer without phases, of the same dances")
     parser.add_argument("--songs", type=Path, help="a folder of other songs")
     parser.add_argument("--all", action="store_true", help="all songs of the folder")
-    parser.add_argument("--locks", type=float, nargs="*", default=[0.0, 0.5, 1.0])
     parser.add_argument("--seconds", type=float, default=_SECONDS)
     parser.add_argument("--seeds", type=int, default=4, help="of the dances that shares are of")
     parser.add_argument("--minutes", type=float, default=10.0)
     options = parser.parse_args()
     dancer = Dancer.load(options.dancer)
-    kinds: Kinds = {f"lock_{lock:g}": (dancer, lock) for lock in options.locks}
+    kinds = {"phases": dancer}
     if options.still is not None:
-        kinds["still"] = (Dancer.load(options.still), None)
+        kinds["still"] = Dancer.load(options.still)
     found = danced(corpus_of(options.dances), options.dances)
     kept = set(dancer.controller.provenance["unheard"])
     every = options.all or not kept
@@ -78,30 +77,21 @@ def main() -> None:
         _long(kinds, options.minutes)
 
 
-Kinds = dict[str, tuple[Dancer, float | None]]
+Kinds = dict[str, Dancer]
 
 
 def _danced(
     kinds: Kinds, songs: list[SongFeatures], seconds: float | None, seed: int = 0
 ) -> dict[str, list[NetworkDance]]:
-    """Of each kind the dances to all songs; those of one dancer are one batch."""
+    """Of each kind the dances to all songs, as one batch."""
     made: dict[str, list[NetworkDance]] = {}
-    for dancer in {id(dancer): dancer for dancer, _ in kinds.values()}.values():
-        names = [name for name, (each, _) in kinds.items() if each is dancer]
-        wishes = [
-            (song, DanceWish(0.0, seconds, seed, kinds[name][1]))
-            for name in names
-            for song in songs
-        ]
+    for name, dancer in kinds.items():
+        wishes = [(song, DanceWish(0.0, seconds, seed)) for song in songs]
         began = time.perf_counter()
-        dances = dances_to(dancer, wishes, settings=_SETTINGS)
-        length = sum(len(dance.moments) for dance in dances) / dancer.controller.fps
+        made[name] = dances_to(dancer, wishes, settings=_SETTINGS)
+        length = sum(dance.frames for dance in made[name]) / dancer.controller.fps
         spent = time.perf_counter() - began
-        print(f"{', '.join(names)}: {len(dances)} dances at {length / spent:.1f} times real time")
-        made |= {
-            name: dances[index * len(songs) : (index + 1) * len(songs)]
-            for index, name in enumerate(names)
-        }
+        print(f"{name}: {len(songs)} dances at {length / spent:.1f} times real time")
     return made
 
 
@@ -111,10 +101,6 @@ def _dance(
     for name, dances in _danced(kinds, [song for _, song in songs], seconds).items():
         for dance, (path, _) in zip(dances, songs, strict=True):
             _write(dance.clip(path.stem), path, output, prefix + name)
-        hastes = [np.abs(dance.haste) for dance in dances if dance.haste is not None]
-        if hastes:
-            haste = 100 * np.mean(np.concatenate(hastes))
-            print(f"{prefix}{name}: hurried or held back by {haste:.1f} %", flush=True)
 
 
 def _shares(
@@ -126,7 +112,7 @@ def _shares(
     cut = [clips[i].sliced(0, min(len(clips[i]), round(seconds * clips[i].fps))) for i in told]
     runs = [_danced(kinds, chosen, seconds, seed) for seed in range(seeds)]
     # By motion beats alone: whose reference measures is all the same.
-    reference = next(iter(kinds.values()))[0].reference
+    reference = next(iter(kinds.values())).reference
 
     def alignment(clip: Clip, song: SongFeatures) -> float:
         return reference.measured(clip, song, clip.source.song_start_s)["by_motion"]
@@ -159,13 +145,13 @@ def _without_beat(kinds: Kinds) -> None:
     heard = {name: features_of(samples.astype(np.float32)) for name, samples in sounds.items()}
     for kind, dances in _danced(kinds, list(heard.values()), None).items():
         for (name, song), dance in zip(heard.items(), dances, strict=True):
-            print(f"{kind}, {name}:", _told(kinds[kind][0], dance, song), flush=True)
+            print(f"{kind}, {name}:", _told(kinds[kind], dance, song), flush=True)
 
 
 def _long(kinds: Kinds, minutes: float) -> None:
     song = features_of(make_song(0, 60.0 * minutes, tempo_bpm=87.0, beats_per_bar=3).samples)
     for kind, (dance,) in _danced(kinds, [song], None).items():
-        dancer, clip = kinds[kind][0], dance.clip("long")
+        dancer, clip = kinds[kind], dance.clip("long")
         step = round(60 * clip.fps)
         for first in range(0, len(clip) - step // 2, step):
             part = dancer.reference.measured(

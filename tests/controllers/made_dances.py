@@ -7,7 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from controllers.dance_songs import Danced
+from controllers.dancer import Dancer
+from controllers.dancing import NetworkDance, dances_to
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.music.dance_wish import DanceWish
 from deepphase.music.features import SongFeatures, features_of
 from deepphase.phase.model import ClipPhases
 from deepphase.phase.parameters import PhaseParameters
@@ -61,3 +64,8 @@ def song_of(bpm=110.0, seconds=12.0, seed=50, **options) -> SongFeatures:
     """What a made song sounds like."""
     made = make_song(seed, seconds, tempo_bpm=bpm, **options)
     return features_of(made.samples, name="made")
+
+
+def dance_to(dancer: Dancer, song: SongFeatures, *, guard: bool = True, **options) -> NetworkDance:
+    """A dance to one song; `options` are those of `DanceWish`."""
+    return dances_to(dancer, [(song, DanceWish(**options))], guard=guard)[0]

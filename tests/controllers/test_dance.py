@@ -8,15 +8,13 @@ import pytest
 from controllers.controller import Controller
 from controllers.dance_config import MUSIC, DanceConfig
 from controllers.dance_health import dance_words
-from controllers.dance_lock import MOST
 from controllers.dance_music import MusicInput
-from controllers.dance_ratios import RATIOS
 from controllers.dance_reference import DanceReference
 from controllers.dance_songs import danced, with_skeleton
 from controllers.dance_starts import StartsAnew
 from controllers.dance_training import DanceLessons, train_dance
 from controllers.dancer import Dancer
-from controllers.dancing import dance_to, dances_to
+from controllers.dancing import dances_to
 from controllers.running_network import RunningNetwork
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError, ParameterError
@@ -27,7 +25,7 @@ from deepphase.music.audio import HOP, SAMPLE_RATE
 from deepphase.music.dance_wish import DanceWish
 from deepphase.music.features import features_of
 from deepphase.recipes import recipe_names
-from tests.controllers.made_dances import DancedPhases, made_dances, song_of
+from tests.controllers.made_dances import DancedPhases, dance_to, made_dances, song_of
 
 pytestmark = pytest.mark.slow
 
@@ -195,19 +193,6 @@ def test_whole_songs_are_held_out(corpus, lessons):
         assert ("again.bvh" in sources) == ("song_0.wav" in sources)
 
 
-def test_true_phases_keep_their_ratio_and_fall_where_they_do(dancer):
-    weights, offset = dancer.ratios.weights, dancer.ratios.offset
-    assert weights.shape == (2, len(RATIOS))
-    assert weights[0].argmax() == RATIOS.index((1, 1, "beat"))
-    # Of the bar's channel beats are told, and the bar itself.
-    bars = [RATIOS.index((1, 4, "beat")), RATIOS.index((1, 1, "bar"))]
-    assert set(np.flatnonzero(weights[1] > 0.9)) == set(bars)
-    assert weights.max(axis=1) == pytest.approx(1.0, abs=0.02)
-    # 0 on every beat, as heard; the tracker hears them within some hundredths of a second.
-    assert abs(offset[0, RATIOS.index((1, 1, "beat"))]) < 0.06
-    assert np.abs(offset[1, bars]).max() < 0.06
-
-
 def test_a_dancer_comes_back_from_its_file_and_dances_the_same(dancer, tmp_path):
     dancer.save(tmp_path / "dancer")
     again = Dancer.load(tmp_path / "dancer")
@@ -231,7 +216,7 @@ def test_a_controller_that_hears_nothing_is_no_dancer(dancer, tmp_path):
     header = dict(Controller.load(tmp_path / "dancer").data["dance"])
     for broken in ({**header, "music": {}}, {"music": header["music"]}):
         replace(controller, data={**controller.data, "dance": broken}).save(tmp_path / "broken")
-        with pytest.raises(CheckpointError, match=r"song features|without ratios"):
+        with pytest.raises(CheckpointError, match=r"song features|without reference"):
             Dancer.load(tmp_path / "broken")
 
 
@@ -264,36 +249,10 @@ def test_a_dance_hears_its_own_part_of_the_song(dancer, monkeypatch):
             return self._character.step(follower, tracks)
 
     monkeypatch.setattr("controllers.dancing.Character", Listening)
-    made = dance_to(dancer, song, start_s=2.0, seconds=1.0, lock=0.0)
+    made = dance_to(dancer, song, start_s=2.0, seconds=1.0)
     assert len(made.run) == 60
     # What leads to the first frame, at the song's second 2, is a frame before it.
     np.testing.assert_array_equal(np.array(heard), dancer.music.rows(song)[119:179])
-
-
-def test_a_lock_hurries_the_whole_dance(dancer):
-    song = song_of(105.0, 3.0)
-    free, held = (dance_to(dancer, song, lock=lock) for lock in (0.0, 1.0))
-    assert free.haste is None
-    assert len(free.run) == len(free.clip("x")) == 180
-    assert held.haste.shape == (180,)
-    assert 0 < np.abs(held.haste).max() <= MOST
-    # Each of its frames is one of the run's, which goes on at its own speed.
-    assert np.abs(held.moments - np.arange(180)).max() > 0.1
-    np.testing.assert_allclose(np.diff(held.moments), 1.0 + held.haste[1:], atol=0.02)
-    place = 90
-    whole = held.run.clip(0)
-    np.testing.assert_allclose(
-        held.clip("x").translations[place],
-        whole.translations[np.rint(held.moments[place]).astype(int)],
-        atol=0.01,
-    )
-    nearest = np.rint(held.moments).astype(int)
-    np.testing.assert_array_equal(held.phases.phase, held.run.phases.phase[0][nearest])
-    np.testing.assert_allclose(
-        held.phases.frequency,
-        held.run.phases.frequency[0][nearest] * (1 + held.haste[:, None]),
-        rtol=1e-5,
-    )
 
 
 def _click_track(bpm, seconds):
@@ -331,7 +290,6 @@ def test_anything_that_sounds_can_be_danced_to(dancer, samples):
         ({"start_s": 9.0}, "dance starts at 9"),
         ({"start_s": -1.0}, "start at -1"),
         ({"seconds": 0.0}, "dance of 0"),
-        ({"lock": 2.0}, "lock of 2"),
     ],
 )
 def test_what_cannot_be_danced_is_refused(dancer, options, message):
@@ -459,7 +417,7 @@ def test_who_dances_beside_one_that_stands_is_not_touched(dancer, monkeypatch):
     _fails(monkeypatch, dancer, 1, 2.0)
     # So that only what does not move at all stands.
     lively = replace(dancer, reference=replace(dancer.reference, usual_speed=1e-2))
-    wishes = [(song_of(bpm, 7.0), DanceWish(lock=0.5)) for bpm in (105.0, 95.0, 115.0)]
+    wishes = [(song_of(bpm, 7.0), DanceWish()) for bpm in (105.0, 95.0, 115.0)]
     free, held = (dances_to(lively, wishes, guard=guard) for guard in (False, True))
     assert [len(each.anew_s) for each in held] == [0, 1, 0]
     for index in (0, 2):
@@ -467,7 +425,7 @@ def test_who_dances_beside_one_that_stands_is_not_touched(dancer, monkeypatch):
             np.testing.assert_array_equal(
                 getattr(held[index].run, name)[index], getattr(free[index].run, name)[index]
             )
-        np.testing.assert_array_equal(held[index].moments, free[index].moments)
+        assert held[index].frames == free[index].frames
         np.testing.assert_array_equal(held[index].phases.phase, free[index].phases.phase)
     assert np.abs(held[1].run.rotations[1] - free[1].run.rotations[1]).max() > 1e-2
 

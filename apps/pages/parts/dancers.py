@@ -17,11 +17,10 @@ from apps.reports.dance_by_network import NetworkDanceMaker
 from apps.reports.dance_made import DanceMaker
 from controllers.dance_config import MUSIC
 from controllers.dancer import Dancer
-from controllers.dancing import LOCK as NETWORK_LOCK
 from deepphase.errors import DeepPhaseError
 from deepphase.features.layout import FeatureLayout
 from deepphase.formats.array_file import read_header
-from matching.dancing import LOCK as DATABASE_LOCK
+from matching.dancing import LOCK
 from matching.database import MotionDatabase
 from matching.song_tracks import is_of_songs
 
@@ -38,7 +37,7 @@ class OpenDancer:
     maker
         Makes the dances.
     lock
-        How firmly they hold to the beat where nothing else is told; None where nothing is held.
+        How firmly playback is held to the beat by default; None where there is no playback.
     """
 
     name: str
@@ -108,8 +107,7 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 @st.cache_resource(max_entries=_OPEN_DANCERS, show_spinner="Opening the dancer")
 def _dancer(name: str, stamp: Stamp) -> OpenDancer:
     dancer = Dancer.load(stamp[0])
-    lock = None if dancer.ratios is None else NETWORK_LOCK
-    return OpenDancer(name, stamp, NetworkDanceMaker(dancer, name), lock)
+    return OpenDancer(name, stamp, NetworkDanceMaker(dancer, name), None)
 
 
 def _of_file(file: FoundFile) -> Callable[[], OpenDancer]:
@@ -124,7 +122,7 @@ def _ready() -> Ready[OpenDancer]:
 def _of_database(file: FoundFile) -> Callable[[], OpenDancer]:
     def opened(_: object) -> OpenDancer:
         maker = DatabaseDanceMaker(MotionDatabase.load(file.stamp[0]), file.name)
-        return OpenDancer(file.name, file.stamp, maker, DATABASE_LOCK)
+        return OpenDancer(file.name, file.stamp, maker, LOCK)
 
     return lambda: _ready().get(("database", file.stamp), opened, _GETTING_READY)
 
@@ -136,7 +134,7 @@ def _demo() -> OpenDancer:
             "made dances",
             "demo",
             DatabaseDanceMaker(made_dances(progress), "made dances"),
-            DATABASE_LOCK,
+            LOCK,
         ),
         _GETTING_READY,
     )

@@ -63,7 +63,7 @@ def choose_part(song: OpenSong, usual_lock: float | None, about: str) -> DanceWi
     Parameters
     ----------
     usual_lock
-        How firmly the dance holds to the beat if nothing is told; None where there is no choice.
+        How firmly playback is held to the beat by default; None where there is no choice.
     about
         Changes with who dances.
     """
@@ -89,8 +89,7 @@ def choose_part(song: OpenSong, usual_lock: float | None, about: str) -> DanceWi
     if usual_lock is not None:
         lock = columns[1].slider(
             "Held to the beat (%)", 0, 100, round(100 * usual_lock), step=5, key=f"lock {about}",
-            help="How firmly: by hurrying or holding back the phases of a network, or the speed at "
-            "which captured motion is played",
+            help="How firmly: playback is up to a tenth faster or slower than captured",
         )  # fmt: skip
     return DanceWish(
         start, min(seconds, length - start), int(seed), None if lock is None else lock / 100

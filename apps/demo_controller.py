@@ -24,9 +24,9 @@ from deepphase.motion.clip import Clip
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.progress import Progress
 from deepphase.synthetic.bodies import body_named
-from deepphase.synthetic.gait import Style
+from deepphase.synthetic.gait import Style, gaits_of
 from deepphase.synthetic.locomotion import perform
-from deepphase.synthetic.program import GAITS, Segment
+from deepphase.synthetic.program import Segment
 
 CONTROLLER = Path(__file__).parent / "demo_gaits.controller"
 
@@ -43,7 +43,7 @@ def turning_clips(seed: int = _SEED, clips: int = _CLIPS) -> Iterator[Clip]:
     """Clips of each gait by one individual whose speed and turns change every few seconds."""
     body = body_named(_BODY)
     for number, name in enumerate(_GAITS):
-        gait = GAITS[_BODY][name]
+        gait = gaits_of(_BODY)[name]
         for index in range(clips):
             generator = np.random.default_rng([seed, number, index])
             program, left = [], _CLIP_S

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from deepphase.synthetic.gait import gaits_of
 from deepphase.synthetic.locomotion import SyntheticMotion, locomotion
-from deepphase.synthetic.program import GAITS
 from deepphase.synthetic.training_set import corpus
 
 _BODY = "biped"
@@ -55,7 +55,7 @@ def training_motions(size: DemoSize, seed: int) -> list[SyntheticMotion]:
 def held_out_motions(size: DemoSize, seed: int) -> Iterator[SyntheticMotion]:
     """Each gait at a constant speed by another individual; a walk that drifts, one that ramps."""
     generator = np.random.default_rng([seed, _HELD_OUT])
-    wanted = [(gait.name, "constant") for gait in GAITS[_BODY].values() if gait.moves]
+    wanted = [(gait.name, "constant") for gait in gaits_of(_BODY).values() if gait.moves]
     for gait, profile in [*wanted, (_CHANGING, "drift"), (_CHANGING, "ramp")]:
         made = locomotion(
             int(generator.integers(2**31)),

@@ -1,14 +1,20 @@
-"""What a gait is: when each foot is on the ground, and how the body moves meanwhile."""
+"""Gaits: when each foot is on the ground, and how the body moves meanwhile; their tables."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
+import yaml
 
 from deepphase.errors import ParameterError
 from deepphase.motion.skeleton import Array
+from deepphase.recipes import as_mapping, check_known, section
 from deepphase.synthetic.waves import COEFFICIENTS, Wave
 
 # Degrees of freedom of the trunk and the arms, with the sign that is positive:
@@ -204,3 +210,71 @@ class Gait:
             raise ParameterError(f"gait {self.name!r}: a duty factor outside of (0, 1]")
         if not 0 < self.hop[0] <= self.hop[1] < duty.min():
             raise ParameterError(f"gait {self.name!r}: a hop must lie within the stance")
+
+
+@cache
+def gaits_of(kind: str) -> Mapping[str, Gait]:
+    """Name -> gait of a kind of body, read from gaits/<kind>.yaml once.
+
+    Parameters
+    ----------
+    kind
+        "biped" or "quadruped".
+
+    Raises
+    ------
+    ParameterError
+        Where there is no such kind, or its file has an unknown key, degree of freedom or a value
+        of another type.
+    """
+    if kind not in FREEDOMS:
+        raise ParameterError(f"no body of kind {kind!r}", hint=f"kinds: {', '.join(FREEDOMS)}")
+    path = Path(__file__).parent / "gaits" / f"{kind}.yaml"
+    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    try:
+        return MappingProxyType(
+            {
+                name: gait_from_mapping(name, values, FREEDOMS[kind])
+                for name, values in content.items()
+            }
+        )
+    except ParameterError as error:
+        raise ParameterError(error.fact, hint=error.hint, path=path) from None
+
+
+def gait_from_mapping(name: str, values: Mapping[str, Any], freedoms: tuple[str, ...]) -> Gait:
+    """A gait from nested mappings, as YAML holds it.
+
+    Parameters
+    ----------
+    values
+        Field of `Gait` -> number or list of numbers; `waves`: degree of freedom -> field of `Wave`
+        -> number.
+    freedoms
+        The degrees of freedom that the body has.
+
+    Raises
+    ------
+    ParameterError
+        Where a key is unknown or missing, or a value is of another type.
+    """
+    where = f"gait {name!r}"
+    values = dict(as_mapping(values, where))
+    waves = as_mapping(values.pop("waves", {}), f"{where}: waves")
+    check_known(values, [item.name for item in fields(Gait) if item.name != "name"], where)
+    check_known(waves, freedoms, f"{where}: waves")
+    try:
+        return Gait(
+            name=name,
+            waves={freedom: section(Wave, wave, freedom) for freedom, wave in waves.items()},
+            **{key: _numbers(value) for key, value in values.items()},
+        )
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"{where}: {error}") from None
+
+
+def _numbers(value: Any) -> Any:
+    """A number, or a list of numbers as a tuple."""
+    if isinstance(value, list):
+        return tuple(float(each) for each in value)
+    return float(value)

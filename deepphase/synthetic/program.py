@@ -9,11 +9,8 @@ import numpy as np
 
 from deepphase.errors import ParameterError
 from deepphase.motion.skeleton import Array
-from deepphase.synthetic.biped_gaits import BIPED_GAITS
-from deepphase.synthetic.gait import Gait
-from deepphase.synthetic.quadruped_gaits import QUADRUPED_GAITS
+from deepphase.synthetic.gait import Gait, gaits_of
 
-GAITS: dict[str, dict[str, Gait]] = {"biped": BIPED_GAITS, "quadruped": QUADRUPED_GAITS}
 PROFILES = ("constant", "drift", "ramp")
 _SHORTEST_SEGMENT = 0.5
 
@@ -22,12 +19,10 @@ def gait_named(name: str | Gait, kind: str) -> Gait:
     """A gait of a kind of body; a Gait passes through. ParameterError lists what there is."""
     if isinstance(name, Gait):
         return name
-    try:
-        return GAITS[kind][name]
-    except KeyError:
-        raise ParameterError(
-            f"no gait {name!r} of a {kind}", hint=f"gaits: {', '.join(GAITS[kind])}"
-        ) from None
+    gaits = gaits_of(kind)
+    if name not in gaits:
+        raise ParameterError(f"no gait {name!r} of a {kind}", hint=f"gaits: {', '.join(gaits)}")
+    return gaits[name]
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ import numpy as np
 
 from deepphase.errors import ParameterError
 from deepphase.synthetic.bodies import Body, body_named
-from deepphase.synthetic.gait import Gait, Style
+from deepphase.synthetic.gait import Gait, Style, gaits_of
 from deepphase.synthetic.locomotion import SyntheticMotion, perform
-from deepphase.synthetic.program import GAITS, PROFILES, Program, Segment, Tempo
+from deepphase.synthetic.program import PROFILES, Program, Segment, Tempo
 
 # One motion of so many is a medley: gaits, turns and rests in one clip.
 _MEDLEY_EVERY = 4
@@ -86,7 +86,7 @@ def _motions(
     noise: float,
 ) -> Iterator[SyntheticMotion]:
     left, number = 60.0 * minutes, 0
-    gaits = [gait for gait in GAITS[body.kind].values() if gait.moves]
+    gaits = [gait for gait in gaits_of(body.kind).values() if gait.moves]
     while left > 0.5 / fps:
         generator = np.random.default_rng([seed, number])
         style = Style.random(generator, variety)
@@ -121,7 +121,7 @@ def medley_program(generator: np.random.Generator, seconds: float, body: Body) -
         length = float(generator.uniform(*_SEGMENT_S))
         # A rest too short to come to would be a stumble.
         length = left if left - length < _SEGMENT_S[0] else length
-        segments.append(_segment(generator, GAITS[body.kind][name], length, body))
+        segments.append(_segment(generator, gaits_of(body.kind)[name], length, body))
         left -= length
         name = str(generator.choice(_NEIGHBOURS[body.kind][name]))
     return segments

@@ -9,8 +9,9 @@ from deepphase.motion.kinematics import joint_positions, velocities
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import root_trajectory, velocities_in_root_space
 from deepphase.synthetic.bodies import biped, body_named, quadruped, rest_positions
+from deepphase.synthetic.gait import FREEDOMS, gaits_of
 from deepphase.synthetic.locomotion import locomotion, perform
-from deepphase.synthetic.program import GAITS, PROFILES, Segment, Tempo
+from deepphase.synthetic.program import PROFILES, Segment, Tempo
 from tests.synthetic.motion_checks import (
     largest_acceleration,
     largest_angular_acceleration,
@@ -20,7 +21,7 @@ from tests.synthetic.motion_checks import (
     stances,
 )
 
-ALL_GAITS = [(body, gait) for body, gaits in GAITS.items() for gait in gaits]
+ALL_GAITS = [(body, gait) for body in FREEDOMS for gait in gaits_of(body)]
 MOVING = [(body, name) for body, name in ALL_GAITS if name != "idle"]
 # Acceleration of the fastest joint, m/s^2: knees and feet of a gallop have about 350.
 _ACCELERATION = {"biped": 350.0, "quadruped": 480.0}
@@ -82,7 +83,7 @@ class TestEveryGait:
 class TestEveryMovingGait:
     def test_phase_is_zero_at_touch_down(self, made, body, gait):
         motion = made(body, gait)
-        definition = GAITS[body][gait]
+        definition = gaits_of(body)[gait]
         frame = motion.frequency.max() / motion.clip.fps
         for limb in range(len(motion.limb_names)):
             landings = [run.start for run in stances(motion.contacts[:, limb]) if run.start > 0]
@@ -95,7 +96,7 @@ class TestEveryMovingGait:
 
     def test_share_of_contact_is_the_duty_factor(self, made, body, gait):
         motion = made(body, gait)
-        definition = GAITS[body][gait]
+        definition = gaits_of(body)[gait]
         expected = definition.duty - (definition.hop[1] - definition.hop[0])
         phase = np.mod(motion.phase, 1.0)
         limit = motion.frequency.max() / motion.clip.fps
@@ -108,7 +109,7 @@ class TestEveryMovingGait:
 
     def test_travels_at_its_speed_where_it_faces(self, body, gait):
         motion = locomotion(2, 10, body=body, gait=gait, variety=0)
-        definition = GAITS[body][gait]
+        definition = gaits_of(body)[gait]
         hips = joint_positions(motion.clip)[:, 0].astype(np.float64)
         stride = round(motion.clip.fps / motion.frequency[0, 0])
         strides = (len(hips) - 1) // stride * stride
@@ -119,7 +120,7 @@ class TestEveryMovingGait:
     def test_one_direction_in_joint_space_tells_the_phase_of_all_individuals(self, body, gait):
         coefficients = []
         for seed in range(4):
-            speed = GAITS[body][gait].speed * (0.85 + 0.1 * seed)
+            speed = gaits_of(body)[gait].speed * (0.85 + 0.1 * seed)
             motion = locomotion(
                 seed, 15, body=body, gait=gait, speed=speed, turn_rate=float(gait == "turn")
             )
@@ -213,10 +214,10 @@ def test_starts_and_stops():
 
 @st.composite
 def programs(draw):
-    body = draw(st.sampled_from(sorted(GAITS)))
+    body = draw(st.sampled_from(sorted(FREEDOMS)))
     segment = st.builds(
         Segment,
-        gait=st.sampled_from(sorted(GAITS[body])),
+        gait=st.sampled_from(sorted(gaits_of(body))),
         seconds=st.floats(3.5, 6),
         turn_rate=st.floats(-1.2, 1.2),
         tempo=st.builds(Tempo, st.sampled_from(PROFILES)),

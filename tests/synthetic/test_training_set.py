@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from deepphase.errors import ParameterError
+from deepphase.synthetic.gait import gaits_of
 from deepphase.synthetic.poses import constant_pose, held_pose
-from deepphase.synthetic.program import GAITS
 from deepphase.synthetic.training_set import corpus
 from tests.synthetic.motion_checks import largest_phase_error, largest_slide
 
@@ -15,7 +15,7 @@ def test_a_corpus_has_every_gait_and_its_length(body):
     motions = list(corpus(3, 4.1, body=body))
     assert sum(len(motion) for motion in motions) == round(4.1 * 60 * 60)
     seen = {name for motion in motions for name in motion.gait_names}
-    assert seen == set(GAITS[body])
+    assert seen == set(gaits_of(body))
     assert len({motion.clip.name for motion in motions}) == len(motions)
     for motion in motions:
         assert largest_slide(motion) < 1e-3

@@ -12,8 +12,8 @@ from apps.demo_model import EMBEDDING, PHASES
 from apps.pages import PAGES
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.phase.model import PhaseModel
+from deepphase.synthetic.gait import gaits_of
 from deepphase.synthetic.locomotion import locomotion
-from deepphase.synthetic.program import GAITS
 from deepphase.synthetic.training_set import corpus
 
 NAME = "Made motion (demo)"
@@ -31,7 +31,7 @@ def demo_clips() -> ClipStore:
     """Every gait at a speed that drifts, and a medley: some 5,000 frames with whole windows."""
     generator = np.random.default_rng(_SEED)
     clips = []
-    for gait in (gait.name for gait in GAITS[_BODY].values() if gait.moves):
+    for gait in (gait.name for gait in gaits_of(_BODY).values() if gait.moves):
         made = locomotion(
             int(generator.integers(2**31)), _CLIP_S, body=_BODY, gait=gait, profile="drift"
         )

@@ -61,7 +61,7 @@ def _song(folder, monkeypatch):
         shutil.copy(kept, folder / "songs")
     monkeypatch.setenv(cache.CACHE_VARIABLE, str(folder))
     monkeypatch.delattr(cache, "features_of")
-    return cache.cached_features(_FILES / "song.ogg")
+    return cache.song_features(_FILES / "song.ogg")
 
 
 def _contents(name, folder, monkeypatch):

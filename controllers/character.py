@@ -17,8 +17,9 @@ from controllers.running_phases import running_phases
 from controllers.seen_frame import SeenFrame
 from controllers.starts import Starts
 from controllers.wished_labels import WishedLabels, labels_of_each
-from controllers.wished_trajectory import Ahead, AheadReader, WishBlend, complex_of, pairs
+from controllers.wished_trajectory import Ahead, AheadReader, WishBlend
 from deepphase.errors import ParameterError
+from deepphase.features.trajectory import complex_of, pairs
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.steering.followers import Follower
 from deepphase.steering.movers import Movers

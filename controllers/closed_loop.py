@@ -9,8 +9,13 @@ from controllers.networks.phase_update import updated_phases
 from controllers.schema import ControllerSchema
 from controllers.schema_config import POSE_BLOCKS
 from deepphase.features.layout import FeatureLayout
+from deepphase.features.trajectory import (
+    TRAJECTORY_BLOCKS,
+    TRAJECTORY_DIRECTION,
+    TRAJECTORY_VELOCITY,
+    TrajectoryBlocks,
+)
 
-_TRAJECTORY = ("trajectory_position", "trajectory_direction", "trajectory_velocity")
 # Of a direction: nobody faces nowhere.
 _LEAST = 1e-6
 
@@ -50,7 +55,7 @@ class ClosedLoop(nn.Module):
             )
         self._manifold = self._phase = None
         slices = schema.outputs.slices
-        self._direction = slices["trajectory_direction"]
+        self._direction = slices[TRAJECTORY_DIRECTION]
         if schema.gate is not None and "phase_manifold" in schema.gate.slices:
             block = schema.gate.slices["phase_manifold"]
             names = ("phase_manifold", "phase_frequency", "phase_amplitude")
@@ -109,17 +114,18 @@ def _columns(schema: ControllerSchema, layout: FeatureLayout) -> tuple[list[int]
     slices, outputs = layout.slices, schema.outputs.slices
     here: list[int] = []
     there: list[int] = []
-    later = 2 * len(schema.config.later_s)
     for name in POSE_BLOCKS:
         if name in slices:
             here += range(slices[name].start, slices[name].stop)
             there += range(outputs[name].start, outputs[name].stop)
-    for name in _TRAJECTORY:
-        if name in slices and name in outputs:
-            # Place and facing of now are those of the root itself.
-            count = later if name == "trajectory_velocity" else later - 2
-            here += range(slices[name].stop - count, slices[name].stop)
-            there += range(outputs[name].stop - count, outputs[name].stop)
+    later = len(schema.config.later_s)
+    seen, predicted = TrajectoryBlocks(slices, later), TrajectoryBlocks(outputs, later)
+    for name in TRAJECTORY_BLOCKS:
+        if name in seen and name in predicted:
+            # Position and direction of now are those of the root itself.
+            now = name == TRAJECTORY_VELOCITY
+            here += seen.columns_later(name, now=now)
+            there += predicted.columns_later(name, now=now)
     if "foot_velocity" in slices:
         start = outputs["joint_velocity"].start
         feet = [schema.joints.index(name) for name in schema.feet]

@@ -17,7 +17,12 @@ from deepphase.features.feature import Feature
 from deepphase.features.frame_rows import at_offsets, offset_frames, reach_inside
 from deepphase.features.layout import FeatureLayout
 from deepphase.features.pose import BodyFrames
-from deepphase.features.trajectory import path_of_clip, relative_trajectory
+from deepphase.features.trajectory import (
+    TRAJECTORY_PATH,
+    TRAJECTORY_VELOCITY,
+    path_of_clip,
+    relative_trajectory,
+)
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
@@ -137,14 +142,14 @@ class FrameBlocks:
 
     def _block(self, feature: Feature) -> Array:
         name, frames = feature.name, len(self)
-        if feature.kind.startswith("trajectory"):
+        if feature.kind in TRAJECTORY_PATH:
             return self._trajectory[name][self._offsets(feature)].reshape(frames, -1)
         if feature.kind.startswith("joint"):
             of_joints = self.body.positions
             if feature.kind == "joint_velocity":
                 of_joints = self.body.velocities
             return of_joints[:, self.body.index_of(feature.joints)].reshape(frames, -1)
-        if name == "trajectory_velocity":
+        if name == TRAJECTORY_VELOCITY:
             return self._root_velocities(feature)
         return at_offsets(self._per_frame(name), feature.offsets_s, self.body.fps)
 
@@ -154,9 +159,8 @@ class FrameBlocks:
         root, offsets = self.body.root, np.array(self.schema.config.offsets_s)
         path, _ = path_of_clip(root, offsets, self.body.fps)
         seen = relative_trajectory(path.positions, path.directions, root.positions, root.directions)
-        names = ("trajectory_position", "trajectory_direction")
         shape = (len(self), len(offsets), 2)
-        return {name: each.reshape(shape) for name, each in zip(names, seen, strict=True)}
+        return {name: each.reshape(shape) for name, each in zip(TRAJECTORY_PATH, seen, strict=True)}
 
     def _offsets(self, feature: Feature) -> tuple[slice, list[int]]:
         every = self.schema.config.offsets_s

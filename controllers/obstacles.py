@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from controllers.wished_trajectory import complex_of
 from deepphase.errors import ParameterError
+from deepphase.features.trajectory import complex_of
 
 Array = np.ndarray
 # Nobody goes further from one sample of a trajectory to the next.

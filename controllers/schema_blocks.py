@@ -9,6 +9,7 @@ from typing import Any
 from controllers.schema_config import CYCLES, Gate, SchemaConfig
 from deepphase.errors import ParameterError
 from deepphase.features.layout import Feature, FeatureLayout
+from deepphase.features.trajectory import TRAJECTORY_PATH, TRAJECTORY_VELOCITY
 
 # Where the x and the y axis are turned to.
 _ROTATION_NUMBERS = 6
@@ -67,7 +68,7 @@ class SchemaBlocks:
             # Zhang et al. 2018: the feet's velocities, the wished velocity and the action.
             feet = Feature("foot_velocity", joints=self.feet)
             return FeatureLayout(
-                feet, _track("trajectory_velocity", 2, "m/s", offsets_s=later), *self._label(later)
+                feet, _track(TRAJECTORY_VELOCITY, 2, "m/s", offsets_s=later), *self._label(later)
             )
         if gate == "wish":
             return FeatureLayout(*self._trajectory(later, True), *self._label(later))
@@ -96,12 +97,9 @@ class SchemaBlocks:
         return FeatureLayout(*blocks)
 
     def _trajectory(self, offsets_s: tuple[float, ...], velocity: bool) -> list[Feature]:
-        blocks = [
-            Feature(name, offsets_s=offsets_s)
-            for name in ("trajectory_position", "trajectory_direction")
-        ]
+        blocks = [Feature(name, offsets_s=offsets_s) for name in TRAJECTORY_PATH]
         if velocity:
-            blocks.append(_track("trajectory_velocity", 2, "m/s", offsets_s=offsets_s))
+            blocks.append(_track(TRAJECTORY_VELOCITY, 2, "m/s", offsets_s=offsets_s))
         return blocks
 
     def _label(self, offsets_s: tuple[float, ...]) -> list[Feature]:

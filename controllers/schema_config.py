@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from deepphase.errors import ParameterError
+from deepphase.features.trajectory import TRAJECTORY_BLOCKS
 
 Gate = Literal["phase", "manifold", "feet", "wish", "none"]
 GATES_OF_PHASES = ("phase", "manifold")
@@ -15,7 +16,7 @@ CYCLES = "cycles"
 POSE_BLOCKS = ("joint_position", "joint_velocity", "joint_rotation")
 PHASE_BLOCKS = ("phase", "phase_rate", "phase_manifold", "phase_frequency", "phase_amplitude")
 _OWN_BLOCKS = (
-    *("trajectory_position", "trajectory_direction", "trajectory_velocity"),
+    *TRAJECTORY_BLOCKS,
     *(*POSE_BLOCKS, "foot_velocity"),
     *("root_velocity", "root_turn", "contact", *PHASE_BLOCKS),
 )

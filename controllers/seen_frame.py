@@ -11,8 +11,14 @@ from controllers.recorded_past import RecordedPast
 from controllers.running_phases import RunningPhases
 from controllers.schema import ControllerSchema
 from controllers.schema_config import POSE_BLOCKS
-from controllers.wished_trajectory import Ahead, AheadReader, complex_of, pairs
+from controllers.wished_trajectory import Ahead, AheadReader
 from deepphase.errors import ParameterError
+from deepphase.features.trajectory import (
+    TRAJECTORY_DIRECTION,
+    TRAJECTORY_POSITION,
+    TRAJECTORY_VELOCITY,
+    TrajectoryBlocks,
+)
 
 Array = np.ndarray
 
@@ -53,6 +59,9 @@ class SeenFrame:
         self._offsets = schema.config.offsets_s
         self._slices = schema.inputs.slices
         self._gate_slices = {} if schema.gate is None else schema.gate.slices
+        later = len(schema.config.later_s)
+        self._trajectory = TrajectoryBlocks(self._slices, later)
+        self._gate_trajectory = TrajectoryBlocks(self._gate_slices, later)
         self._now = self._offsets.index(0.0)
         feet = [schema.joints.index(name) for name in schema.feet]
         self._feet = (3 * np.array(feet)[:, None] + np.arange(3)).reshape(-1)
@@ -74,21 +83,22 @@ class SeenFrame:
     @property
     def trajectory(self) -> WholeTrajectory:
         """The samples of the trajectory."""
-        places = complex_of(self.inputs[:, self._slices["trajectory_position"]])
-        facing = complex_of(self.inputs[:, self._slices["trajectory_direction"]])
+        blocks = self._trajectory
+        places = blocks.read(self.inputs, TRAJECTORY_POSITION)
+        facing = blocks.read(self.inputs, TRAJECTORY_DIRECTION)
         angles = np.unwrap(np.arctan2(facing.real, facing.imag), axis=1)
         velocities = None
-        if "trajectory_velocity" in self._slices:
-            velocities = complex_of(self.inputs[:, self._slices["trajectory_velocity"]])
+        if TRAJECTORY_VELOCITY in blocks:
+            velocities = blocks.read(self.inputs, TRAJECTORY_VELOCITY)
         return WholeTrajectory(places, angles - angles[:, self._now, None], velocities)
 
     @property
     def ahead(self) -> Ahead:
         """What lies ahead; its velocities from the gate, where only that has them."""
         ahead = AheadReader(self._schema.inputs, self._schema).read(self.inputs)
-        name = "trajectory_velocity"
-        if name not in self._slices and name in self._gate_slices:
-            velocities = complex_of(self.gate[:, self._gate_slices[name]])
+        name = TRAJECTORY_VELOCITY
+        if name not in self._trajectory and name in self._gate_trajectory:
+            velocities = self._gate_trajectory.read(self.gate, name)
             return Ahead(ahead.places, ahead.angles, velocities)
         return ahead
 
@@ -117,14 +127,7 @@ class SeenFrame:
         trajectory[0, :, now + 1 :] = ahead.places
         trajectory[1, :, now + 1 :] = np.sin(ahead.angles) + 1j * np.cos(ahead.angles)
         trajectory[2, :, now:] = ahead.velocities
-        blocks = {
-            name: pairs(values).reshape(count, -1)
-            for name, values in zip(
-                ("trajectory_position", "trajectory_direction", "trajectory_velocity"),
-                trajectory,
-                strict=True,
-            )
-        }
+        blocks: dict[str, Array] = {}
         if label.shape[1]:
             later = np.broadcast_to(
                 label[:, None], (count, len(self._offsets) - now, label.shape[1])
@@ -134,6 +137,8 @@ class SeenFrame:
         blocks |= self.pose
         blocks["foot_velocity"] = self.pose["joint_velocity"][:, self._feet]
         blocks |= self._of_tracks(tracks)
+        self._trajectory.write(self.inputs, trajectory)
+        self._gate_trajectory.write(self.gate, trajectory)
         for rows, slices in ((self.inputs, self._slices), (self.gate, self._gate_slices)):
             for name, place in slices.items():
                 if name in blocks:

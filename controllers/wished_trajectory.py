@@ -12,6 +12,14 @@ import numpy as np
 from controllers.schema import ControllerSchema
 from deepphase.errors import ParameterError
 from deepphase.features.layout import FeatureLayout
+from deepphase.features.trajectory import (
+    TRAJECTORY_DIRECTION,
+    TRAJECTORY_POSITION,
+    TRAJECTORY_VELOCITY,
+    TrajectoryBlocks,
+    complex_of,
+    pairs,
+)
 from deepphase.steering.blending import blended_angles, blended_positions, wish_weights
 from deepphase.steering.followers import Follower
 from deepphase.steering.movers import Movers
@@ -55,24 +63,20 @@ class AheadReader:
     """
 
     def __init__(self, layout: FeatureLayout, schema: ControllerSchema) -> None:
-        self._later = len(schema.config.later_s)
+        self._blocks = TrajectoryBlocks(layout.slices, len(schema.config.later_s))
         self._step = schema.config.step_s
-        self._slices = layout.slices
 
     def read(self, rows: Array) -> Ahead:
         """Of raw rows (characters, dims)."""
-        places = self._block(rows, "trajectory_position")[:, 1:]
-        facing = self._block(rows, "trajectory_direction")[:, 1:]
-        if "trajectory_velocity" in self._slices:
-            velocities = self._block(rows, "trajectory_velocity")
+        blocks = self._blocks
+        places = blocks.read_later(rows, TRAJECTORY_POSITION)[:, 1:]
+        facing = blocks.read_later(rows, TRAJECTORY_DIRECTION)[:, 1:]
+        if TRAJECTORY_VELOCITY in blocks:
+            velocities = blocks.read_later(rows, TRAJECTORY_VELOCITY)
         else:
             way = np.concatenate([np.zeros_like(places[:, :1]), places], axis=1)
             velocities = np.gradient(way, self._step, axis=1)
         return Ahead(places, np.arctan2(facing.real, facing.imag), velocities)
-
-    def _block(self, rows: Array, name: str) -> Array:
-        """(characters, now and later) complex."""
-        return complex_of(rows[:, self._slices[name]])[:, -self._later :]
 
 
 class WishBlend:
@@ -125,13 +129,3 @@ class WishBlend:
             ),
             wished[:, :samples],
         )
-
-
-def complex_of(values: Array) -> Array:
-    """(..., 2 * n) x and z interleaved -> (..., n) complex x + i z."""
-    return np.ascontiguousarray(values, np.float64).view(np.complex128)
-
-
-def pairs(values: Array) -> Array:
-    """(...) complex x + i z -> (..., 2)."""
-    return np.ascontiguousarray(values, np.complex128)[..., None].view(np.float64)

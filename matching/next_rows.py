@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from deepphase.errors import ParameterError
-from deepphase.features.trajectory import facing_directions, relative_trajectory
+from deepphase.features.trajectory import TRAJECTORY_PATH, facing_directions, relative_trajectory
 from deepphase.steering.followers import Follower
 from deepphase.steering.movers import Movers
 from matching.database import MotionDatabase
@@ -21,7 +21,6 @@ _CANDIDATES, _NEARLY = 16, 0.15
 # A transition that accelerates the body by less than this share of what is usual is smooth. The
 # rest is for what it does not show: the root's own motion, and feet that are held.
 _SMOOTH = 0.8
-_TRAJECTORY = ("trajectory_position", "trajectory_direction")
 
 
 class WaysOn(Protocol):
@@ -78,13 +77,13 @@ class NextRows:
         self._known = {name for each in database.labels for name in each}
         self._allowed: dict[tuple[tuple[str, str], ...], Array | None] = {}
         self._features = [
-            feature for kind in _TRAJECTORY for feature in database.layout.of_kind(kind)
+            feature for kind in TRAJECTORY_PATH for feature in database.layout.of_kind(kind)
         ]
         ahead = {time for each in self._features for time in each.offsets_s if time > 0}
         if not ahead:
             raise ParameterError(
                 "the database's features have no trajectory ahead: nothing can be wished",
-                hint="build it with trajectory_position or trajectory_direction",
+                hint=f"build it with {' or '.join(TRAJECTORY_PATH)}",
             )
         self.offsets_s = np.array(sorted(ahead))
         self._rows_of({})
@@ -212,7 +211,7 @@ class NextRows:
     ) -> dict[str, Array]:
         """Raw values of the trajectory features: `own` normalised rows, and the wish ahead."""
         raw = self._database.normalisation.inverse(own)
-        by_kind = dict(zip(_TRAJECTORY, relative_trajectory(*wishes), strict=True))
+        by_kind = dict(zip(TRAJECTORY_PATH, relative_trajectory(*wishes), strict=True))
         blocks = {}
         for feature in self._features:
             block = raw[:, self._database.layout.slices[feature.name]].reshape(len(own), -1, 2)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from deepphase.errors import ParameterError
+from deepphase.features.trajectory import TRAJECTORY_DIRECTION, TRAJECTORY_POSITION
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,8 @@ class Kind:
 
 
 KINDS = {
-    "trajectory_position": Kind(("x", "z"), "offsets", "m"),
-    "trajectory_direction": Kind(("x", "z"), "offsets", "1"),
+    TRAJECTORY_POSITION: Kind(("x", "z"), "offsets", "m"),
+    TRAJECTORY_DIRECTION: Kind(("x", "z"), "offsets", "1"),
     "joint_position": Kind(("x", "y", "z"), "joints", "m"),
     "joint_velocity": Kind(("x", "y", "z"), "joints", "m/s"),
     "phase_manifold": Kind(("sin", "cos"), "channels", "1"),

@@ -10,7 +10,7 @@ from deepphase.errors import ParameterError
 from deepphase.features.feature import Feature
 from deepphase.features.layout import FeatureLayout
 from deepphase.features.pose import BodyFrames
-from deepphase.features.trajectory import path_of_clip, relative_trajectory
+from deepphase.features.trajectory import TRAJECTORY_PATH, path_of_clip, relative_trajectory
 from deepphase.motion.skeleton import Array
 
 
@@ -47,7 +47,7 @@ def frame_rows(
     inside = np.ones(len(body), bool)
     blocks = {}
     for feature in layout:
-        if feature.kind.startswith("trajectory"):
+        if feature.kind in TRAJECTORY_PATH:
             block, within = _trajectory_block(feature, body)
             inside &= within
         elif feature.kind.startswith("joint"):
@@ -89,7 +89,7 @@ def reach_inside(frames: int, offsets_s: tuple[float, ...], fps: float) -> Array
 
 def _trajectory_block(feature: Feature, body: BodyFrames) -> tuple[Array, Array]:
     path, inside = path_of_clip(body.root, np.array(feature.offsets_s), body.fps)
-    positions, directions = relative_trajectory(
+    blocks = relative_trajectory(
         path.positions, path.directions, body.root.positions, body.root.directions
     )
-    return (positions if feature.kind == "trajectory_position" else directions), inside
+    return blocks[TRAJECTORY_PATH.index(feature.kind)], inside

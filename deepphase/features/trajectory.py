@@ -1,13 +1,29 @@
-"""Where a body goes: its path over the ground at chosen times, seen from where it is now."""
+"""Trajectory feature: the path of a body over the ground at offsets from now, seen from its root.
+
+Up to three blocks of a row hold it. Each has x and z of every sample, interleaved, in the frame
+whose +Z is the facing of now:
+
+trajectory_position    metres from the root
+trajectory_direction   unit vectors of the facing
+trajectory_velocity    m/s relative to the world
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from deepphase.motion.root_trajectory import RootTrajectory
 from deepphase.motion.skeleton import Array
+
+TRAJECTORY_POSITION = "trajectory_position"
+TRAJECTORY_DIRECTION = "trajectory_direction"
+TRAJECTORY_VELOCITY = "trajectory_velocity"
+TRAJECTORY_PATH = (TRAJECTORY_POSITION, TRAJECTORY_DIRECTION)
+"""The blocks that `relative_trajectory` gives, in its order."""
+TRAJECTORY_BLOCKS = (*TRAJECTORY_PATH, TRAJECTORY_VELOCITY)
 
 # Seconds at a clip's end over which the speed is measured that carries the path on.
 _LAST_S = 0.2
@@ -32,9 +48,9 @@ class Path:
 def relative_trajectory(
     positions: Array, directions: Array, root_position: Array, root_direction: Array
 ) -> tuple[Array, Array]:
-    """A path as seen from a root: the blocks trajectory_position and trajectory_direction.
+    """A path as seen from a root: the blocks of TRAJECTORY_PATH.
 
-    The same for the frames of a clip and for the way that a user wishes.
+    The same for the frames of a clip and for a desired path.
 
     Parameters
     ----------
@@ -88,6 +104,66 @@ def path_of_clip(root: RootTrajectory, offsets_s: Array, fps: float) -> tuple[Pa
 def facing_directions(angles: Array) -> Array:
     """(..., 3) unit vectors on the ground of angles (...) about Y from +Z, radians."""
     return _on_ground(np.stack([np.sin(angles), np.cos(angles)], -1))
+
+
+class TrajectoryBlocks:
+    """Columns of rows that hold a trajectory: reads and writes them.
+
+    The samples of a block rise in time. Its last ones are those of now and later; a layout may
+    leave out the samples before now, and whole blocks.
+
+    Parameters
+    ----------
+    slices
+        Block -> its columns in a row, as `FeatureLayout.slices`.
+    later
+        Number of samples of now and later.
+    """
+
+    def __init__(self, slices: Mapping[str, slice], later: int) -> None:
+        self._slices = {name: slices[name] for name in TRAJECTORY_BLOCKS if name in slices}
+        self._later = later
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._slices
+
+    def read(self, rows: Array, name: str) -> Array:
+        """(..., samples) complex x + i z of all samples of a block, of rows (..., dims)."""
+        return complex_of(rows[..., self._slices[name]])
+
+    def read_later(self, rows: Array, name: str) -> Array:
+        """(..., later) the same of now and later."""
+        return self.read(rows, name)[..., -self._later :]
+
+    def write(self, rows: Array, trajectory: Array) -> None:
+        """Write every block of rows (batch, dims).
+
+        Parameters
+        ----------
+        trajectory : (3, batch, samples)
+            Complex x + i z of TRAJECTORY_BLOCKS; a block with fewer samples takes the last ones.
+        """
+        values = pairs(trajectory).reshape(3, len(rows), -1)
+        for block, name in zip(values, TRAJECTORY_BLOCKS, strict=True):
+            place = self._slices.get(name)
+            if place is not None:
+                rows[:, place] = block[:, place.start - place.stop :]
+
+    def columns_later(self, name: str, *, now: bool) -> range:
+        """Columns of a block's samples of now and later, or, without `now`, of later."""
+        count = 2 * (self._later if now else self._later - 1)
+        stop = self._slices[name].stop
+        return range(stop - count, stop)
+
+
+def complex_of(values: Array) -> Array:
+    """(..., 2 * n) x and z interleaved -> (..., n) complex x + i z."""
+    return np.ascontiguousarray(values, np.float64).view(np.complex128)
+
+
+def pairs(values: Array) -> Array:
+    """(...) complex x + i z -> (..., 2)."""
+    return np.ascontiguousarray(values, np.complex128)[..., None].view(np.float64)
 
 
 def _on_ground(vectors: Array) -> Array:

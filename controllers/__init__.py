@@ -42,6 +42,9 @@ if TYPE_CHECKING:
     from controllers.dancing import NetworkDance as NetworkDance
     from controllers.dancing import dance_to as dance_to
     from controllers.data.controller_data import ControllerData as ControllerData
+    from controllers.networks.network import ControllerNetwork as ControllerNetwork
+    from controllers.networks.network import ControllerNetworkConfig as ControllerNetworkConfig
+    from controllers.networks.network import NetworkDims as NetworkDims
     from controllers.networks.registry import register_network as register_network
     from controllers.onnx_export import export_controller as export_controller
     from controllers.run_start import start_on_path as start_on_path
@@ -56,11 +59,14 @@ _MODULES = {
     "Controller": "controllers.controller",
     "ControllerConfig": "controllers.configuration",
     "ControllerData": "controllers.data.controller_data",
+    "ControllerNetwork": "controllers.networks.network",
+    "ControllerNetworkConfig": "controllers.networks.network",
     "ControllerSchema": "controllers.schema",
     "DanceConfig": "controllers.dance_config",
     "DanceLessons": "controllers.dance_training",
     "Dancer": "controllers.dancer",
     "NetworkDance": "controllers.dancing",
+    "NetworkDims": "controllers.networks.network",
     "dance_to": "controllers.dancing",
     "export_controller": "controllers.onnx_export",
     "register_network": "controllers.networks.registry",

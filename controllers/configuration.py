@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from controllers.networks.network import NetworkConfig
+from controllers.networks.network import ControllerNetworkConfig
 from controllers.networks.registry import network_kind
 from controllers.schema_config import SchemaConfig
 from controllers.training_config import ControllerTraining
@@ -31,7 +31,7 @@ class ControllerConfig:
     """
 
     name: str
-    network: NetworkConfig
+    network: ControllerNetworkConfig
     schema: SchemaConfig = field(default_factory=SchemaConfig)
     training: ControllerTraining = field(default_factory=ControllerTraining)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from controllers.configuration import ControllerConfig
-from controllers.networks.network import NetworkConfig
+from controllers.networks.network import ControllerNetworkConfig
 from controllers.schema_config import SchemaConfig
 from controllers.training_config import ControllerTraining
 from deepphase.errors import ParameterError
@@ -91,7 +91,7 @@ class DanceConfig:
             )
 
     @property
-    def network(self) -> NetworkConfig:
+    def network(self) -> ControllerNetworkConfig:
         """Sizes of the network."""
         return self.controller.network
 
@@ -109,7 +109,7 @@ class DanceConfig:
     def of_sections(
         cls,
         name: str,
-        network: NetworkConfig,
+        network: ControllerNetworkConfig,
         schema: SchemaConfig,
         training: ControllerTraining,
         music: MusicConfig,

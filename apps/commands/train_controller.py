@@ -9,7 +9,7 @@ from apps.resumable_training import finish, hardware, resumable, work_folder
 from apps.terminal import note, progress
 from controllers.configuration import ControllerConfig
 from controllers.networks.experts import ExpertsConfig
-from controllers.networks.network import NetworkConfig
+from controllers.networks.network import ControllerNetworkConfig
 from controllers.schema_config import SchemaConfig
 from controllers.training_config import ControllerTraining
 from deepphase.errors import ParameterError
@@ -22,7 +22,7 @@ def command(
     output: Path,
     model: Path | None = None,
     config: str = "experts",
-    network: NetworkConfig = ExpertsConfig(),  # noqa: B008 (frozen; the recipe replaces it)
+    network: ControllerNetworkConfig = ExpertsConfig(),  # noqa: B008 (frozen; the recipe replaces it)
     schema: SchemaConfig = SchemaConfig(),  # noqa: B008
     training: ControllerTraining = ControllerTraining(),  # noqa: B008
     skeleton: str | None = None,

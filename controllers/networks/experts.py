@@ -16,7 +16,7 @@ from torch.nn.functional import elu
 from controllers.networks.blended_linear import BlendedLinear
 from controllers.networks.network import (
     ControllerNetwork,
-    NetworkConfig,
+    ControllerNetworkConfig,
     NetworkDims,
     check_dropout,
     check_positive,
@@ -25,7 +25,7 @@ from deepphase.errors import ParameterError
 
 
 @dataclass(frozen=True)
-class ExpertsConfig(NetworkConfig):
+class ExpertsConfig(ControllerNetworkConfig):
     """The shape of a mixture of experts; the defaults are DeepPhase's.
 
     Parameters

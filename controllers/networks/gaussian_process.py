@@ -16,7 +16,7 @@ from torch import Tensor
 
 from controllers.networks.network import (
     ControllerNetwork,
-    NetworkConfig,
+    ControllerNetworkConfig,
     NetworkDims,
     check_positive,
     phase_circle,
@@ -35,7 +35,7 @@ _FIRST_LENGTHS, _LENGTHS = (1.0, 0.5, 3.0, 0.2), (1e-2, 1e2)
 
 
 @dataclass(frozen=True)
-class GaussianProcessConfig(NetworkConfig):
+class GaussianProcessConfig(ControllerNetworkConfig):
     """The size of Gaussian processes; the defaults are the PFNN paper's.
 
     Parameters

@@ -35,7 +35,7 @@ class NetworkDims:
 
 
 @dataclass(frozen=True)
-class NetworkConfig:
+class ControllerNetworkConfig:
     """Sizes of a controller network: every network has a frozen dataclass that extends this one.
 
     The fields are what the section `network` of a config file may say. They are checked by their
@@ -46,8 +46,9 @@ class NetworkConfig:
 class ControllerNetwork(nn.Module):
     """One frame to the next: inputs and gate of a frame -> outputs, all normalised.
 
-    A subclass is built from `NetworkDims` and its own `NetworkConfig`, and has `forward`. The rest
-    has defaults for a deterministic network without memory that is trained by gradient descent:
+    A subclass is built from `NetworkDims` and its own `ControllerNetworkConfig`, and has `forward`.
+    The rest has defaults for a deterministic network without memory that is trained by gradient
+    descent:
 
     =============================================  ===============================================
     a network that ...                             overrides

@@ -16,7 +16,7 @@ from controllers.networks.blended_linear import BlendedLinear
 from controllers.networks.catmull_rom import cyclic_coefficients, open_coefficients, open_phase
 from controllers.networks.network import (
     ControllerNetwork,
-    NetworkConfig,
+    ControllerNetworkConfig,
     NetworkDims,
     check_dropout,
     check_positive,
@@ -28,7 +28,7 @@ TABLE_SIZES = {"linear": 10, "constant": 50}
 
 
 @dataclass(frozen=True)
-class PfnnConfig(NetworkConfig):
+class PfnnConfig(ControllerNetworkConfig):
     """The shape of a PFNN; the defaults are the paper's.
 
     Parameters

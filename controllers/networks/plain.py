@@ -10,7 +10,7 @@ from torch.nn.functional import elu
 
 from controllers.networks.network import (
     ControllerNetwork,
-    NetworkConfig,
+    ControllerNetworkConfig,
     NetworkDims,
     check_dropout,
     check_positive,
@@ -19,7 +19,7 @@ from controllers.networks.network import (
 
 
 @dataclass(frozen=True)
-class PlainConfig(NetworkConfig):
+class PlainConfig(ControllerNetworkConfig):
     """The shape of a plain network.
 
     Parameters

@@ -10,7 +10,7 @@ from torch.nn.functional import elu
 
 from controllers.networks.network import (
     ControllerNetwork,
-    NetworkConfig,
+    ControllerNetworkConfig,
     NetworkDims,
     State,
     check_dropout,
@@ -21,7 +21,7 @@ from controllers.networks.plain import pfnn_parameters
 
 
 @dataclass(frozen=True)
-class RecurrentConfig(NetworkConfig):
+class RecurrentConfig(ControllerNetworkConfig):
     """The shape of an ERD network.
 
     Parameters

@@ -3,7 +3,7 @@
 A network of one's own takes one call, made by the program that trains or loads with it:
 
     @dataclass(frozen=True)
-    class MineConfig(NetworkConfig):
+    class MineConfig(ControllerNetworkConfig):
         hidden: int = 64
 
     class Mine(ControllerNetwork):
@@ -24,7 +24,7 @@ from typing import Any, get_args
 
 from controllers.networks.experts import Experts, ExpertsConfig
 from controllers.networks.gaussian_process import GaussianProcess, GaussianProcessConfig
-from controllers.networks.network import ControllerNetwork, NetworkConfig, NetworkDims
+from controllers.networks.network import ControllerNetwork, ControllerNetworkConfig, NetworkDims
 from controllers.networks.pfnn import Pfnn, PfnnConfig
 from controllers.networks.plain import Plain, PlainConfig
 from controllers.networks.recurrent import Recurrent, RecurrentConfig
@@ -54,11 +54,11 @@ class NetworkKind:
     """
 
     network: Callable[[NetworkDims, Any], ControllerNetwork]
-    config: type[NetworkConfig]
+    config: type[ControllerNetworkConfig]
     gate: Gate
     defaults: Mapping[str, Any] = field(default_factory=dict)
 
-    def make_config(self, **values: Any) -> NetworkConfig:
+    def make_config(self, **values: Any) -> ControllerNetworkConfig:
         """The configuration with these values, and the defaults for all others."""
         return self.config(**{**self.defaults, **values})
 
@@ -85,7 +85,7 @@ _SHIPPED = frozenset(NETWORKS)
 def register_network(
     name: str,
     network: Callable[[NetworkDims, Any], ControllerNetwork],
-    config: type[NetworkConfig],
+    config: type[ControllerNetworkConfig],
     *,
     gate: Gate,
     **defaults: Any,
@@ -125,10 +125,10 @@ def register_network(
             f"network {name!r}: {network!r} does not extend ControllerNetwork",
             hint="give the class, not an instance or a function",
         )
-    if not (isinstance(config, type) and issubclass(config, NetworkConfig)):
+    if not (isinstance(config, type) and issubclass(config, ControllerNetworkConfig)):
         raise ParameterError(
-            f"network {name!r}: {config!r} does not extend NetworkConfig",
-            hint="declare it as @dataclass(frozen=True) class Config(NetworkConfig)",
+            f"network {name!r}: {config!r} does not extend ControllerNetworkConfig",
+            hint="declare it as @dataclass(frozen=True) class Config(ControllerNetworkConfig)",
         )
     if gate not in get_args(Gate):
         raise ParameterError(f"no gate {gate!r}", hint=f"gates: {', '.join(get_args(Gate))}")
@@ -156,7 +156,7 @@ def network_kind(name: str) -> NetworkKind:
 
 
 def make_network(
-    name: str, dims: NetworkDims, config: NetworkConfig | None = None
+    name: str, dims: NetworkDims, config: ControllerNetworkConfig | None = None
 ) -> ControllerNetwork:
     """A network of that name with fresh weights.
 

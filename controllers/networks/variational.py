@@ -14,7 +14,7 @@ from controllers.networks.blended_linear import BlendedLinear
 from controllers.networks.catmull_rom import cyclic_coefficients
 from controllers.networks.network import (
     ControllerNetwork,
-    NetworkConfig,
+    ControllerNetworkConfig,
     NetworkDims,
     State,
     check_dropout,
@@ -29,7 +29,7 @@ _LEAST_VARIANCE = 1e-8
 
 
 @dataclass(frozen=True)
-class VariationalConfig(NetworkConfig):
+class VariationalConfig(ControllerNetworkConfig):
     """The shape of a VINN; the defaults are the paper's best, var1n2n3.
 
     Parameters

@@ -16,7 +16,7 @@ from controllers.character import Character
 from controllers.configuration import ControllerConfig
 from controllers.controller import Controller
 from controllers.data.controller_data import ControllerData
-from controllers.networks.network import ControllerNetwork, NetworkConfig, NetworkDims
+from controllers.networks.network import ControllerNetwork, ControllerNetworkConfig, NetworkDims
 from controllers.networks.registry import NETWORKS, register_network
 from controllers.rollout import rollout
 from controllers.training import train_controller
@@ -25,7 +25,7 @@ from tests.controllers.made_controllers import FormulaPhases, walking_store
 
 
 @dataclass(frozen=True)
-class TwoConfig(NetworkConfig):
+class TwoConfig(ControllerNetworkConfig):
     """Two layers.
 
     Parameters
@@ -149,7 +149,7 @@ class _Foreign:
 
 
 @dataclass(frozen=True)
-class _Required(NetworkConfig):
+class _Required(ControllerNetworkConfig):
     hidden: int
 
 
@@ -158,8 +158,8 @@ class _Required(NetworkConfig):
     [
         ("pfnn", Two, TwoConfig, "phase", "'pfnn' is a shipped network"),
         ("mine", nn.Linear, TwoConfig, "phase", "does not extend ControllerNetwork"),
-        ("mine", Two, _Foreign, "phase", "does not extend NetworkConfig"),
-        ("mine", Two, TwoConfig(), "phase", "does not extend NetworkConfig"),
+        ("mine", Two, _Foreign, "phase", "does not extend ControllerNetworkConfig"),
+        ("mine", Two, TwoConfig(), "phase", "does not extend ControllerNetworkConfig"),
         ("mine", Two, _Required, "phase", "no default"),
         ("mine", Two, TwoConfig, "speed", "no gate 'speed'"),
     ],

@@ -1,4 +1,4 @@
-"""The `deepphase` program: finds the command, reads its options, runs it, says what went wrong."""
+"""Entry point of the `deepphase` program: commands, their options, errors and exit statuses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DONE, BUG, MISTAKE, INTERRUPTED = 0, 1, 2, 130
 # Words of a command -> (module, what it does). Modules are imported when their command is called.
 COMMANDS = {
     "inspect": ("inspect_files", "what is in these files: skeletons, rates, lengths, problems"),
-    "rig": ("rig", "a skeleton and rotations out of point tracks, as BVH or glTF"),
+    "solve": ("rig", "a skeleton and rotations from point tracks, as BVH or glTF"),
     "prepare": ("prepare_store", "read, check and resample a folder of clips into one store"),
     "train phase": ("train_phase", "learn phases from clips, and say whether it worked"),
     "train controller": ("train_controller", "learn to move along paths, by phases"),
@@ -39,7 +39,11 @@ COMMANDS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program; returns its exit status: 0 done, 2 the user's mistake, 1 a bug."""
+    """Run the program.
+
+    Returns the exit status: 0 done, 2 the user's mistake, 130 interrupted, 1 where `doctor` finds
+    a problem. A bug leaves its traceback, and Python ends with 1.
+    """
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         return _run(words)
@@ -64,29 +68,63 @@ def _run(words: list[str]) -> int:
 
         print(f"deepphase {version('deepphase')}")
         return DONE
+    if words[0].startswith("--print-completion"):
+        from apps.completion import completion_script
+
+        _, _, shell = words[0].partition("=")
+        print(completion_script(shell or " ".join(words[1:2]), COMMANDS))
+        return DONE
+    if words[0] not in {name.split()[0] for name in COMMANDS}:
+        from apps.option_aliases import RENAMED_COMMANDS
+
+        words = [RENAMED_COMMANDS.get(words[0], words[0]), *words[1:]]
     for count in (2, 1):
         name = " ".join(words[:count])
         if name in COMMANDS:
-            # Only now: building the options takes longer than an answer to --help may.
-            from apps.options import parsed
-
-            module = importlib.import_module(f"apps.commands.{COMMANDS[name][0]}")
-            recipes = {"recipes": module.RECIPES} if hasattr(module, "RECIPES") else {}
-            options = parsed(f"deepphase {name}", module.command, words[count:], **recipes)
-            module.command(**options)
-            return DONE
-    kin = [name for name in COMMANDS if name.split()[0] == words[0]]
-    if kin and {"-h", "--help"} & set(words):
-        print(_overview(kin))
+            return _run_command(name, words[count:])
+    subcommands = [name for name in COMMANDS if name.split()[0] == words[0]]
+    if subcommands and {"-h", "--help"} & set(words):
+        print(_overview(subcommands))
         return DONE
     hint = "deepphase --help lists the commands"
-    if kin:
-        raise ParameterError(f"{words[0]!r} needs another word: {', '.join(kin)}", hint=hint)
     near = difflib.get_close_matches(" ".join(words[:2]), COMMANDS, n=1)
     near = near or difflib.get_close_matches(words[0], COMMANDS, n=1)
     if near:
         hint = f"did you mean {near[0]!r}? {hint}"
+    if subcommands and len(words) > 1 and not words[1].startswith("-"):
+        raise ParameterError(
+            f"no command {' '.join(words[:2])!r}; {words[0]!r} has {_second_words(subcommands)}",
+            hint=hint,
+        )
+    if subcommands:
+        raise ParameterError(
+            f"{words[0]!r} needs another word: {', '.join(subcommands)}", hint=hint
+        )
     raise ParameterError(f"no command {words[0]!r}", hint=hint)
+
+
+def _run_command(name: str, words: list[str]) -> int:
+    # Only now: building the options takes longer than an answer to --help may.
+    from apps.options import read_command_line
+    from apps.terminal import output
+
+    module = importlib.import_module(f"apps.commands.{COMMANDS[name][0]}")
+    configs = {"configs": module.CONFIGS} if hasattr(module, "CONFIGS") else {}
+    call = read_command_line(name, module.command, words, **configs)
+    if call.config:
+        print(call.config, end="")
+        return DONE
+    with output(quiet=call.quiet, to_stderr=call.json):
+        outcome = module.command(**call.arguments)
+    if outcome is None:
+        return DONE
+    if call.json:
+        print(outcome.text())
+    return outcome.status
+
+
+def _second_words(names: Iterable[str]) -> str:
+    return ", ".join(name.partition(" ")[2] for name in names)
 
 
 def _overview(names: Iterable[str] = COMMANDS) -> str:
@@ -100,7 +138,8 @@ def _overview(names: Iterable[str] = COMMANDS) -> str:
             "",
             *lines,
             "",
-            "deepphase COMMAND --help tells a command's options.",
+            "deepphase COMMAND --help lists the options of a command.",
+            "deepphase --print-completion bash (or zsh) prints a completion script.",
         ]
     )
 

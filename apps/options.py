@@ -1,4 +1,4 @@
-"""A command is a typed function: its parameters are the program's options."""
+"""Command-line options of a command, declared by the parameters of a typed function."""
 
 from __future__ import annotations
 
@@ -9,27 +9,33 @@ import inspect
 import re
 import sys
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 import jsonargparse
+import yaml
 
+from apps.option_aliases import current_words
+from apps.option_groups import OptionGroup
+from apps.outcome import Outcome
 from deepphase.errors import ParameterError
 from deepphase.phase.configuration import PhaseConfig
-from deepphase.recipes import recipe_path
 
-# Parameter -> its short spelling.
+REQUIRED = inspect.Parameter.empty
+"""Default of an option that has none."""
+
+# Parameter -> its short flag.
 _SHORT = {"output": "-o", "k": "-k"}
-# Parameters with a default that are words of their own all the same.
-_WORDS_LEFT_OUT = ("folder",)
-# The one value that looks like an option: an up axis of a file that stands on its head.
+# Parameters with a default that are positional all the same.
+_OPTIONAL_POSITIONALS = ("folder",)
+# The one value that looks like a flag: an up axis that points down.
 _AXIS = re.compile(r"-[xyz]")
-# What jsonargparse says of mistakes -> what a user calls these things.
-_WORDS = (
+# Messages of jsonargparse and argparse -> ours.
+_MESSAGES = (
     (r"^the following arguments are required: (.*)\boutput\b", r"missing: \1-o"),
     (r"^the following arguments are required:", "missing:"),
-    (r'^Parser key "([^"]*)":', r"--\1:"),
     (r"Expected a <class 'int'>\. Got value:", "expected a whole number, not"),
     (r"Expected a <class 'float'>\. Got value:", "expected a number, not"),
     (
@@ -41,81 +47,288 @@ _WORDS = (
 )
 
 
-def parsed(
-    program: str, command: Callable[..., Any], words: Sequence[str], recipes: Any = PhaseConfig
-) -> dict[str, Any]:
-    """The command's keyword arguments from the words of a command line.
+@dataclass(frozen=True)
+class Option:
+    """One option of a command line.
 
-    Parameters without a default are positional (a list takes one word or more), and so is a folder
-    that may be left out; `output` is -o, the others
-    are --options, spelled with underscores or hyphens; a dataclass gives one dotted
-    option a field. A `config` parameter names a recipe, which `recipes.load` reads, and whose
-    values become the defaults of the dotted options; where a parameter may be one of several
-    dataclasses, the recipe says which.
+    Parameters
+    ----------
+    name
+        Name of the parameter; "section.field" for a field of a config section.
+    type
+        Annotation of the parameter.
+    default
+        Its default; :data:`REQUIRED` if there is none.
+    help
+        One or more sentences.
+    heading
+        Title of the group that it is listed under; empty for the command's own options.
+    """
+
+    name: str
+    type: Any
+    default: Any
+    help: str
+    heading: str = ""
+
+    @property
+    def positional(self) -> bool:
+        """Whether it is given by its place and not by a flag."""
+        if self.name in _OPTIONAL_POSITIONALS:
+            return True
+        return self.default is REQUIRED and self.name not in _SHORT
+
+    @property
+    def is_switch(self) -> bool:
+        """Whether it is given without a value."""
+        return self.type is bool and "." not in self.name
+
+    @property
+    def flags(self) -> list[str]:
+        """Its flags, the short one first; none if it is positional.
+
+        Options have hyphens; a field of a config section is spelled as in YAML.
+        """
+        if self.positional:
+            return []
+        if "." in self.name:
+            return [f"--{self.name}"]
+        flag = self.name.replace("_", "-")
+        if self.is_switch and self.default is True:
+            return [f"--no-{flag}"]
+        return [*([_SHORT[self.name]] if self.name in _SHORT else []), f"--{flag}"]
+
+
+@dataclass(frozen=True)
+class Call:
+    """A command line, read.
+
+    Parameters
+    ----------
+    arguments
+        Keyword arguments of the command.
+    quiet
+        Whether only warnings and errors are printed.
+    json
+        Whether one JSON document is printed in place of text.
+    config
+        The resolved config as YAML where --print-config asks for it, else empty.
+    """
+
+    arguments: dict[str, Any]
+    quiet: bool = False
+    json: bool = False
+    config: str = ""
+
+
+def read_command_line(
+    name: str, command: Callable[..., Any], words: Sequence[str], configs: Any = PhaseConfig
+) -> Call:
+    """The keyword arguments of a command from the words of a command line.
+
+    Parameters without a default are positional (a list takes one word or more), and so is a
+    folder that may be left out. `output` is -o, the others are options. A dataclass derived from
+    :class:`apps.option_groups.OptionGroup` gives one option a field; any other dataclass is a
+    section of the config that the parameter `config` names, and gives one dotted option a field.
+
+    Parameters
+    ----------
+    name
+        The command's name, such as "train phase".
+    command
+        A function whose docstring has a NumPy "Parameters" section: the help texts.
+    words
+        The command line after the command. Flags may have underscores in place of hyphens.
+    configs
+        Class of the config, with `load` and `as_mapping`.
 
     Raises
     ------
     SystemExit
         For --help.
     ParameterError
-        Where a word is unknown, a value impossible, or the recipe is.
+        Where a word is unknown, a value is impossible, or the config is.
     """
-    words = _plain(words)
+    words = _spelled_as_declared(words)
+    signature = inspect.signature(command)
+    printing = "--print-config" in words and "config" in signature.parameters
+    sections = _section_names(command)
+    config = None
+    # A config without sections is the command's own to read.
+    if printing or sections:
+        config = configs.load(_named_config(words, signature.parameters["config"].default))
+    options = [*options_of(command, config), *common_options(command)]
+    parser = _parser(f"deepphase {name}", command, options, required=not printing)
+    known = [flag for action in parser._actions for flag in action.option_strings]
+    values = parser.parse_args(current_words(name, words, known)).as_dict()
+    common = {each.name: values.pop(each.name) for each in common_options(command)}
+    types = typing.get_type_hints(command)
+    for parameter in signature.parameters:
+        if parameter in sections:
+            values[parameter] = type(getattr(config, parameter))(**values[parameter])
+        elif _is_group(types[parameter]):
+            group = types[parameter]
+            values[parameter] = group(**{f.name: values.pop(f.name) for f in _fields(group)})
+    return Call(
+        values,
+        quiet=common["quiet"],
+        json=common.get("json", False),
+        config=_as_yaml(config, {each: values[each] for each in sections}) if printing else "",
+    )
+
+
+def options_of(command: Callable[..., Any], config: Any = None) -> list[Option]:
+    """The options of a command, groups and config sections flattened.
+
+    Parameters
+    ----------
+    command
+        The function.
+    config
+        The config whose values are the defaults of its sections; where it is None, sections give
+        no options.
+    """
+    types, texts = typing.get_type_hints(command), parameter_texts(inspect.getdoc(command) or "")
+    sections = _section_names(command)
+    options: list[Option] = []
+    grouped: list[Option] = []
+    for name, parameter in inspect.signature(command).parameters.items():
+        if name in sections:
+            if config is not None:
+                values = getattr(config, name)
+                grouped += _field_options(type(values), values, prefix=f"{name}.")
+        elif _is_group(types[name]):
+            grouped += _field_options(types[name], parameter.default)
+        else:
+            text = texts.get(name, "")
+            options.append(Option(name, types[name], parameter.default, text))
+    return [*options, *grouped]
+
+
+def parameter_texts(docstring: str) -> dict[str, str]:
+    """Parameter -> its text, of a docstring with a NumPy "Parameters" section."""
+    _, _, section = docstring.partition("\nParameters\n")
+    texts: dict[str, list[str]] = {}
+    name = ""
+    for line in section.splitlines()[1:]:
+        if line and not line.startswith(" "):
+            name = line.strip()
+        elif name:
+            texts.setdefault(name, []).append(line.strip())
+    return {name: " ".join(lines).strip() for name, lines in texts.items()}
+
+
+def all_options(command: Callable[..., Any], configs: Any = None) -> list[Option]:
+    """The options of a command, those of its default config and those that the program adds."""
+    config = None
+    if _section_names(command):
+        default = inspect.signature(command).parameters["config"].default
+        config = (PhaseConfig if configs is None else configs).load(default)
+    return [*options_of(command, config), *common_options(command)]
+
+
+def common_options(command: Callable[..., Any]) -> list[Option]:
+    """Options that the program itself gives to a command."""
+    quiet = Option("quiet", bool, False, "Print warnings and errors only.")
+    options = [quiet]
+    if typing.get_type_hints(command).get("return") is Outcome:
+        text = "Print one JSON document on standard output; progress and tables go to stderr."
+        options.append(Option("json", bool, False, text))
+    if "config" in inspect.signature(command).parameters:
+        text = "Print the config with all options applied as YAML, for --config FILE, and exit."
+        options.append(Option("print_config", bool, False, text))
+    return options
+
+
+def _field_options(kind: Any, values: Any, prefix: str = "") -> Iterator[Option]:
+    """One option a field of a dataclass, under the first line of its docstring."""
+    heading = (inspect.getdoc(kind) or "").partition("\n")[0].rstrip(".")
+    types, texts = typing.get_type_hints(kind), {}
+    for base in reversed(kind.__mro__):
+        texts.update(parameter_texts(inspect.cleandoc(base.__doc__ or "")))
+    for field in _fields(kind):
+        default = getattr(values, field.name)
+        text = texts.get(field.name, "")
+        yield Option(f"{prefix}{field.name}", types[field.name], default, text, heading)
+
+
+def _fields(kind: Any) -> tuple[dataclasses.Field[Any], ...]:
+    return dataclasses.fields(kind)
+
+
+def _is_group(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, OptionGroup)
+
+
+def _section_names(command: Callable[..., Any]) -> list[str]:
+    """Parameters that are sections of a config; one may be of one of several dataclasses."""
+    return [
+        name
+        for name, kind in typing.get_type_hints(command).items()
+        if name != "return"
+        and not _is_group(kind)
+        and any(dataclasses.is_dataclass(each) for each in (kind, *typing.get_args(kind)))
+    ]
+
+
+def _parser(
+    program: str, command: Callable[..., Any], options: Sequence[Option], *, required: bool
+) -> _Parser:
     text = inspect.getdoc(command) or ""
+    positionals = [
+        f"{option.name} ..." if option.type == list[Path] else option.name
+        for option in options
+        if option.positional
+    ]
+    output = ["-o OUTPUT"] if any(each.name == "output" for each in options) else []
     parser = _Parser(
         prog=program,
+        usage=" ".join([program, *positionals, *output, "[options]"]),
         description=text.split("\nParameters\n")[0].strip(),
         default_env=False,
         allow_abbrev=False,
         formatter_class=_HelpFormatter,
     )
-    parameters = inspect.signature(command).parameters
-    types = typing.get_type_hints(command)
-    texts = _parameter_texts(text)
-    sections: dict[str, Any] = {
-        name: kind
-        for name, kind in types.items()
-        if any(dataclasses.is_dataclass(each) for each in (kind, *typing.get_args(kind)))
-    }
-    recipe = None
-    # Without dotted options a recipe is the command's own to read.
-    if "config" in parameters and sections:
-        recipe = recipes.load(_named_recipe(words, parameters["config"].default))
-        sections = {name: type(getattr(recipe, name)) for name in sections}
-    for name, parameter in parameters.items():
-        if name in sections:
-            _add_section(parser, name, sections[name], getattr(recipe, name))
-            continue
-        required = parameter.default is inspect.Parameter.empty
-        settings: dict[str, Any] = {"type": types[name], "help": texts.get(name, "")}
-        if name in _SHORT:
-            extra = {"required": True} if required else {"default": parameter.default}
-            parser.add_argument(_SHORT[name], f"--{name}", **settings, **extra)
-        elif required and types[name] == list[Path]:
-            parser.add_argument(name, nargs="+", type=Path, help=settings["help"])
-        elif required:
-            parser.add_argument(name, **settings)
-        elif name in _WORDS_LEFT_OUT:
-            parser.add_argument(name, nargs="?", default=parameter.default, **settings)
-        elif types[name] is bool:
-            parser.add_argument(
-                f"--{name}", action="store_true", default=False, help=settings["help"]
-            )
+    headings: dict[str, Any] = {"": parser}
+    for option in options:
+        if option.heading not in headings:
+            headings[option.heading] = parser.add_argument_group(option.heading)
+        _add(headings[option.heading], option, required=required)
+    return parser
+
+
+def _add(group: Any, option: Option, *, required: bool) -> None:
+    settings: dict[str, Any] = {"help": option.help}
+    if option.default is not REQUIRED:
+        settings["default"] = option.default
+    if option.positional:
+        if option.type == list[Path]:
+            settings.update(nargs="+" if required else "*", type=Path)
         else:
-            parser.add_argument(f"--{name}", default=parameter.default, **settings)
-    options = parser.parse_args(words).as_dict()
-    for name, kind in sections.items():
-        options[name] = kind(**options[name])
-    return options
+            settings["type"] = option.type
+            if option.default is not REQUIRED or not required:
+                settings["nargs"] = "?"
+        group.add_argument(option.name, **settings)
+        return
+    flags = {"dest": option.name} if "." not in option.name else {}
+    if option.is_switch:
+        settings["action"] = "store_false" if option.default else "store_true"
+    else:
+        settings["type"] = option.type
+    if option.default is REQUIRED:
+        settings["required"] = required
+    group.add_argument(*option.flags, **flags, **settings)
 
 
 class _HelpFormatter(jsonargparse.DefaultHelpFormatter):
-    """Help without the names of Python's types; a default where it says something."""
+    """Help without the names of Python's types; defaults are shown where there is a value."""
 
     def _get_help_string(self, action: argparse.Action) -> str:
         text = action.help or ""
-        # By identity: 0 is a default worth telling, and equals False.
-        silent = any(action.default is each for each in (None, False, argparse.SUPPRESS))
+        # By identity: 0 is a default to show, and equals False.
+        silent = any(
+            action.default is each for each in (None, False, True, argparse.SUPPRESS)
+        ) or action.default in ("", ())
         if silent or not action.option_strings:
             return text
         return f"{text} (default: %(default)s)".lstrip()
@@ -126,48 +339,43 @@ class _Parser(jsonargparse.ArgumentParser):
 
     def error(self, message: str, ex: Exception | None = None) -> NoReturn:
         fact = " ".join(message.split())
-        for pattern, words in _WORDS:
+        for pattern, words in _MESSAGES:
             fact = re.sub(pattern, words, fact)
-        hint = f"{self.prog} --help tells its options"
-        unknown = re.search(r"unrecognized arguments: (--[\w.]+)", fact)
+        fact = re.sub(r'^Parser key "([^"]*)":', lambda key: f"{self._flag(key[1])}:", fact)
+        hint = f"{self.prog} --help lists its options"
+        unknown = re.search(r"unrecognized arguments: (--[\w.-]+)", fact)
         if unknown:
             known = [text for action in self._actions for text in action.option_strings]
             near = difflib.get_close_matches(unknown[1], known, n=1)
             hint = f"did you mean {near[0]}? {hint}" if near else hint
         raise ParameterError(fact, hint=hint) from None
 
-
-def _add_section(parser: _Parser, name: str, kind: Any, values: Any) -> None:
-    """One dotted option a field of a dataclass."""
-    text = inspect.getdoc(kind) or ""
-    group = parser.add_argument_group(text.partition("\n")[0].rstrip("."))
-    texts, types = _parameter_texts(text), typing.get_type_hints(kind)
-    for field in dataclasses.fields(kind):
-        group.add_argument(
-            f"--{name}.{field.name}",
-            type=types[field.name],
-            default=getattr(values, field.name),
-            help=texts.get(field.name, ""),
-        )
+    def _flag(self, name: str) -> str:
+        """The flag of an option, or its name if it is positional."""
+        for action in self._actions:
+            if action.dest == name:
+                return action.option_strings[-1] if action.option_strings else name
+        return f"--{name}"
 
 
-def _plain(words: Sequence[str]) -> list[str]:
-    """The words with options as they are declared: --min-seconds is --min_seconds."""
-    plain: list[str] = []
+def _spelled_as_declared(words: Sequence[str]) -> list[str]:
+    """The words with flags as they are declared: --min_seconds becomes --min-seconds."""
+    spelled: list[str] = []
     for index, word in enumerate(words):
         if word == "--":
-            return [*plain, *words[index:]]
-        if _AXIS.fullmatch(word) and plain and plain[-1] == "--up":
-            plain[-1] = f"--up={word}"
+            return [*spelled, *words[index:]]
+        if _AXIS.fullmatch(word) and spelled and spelled[-1] == "--up":
+            spelled[-1] = f"--up={word}"
         elif word.startswith("--"):
-            option, equals, value = word.partition("=")
-            plain.append(f"--{option[2:].replace('-', '_')}{equals}{value}")
+            flag, equals, value = word[2:].partition("=")
+            flag = flag.replace("-", "_") if "." in flag else flag.replace("_", "-")
+            spelled.append(f"--{flag}{equals}{value}")
         else:
-            plain.append(word)
-    return plain
+            spelled.append(word)
+    return spelled
 
 
-def _named_recipe(words: Sequence[str], default: str) -> str:
+def _named_config(words: Sequence[str], default: str) -> str:
     """The value of --config, before the parser that needs it exists."""
     named = default
     for index, word in enumerate(words):
@@ -178,35 +386,19 @@ def _named_recipe(words: Sequence[str], default: str) -> str:
     return named
 
 
-def _parameter_texts(docstring: str) -> dict[str, str]:
-    """Parameter -> its text, of a docstring with a NumPy "Parameters" section."""
-    _, _, section = docstring.partition("\nParameters\n")
-    texts: dict[str, list[str]] = {}
-    names: list[str] = []
-    for line in section.splitlines()[1:]:
-        if line and not line.startswith(" "):
-            names = [part.strip() for part in line.split(",")]
-        else:
-            for name in names:
-                texts.setdefault(name, []).append(line.strip())
-    return {name: " ".join(lines).strip() for name, lines in texts.items()}
+def _as_yaml(config: Any, sections: dict[str, Any]) -> str:
+    """A config as YAML, its sections replaced."""
+    content = config.as_mapping()
+    for name, values in sections.items():
+        content[name] = {**content[name], **dataclasses.asdict(values)}
+    return yaml.safe_dump(_plain(content), sort_keys=False, allow_unicode=True)
 
 
-def told_skeleton(name: str | None) -> dict[str, Any] | None:
-    """The skeleton description that an option names: a YAML file, or a shipped one's name."""
-    from deepphase.motion.skeleton_description import load_description
-
-    return None if name is None else load_description(recipe_path("skeletons", name))
-
-
-def refuse_for_songs(**told: Any) -> None:
-    """Raise ParameterError where an option was told that songs do not have."""
-    for name, value in told.items():
-        if value not in (None, False):
-            raise ParameterError(
-                f"--{name.replace('_', '-')} is for motion, and these are songs",
-                hint="leave it out",
-            )
+def _plain(value: Any) -> Any:
+    """The value with lists in place of tuples, which YAML does not have."""
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 if sys.flags.optimize > 1:

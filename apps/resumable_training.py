@@ -1,25 +1,24 @@
-"""What every training command does around its training: where it works, and how it goes on."""
+"""Work folder of a training command, and resuming an interrupted training."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from apps.terminal import warn
 from deepphase.errors import ParameterError
 
 
 def work_folder(output: Path, *, resume: bool, restart: bool) -> Path:
-    """The folder that an unfinished training of `output` lies in.
+    """The folder of an unfinished training of `output`.
 
     Raises
     ------
     ParameterError
-        Where --resume and --restart are both told, or `output` is a folder.
+        If both --resume and --restart are given, or `output` is a folder.
     CheckpointError
-        Where neither is told and an unfinished training lies there, or nothing can be written.
+        If neither is given and there is an unfinished training, or nothing can be written.
     """
     from deepphase.phase.resume import refuse_unfinished
     from deepphase.replacing import check_writable
@@ -42,9 +41,9 @@ def work_folder(output: Path, *, resume: bool, restart: bool) -> Path:
 
 @contextmanager
 def resumable(work: Path, *, restart: bool) -> Iterator[None]:
-    """Around a training: begins anew where that is wished, and says how an interrupted one goes on.
+    """Context of a training: discards an unfinished one first if asked to, and explains resuming.
 
-    The resume point stays until the caller discards it, when the result is written.
+    The resume point is kept until the caller has written the result and discards it.
     """
     from deepphase.phase.resume import discard, unfinished
 
@@ -54,7 +53,7 @@ def resumable(work: Path, *, restart: bool) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         if unfinished(work):
-            warn("the same command with --resume goes on where this training stopped")
+            warn("the same command with --resume continues this training")
         raise
 
 
@@ -69,13 +68,3 @@ def finish(work: Path, output: Path) -> Path | None:
     metrics = move_metrics(work, output)
     discard(work)
     return metrics
-
-
-def hardware(accelerator: str, devices: str, precision: str, strategy: str) -> dict[str, Any]:
-    """Lightning's options of these names: a number of devices is a number."""
-    return {
-        "accelerator": accelerator,
-        "devices": int(devices) if devices.lstrip("-").isdigit() else devices,
-        "precision": precision,
-        "strategy": strategy,
-    }

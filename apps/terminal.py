@@ -1,7 +1,8 @@
-"""What the program prints: progress of long work, notes, tables."""
+"""Terminal output: progress of long work, notes, warnings and tables."""
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,7 +31,7 @@ class _Console(Console):
 
 console = _Console(highlight=False, soft_wrap=True)
 if not console.is_terminal:
-    # Nobody's window: rows of tables stay whole.
+    # There is no window to fit: rows of tables stay whole.
     console.width = 240
 
 # Without a terminal, one line after each such share of a piece of work, and not more often.
@@ -39,12 +40,34 @@ _LINE_S = 3.0
 
 
 @contextmanager
-def progress() -> Iterator[Report]:
-    """A function (what, done, total, words) that shows how far long work is.
+def output(*, quiet: bool = False, to_stderr: bool = False) -> Iterator[None]:
+    """Direct what this module prints, until the block ends.
 
-    In a terminal: a bar each with what, how far, how fast and the time left. Elsewhere: a line
-    now and then.
+    Parameters
+    ----------
+    quiet
+        Print warnings only: no progress, notes and tables.
+    to_stderr
+        Print to standard error, so that standard output holds a document alone.
     """
+    before = console.quiet, console.stderr
+    console.quiet, console.stderr = quiet, to_stderr
+    try:
+        yield
+    finally:
+        console.quiet, console.stderr = before
+
+
+@contextmanager
+def progress() -> Iterator[Report]:
+    """A function (what, done, total, words) that shows the progress of long work.
+
+    In a terminal, a bar for each piece of work with its speed and the time left; elsewhere, a
+    line every few seconds.
+    """
+    if console.quiet:
+        yield lambda what, done, total, words: None
+        return
     if not console.is_terminal:
         yield _Lines()
         return
@@ -87,7 +110,7 @@ class _Lines:
         line = f"{what}: {done:,} of {total:,}"
         if spent > 0 and 0 < done < total:
             line += f", {done / spent:,.0f}/s, {spent * (total - done) / done:.0f} s left"
-        print(f"{line}{', ' if words else ''}{words}", flush=True)
+        print(f"{line}{', ' if words else ''}{words}", file=console.file, flush=True)
 
 
 def note(text: str) -> None:
@@ -95,18 +118,30 @@ def note(text: str) -> None:
     console.print(text, markup=False)
 
 
+def next_step(*words: object) -> None:
+    """Suggest the command to type next, as the last line of a command.
+
+    Parameters
+    ----------
+    words
+        The command line after `deepphase`; quoted for the shell where needed. Words in capitals
+        are left to fill in.
+    """
+    note(f"next: deepphase {shlex.join(str(word) for word in words)}")
+
+
 def warn(text: str) -> None:
-    """One line for what deserves attention, on the error stream."""
+    """One line that deserves attention, on standard error."""
     print(f"deepphase: note: {text}", file=sys.stderr)
 
 
 def list_left_out(what: str, errors: Iterable[DeepPhaseError]) -> None:
-    """One note an error; a way out that many share is said once."""
-    said: set[str] = set()
+    """One warning for each error; a hint that several share is printed once."""
+    printed: set[str] = set()
     for error in errors:
         again = type(error)(error.fact, path=error.path, line=error.line)
-        warn(f"{what}: {again if error.hint in said else error}")
-        said.add(error.hint)
+        warn(f"{what}: {again if error.hint in printed else error}")
+        printed.add(error.hint)
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:

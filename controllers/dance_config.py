@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -23,13 +23,14 @@ MUSIC = "music"
 
 @dataclass(frozen=True)
 class MusicConfig:
-    """What a dancer hears of a song.
+    """Audio features of the dancer.
 
     Parameters
     ----------
     features
-        Song features by name: mel, mfcc, chroma, spectral_flux, onset_strength, beat,
-        zero_crossing_rate, beat_phase, bar_phase, beat_cycle, bar_cycle, tempo_bpm.
+        Names of the audio features that are inputs: mel, mfcc, chroma, spectral_flux,
+        onset_strength, beat, zero_crossing_rate, beat_phase, bar_phase, beat_cycle, bar_cycle,
+        tempo_bpm.
     """
 
     features: tuple[str, ...] = ("onset_strength", "spectral_flux", "beat_cycle", "bar_cycle")
@@ -41,14 +42,13 @@ class MusicConfig:
 
 @dataclass(frozen=True)
 class DanceTraining:
-    """What dances are learnt from.
+    """Training data of the dancer.
 
     Parameters
     ----------
     held_out_by
-        "song": can it dance to a song that it never heard? Movement that songs share is on both
-        sides. "segment": does it know movement that it never saw? Captured segments are held out
-        wherever they occur, and every song is on both sides in pieces.
+        What is held out of training for measurement: "song" holds out whole songs, "segment"
+        captured segments of movement, in every song that they occur in.
     """
 
     held_out_by: HeldOutBy = "song"
@@ -86,7 +86,7 @@ class DanceConfig:
     def __post_init__(self) -> None:
         if MUSIC not in self.schema.tracks:
             raise ParameterError(
-                "a dancer that hears nothing: its schema has no track 'music'",
+                "a dancer needs music: its schema has no track 'music'",
                 hint="schema: {tracks: [music]}",
             )
 
@@ -136,3 +136,8 @@ class DanceConfig:
         music: MusicConfig = section(MusicConfig, content.get(MUSIC), MUSIC)
         dance: DanceTraining = section(DanceTraining, content.get("dance"), "dance")
         return cls(ControllerConfig.from_mapping(rest), music, dance)
+
+    def as_mapping(self) -> dict[str, Any]:
+        """The nested mappings that `from_mapping` reads."""
+        music = {"features": list(self.music.features)}
+        return {**self.controller.as_mapping(), MUSIC: music, "dance": asdict(self.dance)}

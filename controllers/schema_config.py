@@ -25,26 +25,31 @@ _MOST_SAMPLES, _LONGEST_STEP_S = 200, 5.0
 
 @dataclass(frozen=True)
 class SchemaConfig:
-    """What a recipe says of inputs and outputs.
+    """Inputs and outputs of the controller.
 
     Parameters
     ----------
-    past_samples, future_samples, step_s
-        Samples of the trajectory before and behind now, and seconds between them. DeepPhase has
-        6, 6 and 1/6 s, PFNN one less in the future.
+    past_samples
+        Number of trajectory samples before the current frame. DeepPhase and PFNN have 6.
+    future_samples
+        Number of trajectory samples after the current frame. DeepPhase has 6, PFNN 5.
+    step_s
+        Time between two trajectory samples in seconds. DeepPhase has 1/6 s.
     predicts
-        Which samples of the trajectory are outputs: "future" (and now), or "all".
-    trajectory_velocity, input_rotation
-        Whether the inputs have the blocks trajectory_velocity and joint_rotation.
+        Trajectory samples among the outputs: "future" (the current frame and later), or "all".
+    trajectory_velocity
+        Whether the velocities of the trajectory samples are inputs.
+    input_rotation
+        Whether the joint rotations are inputs.
     pose_weight
-        Of the pose against the trajectory in the inputs; PFNN's is 0.1.
+        Weight of the pose relative to the trajectory in the inputs; PFNN has 0.1.
     label
-        Which label of the clips is steered by, as in "style"; none if empty.
+        Label of the clips to steer by, such as style; none if empty.
     tracks
-        Tracks of the motion that the inputs have.
+        Per-frame tracks of the motion that are inputs, such as music.
     phase_channel
-        Which channel of the phase model is the phase of a gate of one phase. A training chooses
-        where it is None (`phase_choice`); a schema made without one takes the first.
+        Channel of the phase model that gates a network with one phase. If None, training chooses
+        the channel that predicts the pose best.
     """
 
     past_samples: int = 6

@@ -14,49 +14,56 @@ EndsRule = Literal["auto", "left_out", "continued"]
 
 @dataclass(frozen=True)
 class ControllerTraining:
-    """How a controller is trained.
+    """Training of the controller.
 
     Parameters
     ----------
     samples
-        Pairs of frames shown in all; 0 means `epochs` times all pairs of the training clips.
+        Total number of frame pairs to train on; 0 means `epochs` passes over the training clips.
     epochs
-        Passes over all pairs, where `samples` is 0. PFNN's paper has 20, DeepPhase 150.
+        Number of passes over all frame pairs, if `samples` is 0. PFNN's paper has 20, DeepPhase
+        150.
     batch_size
-        Pairs a step (on each device). The papers have 32.
+        Number of frame pairs in a batch, on each device. The papers have 32.
     sequence_frames
-        Frames in a row that recurrent networks are shown; their batch has as many pairs in all.
+        Length in frames of the sequences that recurrent networks are trained on.
     own_frames
-        Frames in a row over which other networks are trained: from the second on each sees the
-        pose, the trajectory ahead and the phases that it gave itself, and learns to come back.
-        1 trains on pairs of recorded frames alone, as the papers do.
-    learning_rate, weight_decay
-        Of AdamW. The papers have 1e-4.
+        Number of frames over which other networks are unrolled in training: from the second on,
+        the network's own pose, trajectory and phases are its input. 1 trains on recorded frames
+        only, as the papers do.
+    learning_rate
+        Highest learning rate of AdamW. The papers have 1e-4.
+    weight_decay
+        Weight decay of AdamW.
     schedule
-        "cosine": a linear warm-up over the first `warmup` of the training, then a cosine down to
-        `final_rate`; "restarts": a cosine to 0 over `restart_epochs`, again and again, each
-        `restart_factor` times as long (AdamWR); "constant".
-    warmup, final_rate
-        Shares of the training and of the highest learning rate.
-    restart_epochs, restart_factor
-        Of the schedule "restarts"; DeepPhase's are 10 and 2.
+        Learning rate schedule. "cosine" rises linearly during `warmup`, then falls along a cosine
+        to `final_rate`; "restarts" repeats a cosine that falls to 0 (AdamWR).
+    warmup
+        Length of the warm-up as a fraction of the training.
+    final_rate
+        Last learning rate as a fraction of the highest.
+    restart_epochs
+        Length of the first cycle of the schedule "restarts" in epochs; DeepPhase has 10.
+    restart_factor
+        Each cycle of the schedule "restarts" is this many times as long as the one before;
+        DeepPhase has 2.
     weight_magnitude
-        Weight of the mean |weight| in the loss; PFNN's paper has 0.01.
+        Weight of the mean absolute network weight in the loss; PFNN's paper has 0.01.
     pose_noise
-        Standard deviation of noise on the pose's inputs, as a share of their own: it teaches a
-        network to come back from errors of its own, which frames of clips do not.
+        Standard deviation of the noise added to the pose inputs, in units of their own standard
+        deviation. It trains the network to recover from its own errors.
     mirror
-        Whether the mirror image of every clip is learnt from as well.
+        Whether to train on the mirror image of every clip as well.
     ends
         Frames whose trajectory or phase window reaches past an end of their clip are "left_out",
-        or the trajectory is "continued" straight on; "auto" continues where more than half of
-        the frames would be left out.
+        or their trajectory is "continued" in a straight line. "auto" continues it if more than
+        half of the frames would be left out.
     held_out
-        Share of the files kept out of training, to measure on.
+        Fraction of the source files that are held out of training for measurement.
     seed
-        Of the initial weights, the order of the pairs and the noise.
+        Random seed for the initial weights, the order of the frame pairs and the noise.
     split_seed
-        Of what is held out.
+        Random seed for the choice of the files that are held out.
     """
 
     samples: int = 1_500_000
@@ -86,7 +93,9 @@ class ControllerTraining:
         if self.samples < 0 or not (self.samples or self.epochs > 0):
             raise ParameterError("either samples or epochs must be positive")
         if not 0 < self.learning_rate < 1:
-            raise ParameterError(f"a learning_rate of {self.learning_rate}")
+            raise ParameterError(
+                f"learning_rate must lie between 0 and 1, not {self.learning_rate}"
+            )
         for name in ("weight_decay", "warmup", "held_out"):
             if not 0 <= getattr(self, name) < 1:
                 raise ParameterError(f"{name} must lie in 0 to 1, not {getattr(self, name)}")

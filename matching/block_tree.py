@@ -97,13 +97,13 @@ class BlockTree:
             if getattr(self, name).shape != shape:
                 raise ParameterError(f"{name} {getattr(self, name).shape}, expected {shape}")
         if not blocks or nodes != 2 * blocks - 1:
-            raise ParameterError("nodes that are no tree")
+            raise ParameterError("the nodes of the index do not form a tree")
         inner, index = self.leaves < 0, np.arange(nodes)
         forward = (self.right > index + 1) & (self.right < nodes)
         if (inner & ~forward).any():
-            raise ParameterError("nodes that are no tree")
+            raise ParameterError("the nodes of the index do not form a tree")
         if not np.array_equal(np.sort(self.leaves[~inner]), np.arange(blocks)):
-            raise ParameterError("leaves that are not the blocks")
+            raise ParameterError("the leaves of the index are not its blocks")
         if self.rows.min() < -1 or self.rows.max() >= rows:
             raise ParameterError("rows that do not exist")
 

@@ -9,11 +9,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from apps.pages.parts.folder import FOLDER_VARIABLE
-from apps.terminal import note
+from apps.terminal import next_step, note
 from deepphase.errors import FormatError, ParameterError
 
 _HOST, _PORT, _PORTS_TRIED = "127.0.0.1", 8501, 50
-# What Streamlit is told. Nothing is sent anywhere, nobody else is let in.
+# Settings of Streamlit. Nothing is sent anywhere, and other machines cannot connect.
 _SETTINGS = {
     "server.address": _HOST,
     "server.headless": True,
@@ -30,18 +30,18 @@ _SETTINGS = {
 
 
 def command(folder: Path | None = None, port: int | None = None) -> None:
-    """The dashboard, in your browser: explore clips, phases and the manifold.
+    """Open the dashboard in the browser: clips, phases, the manifold, matching and control.
 
-    Shows the stores, models, databases and controllers of a folder; a folder of motion files does
-    as well. Without one it shows made motion, with a small model that comes with the program.
-    Listens on this machine alone. Ctrl-C ends it.
+    Shows the stores, models, databases and controllers of a folder, or its motion files. Without a
+    folder it shows synthetic motion and small models that come with the program. Listens on this
+    machine only. Ctrl-C ends it.
 
     Parameters
     ----------
     folder
-        What to look at.
+        Folder to show.
     port
-        Where it listens; if not given, the first that is free from 8501.
+        Port to listen on; the first free one from 8501 if not given.
     """
     from apps.pages.parts.look import THEME
 
@@ -58,7 +58,7 @@ def command(folder: Path | None = None, port: int | None = None) -> None:
 
 def _free_port(wanted: int | None) -> int:
     if wanted is not None and not 1 <= wanted <= 65_535:
-        raise ParameterError(f"port {wanted}", hint="ports are 1 to 65535")
+        raise ParameterError(f"--port must lie in 1 to 65535, not {wanted}")
     tried = [wanted] if wanted is not None else range(_PORT, _PORT + _PORTS_TRIED)
     for port in tried:
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
@@ -70,7 +70,7 @@ def _free_port(wanted: int | None) -> int:
                 continue
             return port
     raise ParameterError(
-        f"port {wanted} is taken" if wanted is not None else f"no free port from {_PORT}",
+        f"port {wanted} is in use" if wanted is not None else f"no free port from {_PORT}",
         hint="choose another: --port N",
     )
 
@@ -85,7 +85,7 @@ def _serve(settings: dict[str, object], port: int) -> None:
     # What bootstrap takes of the command line, dots are underscores there.
     options = {name.replace(".", "_"): value for name, value in settings.items()}
     bootstrap.load_config_options(flag_options=options)
-    # Imports and the first phases take longer than a reader waits: before anybody looks.
+    # Imports and the first phases take seconds: done before the address is printed.
     warm_up()
     note(f"open http://{_HOST}:{port}  (Ctrl-C ends it)")
     # Ctrl-C is how a server ends, and no interruption of a work. Asked to end in another way, it
@@ -94,3 +94,4 @@ def _serve(settings: dict[str, object], port: int) -> None:
     with suppress(KeyboardInterrupt):
         bootstrap.run_asgi_app(str(script), "apps.dashboard_script.server:app", [], options)
     note("the dashboard has ended")
+    next_step("inspect", "FOLDER")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from apps.terminal import note, progress, table, warn
+from apps.terminal import next_step, note, progress, table, warn
 from deepphase.errors import ParameterError
 
 
@@ -19,30 +19,30 @@ def command(
     lock: float | None = None,
     store: Path | None = None,
 ) -> None:
-    """A new dance to any song: the motion as BVH and glb, and a page that plays it with its sound.
+    """Make a new dance to a song, as BVH, glb and a page that plays it with its sound.
 
     Parameters
     ----------
     song
-        A sound file (.wav, .flac, .ogg, .mp3 ...) of any rate, with any number of channels.
+        Sound file (.wav, .flac, .ogg, .mp3 ...) of any sample rate and number of channels.
     output
         Folder for index.html, player.html, report.json, .bvh, .glb and a table of phases.
     dancer
-        A dancer, as `deepphase train dance` wrote it.
+        Dancer of `deepphase train dance`.
     database
-        Instead of a dancer: a motion database of dances, as `deepphase match build --config
-        dance_music` wrote it. Needs no training.
+        Motion database of dances, of `deepphase match build --config dance_music`, in place of a
+        dancer.
     seed
-        Another seed, another dance.
+        Random seed; each seed gives another dance.
     start
-        The song's second that the dance starts at.
+        Time in the song at which the dance starts, in seconds.
     seconds
-        How long; to the song's end if not given.
+        Length of the dance; to the end of the song if not given.
     lock
-        Of a database: how far playback speed follows the song's beats, from 0 (as captured) to 1
-        (up to a tenth faster or slower); 1 if not given.
+        With a database: how far the playback speed follows the beats of the song, from 0 (not at
+        all) to 1 (up to 10 % faster or slower); 1 if not given.
     store
-        The store of the database's clips, where it has moved.
+        Store of the database's clips, if it was moved.
     """
     from apps.reports.dance_by_database import DatabaseDanceMaker
     from apps.reports.dance_by_network import NetworkDanceMaker
@@ -56,13 +56,15 @@ def command(
     from matching.database import MotionDatabase
 
     if dancer is not None and database is not None:
-        raise ParameterError("a dancer and a database", hint="give one of --dancer and --database")
+        raise ParameterError("--dancer and --database exclude each other", hint="give one of them")
     if store is not None and database is None:
-        raise ParameterError("a store without a database", hint="--store goes with --database")
+        raise ParameterError(
+            "--store needs --database: a dancer has no store", hint="leave out --store"
+        )
     if lock is not None and database is None:
         raise ParameterError(
-            "a lock without a database",
-            hint="--lock goes with --database: a trained dancer sets its own speed",
+            "--lock needs --database: a trained dancer sets its own speed",
+            hint="leave out --lock",
         )
     wish = DanceWish(start, seconds, seed, lock)
     maker: DanceMaker
@@ -73,9 +75,9 @@ def command(
         maker = DatabaseDanceMaker(found, database.name, warn)
     else:
         raise ParameterError(
-            "nobody dances",
-            hint="give --dancer (what `deepphase train dance` wrote) or --database (what "
-            "`deepphase match build --config dance_music` wrote)",
+            "give a trained dancer (--dancer) or a dance database (--database)",
+            hint="`deepphase train dance` writes the first, `deepphase match build --config "
+            "dance_music` the second",
         )
     heard = song_features(song)
     check_writable(output / "index.html")
@@ -86,3 +88,5 @@ def command(
         warn(text)
     table(report.columns, report.rows)
     note(f"report: {report.page}")
+    used = ("--dancer", dancer) if dancer is not None else ("--database", database)
+    next_step("dance", song, *used, "-o", output, "--seed", seed + 1)

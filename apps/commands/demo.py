@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from apps.demo_places import HELD_OUT, MODEL, PHASES, PLAYER, REPORT, STORE, TRAINING, TRUTH
 from apps.made_folder import MadeFolder
-from apps.terminal import note, progress
+from apps.option_groups import StoreOptions
+from apps.terminal import next_step, note, progress
 from deepphase.errors import ParameterError
 from deepphase.phase.configuration import PhaseConfig
 
@@ -32,25 +33,25 @@ def command(
     smallest: bool = False,
     seed: int = 0,
 ) -> None:
-    """The whole chain on motion whose phase is known, offline: open FOLDER/index.html.
+    """Run the whole chain on synthetic motion with known phases, offline.
 
-    Makes motion by formula (or takes yours), prepares it, learns phases, encodes clips that were
-    held out, compares their phases with the true ones, and explains all that on a page. A second
-    run replaces what the first one made in the folder, and nothing else.
+    Makes motion by formula (or takes yours), prepares it, trains a phase model, encodes clips that
+    were held out, compares their phases with the true ones, and explains the result in
+    FOLDER/index.html. A second run replaces the files of the first, and no others.
 
     Parameters
     ----------
     output
-        The folder to make.
+        Folder to write.
     data
-        A folder of your own motion files: the same with them, without the truth.
+        Folder of your own motion files to use instead, without known phases.
     smallest
-        A toy that shows that everything runs, in half a minute and without pictures.
+        Run in half a minute on very little data, without pictures.
     seed
-        Of the made motion and of the training.
+        Random seed for the synthetic motion and the training.
     """
     if not 0 <= seed < 2**31:
-        raise ParameterError(f"a seed of {seed}", hint="seeds are whole numbers from 0 up")
+        raise ParameterError(f"--seed must be at least 0 and below {2**31}, not {seed}")
     folder = MadeFolder(output, "deepphase demo")
     if data is not None:
         from deepphase.corpus.motion_files import find_motion_files
@@ -69,6 +70,7 @@ def command(
         # What an interrupted run leaves is the next one's to replace.
         folder.record()
     note(f"open {page}")
+    next_step("app", output)
 
 
 def _demo(output: Path, data: Path | None, smallest: bool, seed: int) -> Path:
@@ -91,7 +93,8 @@ def _demo(output: Path, data: Path | None, smallest: bool, seed: int) -> Path:
     store = open_store(output / STORE, group)
     config = _config(store, size, seed)
     model = _train(store, config, output, pictures=size.pictures)
-    encode_clips.command(output / MODEL, held_out, output / PHASES, skeleton=group)
+    reading = StoreOptions(skeleton=group)
+    encode_clips.command(output / MODEL, held_out, output / PHASES, reading=reading)
     wanted = _held_out_names(store, config) if data else [path.stem for path in held_out]
     read = [load_phases(path) for path in sorted((output / PHASES).glob("*.phases.npz"))]
     # Others may lie there too.
@@ -164,7 +167,7 @@ def _largest_group(store: Path) -> str:
     groups = store_groups(store)
     largest = max(groups, key=lambda group: group.minutes)
     if len(groups) > 1:
-        note(f"going on with the skeleton there is most of: {largest.name}")
+        note(f"continuing with the skeleton of the most motion: {largest.name}")
     return largest.name
 
 

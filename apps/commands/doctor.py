@@ -10,7 +10,8 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
-from apps.terminal import note, table
+from apps.outcome import Outcome
+from apps.terminal import next_step, note, table
 
 _NEEDED = (
     "torch",
@@ -27,12 +28,15 @@ _NEEDED = (
     "safetensors",
 )
 _OWN = ("deepphase", "controllers", "matching", "apps")
-# These releases were withdrawn by their makers.
+# Releases that were withdrawn from PyPI.
 _WITHDRAWN = {"pytorch-lightning": ("2.6.2", "2.6.3")}
 
 
-def command() -> None:
-    """Versions, devices, what is missing, and whether another package hides one of ours."""
+def command() -> Outcome:
+    """Check the installation: versions, devices, missing packages, import names that clash.
+
+    Ends with exit status 1 if there is a problem.
+    """
     problems: list[str] = []
     rows = [("deepphase", _version("deepphase")), ("python", platform.python_version())]
     for name in _NEEDED:
@@ -43,16 +47,27 @@ def command() -> None:
         if version in _WITHDRAWN.get(name, ()):
             problems.append(f"{name} {version} was withdrawn: pip install -U {name}")
     table(("package", "version"), rows)
+    devices = _devices()
     note("")
-    table(("device", "what"), _devices())
+    table(("device", "what"), devices)
     note("")
     browser = chromium()
-    note(f"pictures: {browser or 'no Chromium or Chrome found: pages are written, PNG files not'}")
+    note(f"pictures: {browser or 'no Chromium or Chrome found: pages are written, but no PNG'}")
     problems += _shadowed()
     for problem in problems:
         note(f"problem: {problem}")
     count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
     note(count if problems else "nothing is missing")
+    next_step(*(["doctor"] if problems else ["demo"]))
+    return Outcome(
+        {
+            "versions": dict(rows),
+            "devices": [{"device": name, "description": text} for name, text in devices],
+            "browser": browser,
+            "problems": problems,
+        },
+        status=1 if problems else 0,
+    )
 
 
 def chromium() -> str | None:

@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from apps.options import refuse_for_songs, told_skeleton
-from apps.terminal import list_left_out, note, progress
+from apps.option_groups import StoreOptions, refuse_for_songs
+from apps.terminal import list_left_out, next_step, note, progress
 from deepphase.errors import DeepPhaseError, FormatError
 
 # Bytes: with a number and our suffix behind it, still a name that every disk takes.
@@ -20,37 +20,24 @@ def command(
     files: list[Path],
     output: Path,
     csv: bool = False,
-    skeleton: str | None = None,
-    unit: str | None = None,
-    up: str | None = None,
-    file_fps: float | None = None,
     allow_truncated: bool = False,
-    skeleton_description: str | None = None,
+    reading: StoreOptions = StoreOptions(),  # noqa: B008 (frozen)
 ) -> None:
-    """Write the phases of every frame of clips or songs: <clip>.phases.npz each.
+    """Write the phases of every frame of clips or songs, as CLIP.phases.npz each.
 
     Parameters
     ----------
     model
-        A phase model or a baseline: what `deepphase train phase` or `deepphase fit phases` wrote.
+        Phase model of `deepphase train phase`, or a baseline of `deepphase fit phases`.
     files
-        Motion files, folders of them, or stores; for a model of songs, sound files and folders.
+        Motion files, folders of motion files, or stores; for a model of songs, sound files and
+        folders of them.
     output
         Folder for the phases.
     csv
-        Also write <clip>.phases.csv.
-    skeleton
-        Which skeleton group of a store.
-    unit
-        Unit of the files (m, cm, mm, inch, foot or metres as a number); inferred if not given.
-    up
-        Up axis of the files (x, y, z, -x, -y, -z); inferred if not given.
-    file_fps
-        Frames a second of the files, where theirs is wrong.
+        Also write CLIP.phases.csv.
     allow_truncated
-        Take the readable frames of files that end too early.
-    skeleton_description
-        A YAML file that says which point is which, for point tracks.
+        Use the readable frames of files that end too early.
     """
     from deepphase.corpus.clips import clips_in
     from deepphase.corpus.song_files import find_songs
@@ -61,17 +48,10 @@ def command(
 
     of_songs = reads_songs(model)
     trained: PhaseExtractor = PhaseModel.load(model) if of_songs else load_extractor(model)
-    options = {"unit": unit, "up": up, "fps": file_fps, "allow_truncated": allow_truncated}
     if of_songs:
-        refuse_for_songs(
-            skeleton=skeleton,
-            unit=unit,
-            up=up,
-            file_fps=file_fps,
-            allow_truncated=allow_truncated,
-            skeleton_description=skeleton_description,
-        )
-    description = told_skeleton(skeleton_description)
+        refuse_for_songs(reading, allow_truncated=allow_truncated)
+    options = {**reading.reader, "allow_truncated": allow_truncated}
+    description = reading.description
     refused: list[DeepPhaseError] = []
     written: set[str] = set()
     frames = 0
@@ -81,7 +61,7 @@ def command(
         if of_songs:
             entries = [partial(song_features, song) for song in find_songs(files)]
         else:
-            clips = clips_in(files, skeleton=skeleton, description=description, **options)
+            clips = clips_in(files, skeleton=reading.skeleton, description=description, **options)
             entries = [clip.load for clip in clips]
         for index, load in enumerate(entries):
             try:
@@ -104,13 +84,17 @@ def command(
     what = "songs" if of_songs else "clips"
     if not written:
         raise FormatError(
-            f"none of {len(refused)} {what} could be encoded", hint="the reasons stand above"
+            f"none of {len(refused)} {what} could be encoded", hint="the reasons are listed above"
         )
     note(f"{len(written)} {what}, {frames:,} frames at {trained.fps:g} fps -> {output}")
+    if of_songs:
+        next_step("doctor")
+    else:
+        next_step("figures", model, files[0], "-o", "figures")
 
 
 def _unused(name: str, written: set[str]) -> str:
-    """A file stem of its own for each clip, also where two folders hold the same name."""
+    """A unique file stem for each clip, even if two folders hold the same name."""
     safe = "".join(c if c.isalnum() or c in "-_.() " else "_" for c in name)
     safe = safe.encode()[:_LONGEST_STEM].decode(errors="ignore").strip() or "clip"
     stem, count = safe, 1

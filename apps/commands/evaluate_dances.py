@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from apps.options import told_skeleton
-from apps.terminal import note, progress, table, warn
+from apps.option_groups import StoreOptions
+from apps.terminal import next_step, note, progress, table, warn
 from deepphase.errors import ParameterError
 
 
@@ -15,40 +15,30 @@ def command(
     beats_per_bar: int | None = None,
     labels: str | None = None,
     by: str | None = None,
-    unit: str | None = None,
-    up: str | None = None,
-    skeleton: str | None = None,
-    skeleton_description: str | None = None,
+    reading: StoreOptions = StoreOptions(),  # noqa: B008 (frozen)
 ) -> None:
-    """Measure dances against their songs, sets of them beside each other: a page and one JSON file.
+    """Measure sets of dances against their songs, and write an HTML page and a JSON file.
 
     Parameters
     ----------
     folders
-        Folders of motion files (clips or point tracks), each beside its song of the same name
-        (.wav, .flac, .ogg, .mp3). The first holds the recorded dances: the scale for the others,
-        and where in the bar one moves.
+        Folders of clips or point tracks, each file beside a song of the same name (.wav, .flac,
+        .ogg, .mp3). The first folder holds the recorded dances that the others are compared with.
     output
         Folder for index.html and report.json.
     beats_per_bar
-        Of all songs; without it bars of 3 and of 4 are both asked for.
+        Beats in a bar of all songs. If not given, bars of 3 and of 4 are both measured.
     labels
-        A pattern that reads labels out of file names, as in 'DANCE_{dance}_{_take}'.
+        Pattern that reads labels from file names, as in 'DANCE_{dance}_{_take}'.
     by
-        A label whose values get columns of their own.
-    unit, up
-        Unit and up axis of the files, inferred if not given.
-    skeleton
-        Which skeleton group, where a folder holds several.
-    skeleton_description
-        A YAML file that says which point is which, for point tracks.
+        Label whose values are reported separately.
     """
     from apps.reports.dances_report import dances_report
     from deepphase.replacing import check_writable
 
     if by is not None and labels is None:
         raise ParameterError(
-            "--by names a label, and no labels are read",
+            "--by names a label, but no labels are read from the file names",
             hint="add a pattern, as in --labels 'DANCE_{dance}_{_take}'",
         )
     check_writable(output / "index.html")
@@ -59,12 +49,10 @@ def command(
             beats_per_bar=beats_per_bar,
             by=by,
             labels=labels,
-            unit=unit,
-            up=up,
-            skeleton=skeleton,
-            description=told_skeleton(skeleton_description),
             warn=warn,
             progress=shown,
+            **reading.corpus,
         )
     table(report.columns, report.rows)
     note(f"report: {report.page}")
+    next_step("play", folders[-1], "-o", "dances.html")

@@ -4,41 +4,34 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from apps.options import told_skeleton
-from apps.terminal import note, progress
+from apps.option_groups import StoreOptions
+from apps.outcome import Outcome
+from apps.terminal import next_step, note, progress
 
 
 def command(
     model: Path,
     store: Path,
     output: Path,
-    skeleton: str | None = None,
     queries: int = 10_000,
     seed: int = 0,
-    unit: str | None = None,
-    up: str | None = None,
-    skeleton_description: str | None = None,
-) -> None:
-    """Measure a phase model on clips: one HTML page and one JSON file.
+    reading: StoreOptions = StoreOptions(),  # noqa: B008 (frozen)
+) -> Outcome:
+    """Measure a phase model on clips, and write the result as an HTML page and a JSON file.
 
     Parameters
     ----------
     model
-        A phase model or a baseline: what `deepphase train phase` or `deepphase fit phases` wrote.
+        Phase model of `deepphase train phase`, or a baseline of `deepphase fit phases`.
     store
-        A store, a folder of motion files or one such file; best of clips that it never saw.
+        A store, a folder of motion files, or one motion file; preferably clips that the model was
+        not trained on.
     output
         Folder for index.html, player.html and report.json.
-    skeleton
-        Which skeleton group, where there are several.
     queries
-        Frames that alignment and future ranks are measured on.
+        Number of frames on which alignment and future ranks are measured.
     seed
-        Of their choice.
-    unit, up
-        Unit and up axis of the files, inferred if not given (a store has them already).
-    skeleton_description
-        A YAML file that says which point is which, for point tracks.
+        Random seed for the choice of these frames.
     """
     from apps.reports.evaluation_report import evaluation_report
     from deepphase.corpus.prepare import corpus_of
@@ -46,15 +39,7 @@ def command(
 
     trained = load_extractor(model)
     with progress() as shown:
-        clips = corpus_of(
-            store,
-            skeleton=skeleton,
-            fps=trained.fps,
-            unit=unit,
-            up=up,
-            description=told_skeleton(skeleton_description),
-            progress=shown,
-        )
+        clips = corpus_of(store, fps=trained.fps, progress=shown, **reading.corpus)
         page, measures, health = evaluation_report(
             trained, clips, output, queries=queries, seed=seed, progress=shown
         )
@@ -63,3 +48,16 @@ def command(
     for measure in measures:
         note(f"{measure.name}: {measure.value:.4g} {measure.unit}".rstrip())
     note(f"report: {page}")
+    next_step("match", "build", store, "--model", model, "-o", "mocap.db")
+    return Outcome(
+        {
+            "model": str(model),
+            "store": str(store),
+            "report": str(page),
+            "health": health.as_mapping(),
+            "measures": [
+                {"name": each.name, "value": each.value, "unit": each.unit or None}
+                for each in measures
+            ],
+        }
+    )

@@ -6,30 +6,25 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from apps.terminal import note, progress
+from apps.terminal import next_step, note, progress
 
 if TYPE_CHECKING:
     from deepphase.export.onnx_file import Parity
 
 
-def command(model: Path, output: Path, onnx: bool = True) -> None:
-    """Write a model for other engines, and print how near the file comes to the original.
+def command(model: Path, output: Path) -> None:
+    """Export a model as ONNX for other engines, and print how closely the file reproduces it.
 
     Parameters
     ----------
     model
-        A phase model, or a controller.
+        Phase model or controller.
     output
-        The file to write.
-    onnx
-        As ONNX, the only form so far.
+        ONNX file to write.
     """
-    from deepphase.errors import ParameterError
     from deepphase.formats.array_file import read_header
     from deepphase.replacing import check_writable
 
-    if not onnx:
-        raise ParameterError("nothing to write", hint="--onnx is the only form so far")
     check_writable(output)
     is_controller = read_header(model)["format"] == "deepphase.controller"
     export = _controller(model) if is_controller else _phase_model(model)
@@ -41,6 +36,10 @@ def command(model: Path, output: Path, onnx: bool = True) -> None:
     for each in parity:
         note(f"{each.batch:>6}  {each.output:<10} {each.difference:.1e}")
     note(f"ONNX file: {output}")
+    if is_controller:
+        next_step("control", model, "--path", "square", "-o", "run")
+    else:
+        next_step("encode", model, "FILES", "-o", "phases")
 
 
 def _phase_model(path: Path) -> Callable[[Path], list[Parity]]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from apps.terminal import note, progress, warn
+from apps.option_groups import StoreOptions
+from apps.terminal import next_step, note, progress, warn
 
 
 def command(
@@ -16,36 +17,30 @@ def command(
     compare: str | None = None,
     dark: bool = False,
     png: bool = False,
-    skeleton: str | None = None,
-    unit: str | None = None,
-    up: str | None = None,
+    reading: StoreOptions = StoreOptions(),  # noqa: B008 (frozen)
 ) -> None:
-    """Draw a phase model on clips: manifold, strips, parameters, windows, similarity.
+    """Draw figures of a phase model on clips: manifold, strips, parameters, windows, similarity.
 
     Parameters
     ----------
     model
-        A phase model or a baseline: what `deepphase train phase` or `deepphase fit phases` wrote.
+        Phase model of `deepphase train phase`, or a baseline of `deepphase fit phases`.
     store
-        A store, a folder of motion files or one such file.
+        A store, a folder of motion files, or one motion file.
     output
         Folder for index.html and the pictures.
     clips
-        Names of clips with commas between them, where * stands for any letters, as in
-        walk*,run_01; if not given, some that are spread over the store.
+        Names of the clips to draw, separated by commas, where * matches any text, as in
+        walk*,run_01. If not given, some clips from all parts of the store.
     color_by
-        What colours the manifold, with commas between them: clip, time, speed, frequency,
-        amplitude, phase or the name of a label; all of them if not given.
+        Colours of the manifold, separated by commas: clip, time, speed, frequency, amplitude,
+        phase, or the name of a label. All of them if not given.
     compare
-        Other models or baselines, with commas between them, whose view of the same frames is shown.
+        Other models or baselines, separated by commas, that are drawn on the same frames.
     dark
-        On a dark ground. (Without it, the page follows the reader's colour scheme.)
+        Draw on a dark background. If not given, the page follows the browser's colour scheme.
     png
-        Also write every figure as PNG; this needs Chromium.
-    skeleton
-        Which skeleton group, where there are several.
-    unit, up
-        Unit and up axis of the files, inferred if not given (a store has them already).
+        Also write every figure as PNG, which needs Chromium.
     """
     from apps.reports.figure_material import FigureMaterial
     from apps.reports.figures_page import figures_page
@@ -59,9 +54,7 @@ def command(
     names = [] if compare is None else [name.strip() for name in compare.split(",")]
     others = {name: Path(name) for name in names if name}
     with progress() as shown:
-        corpus = corpus_of(
-            store, skeleton=skeleton, fps=trained.fps, unit=unit, up=up, progress=shown
-        )
+        corpus = corpus_of(store, fps=trained.fps, progress=shown, **reading.corpus)
         material = FigureMaterial.read(
             trained,
             corpus,
@@ -87,3 +80,4 @@ def command(
     if images.paths:
         note(f"{len(images.paths)} pictures -> {output}")
     note(f"figures: {page}")
+    next_step("evaluate", model, store, "-o", "report")

@@ -3,47 +3,37 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
-from apps.options import told_skeleton
-from apps.terminal import note, progress
+from apps.option_groups import StoreOptions
+from apps.terminal import next_step, note, progress
 from deepphase.errors import ParameterError
 
 
 def command(
     store: Path,
     output: Path,
-    method: str = "contact",
+    method: Literal["contact", "pca", "pfnn"] = "contact",
     window_s: float = 2.0,
     normalised: bool = False,
-    skeleton: str | None = None,
-    skeleton_description: str | None = None,
-    unit: str | None = None,
-    up: str | None = None,
-    file_fps: float | None = None,
+    reading: StoreOptions = StoreOptions(),  # noqa: B008 (frozen)
 ) -> None:
-    """Phases by a rule, without a training: the baselines that learnt phases are compared with.
+    """Fit phases by a rule, without training: baselines to compare trained phases with.
 
     Parameters
     ----------
     store
-        A store, or a folder of motion files, or one such file.
+        A store, a folder of motion files, or one motion file.
     output
-        The file to write; encode, evaluate, figures, play and match build take it as a model.
+        Baseline file to write. encode, evaluate, figures, play and match build take it as a
+        model.
     method
-        contact (a phase a foot, of when it stands), pca (a phase a hand or foot, of its velocity
-        along its main direction) or pfnn (one phase, of the foot strikes).
+        Rule. contact: one phase per foot, from its ground contacts. pca: one per hand and foot,
+        from its velocity along the principal axis. pfnn: a single phase, from the foot strikes.
     window_s
-        Seconds around a frame that its phases are read off.
+        Length in seconds of the window around each frame.
     normalised
-        Of pca: amplitude without unit and not in m/s.
-    skeleton
-        Which skeleton group, where there are several.
-    skeleton_description
-        A YAML file that says which joint is which, where names and structure do not tell.
-    unit, up
-        Unit and up axis of the files, inferred if not given (a store has them already).
-    file_fps
-        Frames a second of the files, where theirs is wrong.
+        With pca: normalise the amplitude, which is in m/s otherwise.
     """
     from deepphase.corpus.prepare import corpus_of
     from deepphase.phase.extractor import baseline_named, fit_phases
@@ -51,29 +41,23 @@ def command(
 
     kind = baseline_named(method)
     if normalised and "normalised" not in kind.OPTIONS:
-        raise ParameterError(f"--normalised is of pca, not of {method}", hint="leave it out")
+        raise ParameterError(
+            f"--normalised applies to the method pca, not to {method}", hint="leave it out"
+        )
     check_writable(output)
     if output.is_dir():
         raise ParameterError(
             f"{output} is a folder", hint=f"name the file: -o {output / f'{method}.phases'}"
         )
-    description = told_skeleton(skeleton_description)
+    options = reading.corpus
     with progress() as shown:
-        corpus = corpus_of(
-            store,
-            skeleton=skeleton,
-            unit=unit,
-            up=up,
-            file_fps=file_fps,
-            description=description,
-            progress=shown,
-        )
+        corpus = corpus_of(store, progress=shown, **options)
         made = fit_phases(
             corpus,
             method,
             window_s=window_s,
             normalised=normalised,
-            description=description,
+            description=options["description"],
             progress=shown,
         )
     made.save(output)
@@ -81,3 +65,4 @@ def command(
     note(f"{channels}, read off {', '.join(made.limbs)} in windows of {made.window_s:g} s")
     note(f"{made.ORIGIN}; amplitude: {made.AMPLITUDE}")
     note(f"model: {output}")
+    next_step("encode", output, store, "-o", "phases")

@@ -6,8 +6,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from apps.options import told_skeleton
-from apps.terminal import list_left_out, note, progress, table, warn
+from apps.option_groups import FileOptions
+from apps.outcome import Outcome
+from apps.terminal import list_left_out, next_step, note, progress, table, warn
 from deepphase.corpus.inspection import FileFacts, inspect_files
 from deepphase.errors import FormatError
 from deepphase.formats.array_file import is_array_file
@@ -17,49 +18,33 @@ _ROWS = 40
 
 def command(
     path: list[Path],
-    unit: str | None = None,
-    up: str | None = None,
-    file_fps: float | None = None,
     allow_truncated: bool = False,
     every: bool = False,
-    skeleton_description: str | None = None,
-) -> None:
-    """What is in motion files or a store: skeletons, rates, units, lengths, contacts, problems.
+    reading: FileOptions = FileOptions(),  # noqa: B008 (frozen)
+) -> Outcome:
+    """Show the content of motion files and stores: skeletons, rates, units, lengths, problems.
 
     Parameters
     ----------
     path
-        Motion files, folders of them, or stores.
-    unit
-        Unit of the files (m, cm, mm, inch, foot or metres as a number); inferred if not given.
-    up
-        Up axis of the files (x, y, z, -x, -y, -z); inferred if not given.
-    file_fps
-        Frames a second of the files, where theirs is wrong.
+        Motion files, folders of motion files, or stores.
     allow_truncated
-        Take the readable frames of files that end too early.
+        Use the readable frames of files that end too early.
     every
-        A row for every file, however many there are.
-    skeleton_description
-        A YAML file that says which joint is which, where names and structure do not tell.
+        List every file, however many there are.
     """
     stores = [each for each in path if is_array_file(each)]
     path = [each for each in path if each not in stores]
-    for store in stores:
-        _show_store(store)
+    documents = [_show_store(store) for store in stores]
     if not path:
-        return
-    reader: dict[str, Any] = {
-        "unit": unit,
-        "up": up,
-        "fps": file_fps,
-        "allow_truncated": allow_truncated,
-    }
-    reader = {name: value for name, value in reader.items() if value not in (None, False)}
-    description = told_skeleton(skeleton_description)
+        next_step("train", "phase", stores[0], "-o", "walk.model")
+        return Outcome({"stores": documents, "skeletons": [], "files": []})
+    reader: dict[str, Any] = reading.reader
+    if allow_truncated:
+        reader["allow_truncated"] = True
     found: list[FileFacts] = []
     with progress() as report:
-        count, facts = inspect_files(path, description=description, **reader)
+        count, facts = inspect_files(path, description=reading.description, **reader)
         for index, of_file in enumerate(facts):
             found.extend(of_file)
             report("inspecting", index + 1, count, "")
@@ -78,6 +63,50 @@ def command(
     _show_problems(found)
     if not good:
         raise FormatError(f"none of {len(found)} files can be read", path=path[0])
+    if all(each.has_rotations for each in good):
+        next_step("prepare", *path, "-o", "mocap.store")
+    else:
+        next_step("solve", *path, "-o", "solved")
+    return Outcome(
+        {
+            "stores": documents,
+            "skeletons": [_group_document(name, members) for (name, _), members in groups.items()],
+            "files": [_file_document(each) for each in found],
+        }
+    )
+
+
+def _group_document(name: str, members: list[FileFacts]) -> dict[str, Any]:
+    first = members[0]
+    return {
+        "name": name,
+        "kind": first.kind,
+        "joints": list(first.joints),
+        "roles": dict(first.roles),
+        "files": len({each.file for each in members}),
+        "clips": len(members),
+        "seconds": sum(each.seconds for each in members),
+    }
+
+
+def _file_document(facts: FileFacts) -> dict[str, Any]:
+    if facts.error is not None:
+        return {"file": facts.file, "error": str(facts.error)}
+    return {
+        "file": facts.file,
+        "animation": facts.animation or None,
+        "skeleton": facts.group,
+        "rotations": facts.has_rotations,
+        "fps": facts.fps,
+        "frames": facts.frames,
+        "seconds": facts.seconds,
+        "unit_m": facts.unit_m,
+        "up": facts.up,
+        "contact_shares": dict(facts.contact_shares),
+        "song": facts.song or None,
+        "notes": list(facts.notes),
+        "problems": [{"frame": each.first, "problem": each.sentence} for each in facts.glitches],
+    }
 
 
 def _show_group(name: str, members: list[FileFacts], *, detailed: bool) -> None:
@@ -96,7 +125,7 @@ def _show_group(name: str, members: list[FileFacts], *, detailed: bool) -> None:
     ):
         note(f"  {what}: {_counted(values)}")
     if not any(each.has_rotations for each in members):
-        note("  points without rotations: joints have places only")
+        note("  points without rotations: joints have positions only")
     songs = sum(bool(each.song) for each in members)
     if songs:
         note(f"  songs: {songs} of {len(members)} files have one beside them")
@@ -150,17 +179,37 @@ def _show_problems(found: list[FileFacts]) -> None:
     list_left_out("cannot be read", [each.error for each in found if each.error is not None])
 
 
-def _show_store(path: Path) -> None:
+def _show_store(path: Path) -> dict[str, Any]:
     from deepphase.corpus.store import open_store, store_groups
 
     groups = store_groups(path)
     rows = [(g.name, str(len(g.joints)), str(g.clips), f"{g.minutes:.1f}") for g in groups]
     table(("skeleton", "joints", "clips", "minutes"), rows)
+    left_out: list[dict[str, Any]] = []
+    described = []
     for group in groups:
         store = open_store(path, group.name)
         note(f"{group.name}: {store.fps:g} fps; joints {', '.join(group.joints)}")
+        labels: dict[str, dict[str, int]] = {}
         for name in store.label_names:
             values = Counter(str(value) for value in store.label_column(name))
+            labels[name] = dict(values)
             note(f"  {name}: {_counted(values, 'clips')}")
-    for left_out in store.left_out:
-        warn(f"left out of the store: {left_out['file']}: {left_out['reason']}")
+        described.append(
+            {
+                "name": group.name,
+                "joints": list(group.joints),
+                "fps": store.fps,
+                "clips": group.clips,
+                "minutes": group.minutes,
+                "labels": labels,
+            }
+        )
+        left_out = list(store.left_out)
+    for each in left_out:
+        warn(f"left out of the store: {each['file']}: {each['reason']}")
+    return {
+        "file": str(path),
+        "skeletons": described,
+        "left_out": [{"file": each["file"], "reason": each["reason"]} for each in left_out],
+    }

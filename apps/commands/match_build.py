@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import Literal
 
 from apps.label_filter import labels_told
-from apps.terminal import note, progress, table, warn
+from apps.terminal import next_step, note, progress, table, warn
 from deepphase.errors import ParameterError
+from deepphase.features.layout import FeatureLayout
+
+CONFIGS = FeatureLayout
 
 
 def command(
@@ -15,51 +19,50 @@ def command(
     output: Path,
     model: Path | None = None,
     config: str = "phase_trajectory",
-    index: str = "auto",
+    index: Literal["auto", "exact", "flat", "ivf", "hnsw", "ivfpq"] = "auto",
     labels: str | None = None,
     skeleton: str | None = None,
     extend: Path | None = None,
     end_margin_s: float = 0.25,
     songs: Path | None = None,
 ) -> None:
-    """Build a motion database: the features of every frame of a store, and an index over them.
+    """Build a motion database: the features of every frame of a store, and a search index.
 
     Parameters
     ----------
     store
-        A store, at the model's rate.
+        A store with the frame rate of the model.
     output
-        The database file to write; its index is kept beside it.
+        Database file to write. Its index is kept beside it.
     model
-        The phase model, as `deepphase train phase` wrote it; needed where the features have
-        phases.
+        Phase model of `deepphase train phase`, or a baseline of `deepphase fit phases`; needed if
+        the features include phases.
     config
-        Which features: a YAML file, or the name of a shipped layout (configs/matching).
+        Features of a frame: a YAML file, or the name of a shipped layout (configs/matching).
     index
-        exact, flat, ivf, hnsw, ivfpq or auto.
+        Kind of search index. exact is an exact tree; flat, ivf, hnsw and ivfpq are FAISS indices;
+        auto chooses by size.
     labels
-        Only clips with these labels, as in style=old+happy,action=walk.
+        Use only clips with these labels, as in style=old+happy,action=walk.
     skeleton
-        Which skeleton group, where the store has several.
+        Name of the skeleton group to use, if the store holds several.
     extend
-        A database whose rows are taken as they are; the store's clips are put behind them.
+        Existing database to extend with the clips of the store.
     end_margin_s
-        Frames with less than this left in their clip are not offered.
+        Exclude frames from searches that are closer than this to the end of their clip, in
+        seconds.
     songs
-        The folder that was prepared into the store, with the clips' songs, where the features
-        hear music; the store's own folder if not given.
+        Folder with the songs of the clips, if the features include music; the folder of the
+        store if not given.
     """
     from apps.reports.database_songs import with_dances
     from deepphase.corpus.store import open_store
-    from deepphase.features.layout import FeatureLayout
     from deepphase.phase.extractor import load_extractor
     from deepphase.replacing import check_writable
     from matching.database import MotionDatabase
-    from matching.search import INDEX_NAMES, open_searcher
+    from matching.search import open_searcher
     from matching.song_tracks import DancedSongs, is_of_songs
 
-    if index not in INDEX_NAMES:
-        raise ParameterError(f"no index {index!r}", hint=f"indices: {', '.join(INDEX_NAMES)}")
     if output.is_dir():
         raise ParameterError(
             f"{output} is a folder", hint=f"name the database file: -o {output / 'motion.database'}"
@@ -106,12 +109,18 @@ def command(
     idle = len(saved.clip_names) - len(short)
     note(
         f"{len(saved.clip_names)} clips, {len(saved):,} frames of {saved.dims} values, "
-        f"{len(saved.offered_rows):,} of them offered to searches"
+        f"{len(saved.offered_rows):,} of them can be found by searches"
     )
     if idle:
-        note(f"{idle} clips are too short for the features' reach: none of their frames is offered")
+        note(
+            f"{idle} clips are too short for the features' reach: none of their frames can be found"
+        )
     note(f"index: {searcher.name}, {'exact' if searcher.exact else 'approximate'}")
     for name, share in getattr(searcher, "recall", {}).items():
         queries, ranks = name.rsplit("_", 1)
         note(f"  recall of the nearest {ranks}, {queries.replace('_', '-')} queries: {share:.3f}")
     note(f"database: {output}")
+    if heard is None:
+        next_step("match", "run", output, "--path", "square", "-o", "run")
+    else:
+        next_step("dance", "SONG", "--database", output, "-o", "dance")

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Literal
 
 from apps.label_filter import labels_told
-from apps.terminal import note, table, warn
+from apps.outcome import Outcome
+from apps.terminal import next_step, note, table, warn
 from deepphase.errors import ParameterError
 
 
@@ -17,7 +18,7 @@ def command(
     frame: int = 0,
     k: int = 10,
     model: Path | None = None,
-    index: str = "auto",
+    index: Literal["auto", "exact", "flat", "ivf", "hnsw", "ivfpq"] = "auto",
     labels: str | None = None,
     advance_s: float = 0.0,
     apart_s: float = 0.5,
@@ -25,42 +26,44 @@ def command(
     seconds: float = 2.0,
     format: Literal["bvh", "glb"] = "bvh",
     store: Path | None = None,
-) -> None:
-    """Find the k moments of a database that are nearest to a moment of a clip.
+) -> Outcome:
+    """Find the frames of a database that are nearest to a frame of a clip.
 
-    Writes matches.csv, what follows each of them as a motion file, and a page that plays the
-    query and its matches side by side, aligned at the moment that was matched.
+    Writes matches.csv, a motion file for each match, and a page that plays the query and its
+    matches side by side, aligned at the matched frame.
 
     Parameters
     ----------
     database
-        A motion database, as `deepphase match build` wrote it.
+        Motion database of `deepphase match build`.
     clip
-        The name of a clip in the database, or a motion file.
+        Name of a clip in the database, or a motion file.
     output
         Folder for the table, the motion files and the page.
     frame
-        The frame of the clip, from 0, at the database's rate.
+        Frame of the clip, counted from 0 at the frame rate of the database.
     k
-        How many moments.
+        Number of matches.
     model
-        The phase model of the database, where the clip is a file.
+        Phase model of the database, needed if the clip is a motion file.
     index
-        exact, flat, ivf, hnsw, ivfpq or auto.
+        Kind of search index. exact is an exact tree; flat, ivf, hnsw and ivfpq are FAISS indices;
+        auto takes the index of the database.
     labels
-        Only matches of clips with these labels, as in style=old+happy,action=walk.
+        Search only clips with these labels, as in style=old+happy,action=walk.
     advance_s
-        Search for the moment so many seconds later: phases go on by their frequency.
+        Search for the state this many seconds later, with phases advanced by their frequency.
     apart_s
-        No two matches of one clip nearer than this; 0 takes neighbouring frames, too.
+        Smallest distance in seconds between two matches in one clip; 0 allows neighbouring
+        frames.
     exclude_s
-        No match within so many seconds of the query in its own clip.
+        Exclude matches within this many seconds of the query in its own clip.
     seconds
-        How much of each match is written and shown.
+        Length of each match in the motion files and the page.
     format
-        Of the motion files: bvh or glb.
+        File format of the matches.
     store
-        The store of the database's clips, where it has moved.
+        Store of the database's clips, if it was moved.
     """
     from apps.reports.matches_page import save_matches
     from deepphase.corpus.store import open_store
@@ -81,10 +84,10 @@ def command(
     )
     if not found:
         raise ParameterError(
-            "no moment is left to be found", hint="loosen --labels, --exclude_s or --apart_s"
+            "no frame matches all conditions", hint="relax --labels, --exclude-s or --apart-s"
         )
     if len(found) < k:
-        warn(f"{len(found)} moments, not {k}: there are no more so far apart")
+        warn(f"{len(found)} matches instead of {k}: no more are --apart-s {apart_s:g} s apart")
     page = save_matches(opened, asked, found, output, seconds=seconds, format=format)
     rows = [
         (
@@ -99,3 +102,23 @@ def command(
     ]
     table(("rank", "clip", "frame", "s", "distance", "labels"), rows)
     note(f"page: {page}")
+    next_step("match", "run", database, "--path", "square", "-o", "run")
+    return Outcome(
+        {
+            "database": str(database),
+            "clip": clip,
+            "frame": frame,
+            "page": str(page),
+            "matches": [
+                {
+                    "rank": rank,
+                    "clip": each.clip,
+                    "frame": int(each.frame),
+                    "time_s": float(each.time_s),
+                    "distance": float(each.distance),
+                    "labels": dict(each.labels),
+                }
+                for rank, each in enumerate(found, start=1)
+            ],
+        }
+    )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from apps.terminal import list_left_out, note, progress
+from apps.option_groups import StoreOptions
+from apps.terminal import list_left_out, next_step, note, progress
 from deepphase.errors import DeepPhaseError, FormatError, ParameterError
 
 # Clips of one page: their names are still a list, and the page opens at once.
@@ -18,36 +19,25 @@ def command(
     song: Path | None = None,
     together: bool = False,
     most: int = _MOST,
-    skeleton: str | None = None,
-    unit: str | None = None,
-    up: str | None = None,
-    file_fps: float | None = None,
+    reading: StoreOptions = StoreOptions(),  # noqa: B008 (frozen)
 ) -> None:
-    """Play clips in a page that opens in any browser, offline.
+    """Write a page that plays clips in any browser, offline.
 
     Parameters
     ----------
     clips
-        Motion files, folders of them, or stores.
+        Motion files, folders of motion files, or stores.
     output
-        The page.
+        HTML page to write.
     model
-        A phase model: shows the phases of every frame beside the motion.
+        Phase model whose phases are shown beside the motion.
     song
-        A sound file that is played to the clips from their start; of one clip, if not given, that
-        which lies beside it with the same name.
+        Sound file to play from the start of each clip. If not given, a single clip is played
+        with the song of the same name beside it.
     together
-        All clips at once, on one stage and without phases.
+        Show all clips at once in one scene, without phases.
     most
-        Clips of a page, at most; where there are more, some that are spread over all.
-    skeleton
-        Which skeleton group of a store.
-    unit
-        Unit of the files (m, cm, mm, inch, foot or metres as a number); inferred if not given.
-    up
-        Up axis of the files (x, y, z, -x, -y, -z); inferred if not given.
-    file_fps
-        Frames a second of the files, where theirs is wrong.
+        Largest number of clips in the page. Of more clips, an even selection is taken.
     """
     import numpy as np
 
@@ -62,14 +52,17 @@ def command(
     from deepphase.replacing import check_writable
 
     if most < 1:
-        raise ParameterError(f"a page of {most} clips", hint="it takes one clip or more")
+        raise ParameterError(f"--most must be at least 1, not {most}")
     if together and model is not None:
         raise ParameterError(
-            "phases of several bodies at once cannot be shown", hint="leave out --together"
+            "--together shows all clips at once, which leaves no place for their phases",
+            hint="leave out --together or --model",
         )
     check_writable(output)
     heard = None if song is None else heard_song(song)
-    entries = clips_in(clips, skeleton=skeleton, unit=unit, up=up, fps=file_fps)
+    entries = clips_in(
+        clips, skeleton=reading.skeleton, description=reading.description, **reading.reader
+    )
     chosen = np.unique(np.linspace(0, len(entries) - 1, min(most, len(entries))).round())
     read: list[Clip] = []
     phases = []
@@ -94,7 +87,7 @@ def command(
     list_left_out("left out", refused)
     if not read:
         raise FormatError(
-            f"none of {len(refused)} clips could be read", hint="the reasons stand above"
+            f"none of {len(refused)} clips could be read", hint="the reasons are listed above"
         )
     if heard is None and len(read) == 1:
         source = Path(read[0].source.path)
@@ -110,3 +103,4 @@ def command(
     if len(entries) > len(chosen):
         note(f"{len(chosen)} of {len(entries)} clips (--most N takes more)")
     note(f"{page.stat().st_size / 1e6:.1f} MB: open {page}")
+    next_step("app", *([clips[0]] if clips[0].is_dir() else []))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from apps.options import told_skeleton
-from apps.terminal import note, progress, table, warn
+from apps.option_groups import FileOptions
+from apps.terminal import next_step, note, progress, table, warn
 from deepphase.corpus.prepare import prepare
 
 _SHOWN = 20
@@ -15,65 +15,51 @@ def command(
     folder: list[Path],
     output: Path,
     fps: float = 60.0,
-    unit: str | None = None,
-    up: str | None = None,
-    file_fps: float | None = None,
     mirror: bool = False,
     labels: str | None = None,
     labels_csv: Path | None = None,
-    skeleton_description: str | None = None,
     min_seconds: float = 0.0,
     allow_truncated: bool = False,
     workers: int | None = None,
+    reading: FileOptions = FileOptions(),  # noqa: B008 (frozen)
 ) -> None:
-    """Read, check and resample motion files into one store; bad files are listed.
+    """Read, check and resample motion files into one store; files that fail are listed.
 
     Parameters
     ----------
     folder
-        Folders of motion files, searched to their depth, or files.
+        Motion files, or folders that are searched for them recursively.
     output
-        The store to write.
+        Store to write.
     fps
-        Frames a second of the store.
-    unit
-        Unit of the files (m, cm, mm, inch, foot or metres as a number); inferred if not given.
-    up
-        Up axis of the files (x, y, z, -x, -y, -z); inferred if not given.
-    file_fps
-        Frames a second of the files, where theirs is wrong.
+        Frame rate of the store in frames per second.
     mirror
         Add the mirror image of every clip.
     labels
-        How file names are made, as in '{set}_{action}_{style}_{take}'.
+        Pattern that reads labels from file names, as in '{set}_{action}_{style}_{take}'.
     labels_csv
-        A table with a column file, label columns and, if wished, start_s and stop_s.
-    skeleton_description
-        A YAML file that says which joint is which, where names and structure do not tell.
+        CSV table of labels: a column `file`, one column per label and, optionally, start_s and
+        stop_s to cut clips out.
     min_seconds
-        Leave out shorter clips.
+        Leave out clips shorter than this.
     allow_truncated
-        Take the readable frames of files that end too early.
+        Use the readable frames of files that end too early.
     workers
-        Processes; as many as the cores allow if not given.
+        Number of processes; one per core, within memory, if not given.
     """
-    description = told_skeleton(skeleton_description)
     with progress() as report:
         done = prepare(
             folder,
             output,
             fps=fps,
-            unit=unit,
-            up=up,
-            file_fps=file_fps,
             mirror=mirror,
             labels=labels,
             labels_csv=labels_csv,
-            description=description,
             min_seconds=min_seconds,
             allow_truncated=allow_truncated,
             workers=workers,
             progress=report,
+            **reading.preparation,
         )
     for file, text in done.notes[:_SHOWN]:
         note(f"{file}: {text}")
@@ -91,5 +77,7 @@ def command(
     rows = [(g.name, str(len(g.joints)), str(g.clips), f"{g.minutes:.1f}") for g in done.groups]
     table(("skeleton", "joints", "clips", "minutes"), rows)
     if len(done.groups) > 1:
-        note("commands that learn take one of these: --skeleton NAME")
+        note("training takes one of these: --skeleton NAME")
     note(f"{done.clips} clips of {done.files} files at {fps:g} fps -> {done.path}")
+    group = ("--skeleton", done.groups[0].name) if len(done.groups) > 1 else ()
+    next_step("train", "phase", output, "-o", "walk.model", *group)

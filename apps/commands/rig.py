@@ -1,4 +1,4 @@
-"""`deepphase rig`."""
+"""`deepphase solve`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from apps.options import told_skeleton
-from apps.terminal import list_left_out, note, progress, table, warn
+from apps.option_groups import FileOptions
+from apps.terminal import list_left_out, next_step, note, progress, table, warn
 from deepphase.errors import DeepPhaseError, FormatError, ParameterError, SkeletonError
 
 if TYPE_CHECKING:
@@ -30,47 +30,35 @@ def command(
     keep_floor: bool = False,
     format: Literal["bvh", "glb", "npz"] = "bvh",
     songs: Literal["link", "copy", "leave"] = "link",
-    unit: str | None = None,
-    up: str | None = None,
-    file_fps: float | None = None,
-    skeleton_description: str | None = None,
+    reading: FileOptions = FileOptions(),  # noqa: B008 (frozen)
 ) -> None:
-    """Make a skeleton and its rotations out of point tracks.
+    """Solve for a skeleton and its joint rotations from point tracks.
 
-    Joints keep their lengths, feet stay where they stand, and a floor whose height drifts is
-    levelled. Files of one set share one skeleton. Ends with the residual: how far the points are
-    from their places on the skeleton.
+    Bone lengths are constant, feet are held while they are in contact, and a floor whose height
+    drifts is levelled. Files of one set share one skeleton. Prints the residual: the distance of
+    the points from their places on the skeleton.
 
     Parameters
     ----------
     points
         Point tracks (.npz), or folders of them.
     output
-        The clip to write (.bvh, .glb or .npz); of several files a folder.
+        Clip to write (.bvh, .glb or .npz); a folder if there are several files.
     own_lengths
-        Every file has a skeleton of its own lengths. If not given, all share the lengths of most
-        of them, and people of other sizes are enlarged or shrunk as a whole.
+        Solve for the bone lengths of each file separately. If not given, all files share the
+        median lengths, and people of other sizes are scaled as a whole.
     skeleton_of
-        A point track whose lengths all files take.
+        Point track whose bone lengths all files take.
     smoothing_hz
-        What is faster than this is taken for noise; 0 for no smoothing.
+        Cutoff frequency of the low-pass filter in Hz; 0 for no filter.
     keep_feet
-        Leave feet as the points have them, where they would be held while they stand.
+        Leave feet where the points have them, without holding them during contacts.
     keep_floor
-        Leave the floor as it is, also where its height drifts.
+        Leave the floor as it is, without levelling its drift.
     format
-        What is written into a folder: bvh, glb or npz.
+        File format of the clips in an output folder.
     songs
-        What becomes of a sound file beside a track: commands find a song by the clip's name. link,
-        copy or leave.
-    unit
-        Unit of the files (m, cm, mm, inch, foot or metres as a number); inferred if not given.
-    up
-        Up axis of the files (x, y, z, -x, -y, -z); inferred if not given.
-    file_fps
-        Frames a second of the files, where theirs is wrong.
-    skeleton_description
-        A YAML file that says which point is which, where names and structure do not tell.
+        Handling of the sound file beside a track: link it beside the clip, copy it, or leave it.
     """
     from deepphase.corpus.motion_files import check_told, find_motion_files
     from deepphase.corpus.point_sets import agreed_point_sets
@@ -78,12 +66,12 @@ def command(
     from deepphase.motion.rig.rigged import RigSettings, rigged
 
     if own_lengths and skeleton_of is not None:
-        raise ParameterError("--own-lengths and --skeleton-of exclude each other")
+        raise ParameterError(
+            "--own-lengths and --skeleton-of exclude each other", hint="give one of them"
+        )
     settings = RigSettings(smoothing_hz, hold_feet=not keep_feet, level_floor=not keep_floor)
-    check_told(unit, up, file_fps)
-    description = told_skeleton(skeleton_description)
-    told = {"unit": unit, "up": up, "fps": file_fps}
-    reader = {name: value for name, value in told.items() if value is not None}
+    check_told(reading.unit, reading.up, reading.file_fps)
+    description, reader = reading.description, reading.reader
     files = find_motion_files(points)
     targets = _targets(files, points, output, format)
     refused: list[DeepPhaseError] = []
@@ -116,7 +104,7 @@ def command(
                 done.append((track.name, result))
             except DeepPhaseError as error:
                 refused.append(error)
-            shown("rigging", count, len(tracks), "")
+            shown("solving", count, len(tracks), "")
     if len(files) == len(refused) == 1:
         raise refused[0]
     list_left_out("left out", refused)
@@ -124,9 +112,10 @@ def command(
         warn(f"{points_of_set}: {text}")
     if not done:
         raise FormatError(
-            f"none of {len(refused)} files could be rigged", hint="the reasons stand above"
+            f"none of {len(refused)} files could be solved", hint="the reasons are listed above"
         )
     _report(done, output)
+    next_step("prepare", output, "-o", "mocap.store")
 
 
 def _targets(files: list[MotionFile], points: list[Path], output: Path, format: str) -> list[Path]:
@@ -138,7 +127,9 @@ def _targets(files: list[MotionFile], points: list[Path], output: Path, format: 
     if output.suffix.lower() in MOTION_FORMATS and not output.is_dir():
         if not one:
             raise ParameterError(
-                f"{len(files)} files, and -o names one", hint="name a folder", path=output
+                f"-o names one file, but there are {len(files)} to write",
+                hint="name a folder",
+                path=output,
             )
         targets = [output]
     else:
@@ -146,7 +137,7 @@ def _targets(files: list[MotionFile], points: list[Path], output: Path, format: 
     for target, each in zip(targets, files, strict=True):
         if target.resolve() == each.path.resolve():
             raise ParameterError(
-                "the clip would take the place of its points",
+                "the clip would overwrite its point track",
                 hint="choose another folder",
                 path=target,
             )
@@ -175,19 +166,19 @@ def _bodies(
     """The body that all tracks of the same points share, or why there is none."""
     from deepphase.motion.rig.shared_body import rig_body
 
-    told = None if skeleton_of is None else _track(skeleton_of, reader)
+    reference = None if skeleton_of is None else _track(skeleton_of, reader)
     bodies: dict[tuple[str, ...], RigBody | DeepPhaseError] = {}
     for names in dict.fromkeys(track.names for track in tracks):
         of_set = [track for track in tracks if track.names == names]
         try:
-            if told is not None and len(told.names) != len(names):
+            if reference is not None and len(reference.names) != len(names):
                 raise SkeletonError(
-                    f"{len(names)} points, and --skeleton-of is of {len(told.names)}",
+                    f"{len(names)} points, but --skeleton-of has {len(reference.names)}",
                     path=of_set[0].source.path,
                 )
             structure = structures.get(names)
             bodies[names] = rig_body(
-                of_set if told is None else [told], description, structure=structure
+                of_set if reference is None else [reference], description, structure=structure
             )
         except DeepPhaseError as error:
             bodies[names] = error
@@ -246,7 +237,7 @@ def _report(done: list[tuple[str, Rigged]], output: Path) -> None:
     for text in dict.fromkeys(first.clip.source.notes):
         note(text)
     if len(alike) < len(done):
-        note(f"the table of points is of {len(alike)} of {len(done)} files: others have others")
+        note(f"the table covers {len(alike)} of {len(done)} files; the others have other points")
     everything = np.concatenate([result.residuals.ravel() for _, result in done])
     _, mean, high = row("", everything)
     note(f"residual {mean} cm on average, {high} cm at the 95th percentile")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from apps.options import told_skeleton
-from apps.resumable_training import finish, hardware, resumable, work_folder
-from apps.terminal import note, progress
+from apps.option_groups import StoreOptions, TrainingOptions
+from apps.resumable_training import finish, resumable, work_folder
+from apps.terminal import next_step, note, progress
 from controllers.configuration import ControllerConfig
 from controllers.networks.experts import ExpertsConfig
 from controllers.networks.network import ControllerNetworkConfig
@@ -14,7 +14,7 @@ from controllers.schema_config import SchemaConfig
 from controllers.training_config import ControllerTraining
 from deepphase.errors import ParameterError
 
-RECIPES = ControllerConfig
+CONFIGS = ControllerConfig
 
 
 def command(
@@ -22,43 +22,27 @@ def command(
     output: Path,
     model: Path | None = None,
     config: str = "experts",
-    network: ControllerNetworkConfig = ExpertsConfig(),  # noqa: B008 (frozen; the recipe replaces it)
+    network: ControllerNetworkConfig = ExpertsConfig(),  # noqa: B008 (frozen)
     schema: SchemaConfig = SchemaConfig(),  # noqa: B008
     training: ControllerTraining = ControllerTraining(),  # noqa: B008
-    skeleton: str | None = None,
-    resume: bool = False,
-    restart: bool = False,
-    accelerator: str = "auto",
-    devices: str = "auto",
-    precision: str = "32-true",
-    strategy: str = "auto",
-    skeleton_description: str | None = None,
+    run: TrainingOptions = TrainingOptions(),  # noqa: B008
+    reading: StoreOptions = StoreOptions(),  # noqa: B008
 ) -> None:
-    """Learn to move along paths from clips and their phases, and say whether it worked.
+    """Train a controller on clips and their phases, and report how well it follows paths.
 
     Parameters
     ----------
     store
-        A store, or a folder of motion files, or one such file.
+        A store, a folder of motion files, or one motion file.
     output
-        The controller's file to write.
+        Controller file to write.
     model
-        The phase model: of `deepphase train phase`, or a baseline of `deepphase fit phases`.
-        Networks without phases need none.
+        Phase model of `deepphase train phase`, or a baseline of `deepphase fit phases`. Networks
+        without phases need none.
     config
-        A recipe: pfnn, experts, mann, lmp, no_phase, vinn, nn, nn_phase, erd, erd_phase, gp, pfgp,
-        the papers' own trainings (experts_paper, pfnn_paper, vinn_paper), or a YAML file.
-    skeleton
-        Which skeleton group, where there are several.
-    resume
-        Go on with an unfinished training of this controller.
-    restart
-        Discard an unfinished training of this controller.
-    accelerator, devices, precision, strategy
-        Lightning's options of these names, as in --accelerator gpu --devices 2 --precision
-        bf16-mixed.
-    skeleton_description
-        A YAML file that says which joint is which, where names and structure do not tell.
+        Config of the network, its inputs and its training: a YAML file, or one of pfnn, experts,
+        mann, lmp, no_phase, vinn, nn, nn_phase, erd, erd_phase, gp, pfgp, experts_paper,
+        pfnn_paper and vinn_paper.
     """
     from controllers.data.controller_data import ControllerData
     from controllers.networks.registry import network_kind
@@ -73,22 +57,24 @@ def command(
     if network_kind(recipe.name).gate in GATES_OF_PHASES and model is None:
         raise ParameterError(
             f"{recipe.name} needs phases",
-            hint="give --model: what `deepphase train phase` or `deepphase fit phases` wrote",
+            hint="give --model: the file of `deepphase train phase` or `deepphase fit phases`",
         )
-    work = work_folder(output, resume=resume, restart=restart)
-    description = told_skeleton(skeleton_description)
+    work = work_folder(output, resume=run.resume, restart=run.restart)
+    options = reading.corpus
     phases = None if model is None else load_extractor(model)
     with progress() as shown:
-        corpus = corpus_of(store, skeleton=skeleton, description=description, progress=shown)
-        data = ControllerData.read(corpus, recipe, phases, description=description, progress=shown)
-        with resumable(work, restart=restart):
+        corpus = corpus_of(store, progress=shown, **options)
+        data = ControllerData.read(
+            corpus, recipe, phases, description=options["description"], progress=shown
+        )
+        with resumable(work, restart=run.restart):
             made = train_controller(
                 data,
                 recipe,
                 folder=work,
-                resume=resume,
+                resume=run.resume,
                 progress=shown,
-                **hardware(accelerator, devices, precision, strategy),
+                **run.trainer,
             )
     if made is None:  # another device's process
         return
@@ -97,3 +83,4 @@ def command(
     for line in words(made.health):
         note(line)
     note(f"controller: {output}")
+    next_step("control", output, "--path", "square", "-o", "run")

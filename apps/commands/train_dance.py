@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from apps.options import told_skeleton
-from apps.resumable_training import finish, hardware, resumable, work_folder
-from apps.terminal import note, progress, warn
+from apps.option_groups import StoreOptions, TrainingOptions
+from apps.resumable_training import finish, resumable, work_folder
+from apps.terminal import next_step, note, progress, warn
 from controllers.dance_config import DanceConfig, DanceTraining, MusicConfig
 from controllers.networks.experts import ExpertsConfig
 from controllers.networks.network import ControllerNetworkConfig
@@ -14,7 +14,7 @@ from controllers.schema_config import SchemaConfig
 from controllers.training_config import ControllerTraining
 from deepphase.errors import ParameterError
 
-RECIPES = DanceConfig
+CONFIGS = DanceConfig
 
 
 def command(
@@ -22,53 +22,33 @@ def command(
     output: Path,
     model: Path | None = None,
     config: str = "experts",
-    network: ControllerNetworkConfig = ExpertsConfig(),  # noqa: B008 (frozen; the recipe replaces it)
+    network: ControllerNetworkConfig = ExpertsConfig(),  # noqa: B008 (frozen)
     schema: SchemaConfig = SchemaConfig(),  # noqa: B008
     training: ControllerTraining = ControllerTraining(),  # noqa: B008
     music: MusicConfig = MusicConfig(),  # noqa: B008
     dance: DanceTraining = DanceTraining(),  # noqa: B008
     songs: Path | None = None,
-    unit: str | None = None,
-    up: str | None = None,
-    skeleton: str | None = None,
-    resume: bool = False,
-    restart: bool = False,
-    accelerator: str = "auto",
-    devices: str = "auto",
-    precision: str = "32-true",
-    strategy: str = "auto",
-    skeleton_description: str | None = None,
+    run: TrainingOptions = TrainingOptions(),  # noqa: B008
+    reading: StoreOptions = StoreOptions(),  # noqa: B008
 ) -> None:
-    """Learn to dance from clips with a song beside each, and say whether it worked.
+    """Train a dancer on clips with their songs, and report how well it dances.
 
-    A song lies beside its clip and has its name (.wav, .flac, .ogg, .mp3). Clips that are points
-    get a skeleton first, as `deepphase rig` gives them.
+    Each song lies beside its clip under the same name (.wav, .flac, .ogg, .mp3). A skeleton is
+    solved for clips that are point tracks, as `deepphase solve` does.
 
     Parameters
     ----------
     dances
-        A folder of motion files with their songs, or a store of it.
+        A folder of motion files with their songs, or a store made of it.
     output
-        The dancer's file to write.
+        Dancer file to write.
     model
-        The phase model, as `deepphase train phase` wrote it. Networks without phases need none.
+        Phase model of `deepphase train phase`. Networks without phases need none.
     config
-        A recipe: experts, no_phase, paper, or a YAML file.
+        Config of the network, its inputs and its training: experts, no_phase, paper, or a YAML
+        file.
     songs
-        The folder that was prepared into a store, where the store lies elsewhere.
-    unit, up
-        Unit and up axis of the files, inferred if not given.
-    skeleton
-        Which skeleton group, where there are several.
-    resume
-        Go on with an unfinished training of this dancer.
-    restart
-        Discard an unfinished training of this dancer.
-    accelerator, devices, precision, strategy
-        Lightning's options of these names, as in --accelerator gpu --devices 2 --precision
-        bf16-mixed.
-    skeleton_description
-        A YAML file that says which joint is which, where names and structure do not tell.
+        Folder that holds the songs, if the store lies elsewhere.
     """
     from controllers.dance_health import dance_words
     from controllers.dance_songs import danced
@@ -83,22 +63,16 @@ def command(
     recipe = DanceConfig.of_sections(name, network, schema, training, music, dance)
     if network_kind(name).gate in GATES_OF_PHASES and model is None:
         raise ParameterError(
-            f"{name} needs phases, and there is no phase model",
-            hint=f"first: deepphase rig {dances} -o RIGGED, if these are points; then: deepphase "
-            "train phase RIGGED -o MODEL --config dance; then this with --model MODEL",
+            f"{name} needs phases, and no phase model is given",
+            hint=f"first: deepphase solve {dances} -o SOLVED, if these are points; then: deepphase "
+            "train phase SOLVED -o MODEL --config dance; then this with --model MODEL",
         )
-    work = work_folder(output, resume=resume, restart=restart)
-    description = told_skeleton(skeleton_description)
+    work = work_folder(output, resume=run.resume, restart=run.restart)
+    options = reading.corpus
+    description = options["description"]
     phases = None if model is None else load_extractor(model)
     with progress() as shown:
-        corpus = corpus_of(
-            dances,
-            skeleton=skeleton,
-            unit=unit,
-            up=up,
-            description=description,
-            progress=shown,
-        )
+        corpus = corpus_of(dances, progress=shown, **options)
         folder = songs or (dances if dances.is_dir() else dances.parent)
         learnt = danced(corpus, folder, description=description, progress=shown)
         for clip, why in learnt.left_out:
@@ -106,7 +80,7 @@ def command(
         if learnt.residual_m is not None:
             mean, high = (100.0 * each for each in learnt.residual_m)
             note(
-                f"points became a skeleton of {len(learnt.store.skeleton)} joints: residual "
+                f"skeleton of {len(learnt.store.skeleton)} joints solved from points: residual "
                 f"{mean:.2f} cm on average, {high:.2f} cm at the 95th percentile"
             )
         note(
@@ -114,14 +88,14 @@ def command(
             f"{len(learnt.songs)} songs"
         )
         lessons = DanceLessons.read(learnt, recipe, phases, description=description, progress=shown)
-        with resumable(work, restart=restart):
+        with resumable(work, restart=run.restart):
             made = train_dance(
                 lessons,
                 recipe,
                 folder=work,
-                resume=resume,
+                resume=run.resume,
                 progress=shown,
-                **hardware(accelerator, devices, precision, strategy),
+                **run.trainer,
             )
     if made is None:  # another device's process
         return
@@ -131,3 +105,4 @@ def command(
     for line in [*words(health), *dance_words(health["dance"], made.reference.values)]:
         note(line)
     note(f"dancer: {output}")
+    next_step("dance", "SONG", "--dancer", output, "-o", "dance")

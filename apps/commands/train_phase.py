@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from apps.options import refuse_for_songs, told_skeleton
-from apps.resumable_training import finish, hardware, resumable, work_folder
-from apps.terminal import list_left_out, note, progress
+from apps.option_groups import StoreOptions, TrainingOptions, refuse_for_songs
+from apps.resumable_training import finish, resumable, work_folder
+from apps.terminal import list_left_out, next_step, note, progress
 from deepphase.errors import DeepPhaseError
 from deepphase.phase.configuration import NetworkConfig, PhaseConfig, TrainingConfig
 from deepphase.progress import Progress
@@ -20,52 +20,29 @@ def command(
     store: Path,
     output: Path,
     config: str = "default",
-    network: NetworkConfig = NetworkConfig(),  # noqa: B008 (frozen; the recipe replaces it)
+    network: NetworkConfig = NetworkConfig(),  # noqa: B008 (frozen; the config replaces it)
     training: TrainingConfig = TrainingConfig(),  # noqa: B008
-    skeleton: str | None = None,
-    resume: bool = False,
-    restart: bool = False,
-    accelerator: str = "auto",
-    devices: str = "auto",
-    precision: str = "32-true",
-    strategy: str = "auto",
-    report: Path | None = None,
-    skeleton_description: str | None = None,
-    unit: str | None = None,
-    up: str | None = None,
-    file_fps: float | None = None,
     features: str | None = None,
+    report: Path | None = None,
+    run: TrainingOptions = TrainingOptions(),  # noqa: B008
+    reading: StoreOptions = StoreOptions(),  # noqa: B008
 ) -> None:
-    """Learn phases from clips or songs without labels, and say at the end whether it worked.
+    """Train a phase model on clips or songs, without labels, and report how well it works.
 
     Parameters
     ----------
     store
-        A store, or a folder of motion files, or one such file; or a folder of songs, or one song.
+        A store, a folder of motion files, or one motion file; or a folder of songs, or one song.
     output
-        The model file to write; a report page is written beside it.
+        Model file to write. A report is written to a folder beside it.
     config
-        A recipe: a YAML file, or the name of a shipped one.
-    skeleton
-        Which skeleton group, where there are several.
-    resume
-        Go on with an unfinished training of this model.
-    restart
-        Discard an unfinished training of this model.
-    accelerator, devices, precision, strategy
-        Lightning's options of these names, as in --accelerator gpu --devices 2 --precision
-        bf16-mixed.
-    report
-        Folder of the report; <model>.report beside the model if not given.
-    skeleton_description
-        A YAML file that says which joint is which, where names and structure do not tell.
-    unit, up
-        Unit and up axis of the files, inferred if not given (a store has them already).
-    file_fps
-        Frames a second of the files, where theirs is wrong.
+        Config of the network and its training: a YAML file, or the name of a shipped one
+        (configs/phase).
     features
-        Learn from the songs in the folder, also where motion lies beside them, and from these
-        features of theirs, with commas between (mel,chroma,onset_strength).
+        Train on the songs in the folder, even if it holds motion as well, and on these audio
+        features, separated by commas, as in mel,chroma,onset_strength.
+    report
+        Folder for the report; MODEL.report beside the model if not given.
     """
     from apps.reports.training_report import training_report
     from deepphase.corpus.prepare import corpus_of
@@ -73,41 +50,27 @@ def command(
     from deepphase.phase.training import train_phase
     from deepphase.replacing import check_writable
 
-    work = work_folder(output, resume=resume, restart=restart)
+    work = work_folder(output, resume=run.resume, restart=run.restart)
     folder = output.with_name(f"{output.name}.report") if report is None else report
     if report is not None:
         check_writable(report / "index.html")
-    description = told_skeleton(skeleton_description)
+    options = reading.corpus
     with progress() as shown:
         corpus: Any
         if features is not None or holds_only_songs(store):
-            refuse_for_songs(
-                skeleton=skeleton,
-                unit=unit,
-                up=up,
-                file_fps=file_fps,
-                skeleton_description=skeleton_description,
-            )
+            refuse_for_songs(reading)
             corpus = _songs(store, features, shown)
         else:
-            corpus = corpus_of(
-                store,
-                skeleton=skeleton,
-                unit=unit,
-                up=up,
-                file_fps=file_fps,
-                description=description,
-                progress=shown,
-            )
-        with resumable(work, restart=restart):
+            corpus = corpus_of(store, progress=shown, **options)
+        with resumable(work, restart=run.restart):
             model = train_phase(
                 corpus,
                 PhaseConfig(network, training),
                 folder=work,
-                resume=resume,
-                description=description,
+                resume=run.resume,
+                description=options["description"],
                 progress=shown,
-                **hardware(accelerator, devices, precision, strategy),
+                **run.trainer,
             )
     if model is None:  # another device's process
         return
@@ -117,10 +80,11 @@ def command(
     with progress() as shown:
         page = training_report(model, corpus, folder, progress=shown)
     note(f"report: {page}")
+    next_step("encode", output, store, "-o", "phases")
 
 
 def _songs(path: Path, features: str | None, shown: Progress) -> SignalCorpus:
-    """The features of the songs that a path means; says aloud that it is songs."""
+    """The audio features of the songs that a path means; notes that they are songs."""
     from deepphase.corpus.song_files import find_songs
     from deepphase.phase.signal_corpus import SignalCorpus
     from deepphase.phase.song_signals import SONG_FEATURES

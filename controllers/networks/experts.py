@@ -26,16 +26,18 @@ from deepphase.errors import ParameterError
 
 @dataclass(frozen=True)
 class ExpertsConfig(ControllerNetworkConfig):
-    """The shape of a mixture of experts; the defaults are DeepPhase's.
+    """Gated mixture of experts; the defaults are DeepPhase's.
 
     Parameters
     ----------
     experts
-        Whose weights are blended.
-    gating_hidden, hidden
-        Widths of the two hidden layers of the gating network and of the body.
+        Number of experts, whose weights are blended.
+    gating_hidden
+        Width of the two hidden layers of the gating network.
+    hidden
+        Width of the two hidden layers of the prediction network.
     dropout
-        Probability that an input of a layer is dropped, in both.
+        Dropout probability of the inputs of each layer, in both networks.
     """
 
     experts: int = 8

@@ -36,17 +36,17 @@ _FIRST_LENGTHS, _LENGTHS = (1.0, 0.5, 3.0, 0.2), (1e-2, 1e2)
 
 @dataclass(frozen=True)
 class GaussianProcessConfig(ControllerNetworkConfig):
-    """The size of Gaussian processes; the defaults are the PFNN paper's.
+    """Gaussian processes; the defaults are the PFNN paper's.
 
     Parameters
     ----------
     samples
-        Frames that a process remembers, drawn evenly of all that are given.
+        Number of training frames that each process keeps, drawn at random.
     phases
-        Processes around the cycle, of which the two nearest are interpolated; 1 is one process
-        that has the phase as an input.
+        Number of processes around the cycle, of which the two nearest are interpolated; 1 is a
+        single process with the phase as an input.
     seed
-        Of the draw.
+        Random seed for the draw of the frames.
     """
 
     samples: int = 3000

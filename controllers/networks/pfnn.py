@@ -29,18 +29,18 @@ TABLE_SIZES = {"linear": 10, "constant": 50}
 
 @dataclass(frozen=True)
 class PfnnConfig(ControllerNetworkConfig):
-    """The shape of a PFNN; the defaults are the paper's.
+    """Phase-functioned neural network; the defaults are the paper's.
 
     Parameters
     ----------
     hidden
         Width of the two hidden layers.
     points
-        Control points of the weights' spline; at least 4.
+        Number of control points of the spline of weights; at least 4.
     cyclic
-        Whether the spline closes. If not, the phase runs from 0 to 1, as in a punch.
+        Whether the spline is closed. If not, the phase runs from 0 to 1, as in a punch.
     dropout
-        Probability that an input of a layer is dropped (the paper retains 0.7).
+        Dropout probability of the inputs of each layer.
     """
 
     hidden: int = 512

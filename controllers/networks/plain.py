@@ -20,15 +20,15 @@ from controllers.networks.network import (
 
 @dataclass(frozen=True)
 class PlainConfig(ControllerNetworkConfig):
-    """The shape of a plain network.
+    """Feed-forward network.
 
     Parameters
     ----------
     hidden
-        Width of the two hidden layers; None is as wide as gives it the parameters of a PFNN of
-        512 (1256 at the paper's inputs and outputs).
+        Width of the two hidden layers. None: chosen so that the parameter count equals that of a
+        PFNN with 512 hidden units.
     dropout
-        Probability that an input of a layer is dropped.
+        Dropout probability of the inputs of each layer.
     """
 
     hidden: int | None = None

@@ -22,15 +22,15 @@ from controllers.networks.plain import pfnn_parameters
 
 @dataclass(frozen=True)
 class RecurrentConfig(ControllerNetworkConfig):
-    """The shape of an ERD network.
+    """Encoder-recurrent-decoder network (ERD).
 
     Parameters
     ----------
     hidden
-        Width of encoder and LSTM; None is as wide as gives it the parameters of a PFNN of 512
-        (509 at the paper's inputs and outputs).
+        Width of the encoder and the LSTM. None: chosen so that the parameter count equals that
+        of a PFNN with 512 hidden units.
     dropout
-        Probability that an input of a layer is dropped.
+        Dropout probability of the inputs of each layer.
     """
 
     hidden: int | None = None

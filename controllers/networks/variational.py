@@ -30,20 +30,20 @@ _LEAST_VARIANCE = 1e-8
 
 @dataclass(frozen=True)
 class VariationalConfig(ControllerNetworkConfig):
-    """The shape of a VINN; the defaults are the paper's best, var1n2n3.
+    """Variational phase-functioned network (VINN); the defaults are the paper's var1n2n3.
 
     Parameters
     ----------
     hidden
         Width of the two hidden layers.
     variational
-        Which of the layers 1, 2, 3 draw their values; not none.
+        Stochastic layers, one or more of 1, 2 and 3.
     redraw
-        When a run draws anew: every "frame", or with every "step" of the body.
+        When a run draws new noise: every "frame", or at every "step" of the character.
     dropout
-        Probability that an input of a layer is dropped.
+        Dropout probability of the inputs of each layer.
     divergence_weight
-        Of the divergence from a standard normal distribution in the loss; the paper has none.
+        Weight of the divergence from a standard normal distribution in the loss; the paper has 0.
     """
 
     hidden: int = 512
@@ -62,7 +62,9 @@ class VariationalConfig(ControllerNetworkConfig):
         if self.redraw not in get_args(Redraw):
             raise ParameterError(f"redraw is 'frame' or 'step', not {self.redraw!r}")
         if not (math.isfinite(self.divergence_weight) and self.divergence_weight >= 0):
-            raise ParameterError(f"a divergence_weight of {self.divergence_weight}")
+            raise ParameterError(
+                f"divergence_weight must be at least 0, not {self.divergence_weight}"
+            )
 
 
 class Variational(ControllerNetwork):

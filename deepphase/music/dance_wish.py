@@ -38,13 +38,13 @@ class DanceWish:
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.start_s) and self.start_s >= 0):
-            raise ParameterError(f"a start at {self.start_s} s", hint="seconds of the song, from 0")
+            raise ParameterError(f"start must be at least 0 s, not {self.start_s}")
         if self.seconds is not None and not (math.isfinite(self.seconds) and self.seconds > 0):
-            raise ParameterError(f"a dance of {self.seconds} s", hint="give seconds above 0")
+            raise ParameterError(f"seconds must be positive, not {self.seconds}")
         if self.seed < 0:
-            raise ParameterError(f"a seed of {self.seed}", hint="a whole number from 0")
+            raise ParameterError(f"seed must be at least 0, not {self.seed}")
         if self.lock is not None and not 0.0 <= self.lock <= 1.0:
-            raise ParameterError(f"a lock of {self.lock:g}", hint="from 0 (none) to 1")
+            raise ParameterError(f"lock must lie in 0 to 1, not {self.lock:g}")
 
     def frames(self, song: SongFeatures, fps: float, notes: list[str]) -> int:
         """Frames of a motion to a song, one at least.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -23,24 +23,25 @@ _MOST_CHANNELS, _MOST_HIDDEN = 128, 4096
 
 @dataclass(frozen=True)
 class NetworkConfig:
-    """The shape of a periodic autoencoder.
+    """Network of the phase model.
 
     Parameters
     ----------
     preset
-        Which network: "sine_fit" is our own; "sine_fit_no_fc" the same without the fully
-        connected phase layer; "paper" and "released_v0" to "released_v2" are DeepPhase's;
-        "conv_embedding" is what DeepPhase compares with: fully connected layers and no sinusoids.
+        Architecture. "sine_fit" is DeepPhase with a least-squares FFT layer, "sine_fit_no_fc" the
+        same without the fully connected phase layer; "paper" and "released_v0" to "released_v2"
+        are DeepPhase's networks; "conv_embedding" is its baseline without sinusoids.
     channels
-        Phase channels M. The paper uses 5 for a biped or a quadruped, 10 for styles, 8 for dance.
+        Number of phase channels. The paper has 5 for a biped or a quadruped, 8 for dance, 10 for
+        styles.
     window_s
-        Seconds that one window spans.
+        Length of a window in seconds.
     kernel_s
-        Seconds that a convolution's kernel spans; None is the whole window.
+        Length of a convolution kernel in seconds; None is the whole window.
     hidden
-        Channels between the two convolutions; None is a third of the input's (one a joint).
+        Number of channels between the two convolutions; None is one per joint.
     band_hz
-        Convolutions leave out frequencies above this one; None keeps all.
+        Cutoff frequency of the convolutions in Hz; None is no cutoff.
     """
 
     preset: Preset = "sine_fit"
@@ -81,31 +82,33 @@ class NetworkConfig:
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """How a periodic autoencoder is trained.
+    """Training of the phase model.
 
     Parameters
     ----------
     windows
-        Windows shown in all; 0 means `epochs` times all windows of the training clips.
+        Total number of windows to train on; 0 means `epochs` passes over the training clips.
     epochs
-        Passes over all windows, where `windows` is 0.
+        Number of passes over all windows, if `windows` is 0.
     batch_size
-        Windows a step (on each device).
-    learning_rate, weight_decay
-        Of AdamW.
+        Number of windows in a batch, on each device.
+    learning_rate
+        Highest learning rate of AdamW.
+    weight_decay
+        Weight decay of AdamW.
     schedule
-        "constant", or "cosine": a linear warm-up over the first `warmup` of the training, then a
-        cosine down to `final_rate`.
+        Learning rate schedule. "cosine" rises linearly during `warmup`, then falls along a cosine
+        to `final_rate`.
     warmup
-        Share of the training that warms up.
+        Length of the warm-up as a fraction of the training.
     final_rate
-        The last learning rate as a share of the highest.
+        Last learning rate as a fraction of the highest.
     mirror
-        Share of the windows that is shown as its mirror image, where the body has two sides.
+        Fraction of the windows that are mirrored, if the skeleton has a left and a right side.
     held_out
-        Share of the source files kept out of training, to measure on.
+        Fraction of the source files that are held out of training for measurement.
     seed
-        Of the split, the initial weights and the order of the windows.
+        Random seed for the split, the initial weights and the order of the windows.
     """
 
     windows: int = 614_400
@@ -127,13 +130,19 @@ class TrainingConfig:
             self.batch_size >= 2,
             f"batch_size must be at least 2 (batch normalisation), not {self.batch_size}",
         )
-        _require(0 < self.learning_rate < 1, f"learning_rate of {self.learning_rate}")
-        _require(0 <= self.weight_decay < 1, f"weight_decay of {self.weight_decay}")
+        _require(
+            0 < self.learning_rate < 1,
+            f"learning_rate must lie between 0 and 1, not {self.learning_rate}",
+        )
+        _require(
+            0 <= self.weight_decay < 1,
+            f"weight_decay must be at least 0 and below 1, not {self.weight_decay}",
+        )
         _require(
             self.schedule in ("constant", "cosine"),
             f"schedule {self.schedule!r} is neither 'constant' nor 'cosine'",
         )
-        _require(0 <= self.final_rate <= 1, f"final_rate of {self.final_rate}")
+        _require(0 <= self.final_rate <= 1, f"final_rate must lie in 0 to 1, not {self.final_rate}")
         _require(0 <= self.warmup < 1, f"warmup must lie in 0 to 1, not {self.warmup}")
         _require(0 <= self.mirror <= 1, f"mirror must lie in 0 to 1, not {self.mirror}")
         _require(0 <= self.seed < 2**31, f"seed must lie in 0 to 2147483647, not {self.seed}")
@@ -169,6 +178,10 @@ class PhaseConfig:
             section(NetworkConfig, sections.get("network"), "network"),
             section(TrainingConfig, sections.get("training"), "training"),
         )
+
+    def as_mapping(self) -> dict[str, Any]:
+        """The nested mappings that `from_mapping` reads."""
+        return asdict(self)
 
 
 def _require(holds: bool, otherwise: str) -> None:

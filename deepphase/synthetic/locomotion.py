@@ -159,7 +159,7 @@ def perform(
     if not (np.isfinite(noise) and noise >= 0 and np.isfinite(variety) and variety >= 0):
         raise ParameterError("noise and variety are numbers from 0 up")
     if seed < 0:
-        raise ParameterError(f"a seed of {seed}", hint="seeds are whole numbers from 0 up")
+        raise ParameterError(f"seed must be at least 0, not {seed}")
     body = body_named(body)
     generator = np.random.default_rng(seed)
     style = Style.random(generator, variety) if style is None else style

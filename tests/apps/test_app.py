@@ -28,11 +28,11 @@ def test_a_port_that_is_taken_is_refused_or_passed_over(monkeypatch):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(DeepPhaseError, match="is taken"):
+        with pytest.raises(DeepPhaseError, match="is in use"):
             app._free_port(port)
         monkeypatch.setattr(app, "_PORT", port)
         assert app._free_port(None) > port
-    with pytest.raises(DeepPhaseError, match="port 0"):
+    with pytest.raises(DeepPhaseError, match="--port must lie"):
         app._free_port(0)
 
 

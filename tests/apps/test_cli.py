@@ -192,7 +192,8 @@ def test_an_unknown_command():
     run("inspekt", "x").refused("'inspekt'", "did you mean 'inspect'")
     run("frobnicate").refused("'frobnicate'", "deepphase --help")
     run("train").refused("needs another word: train phase")
-    run("train", "something").refused("'train'")
+    run("train", "phse").refused("no command 'train phse'", "did you mean 'train phase'")
+    run("train", "something").refused("'train' has phase, controller, dance")
 
 
 @pytest.mark.parametrize(
@@ -218,6 +219,38 @@ def test_an_unknown_command():
 )
 def test_words_that_are_no_options(words, said):
     run(*words).refused(said, f"deepphase {' '.join(words[: 1 + (words[0] == 'train')])} --help")
+
+
+def test_quiet_leaves_warnings_and_errors(swings, broken, tmp_path):
+    ran = run("prepare", swings, broken, "-o", tmp_path / "s.store", "--quiet")
+    assert (ran.status, ran.out) == (0, "")
+    assert "left out: " in ran.err
+    assert (tmp_path / "s.store").is_file()
+    # The next run of the program prints again.
+    assert "next: deepphase prepare" in run("inspect", swings).out
+
+
+def test_completion_is_printed():
+    ran = run("--print-completion", "bash")
+    assert (ran.status, ran.err) == (0, "")
+    assert "-F _shtab_deepphase deepphase" in ran.out
+    assert run("--print-completion=zsh").out.startswith("#compdef deepphase")
+    run("--print-completion", "fish").refused("'fish'", "bash, zsh")
+
+
+def test_a_config_is_printed_without_a_store():
+    ran = run("train", "phase", "--training.windows", "1000", "--print-config")
+    assert (ran.status, ran.err) == (0, "")
+    assert "  windows: 1000\n" in ran.out
+    layout = run("match", "build", "--config", "dance", "--print-config").out
+    assert layout.startswith("features:\n- name: phase_manifold")
+
+
+def test_former_names_of_commands(tmp_path):
+    """Both end in the same error."""
+    errors = {run(name, tmp_path / "none", "-o", tmp_path / "x").err for name in ("rig", "solve")}
+    assert len(errors) == 1
+    assert "no such file or folder" in errors.pop()
 
 
 def test_hyphens_and_underscores_are_the_same(swings, tmp_path):
@@ -259,11 +292,15 @@ def test_doctor():
     assert ran.status == 0
     for word in ("deepphase", "torch", "lightning", "cpu", "cores"):
         assert word in ran.out
+    document = json.loads(run("doctor", "--json").out)
+    assert document["problems"] == []
+    assert document["versions"]["torch"] in ran.out
+    assert document["devices"][0]["device"] == "cpu"
 
 
 def test_doctor_finds_what_hides_our_packages(tmp_path):
     (tmp_path / "matching.py").write_text("")
-    code = "from apps.cli import main; main(['doctor'])"
+    code = "import sys; from apps.cli import main; sys.exit(main(['doctor']))"
     done = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
@@ -272,7 +309,7 @@ def test_doctor_finds_what_hides_our_packages(tmp_path):
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 1, done.stderr
     assert f"import matching finds {tmp_path / 'matching.py'}" in done.stdout
 
 
@@ -287,6 +324,25 @@ def test_inspect_says_what_it_reads_and_infers(swings):
     assert "fps: 60" in ran.out
     assert "unit taken for metres" in ran.out
     assert "a_swing_wild_0.bvh" in ran.out
+
+
+def test_inspect_as_json(swings, broken, tmp_path):
+    store = tmp_path / "s.store"
+    assert run("prepare", swings, "-o", store).status == 0
+    ran = run("inspect", swings, broken, store, "--json")
+    assert ran.status == 0
+    assert "inspecting: 7 of 7" in ran.err
+    document = json.loads(ran.out)
+    (group,) = document["skeletons"]
+    assert (group["name"], group["kind"], group["clips"]) == ("Hips-13", "biped", 6)
+    assert group["roles"]["left_foot"] == "LeftFoot"
+    files = {Path(each["file"]).name: each for each in document["files"]}
+    assert len(files) == 7
+    assert "42 channels" in files["broken.bvh"]["error"]
+    facts = files["a_swing_wild_0.bvh"]
+    assert (facts["fps"], facts["frames"], facts["up"]) == (60.0, 240, "y")
+    (stored,) = document["stores"]
+    assert stored["skeletons"][0]["clips"] == 6
 
 
 def test_inspect_lists_bad_files_and_goes_on(swings, broken):
@@ -606,6 +662,33 @@ def test_what_is_no_corpus(swings, model, tmp_path):
     run("train", "phase", model, *words).refused("deepphase.phase_model", "deepphase.store")
     assert run("prepare", swings, "-o", tmp_path / "s").status == 0
     run("train", "phase", tmp_path / "s", *words, "--unit", "cm").refused("a store is in metres")
+
+
+# export
+
+
+def test_export_as_the_readme_writes_it(model, tmp_path):
+    pytest.importorskip("onnxruntime")
+    ran = run("export", model, "-o", tmp_path / "walk.onnx")
+    assert (ran.status, ran.err) == (0, "")
+    assert (tmp_path / "walk.onnx").is_file()
+    # The former option says the same.
+    assert run("export", model, "--onnx", "-o", tmp_path / "again.onnx").status == 0
+    assert (tmp_path / "again.onnx").is_file()
+
+
+# evaluate
+
+
+def test_evaluate_as_json(swings, model, tmp_path):
+    ran = run("evaluate", model, swings, "-o", tmp_path / "r", "--queries", "100", "--json")
+    assert ran.status == 0, ran.err
+    document = json.loads(ran.out)
+    assert Path(document["report"]).is_file()
+    values = {each["name"]: each["value"] for each in document["measures"]}
+    assert values
+    assert any(value is not None for value in values.values())
+    assert document["health"]["explained_variance"] > 0
 
 
 # encode

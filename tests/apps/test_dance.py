@@ -197,9 +197,9 @@ def test_an_interrupted_dance_leaves_nothing(folder, dancer, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "nobody dances"),
+        ([], "give a trained dancer"),
         (["--dancer", "phases"], "not a deepphase.controller|this is a"),
-        (["--dancer", "dancer", "--lock", 1], "--lock goes with --database"),
+        (["--dancer", "dancer", "--lock", 1], "--lock needs --database"),
         (["--dancer", "dancer", "--start", 60], "the dance starts at 60"),
         (["--dancer", "missing"], "No such file"),
     ],
@@ -214,5 +214,5 @@ def test_what_cannot_dance_says_why(folder, dancer, capsys, words, message):
 def test_phases_are_asked_for_with_the_commands_that_make_them(folder, capsys):
     assert run("train", "dance", folder / "danced", "-o", folder / "none") == 2
     err = capsys.readouterr().err
-    assert "deepphase rig" in err
+    assert "deepphase solve" in err
     assert "deepphase train phase" in err

@@ -154,10 +154,10 @@ def test_a_database_that_hears_no_music_says_so_and_dances(folder, deaf, tmp_pat
         ("danced/missing.ogg", [], "missing.ogg"),
         ("danced/dance_0.bvh", [], "BVH"),
         ("danced/dance_0.ogg", ["--start", 40], "the dance starts at 40"),
-        ("danced/dance_0.ogg", ["--lock", 2], "a lock of 2"),
-        ("danced/dance_0.ogg", ["--seconds", 0], "a dance of 0"),
-        ("danced/dance_0.ogg", ["--seed", -1], "a seed of -1"),
-        ("danced/dance_0.ogg", ["--dancer", "x"], "a dancer and a database"),
+        ("danced/dance_0.ogg", ["--lock", 2], "lock must lie in 0 to 1, not 2"),
+        ("danced/dance_0.ogg", ["--seconds", 0], "seconds must be positive, not 0"),
+        ("danced/dance_0.ogg", ["--seed", -1], "seed must be at least 0, not -1"),
+        ("danced/dance_0.ogg", ["--dancer", "x"], "exclude each other"),
     ],
 )
 def test_what_cannot_be_danced_says_why(folder, database, tmp_path, capsys, song, more, says):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import importlib
 import json
 import re
 import shlex
@@ -16,7 +17,7 @@ from apps import cli, demo_motion
 from apps.cli import COMMANDS
 from apps.demo_motion import SMALLEST, held_out_motions, training_motions
 from apps.made_folder import MadeFolder
-from apps.options import parsed
+from apps.options import read_command_line
 from apps.reports import demo_page, training_page
 from deepphase.corpus.store import open_store
 from deepphase.errors import ParameterError
@@ -161,10 +162,11 @@ def test_the_commands_of_the_page_are_right(which, request, monkeypatch):
         assert program == "deepphase"
         name = " ".join(words[:2]) if " ".join(words[:2]) in COMMANDS else words[0]
         module = pytest.importorskip(f"apps.commands.{COMMANDS[name][0]}")
-        parsed(f"deepphase {name}", module.command, words[len(name.split()) :])
+        read_command_line(name, module.command, words[len(name.split()) :])
     # The first three make what lies in the folder: so the training is that of the model.
     words = commands[1][3:]
-    options = parsed("train", pytest.importorskip("apps.commands.train_phase").command, words)
+    command = importlib.import_module("apps.commands.train_phase").command
+    options = read_command_line("train phase", command, words).arguments
     model = PhaseModel.load(folder / "phases.model")
     assert options["training"] == model.config.training
     assert options["network"] == model.config.network

@@ -78,7 +78,7 @@ def test_figures_and_player_take_it_and_compare_it(files, clips, store, tmp_path
 def test_normalised_is_of_pca_alone(store, tmp_path, capsys):
     words = ("fit", "phases", store, "--normalised", "-o", tmp_path / "m")
     assert run(*words, "--method", "contact") == cli.MISTAKE
-    assert "--normalised is of pca" in capsys.readouterr().err
+    assert "--normalised applies to the method pca" in capsys.readouterr().err
     assert run(*words, "--method", "pca") == 0
     assert load_extractor(tmp_path / "m").normalised
 

@@ -1,6 +1,7 @@
 """`deepphase match build` and `match query` from the command line."""
 
 import csv
+import json
 
 import pytest
 
@@ -116,6 +117,19 @@ def test_query_of_a_clip_and_of_a_file(database, folder, capsys):
     assert (again / "match_02.glb").is_file()
 
 
+def test_query_as_json(database, folder, capsys):
+    name = MotionDatabase.load(database).clip_names[0]
+    words = (name, "--frame", 100, "-k", 2, "-o", folder / "found_as_json", "--json")
+    assert run("match", "query", database, *words) == 0
+    said = capsys.readouterr()
+    document = json.loads(said.out)
+    assert (document["clip"], document["frame"]) == (name, 100)
+    assert [each["rank"] for each in document["matches"]] == [1, 2]
+    rows = list(csv.DictReader((folder / "found_as_json" / "matches.csv").open()))
+    assert [each["clip"] for each in document["matches"]] == [row["clip"] for row in rows]
+    assert "next: deepphase match run" in said.err
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -123,7 +137,7 @@ def test_query_of_a_clip_and_of_a_file(database, folder, capsys):
         (["NAME", "--frame", "100000"], "no frame 100000"),
         (["NAME", "--labels", "pace"], "no label=value"),
         (["NAME", "--labels", "style=old"], "it has pace"),
-        (["NAME", "--index", "tree"], "indices: auto"),
+        (["NAME", "--index", "tree"], "--index: expected one of 'auto', 'exact'"),
         (["NAME", "-k", "0"], "must be positive"),
         (["NAME", "--seconds", "0"], "--seconds"),
     ],

@@ -1,4 +1,4 @@
-"""`deepphase rig`: point tracks become clips with rotations and one skeleton."""
+"""`deepphase solve`: point tracks become clips with rotations and one skeleton."""
 
 from dataclasses import replace
 
@@ -35,7 +35,7 @@ def folder(tmp_path_factory):
 def test_one_file(folder, tmp_path, capsys):
     points = folder / "walk_0.npz"
     for suffix in (".bvh", ".glb", ".npz"):
-        assert main(["rig", str(points), "-o", str(tmp_path / f"walk{suffix}")]) == 0
+        assert main(["solve", str(points), "-o", str(tmp_path / f"walk{suffix}")]) == 0
         clip = load(tmp_path / f"walk{suffix}")
         assert clip.has_rotations
         assert "LeftForeArm" in clip.skeleton.names
@@ -47,7 +47,7 @@ def test_one_file(folder, tmp_path, capsys):
 
 
 def test_folder_becomes_one_group(folder, tmp_path):
-    assert main(["rig", str(folder), "-o", str(tmp_path / "rigged")]) == 0
+    assert main(["solve", str(folder), "-o", str(tmp_path / "rigged")]) == 0
     first, second = (load(tmp_path / "rigged" / f"walk_{i}.bvh") for i in range(2))
     assert np.allclose(first.skeleton.offsets, second.skeleton.offsets)
     assert main(["prepare", str(tmp_path / "rigged"), "-o", str(tmp_path / "a.store")]) == 0
@@ -59,7 +59,7 @@ def test_folder_becomes_one_group(folder, tmp_path):
 
 def test_songs_and_lengths(folder, tmp_path):
     for how in ("copy", "leave"):
-        words = ["rig", str(folder), "-o", str(tmp_path / how), "--songs", how, "--own-lengths"]
+        words = ["solve", str(folder), "-o", str(tmp_path / how), "--songs", how, "--own-lengths"]
         assert main(words) == 0
     assert (tmp_path / "copy" / "walk_1.wav").read_bytes() == (folder / "walk_1.wav").read_bytes()
     assert not (tmp_path / "leave" / "walk_1.wav").exists()
@@ -69,7 +69,7 @@ def test_songs_and_lengths(folder, tmp_path):
 
 
 def test_skeleton_of_another_file(folder, tmp_path):
-    words = ["rig", str(folder / "walk_0.npz"), "-o", str(tmp_path / "a.bvh")]
+    words = ["solve", str(folder / "walk_0.npz"), "-o", str(tmp_path / "a.bvh")]
     assert main([*words, "--skeleton-of", str(folder / "walk_1.npz")]) == 0
     clip = load(tmp_path / "a.bvh")
     foot = clip.skeleton.offsets[clip.skeleton.index("LeftFoot")]
@@ -82,12 +82,12 @@ def test_mistakes(folder, tmp_path, capsys):
     target = str(tmp_path / "out.bvh")
 
     def refused(*words):
-        assert main(["rig", *map(str, words)]) == 2
+        assert main(["solve", *map(str, words)]) == 2
         return capsys.readouterr().err
 
     assert "rotations" in refused(rotated, "-o", target)
     assert "name a folder" in refused(folder, "-o", target)
-    assert "take the place" in refused(folder, "-o", folder, "--format", "npz")
+    assert "overwrite its point track" in refused(folder, "-o", folder, "--format", "npz")
     broken = tmp_path / "broken.npz"
     np.savez(broken, positions=np.full((20, 5, 3), np.nan), fps=30.0)
     assert "broken.npz" in refused(broken, "-o", target)
@@ -100,7 +100,7 @@ def test_mistakes(folder, tmp_path, capsys):
 
 def test_a_bad_file_does_not_stop_the_others(folder, tmp_path, capsys):
     np.savez(tmp_path / "bad.npz", positions=np.full((20, 5, 3), np.nan), fps=30.0)
-    words = ["rig", str(folder / "walk_0.npz"), str(tmp_path / "bad.npz")]
+    words = ["solve", str(folder / "walk_0.npz"), str(tmp_path / "bad.npz")]
     assert main([*words, "-o", str(tmp_path / "out")]) == 0
     assert "left out" in capsys.readouterr().err
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["walk_0.bvh"]

@@ -118,11 +118,11 @@ def test_short_and_silent_songs_have_phases(model, tmp_path):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["train", "phase", "songs", "--unit", "cm"], "--unit is for motion"),
-        (["train", "phase", "songs", "--skeleton", "x"], "--skeleton is for motion"),
+        (["train", "phase", "songs", "--unit", "cm"], "--unit applies to motion"),
+        (["train", "phase", "songs", "--skeleton", "x"], "--skeleton applies to motion"),
         (["train", "phase", "songs", "--features", "loudness"], "no song feature 'loudness'"),
         (["train", "phase", "songs/cover.txt"], "cover.txt"),
-        (["encode", "songs.model", "songs", "--file-fps", "30"], "--file-fps is for motion"),
+        (["encode", "songs.model", "songs", "--file-fps", "30"], "--file-fps applies to motion"),
         (["encode", "songs.model", "clips"], "no songs"),
         (["encode", "songs.model", "songs/torn.wav"], "torn.wav"),
         (["evaluate", "songs.model", "clips"], "of songs"),

@@ -74,7 +74,7 @@ def test_every_recipe_loads_and_says_what_it_hears():
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "hears nothing"),
+        ("", "needs music"),
         ("schema: {tracks: [music]}\nmusic: {names: []}", "unknown key"),
         ("schema: {tracks: [music]}\nmusic: {features: mel}", "features must be"),
         ("schema: {tracks: [music]}\nmusic: {features: [noise]}", "no song feature 'noise'"),

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from apps.commands import train_controller as train_command
-from apps.options import parsed
+from apps.options import read_command_line
 from controllers.character import Character
 from controllers.configuration import ControllerConfig
 from controllers.controller import Controller
@@ -139,7 +139,8 @@ def test_the_program_has_its_options(two, tmp_path):
     path = tmp_path / "two.yaml"
     path.write_text("network: {name: two, hidden: 4}")
     words = ["clips", "-o", "file", "--config", str(path), "--network.penalty", "0.5"]
-    options = parsed("train controller", train_command.command, words, ControllerConfig)
+    command = train_command.command
+    options = read_command_line("train controller", command, words, ControllerConfig).arguments
     assert options["network"] == TwoConfig(hidden=4, penalty=0.5)
 
 

@@ -45,13 +45,13 @@ def test_a_song_that_is_over_too_soon_is_told(song):
 @pytest.mark.parametrize(
     ("wish", "says"),
     [
-        ({"start_s": -1.0}, "a start at -1"),
-        ({"start_s": np.nan}, "a start at nan"),
-        ({"seconds": 0.0}, "a dance of 0"),
-        ({"seconds": np.inf}, "a dance of inf"),
-        ({"seed": -1}, "a seed of -1"),
-        ({"lock": 1.5}, "a lock of 1.5"),
-        ({"lock": np.nan}, "a lock of nan"),
+        ({"start_s": -1.0}, "start must be at least 0 s, not -1"),
+        ({"start_s": np.nan}, "start must be at least 0 s, not nan"),
+        ({"seconds": 0.0}, "seconds must be positive, not 0"),
+        ({"seconds": np.inf}, "seconds must be positive, not inf"),
+        ({"seed": -1}, "seed must be at least 0, not -1"),
+        ({"lock": 1.5}, "lock must lie in 0 to 1, not 1.5"),
+        ({"lock": np.nan}, "lock must lie in 0 to 1, not nan"),
     ],
 )
 def test_impossible_wishes_are_refused(wish, says):

@@ -1,0 +1,140 @@
+"""Options that several commands share: how files are read, and what a training runs on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from deepphase.errors import ParameterError
+from deepphase.recipes import recipe_path
+
+
+class OptionGroup:
+    """Base of dataclasses whose fields are options of their own, under a heading in the help.
+
+    The heading is the first line of the docstring; its "Parameters" are the help texts.
+    """
+
+
+@dataclass(frozen=True)
+class FileOptions(OptionGroup):
+    """Reading motion files.
+
+    Parameters
+    ----------
+    unit
+        Unit of length of the files: m, cm, mm, inch, foot, or metres as a number. Inferred if
+        not given.
+    up
+        Up axis of the files: x, y, z, -x, -y or -z. Inferred if not given.
+    file_fps
+        Frame rate of the files in frames per second, where the stored rate is missing or wrong.
+    skeleton_description
+        YAML file that assigns joints or points to body parts; see configs/skeletons/example.yaml.
+    """
+
+    unit: str | None = None
+    up: str | None = None
+    file_fps: float | None = None
+    skeleton_description: str | None = None
+
+    @property
+    def reader(self) -> dict[str, Any]:
+        """Keyword arguments of :func:`deepphase.formats.load.load`; empty where nothing is set."""
+        values = {"unit": self.unit, "up": self.up, "fps": self.file_fps}
+        return {name: value for name, value in values.items() if value is not None}
+
+    @property
+    def description(self) -> dict[str, Any] | None:
+        """The skeleton description, read from its file; None where none is named."""
+        from deepphase.motion.skeleton_description import load_description
+
+        if self.skeleton_description is None:
+            return None
+        return load_description(recipe_path("skeletons", self.skeleton_description))
+
+    @property
+    def preparation(self) -> dict[str, Any]:
+        """Keyword arguments of :func:`deepphase.corpus.prepare.prepare`."""
+        return {
+            "unit": self.unit,
+            "up": self.up,
+            "file_fps": self.file_fps,
+            "description": self.description,
+        }
+
+
+@dataclass(frozen=True)
+class StoreOptions(FileOptions):
+    """Reading stores and motion files.
+
+    Parameters
+    ----------
+    skeleton
+        Name of the skeleton group to use, if the files hold several skeletons.
+    """
+
+    skeleton: str | None = None
+
+    @property
+    def corpus(self) -> dict[str, Any]:
+        """Keyword arguments of :func:`deepphase.corpus.prepare.corpus_of`."""
+        return {"skeleton": self.skeleton, **self.preparation}
+
+
+@dataclass(frozen=True)
+class TrainingOptions(OptionGroup):
+    """Running the training.
+
+    Parameters
+    ----------
+    resume
+        Continue an interrupted training of this output file.
+    restart
+        Discard an interrupted training of this output file and start from the beginning.
+    accelerator
+        Lightning's accelerator: auto, cpu, gpu, cuda, mps or tpu.
+    devices
+        Number of devices to train on, a list of their indices such as 0,2, or auto.
+    precision
+        Lightning's precision, such as 32-true, 16-mixed or bf16-mixed.
+    strategy
+        Lightning's strategy for several devices, such as auto, ddp or fsdp.
+    """
+
+    resume: bool = False
+    restart: bool = False
+    accelerator: str = "auto"
+    devices: str = "auto"
+    precision: str = "32-true"
+    strategy: str = "auto"
+
+    @property
+    def trainer(self) -> dict[str, Any]:
+        """Keyword arguments of Lightning's Trainer; a number of devices becomes a number."""
+        whole = self.devices.lstrip("-").isdigit()
+        return {
+            "accelerator": self.accelerator,
+            "devices": int(self.devices) if whole else self.devices,
+            "precision": self.precision,
+            "strategy": self.strategy,
+        }
+
+
+def refuse_for_songs(group: OptionGroup, **options: Any) -> None:
+    """Raise ParameterError where an option of motion files is set, and the files are songs.
+
+    Parameters
+    ----------
+    group
+        A dataclass of options, none of which songs have.
+    options
+        More of them, by name.
+    """
+    values = {each.name: getattr(group, each.name) for each in fields(group)}  # type: ignore[arg-type]
+    for name, value in {**values, **options}.items():
+        if value not in (None, False):
+            raise ParameterError(
+                f"--{name.replace('_', '-')} applies to motion files, and these are songs",
+                hint="leave it out",
+            )

@@ -1,0 +1,293 @@
+"""Options of every command: help texts, groups, former names, configs and completion."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args, get_type_hints
+
+import pytest
+import yaml
+
+from apps.cli import COMMANDS
+from apps.completion import completion_script
+from apps.option_aliases import RENAMED_OPTIONS, current_words
+from apps.option_groups import FileOptions, OptionGroup
+from apps.options import Option, all_options, options_of, read_command_line
+from apps.outcome import Outcome
+from controllers.configuration import ControllerConfig
+from controllers.dance_config import DanceConfig
+from controllers.networks.registry import NETWORKS
+from deepphase import recipes
+from deepphase.errors import ParameterError
+from deepphase.phase.configuration import PhaseConfig
+from deepphase.phase.extractor import BASELINES
+from matching.search import INDEX_NAMES
+
+BANNED = re.compile(
+    r"\b(told|wish\w*|anew|heard|nobody|whoever|haste|sureness|nearness|of late)\b", re.IGNORECASE
+)
+
+# Their options are declared elsewhere, for both in one place.
+STEERED = ("match run", "control")
+
+
+def _module(name: str):
+    return importlib.import_module(f"apps.commands.{COMMANDS[name][0]}")
+
+
+def _options(name: str) -> list[Option]:
+    module = _module(name)
+    return all_options(module.command, getattr(module, "CONFIGS", None))
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in STEERED])
+def test_every_option_has_a_help_text_of_its_own(name):
+    texts = [option.help for option in _options(name)]
+    for option in _options(name):
+        assert re.match(r"[A-Z0-9].*[.]$", option.help), option
+        assert not BANNED.search(option.help), option
+    assert len(set(texts)) == len(texts)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_names_options_with_hyphens(name):
+    names = [option.name for option in _options(name)]
+    assert len(set(names)) == len(names)
+    for option in _options(name):
+        for flag in option.flags:
+            assert "_" not in flag or "." in flag
+    assert not BANNED.search(COMMANDS[name][1])
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_every_network_explains_its_sizes(name):
+    config = type("Config", (), {"network": NETWORKS[name].make_config()})
+
+    def command(network: type(config.network)) -> None: ...
+
+    command.__annotations__ = {"network": type(config.network)}
+    options = options_of(command, config)
+    assert options
+    for option in options:
+        assert re.match(r"[A-Z].*[.]$", option.help), option
+        assert not BANNED.search(option.help), option
+
+
+def test_choices_of_options_are_those_of_the_library():
+    for name in ("match build", "match query"):
+        index = get_type_hints(_module(name).command)["index"]
+        assert set(get_args(index)) == set(INDEX_NAMES)
+    method = get_type_hints(_module("fit phases").command)["method"]
+    assert set(get_args(method)) == set(BASELINES)
+
+
+@dataclass(frozen=True)
+class Feet(OptionGroup):
+    """Feet on the floor.
+
+    Parameters
+    ----------
+    foot_ik
+        Hold feet during contacts.
+    """
+
+    foot_ik: bool = True
+
+
+@dataclass(frozen=True)
+class MoreFeet(Feet):
+    """Feet and hands.
+
+    Parameters
+    ----------
+    hands
+        Number of hands.
+    """
+
+    hands: int = 2
+
+
+def command(
+    clip: Path,
+    output: Path,
+    onnx: bool = True,
+    csv: bool = False,
+    blend: Literal["soft", "hard"] = "soft",
+    gamepad: Path | None = None,
+    feet: MoreFeet = MoreFeet(),
+) -> None:
+    """Do something.
+
+    Parameters
+    ----------
+    clip
+        A clip.
+    output
+        A file.
+    onnx
+        Write ONNX.
+    csv
+        Write CSV.
+    blend
+        Blending.
+    gamepad
+        Recorded gamepad.
+    """
+
+
+def _read(*words: str, name: str = "control"):
+    return read_command_line(name, command, ["a.bvh", "-o", "b", *words])
+
+
+def test_a_switch_keeps_its_default():
+    assert _read().arguments == {
+        "clip": Path("a.bvh"),
+        "output": Path("b"),
+        "onnx": True,
+        "csv": False,
+        "blend": "soft",
+        "gamepad": None,
+        "feet": MoreFeet(),
+    }
+    read = _read("--no-onnx", "--csv", "--no_foot_ik", "--hands", "3").arguments
+    assert (read["onnx"], read["csv"]) == (False, True)
+    assert read["feet"] == MoreFeet(foot_ik=False, hands=3)
+    with pytest.raises(ParameterError, match="unrecognized arguments: --onnx"):
+        _read("--onnx")
+
+
+def test_groups_stand_under_a_heading_with_choices(capsys):
+    with pytest.raises(SystemExit):
+        _read("--help")
+    shown = capsys.readouterr().out
+    assert "--blend {soft,hard}" in shown
+    own, _, grouped = shown.partition("Feet and hands:")
+    assert "--no-foot-ik" in grouped
+    assert "--hands" in grouped
+    assert "--no-onnx" in own
+    assert shown.startswith("usage: deepphase control clip -o OUTPUT [options]\n")
+
+
+def test_a_wrong_choice_names_the_choices():
+    with pytest.raises(ParameterError, match="--blend: expected one of 'soft', 'hard', not x"):
+        _read("--blend", "x")
+    with pytest.raises(ParameterError, match="--hands: expected a whole number, not x"):
+        _read("--hands", "x")
+
+
+def test_former_names_are_accepted_and_not_listed(capsys):
+    assert _read("--stick", "run.csv").arguments["gamepad"] == Path("run.csv")
+    assert _read("--stick=run.csv").arguments["gamepad"] == Path("run.csv")
+    with pytest.raises(SystemExit):
+        _read("--help")
+    assert "stick" not in capsys.readouterr().out
+    # Of another command, it is no option.
+    with pytest.raises(ParameterError, match="unrecognized arguments: --stick"):
+        _read("--stick", "run.csv", name="play")
+    # An option that takes no effect any more.
+    assert current_words("export", ["a", "--onnx", "-o", "b"], ["--output"]) == ["a", "-o", "b"]
+
+
+def test_every_former_name_is_of_a_command_and_its_new_name_an_option():
+    for name, renamed in RENAMED_OPTIONS.items():
+        flags = {flag[2:] for option in _options(name) for flag in option.flags}
+        for old, new in renamed.items():
+            # Until it is renamed, the former name is the option.
+            assert (new is None and old not in flags) or {old, new} & flags
+
+
+def test_former_keys_of_configs_are_read(monkeypatch, tmp_path):
+    monkeypatch.setitem(recipes.RENAMED_KEYS, "rate", "learning_rate")
+    monkeypatch.setitem(recipes.RENAMED_KEYS, "seed", "no_key_of_ours")
+    (tmp_path / "old.yaml").write_text("training: {rate: 0.002, seed: 3}")
+    training = PhaseConfig.load(tmp_path / "old.yaml").training
+    assert (training.learning_rate, training.seed) == (0.002, 3)
+    read = read_command_line(
+        "train phase", _module("train phase").command, ["x", "-o", "y", "--training.rate", "0.01"]
+    )
+    assert read.arguments["training"].learning_rate == 0.01
+
+
+@pytest.mark.parametrize(
+    ("name", "configs", "option"),
+    [
+        ("train phase", PhaseConfig, ["--training.windows", "1000"]),
+        ("train controller", ControllerConfig, ["--config", "vinn", "--network.redraw", "frame"]),
+        ("train dance", DanceConfig, ["--network.experts", "3"]),
+    ],
+)
+def test_a_printed_config_is_read_again(name, configs, option, tmp_path):
+    module = _module(name)
+    words = ["store", "-o", "model"]
+    call = read_command_line(name, module.command, [*option, "--print-config"], configs)
+    file = tmp_path / "mine.yaml"
+    file.write_text(call.config)
+    again = read_command_line(name, module.command, [*words, "--config", str(file)], configs)
+    direct = read_command_line(name, module.command, [*words, *option], configs)
+    assert {**again.arguments, "config": ""} == {**direct.arguments, "config": ""}
+    # It is a config as the library reads it.
+    assert (
+        configs.load(file).as_mapping()
+        == configs.from_mapping(yaml.safe_load(call.config)).as_mapping()
+    )
+
+
+def test_file_options_name_the_keywords_of_the_library():
+    options = FileOptions(unit="cm", file_fps=30.0)
+    assert options.reader == {"unit": "cm", "fps": 30.0}
+    assert FileOptions().reader == {}
+    assert options.preparation == {
+        "unit": "cm",
+        "up": None,
+        "file_fps": 30.0,
+        "description": None,
+    }
+
+
+def test_a_document_is_json_without_nan():
+    document = {"a": float("nan"), "b": [1.5, float("inf")], "c": ({"d": None},)}
+    assert yaml.safe_load(Outcome(document).text()) == {
+        "a": None,
+        "b": [1.5, None],
+        "c": [{"d": None}],
+    }
+
+
+@pytest.fixture(scope="module")
+def bash_completion(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("completion") / "deepphase.bash"
+    path.write_text(completion_script("bash", COMMANDS))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["deepphase", "insp"], {"inspect"}),
+        (["deepphase", "train", ""], {"phase", "controller", "dance"}),
+        (["deepphase", "match", "build", "x", "--index", ""], set(INDEX_NAMES)),
+        (["deepphase", "train", "phase", "--file"], {"--file-fps"}),
+        (["deepphase", "evaluate", "dances", "--beats"], {"--beats-per-bar"}),
+    ],
+)
+def test_bash_completes(bash_completion, words, expected):
+    listed = " ".join(f"'{word}'" for word in words)
+    script = (
+        f"source {bash_completion}; COMP_WORDS=({listed}); COMP_CWORD={len(words) - 1}; "
+        '_shtab_deepphase; printf "%s\\n" "${COMPREPLY[@]}"'
+    )
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60)
+    assert set(done.stdout.split()) == expected, done.stderr
+
+
+def test_zsh_has_every_command_and_other_shells_none():
+    script = completion_script("zsh", COMMANDS)
+    assert script.startswith("#compdef deepphase")
+    for name in COMMANDS:
+        assert name.split()[-1] in script
+    with pytest.raises(ParameterError, match="'fish'"):
+        completion_script("fish", COMMANDS)

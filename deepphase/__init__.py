@@ -11,13 +11,12 @@ From a folder of motion capture to the phases of a clip::
 
     import deepphase as dp
 
-    if __name__ == "__main__":  # large folders are read by several processes
-        store = dp.corpus_of("captures/")  # a folder, a motion file or a store
-        model = dp.train_phase(store, dp.PhaseConfig.load("biped"), folder="walk.unfinished")
-        model.save("walk.model")
-        phases = model.encode(dp.load("captures/walk_01.bvh"))
-        print(phases.parameters.phase.shape)  # (frames, channels), cycles in [-0.5, 0.5)
-        print(phases.parameters.manifold().shape)  # (frames, 2 * channels)
+    store = dp.corpus_of("captures/")  # a folder, a motion file or a store
+    model = dp.train_phase(store, dp.PhaseConfig.load("biped"), folder="walk.unfinished")
+    model.save("walk.model")
+    phases = model.encode(dp.load("captures/walk_01.bvh"))
+    print(phases.parameters.phase.shape)  # (frames, channels), cycles in [-0.5, 0.5)
+    print(phases.parameters.manifold().shape)  # (frames, 2 * channels)
 
 Lengths are metres, times seconds, angles radians, frequencies hertz; Y is up and the body faces +Z.
 Quaternions are (x, y, z, w). Every name below is imported when it is first used.

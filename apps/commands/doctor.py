@@ -25,7 +25,6 @@ _NEEDED = (
     "kaleido",
     "jsonargparse",
     "rich",
-    "safetensors",
 )
 _OWN = ("deepphase", "controllers", "matching", "apps")
 # Releases that were withdrawn from PyPI.

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import streamlit as st
 
 from apps.pages.parts.controller_intake import take_in_controller
-from apps.pages.parts.kept_results import kept_or_made
 from apps.pages.parts.look import heading, wide_columns
 from apps.pages.parts.open_steering import OpenController, OpenMatching
 from apps.pages.parts.own_file import offer_intake
+from apps.pages.parts.result_cache import kept_or_made
 from apps.pages.parts.showing import offer, offer_player, offer_table, show_player
 from apps.pages.parts.steerables import Steerable, steerables
 from apps.pages.parts.steered_runs import Ask, Measure, SteeredRun, kept_runs, steered_run

@@ -5,9 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from apps.pages.parts.dancers import DancerSource, OpenDancer, dancer_sources
-from apps.pages.parts.kept_results import kept_or_made
 from apps.pages.parts.look import heading, wide_columns
 from apps.pages.parts.made_dances import DancedSong, danced_song, kept_dances
+from apps.pages.parts.result_cache import kept_or_made
 from apps.pages.parts.showing import offer, offer_player, offer_table, show_player
 from apps.pages.parts.song_choice import choose_part, choose_song, tell_song
 from apps.pages.parts.songs import OpenSong

@@ -17,7 +17,7 @@ from deepphase.corpus.skeleton_group import (
     shared_skeletons,
     spread_translations,
     translated_by_any,
-    unique_names,
+    unique_clip_names,
 )
 from deepphase.corpus.store_writer import write_store
 from deepphase.errors import ParameterError, SkeletonError
@@ -162,7 +162,7 @@ class ClipStore:
             translated_joints=moving,
             range_starts=starts,
             range_stops=stops,
-            names=unique_names(clip.name for clip in given),
+            names=unique_clip_names(clip.name for clip in given),
             labels=tuple(clip.labels for clip in given),
             sources=tuple(clip.source for clip in ordered),
             provenance=tuple({} for _ in given) if provenance is None else tuple(provenance),

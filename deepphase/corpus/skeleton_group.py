@@ -36,7 +36,7 @@ def default_group_name(skeleton: Skeleton) -> str:
     return f"{root}-{len(skeleton)}"
 
 
-def unique_names(names: Iterable[str]) -> tuple[str, ...]:
+def unique_clip_names(names: Iterable[str]) -> tuple[str, ...]:
     """The names, the second and later of equal ones with a number: walk, walk-2, walk-3."""
     given = list(names)
     plain = set(given)

@@ -9,7 +9,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from deepphase.corpus.skeleton_group import spread_translations, translated_by_any, unique_names
+from deepphase.corpus.skeleton_group import (
+    spread_translations,
+    translated_by_any,
+    unique_clip_names,
+)
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.skeleton import Array, Skeleton
 
@@ -79,7 +83,7 @@ class GroupSpool:
 
     def description(self, name: str) -> dict[str, Any]:
         """What the store's header says of the group."""
-        names = unique_names(record.name for record in self.records)
+        names = unique_clip_names(record.name for record in self.records)
         return {
             "name": name,
             "joints": list(self.skeleton.names),

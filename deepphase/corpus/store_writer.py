@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from deepphase.corpus.skeleton_group import default_group_name, hierarchy, unique_names
+from deepphase.corpus.skeleton_group import default_group_name, hierarchy, unique_clip_names
 from deepphase.corpus.spool import GroupSpool, Record
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.formats.array_file import write_arrays
@@ -167,7 +167,7 @@ class StoreWriter:
             # A hash of the hierarchy keeps the name when groups come in another order.
             digest = hashlib.sha256(repr(sorted(key, key=str)).encode()).hexdigest()[:4]
             names.append(f"{name}-{digest}" if plain.count(name) > 1 else name)
-        return list(unique_names(names))
+        return list(unique_clip_names(names))
 
 
 def write_store(

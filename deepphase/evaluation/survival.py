@@ -1,4 +1,4 @@
-"""Whether made motion stays alive: finite, of the data's energy, of one length of limb, moving."""
+"""Whether made motion stays alive: of the data's energy, of one length of limb, moving."""
 
 from __future__ import annotations
 
@@ -8,20 +8,6 @@ from deepphase.errors import ParameterError
 from deepphase.motion.kinematics import velocities
 
 Array = np.ndarray
-
-
-def finite_frames(*arrays: Array) -> int:
-    """How many frames there are before the first that holds a value that is not finite.
-
-    Parameters
-    ----------
-    arrays : (frames, ...)
-        All of one run.
-    """
-    finite = np.ones(len(arrays[0]), bool)
-    for values in arrays:
-        finite &= np.isfinite(values).reshape(len(values), -1).all(axis=1)
-    return len(finite) if finite.all() else int(finite.argmin())
 
 
 def kinetic_energies(positions: Array, fps: float) -> Array:

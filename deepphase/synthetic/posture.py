@@ -8,7 +8,7 @@ import numpy as np
 
 from deepphase.motion import quaternions
 from deepphase.motion.skeleton import Array
-from deepphase.synthetic.bodies import Body, Limb
+from deepphase.synthetic.bodies import Body
 from deepphase.synthetic.footholds import FootMotion
 from deepphase.synthetic.limb_ik import (
     foot_rotation,
@@ -182,8 +182,3 @@ def _trunk_transforms(
         positions[joint] = positions[parent] + quaternions.rotate(world[parent], offsets[joint])
         world[joint] = quaternions.multiply(world[parent], rotations[:, joint])
     return world, positions
-
-
-def limb_sides(limbs: tuple[Limb, ...]) -> list[int]:
-    """0 for each limb on the left, 1 for each on the right."""
-    return [0 if limb.standing[0] > 0 else 1 for limb in limbs]

@@ -10,8 +10,8 @@ from controllers.measured_motion import MeasuredMotion
 from controllers.schema import ControllerSchema
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.synthetic.locomotion import locomotion
-from deepphase.synthetic.poses import constant_pose
 from tests.formula_motion import swinging
+from tests.synthetic.poses import constant_pose
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,8 @@ from apps.pages.parts.encodings import encodings
 from deepphase.corpus.store import write_store
 from deepphase.formats.bvh_writer import save_bvh
 from deepphase.synthetic.locomotion import locomotion
-from deepphase.synthetic.poses import constant_pose
 from tests.dashboard.app_pages import opened, players, words
+from tests.synthetic.poses import constant_pose
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ import io
 import json
 import re
 import zipfile
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,11 +15,11 @@ import numpy as np
 import pytest
 
 from apps.demo_controller import CONTROLLER
-from apps.pages.parts import controller_intake, own_file
+from apps.pages.parts import controller_intake, own_file, result_cache
 from apps.pages.parts.controller_intake import take_in_controller
-from apps.pages.parts.kept_results import KeptResults
 from apps.pages.parts.open_steering import OpenController, OpenMatching
 from apps.pages.parts.path_map import checked_points, drawn_path
+from apps.pages.parts.result_cache import ResultCache
 from apps.pages.parts.steered_runs import Ask, steered_run
 from apps.pages.parts.wished_path import path_of
 from controllers.character_frame import CharacterSettings
@@ -328,7 +329,7 @@ def test_speeds_are_those_of_the_data(demo, walks):
 
 
 def test_results_are_kept_and_the_oldest_gives_way():
-    kept = KeptResults[str](8)
+    kept = ResultCache[str](8)
     for key in range(8):
         kept.keep(key, f"run {key}")
     assert kept.known(0) == "run 0"
@@ -336,6 +337,23 @@ def test_results_are_kept_and_the_oldest_gives_way():
     assert kept.known(1) is None, "0 was asked for later"
     assert kept.known(0) == "run 0"
     assert kept.known(8) == "run 8"
+
+
+def test_a_result_is_made_once_and_a_failure_is_not_kept(monkeypatch):
+    monkeypatch.setattr(result_cache, "working", lambda what: nullcontext(lambda *step: None))
+    kept, made = ResultCache[str](2), []
+
+    def failing(progress):
+        raise KeyboardInterrupt
+
+    def make(progress):
+        made.append("run")
+        return "run"
+
+    with pytest.raises(KeyboardInterrupt):
+        kept.known_or_made("a", failing, "a run")
+    assert [kept.known_or_made("a", make, "a run") for _ in range(2)] == ["run", "run"]
+    assert made == ["run"]
 
 
 def test_a_run_is_known_by_what_is_asked():

@@ -14,7 +14,7 @@ from deepphase.evaluation.dance_features import (
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.synthetic.locomotion import locomotion
-from deepphase.synthetic.poses import constant_pose
+from tests.synthetic.poses import constant_pose
 
 FPS = 60.0
 

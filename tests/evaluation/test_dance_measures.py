@@ -8,8 +8,8 @@ import pytest
 from deepphase.errors import ParameterError
 from deepphase.evaluation.dance_measures import DanceScale, dance_to_song, measured_dance
 from deepphase.synthetic.dance import dance
-from deepphase.synthetic.poses import constant_pose
 from deepphase.synthetic.song import make_song
+from tests.synthetic.poses import constant_pose
 
 
 @pytest.fixture(scope="module")

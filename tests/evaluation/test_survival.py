@@ -5,7 +5,6 @@ import pytest
 
 from deepphase.errors import ParameterError
 from deepphase.evaluation.survival import (
-    finite_frames,
     frozen_share,
     kinetic_energies,
     limb_length_change,
@@ -14,15 +13,6 @@ from deepphase.evaluation.survival import (
 )
 
 FPS = 60.0
-
-
-def test_frames_are_finite_until_the_first_that_is_not():
-    first, second = np.zeros((10, 2)), np.zeros((10, 3, 4))
-    assert finite_frames(first, second) == 10
-    second[7, 1, 2] = np.inf
-    assert finite_frames(first, second) == 7
-    first[3, 0] = np.nan
-    assert finite_frames(first, second) == 3
 
 
 def test_energy_is_half_the_mean_squared_speed():

@@ -2,8 +2,8 @@
 
 from deepphase.motion.body_parts import body_parts
 from deepphase.motion.roles import find_roles
-from deepphase.synthetic.poses import constant_pose
 from tests.formula_motion import NAMES, body
+from tests.synthetic.poses import constant_pose
 
 
 def test_a_biped():

@@ -5,9 +5,9 @@ import pytest
 
 from deepphase.errors import ParameterError
 from deepphase.synthetic.gait import gaits_of
-from deepphase.synthetic.poses import constant_pose, held_pose
 from deepphase.synthetic.training_set import corpus
 from tests.synthetic.motion_checks import largest_phase_error, largest_slide
+from tests.synthetic.poses import constant_pose, held_pose
 
 
 @pytest.mark.parametrize("body", ["biped", "quadruped"])

@@ -11,7 +11,7 @@ import streamlit as st
 from apps.pages.parts.collection import open_folder
 from apps.pages.parts.demo_dances import made_dances
 from apps.pages.parts.folder import FoundFile, Stamp
-from apps.pages.parts.ready import Ready
+from apps.pages.parts.result_cache import ResultCache
 from apps.reports.dance_by_database import DatabaseDanceMaker
 from apps.reports.dance_by_network import NetworkDanceMaker
 from apps.reports.dance_made import DanceMaker
@@ -115,8 +115,8 @@ def _of_file(file: FoundFile) -> Callable[[], OpenDancer]:
 
 
 @st.cache_resource(show_spinner=False)
-def _ready() -> Ready[OpenDancer]:
-    return Ready(_OPEN_DATABASES)
+def _ready() -> ResultCache[OpenDancer]:
+    return ResultCache(_OPEN_DATABASES)
 
 
 def _of_database(file: FoundFile) -> Callable[[], OpenDancer]:
@@ -124,11 +124,11 @@ def _of_database(file: FoundFile) -> Callable[[], OpenDancer]:
         maker = DatabaseDanceMaker(MotionDatabase.load(file.stamp[0]), file.name)
         return OpenDancer(file.name, file.stamp, maker, LOCK)
 
-    return lambda: _ready().get(("database", file.stamp), opened, _GETTING_READY)
+    return lambda: _ready().known_or_made(("database", file.stamp), opened, _GETTING_READY)
 
 
 def _demo() -> OpenDancer:
-    return _ready().get(
+    return _ready().known_or_made(
         "demo",
         lambda progress: OpenDancer(
             "made dances",

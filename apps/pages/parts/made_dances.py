@@ -12,7 +12,7 @@ from pathlib import Path
 import streamlit as st
 
 from apps.pages.parts.dancers import OpenDancer
-from apps.pages.parts.kept_results import KeptResults
+from apps.pages.parts.result_cache import ResultCache
 from apps.pages.parts.songs import OpenSong
 from apps.reports.dance_report import dance_report, dance_take
 from deepphase.figures.player.take import Take
@@ -50,9 +50,9 @@ class DancedSong:
 
 
 @st.cache_resource(show_spinner=False)
-def kept_dances() -> KeptResults[DancedSong]:
+def kept_dances() -> ResultCache[DancedSong]:
     """One for the whole program."""
-    return KeptResults(_KEPT)
+    return ResultCache(_KEPT)
 
 
 def danced_song(

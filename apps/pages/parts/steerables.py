@@ -21,7 +21,7 @@ from apps.pages.parts.databases import KnownPhases
 from apps.pages.parts.encodings import all_phases, encodings
 from apps.pages.parts.folder import Stamp, stamp_of
 from apps.pages.parts.open_steering import OpenController, OpenMatching
-from apps.pages.parts.ready import Ready
+from apps.pages.parts.result_cache import ResultCache
 from controllers.controller import Controller
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import DeepPhaseError
@@ -94,14 +94,14 @@ def _of_file(name: str, stamp: Stamp) -> Callable[[], OpenController]:
 
 
 @st.cache_resource(show_spinner=False)
-def _ready() -> Ready[OpenMatching]:
-    return Ready(_OPEN_DATABASES)
+def _ready() -> ResultCache[OpenMatching]:
+    return ResultCache(_OPEN_DATABASES)
 
 
 def _matching(
     key: Hashable, name: str, build: Callable[[Progress], MotionDatabase]
 ) -> OpenMatching:
-    return _ready().get(
+    return _ready().known_or_made(
         key,
         lambda progress: OpenMatching.of(name, key, build(progress), progress),
         "Getting ready to play motion",

@@ -13,8 +13,8 @@ from typing import Literal
 import numpy as np
 import streamlit as st
 
-from apps.pages.parts.kept_results import KeptResults
 from apps.pages.parts.open_steering import OpenController, OpenMatching
+from apps.pages.parts.result_cache import ResultCache
 from apps.reports.control_files import write_rollout
 from apps.reports.control_measures import MEASURES as CONTROL_MEASURES
 from apps.reports.control_run import ControlRequest, ControlRun, control_run
@@ -134,9 +134,9 @@ class SteeredRun:
 
 
 @st.cache_resource(show_spinner=False)
-def kept_runs() -> KeptResults[SteeredRun]:
+def kept_runs() -> ResultCache[SteeredRun]:
     """One for the whole program."""
-    return KeptResults(_KEPT)
+    return ResultCache(_KEPT)
 
 
 def steered_run(

@@ -1,4 +1,4 @@
-"""Results that take a while: made once, kept for all sessions, cancelled by whoever waits."""
+"""Cache of what takes a while to make or to open, shared by all sessions."""
 
 from __future__ import annotations
 
@@ -16,8 +16,14 @@ Result = TypeVar("Result")
 _STOPPED = "stopped"
 
 
-class KeptResults(Generic[Result]):
-    """The last so many results of all sessions; the oldest gives way."""
+class ResultCache(Generic[Result]):
+    """The results of all sessions that were asked for last; safe for threads.
+
+    Parameters
+    ----------
+    most
+        How many are kept; the one that was not asked for the longest time is dropped first.
+    """
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -25,7 +31,7 @@ class KeptResults(Generic[Result]):
         self._lock = threading.Lock()
 
     def known(self, key: Hashable) -> Result | None:
-        """The result of that key, if it is still kept."""
+        """The result of a key, if it is still kept."""
         with self._lock:
             result = self._results.pop(key, None)
             if result is not None:
@@ -39,9 +45,29 @@ class KeptResults(Generic[Result]):
             while len(self._results) > self._most:
                 self._results.pop(next(iter(self._results)))
 
+    def known_or_made(self, key: Hashable, make: Callable[[Progress], Result], what: str) -> Result:
+        """The result of a key, made now if it is not kept, with progress on the page.
+
+        Two sessions may make the same result at once; an interrupted one keeps nothing.
+
+        Parameters
+        ----------
+        make
+            Makes the result.
+        what
+            It, in words.
+        """
+        result = self.known(key)
+        if result is None:
+            with working(what) as progress:
+                progress("starting", 0, 1, "")
+                result = make(progress)
+            self.keep(key, result)
+        return result
+
 
 def kept_or_made(
-    kept: KeptResults[Result], key: Hashable, make: Callable[[Progress], Result], what: str
+    kept: ResultCache[Result], key: Hashable, make: Callable[[Progress], Result], what: str
 ) -> Result | None:
     """What is kept under a key, or what is made now, with progress and a button that cancels.
 

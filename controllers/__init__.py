@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from controllers.dance_training import train_dance as train_dance
     from controllers.dancer import Dancer as Dancer
     from controllers.dancing import NetworkDance as NetworkDance
-    from controllers.dancing import dance_to as dance_to
+    from controllers.dancing import dances_to as dances_to
     from controllers.data.controller_data import ControllerData as ControllerData
     from controllers.networks.network import ControllerNetwork as ControllerNetwork
     from controllers.networks.network import ControllerNetworkConfig as ControllerNetworkConfig
@@ -67,7 +67,7 @@ _MODULES = {
     "Dancer": "controllers.dancer",
     "NetworkDance": "controllers.dancing",
     "NetworkDims": "controllers.networks.network",
-    "dance_to": "controllers.dancing",
+    "dances_to": "controllers.dancing",
     "export_controller": "controllers.onnx_export",
     "register_network": "controllers.networks.registry",
     "start_on_path": "controllers.run_start",

@@ -44,7 +44,7 @@ def export_controller(
     """Write a controller as ONNX.
 
     Inputs are `inputs`, `gate` (where there is one) and the network's `state_names`; outputs are
-    `outputs` and, of a network that remembers, each of its states with "next_" in front. The
+    `outputs` and, of a network that remembers, each of its states with `next_` in front. The
     file's metadata holds the schema and the names of all columns.
 
     Returns

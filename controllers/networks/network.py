@@ -143,7 +143,7 @@ class ControllerNetwork(nn.Module):
         """Raise ParameterError where the network cannot be written as ONNX."""
 
     def weight_magnitude(self) -> Tensor:
-        """Mean |weight| of all parameters: what the L1 penalty of the papers is taken of."""
+        """Mean absolute value of all parameters: what the L1 penalty of the papers is taken of."""
         parameters = list(self.parameters())
         count = sum(parameter.numel() for parameter in parameters)
         return torch.stack([parameter.abs().sum() for parameter in parameters]).sum() / count

@@ -26,7 +26,7 @@ STANDS, COMES_APART = 0.1, 1.5
 def physical_foot_contact(root: Array, left: Array, right: Array, fps: float) -> float:
     """Physical foot contact score (PFC): does a body accelerate while no foot holds it.
 
-    Less is better: 10^4 times the mean over frames of |a| |v_left| |v_right|, with a the root's
+    Less is better: 10^4 times the mean over frames of `|a| |v_left| |v_right|`, with a the root's
     acceleration, of which what points down does not count (gravity needs no foot), over its
     largest size, and v the speeds over the ground, in metres a 30th second, of that point of each
     foot that moves least. One standing foot makes a frame 0.

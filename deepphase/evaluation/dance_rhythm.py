@@ -83,8 +83,8 @@ def counted_beats(beats: Array) -> float:
 def vector_strength(signal: Array, cycles: Array) -> float:
     """How much of a signal gathers at one phase of a cycle: 0 evenly spread, 1 all at one phase.
 
-    |sum(x exp(2 pi i phi))| / sum(x): 1 + a cos(2 pi phi) has a / 2, so a speed that falls to zero
-    once in a cycle has 0.5.
+    `|sum(x exp(2 pi i phi))| / sum(x)`: 1 + a cos(2 pi phi) has a / 2, so a speed that falls to
+    zero once in a cycle has 0.5.
 
     Parameters
     ----------

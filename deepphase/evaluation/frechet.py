@@ -32,8 +32,8 @@ class Spread:
 def frechet_distance(features: Array, others: Array) -> float:
     """Frechet distance of two sets as if both were Gaussian.
 
-    |m1 - m2|^2 + tr(S1 + S2 - 2 (S1 S2)^(1/2)), with covariances shrunk towards a multiple of the
-    identity by as much as few rows call for (Ledoit and Wolf): to nothing where rows are many.
+    `|m1 - m2|^2 + tr(S1 + S2 - 2 (S1 S2)^(1/2))`, with covariances shrunk towards a multiple of
+    the identity by as much as few rows call for (Ledoit and Wolf): to nothing where rows are many.
     Distances are comparable only between sets of equally many rows.
 
     Parameters

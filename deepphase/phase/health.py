@@ -46,10 +46,11 @@ class Health:
     forward_strongest
         The same of the strongest channel of each frame, unweighted.
     speed_error
-        Median of |phase step - frequency * dt| / (frequency * dt), weighted by amplitude; None
+        Median of abs(phase step - frequency * dt) / (frequency * dt), weighted by amplitude; None
         where there are no frequencies.
     frequency_roughness
-        Median over steps of |frequency step| per second / frequency, weighted by amplitude (1/s).
+        1/s: median over steps of abs(frequency step) per second / frequency, weighted by
+        amplitude.
     channels
         Each channel's bands.
     findings

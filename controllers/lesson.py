@@ -91,6 +91,11 @@ class ControllerLesson(PiecewiseLesson):
             return max(math.ceil(options.samples / frames), 1)
         return math.ceil(options.epochs * len(self._starts) / frames)
 
+    @property
+    def passed(self) -> int:
+        """Sequences of one pass over the data, as the configuration counts epochs."""
+        return math.ceil(len(self._starts) / len(self._frames))
+
     def batch(self, start: int, stop: int) -> Tensor:
         """Rows that sequences begin with, at these positions."""
         return self._starts[self._order(start, stop)]
@@ -103,7 +108,7 @@ class ControllerLesson(PiecewiseLesson):
         if options.schedule == "cosine":
             return cosine_rate(step, total, options.warmup, options.final_rate)
         # All frames of a batch count, so that an epoch of sequences is one of pairs.
-        pairs = step * self._batch_size * len(self._frames) * self.trainer.world_size
+        pairs = step * self.batch_size * len(self._frames) * self.trainer.world_size
         return restarted_rate(
             pairs / len(self._starts), options.restart_epochs, options.restart_factor
         )

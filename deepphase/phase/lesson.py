@@ -2,83 +2,113 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Mapping
+from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from deepphase.phase.autoencoder import PeriodicAutoencoder
-from deepphase.phase.configuration import TrainingConfig
-from deepphase.phase.piecewise import PiecewiseLesson, cosine_rate
-from deepphase.phase.windows import Split, WindowOrder, gather
+from deepphase.phase.configuration import PhaseConfig
+from deepphase.phase.manifold import ManifoldProjection
+from deepphase.phase.measuring import measured_health
+from deepphase.phase.model import PhaseModel, encode_windows
+from deepphase.phase.piecewise import ResumableModule, cosine_rate
+from deepphase.phase.presets import make_autoencoder
+from deepphase.phase.signals import JointVelocities
+from deepphase.phase.song_signals import SongSignals
+from deepphase.phase.trainer import versions
+from deepphase.phase.training_data import PhaseData
+from deepphase.progress import Progress
 
-_VALIDATION_WINDOWS = 2048
+# Frames that the projection is fitted to, at most.
+_PROJECTED_FRAMES = 40_000
 
 
-class PhaseLesson(PiecewiseLesson):
+class PhaseLesson(ResumableModule):
     """Reconstruct windows through one sinusoid a channel (Starke et al. 2022, eq. 7).
 
-    All signals lie on the device; a batch is the indices of its windows' middle frames.
+    A LightningModule for any `pytorch_lightning.Trainer`; its batches are windows
+    (batch, signals, frames), as `PhaseData` makes them::
+
+        data = PhaseData(store, config)
+        module = PhaseLesson(config, data.signals)
+        pl.Trainer(max_epochs=10).fit(module, datamodule=data)
+        module.phase_model(data).save("walk.model")
+
+    The learning rate follows `config.training` over the steps that the trainer estimates. The
+    weights are drawn from torch's random numbers: `pl.seed_everything` makes them repeatable.
+
+    Parameters
+    ----------
+    config
+        The network and how it is trained.
+    signals
+        What it reads: `PhaseData.signals`.
     """
 
     network: PeriodicAutoencoder
 
-    def __init__(
-        self,
-        network: PeriodicAutoencoder,
-        options: TrainingConfig,
-        values: np.ndarray,
-        split: Split,
-        mirror: tuple[np.ndarray, np.ndarray] | None = None,
-    ) -> None:
-        choice = np.linspace(0, len(split.held_out) - 1, _VALIDATION_WINDOWS).astype(np.int64)
+    def __init__(self, config: PhaseConfig, signals: JointVelocities | SongSignals) -> None:
+        options = config.training
         super().__init__(
-            network,
-            batch_size=options.batch_size,
+            make_autoencoder(len(signals.names), signals.fps, config.network),
             learning_rate=options.learning_rate,
             weight_decay=options.weight_decay,
-            held_out=torch.from_numpy(split.held_out[np.unique(choice)]),
         )
-        self.options = options
-        self._values = torch.from_numpy(values)
-        self._mirror = None if mirror is None else tuple(map(torch.from_numpy, mirror))
-        self._train = torch.from_numpy(split.train)
-        self._order = WindowOrder(len(split.train), options.seed)
+        self.config, self.signals = config, signals
 
-    @property
-    def shown(self) -> int:
-        """Windows shown in the whole training."""
-        return self.options.windows or math.ceil(self.options.epochs * len(self._train))
-
-    def batch(self, start: int, stop: int) -> Tensor:
-        """Middle frames of the windows at these positions."""
-        return self._train[self._order(start, stop)]
-
-    def rate(self, step: int, total: int) -> float:
+    def rate(self, step: int, total: float) -> float:
         """As the recipe's schedule says."""
-        options = self.options
+        options = self.config.training
         if options.schedule == "constant":
             return 1.0
         return cosine_rate(step, total, options.warmup, options.final_rate)
 
-    def on_fit_start(self) -> None:
-        # Not a buffer: buffers are broadcast between devices and stored with the weights.
-        self._values = self._values.to(self.device)
-        if self._mirror is not None:
-            self._mirror = tuple(part.to(self.device) for part in self._mirror)
-
-    def training_step(self, centres: Tensor) -> Tensor:
-        windows = gather(self._values, centres, self.network.window)
-        if self._mirror is not None and self.options.mirror:
-            order, sign = self._mirror
-            count = round(self.options.mirror * len(windows))
-            windows[:count] = windows[:count, order] * sign[:, None]
+    def training_step(self, windows: Tensor) -> Tensor:
         loss = torch.nn.functional.mse_loss(self.network(windows).float(), windows)
         self.last_loss = loss.detach()
         return loss
 
-    def validation_step(self, centres: Tensor) -> None:
-        windows = gather(self._values, centres, self.network.window)
+    def validation_step(self, windows: Tensor) -> None:
         error = (self.network(windows).float() - windows).square().sum()
         self.add_validated(error, windows.square().sum())
+
+    def phase_model(
+        self,
+        data: PhaseData,
+        *,
+        provenance: Mapping[str, Any] | None = None,
+        progress: Progress | None = None,
+    ) -> PhaseModel:
+        """The model with its weights of now, measured on the held-out clips of `data`.
+
+        Parameters
+        ----------
+        provenance
+            More of what made it, for its file.
+        """
+        corpus, split = data.corpus, data.split
+        made = {
+            "clips": len(corpus.starts),
+            "minutes": len(corpus.values) / corpus.signals.fps / 60,
+            "training_windows": len(split.train),
+            "held_out_windows": len(split.held_out),
+            "clips_too_short": split.too_short,
+            "seed": self.config.training.seed,
+            "data": dict(corpus.origin),
+            "versions": versions(),
+        }
+        model: PhaseModel = PhaseModel(
+            self.network.to("cpu"),
+            self.config,
+            corpus.signals,
+            provenance={**made, **(provenance or {})},
+        )
+        if progress is not None:
+            progress("measuring", 0, 1, "on held-out clips")
+        seen = split.train[:: max(len(split.train) // _PROJECTED_FRAMES, 1)] - model.window // 2
+        manifold = encode_windows(model.network, corpus.values, seen).manifold()
+        model.health = measured_health(model, corpus.values, split.held_out_ranges)
+        model.projection = ManifoldProjection.fit(manifold)
+        return model

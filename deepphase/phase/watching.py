@@ -11,10 +11,10 @@ import numpy as np
 import pytorch_lightning as pl
 import torch
 
-from deepphase.phase.configuration import PhaseConfig
 from deepphase.phase.lesson import PhaseLesson
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.signal_corpus import SignalCorpus
+from deepphase.phase.training_data import PhaseData
 from deepphase.phase.windows import Split
 
 Array = np.ndarray
@@ -58,10 +58,8 @@ Watch = Callable[[TrainingView], None]
 class Watcher(pl.Callback):
     """Shows a training to somebody each time that held-out windows were measured."""
 
-    def __init__(
-        self, watch: Watch, config: PhaseConfig, corpus: SignalCorpus, split: Split
-    ) -> None:
-        self._watch, self._config, self._corpus, self._split = watch, config, corpus, split
+    def __init__(self, watch: Watch, data: PhaseData) -> None:
+        self._watch, self._data = watch, data
         self._sum, self._batches = torch.zeros(()), 0
 
     def on_train_batch_end(self, trainer: pl.Trainer, pl_module: Any, *_: Any, **__: Any) -> None:
@@ -74,20 +72,20 @@ class Watcher(pl.Callback):
         if not trainer.is_global_zero or (pieces % every and pieces != trainer.max_epochs):
             return
         lesson: PhaseLesson = pl_module  # type: ignore[assignment]
-        shown = lesson.options.batch_size * trainer.world_size * trainer.global_step
-        shown = min(shown, lesson.shown)
+        data = self._data
+        shown = min(data.batch_size * trainer.world_size * trainer.global_step, data.shown)
         # A copy: looking at it leaves the training's own modes and device alone.
         network = copy.deepcopy(lesson.network).to("cpu")
         self._watch(
             TrainingView(
                 windows=shown,
-                of=lesson.shown,
-                epoch=shown / max(len(self._split.train), 1),
+                of=data.shown,
+                epoch=shown / max(len(data.split.train), 1),
                 loss=float(self._sum) / max(self._batches, 1),
                 explained=lesson.explained,
-                model=PhaseModel(network, self._config, self._corpus.signals),
-                corpus=self._corpus,
-                split=self._split,
+                model=PhaseModel(network, data.config, data.signals),
+                corpus=data.corpus,
+                split=data.split,
             )
         )
         self._sum, self._batches = torch.zeros(()), 0

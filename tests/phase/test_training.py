@@ -1,5 +1,6 @@
 """Training end to end on motion by formula: phases, resuming bit for bit, refused input."""
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +14,13 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError, ParameterError, SkeletonError
 from deepphase.motion.clip import Clip
 from deepphase.phase.configuration import PhaseConfig
+from deepphase.phase.lesson import PhaseLesson
 from deepphase.phase.metrics import metrics_file, read_metrics
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.parameters import wrapped
 from deepphase.phase.resume import resume_point, sole_training
 from deepphase.phase.training import train_phase
+from deepphase.phase.training_data import PhaseData
 from tests.formula_motion import body, swinging
 
 pytestmark = pytest.mark.slow
@@ -249,6 +252,56 @@ def test_impossible_options_are_refused_before_the_clips_are_read(tmp_path, opti
         )
     assert fact in str(caught.value)
     assert not read
+
+
+def test_a_trainer_of_ones_own(tmp_path):
+    """A script that has its own loop: epochs are passes, the rate follows the trainer."""
+    recipe = config(**{"training.batch_size": 64})
+    data = PhaseData(store(3, 4.0), recipe)
+    module = PhaseLesson(recipe, data.signals)
+    logger, best = CSVLogger(tmp_path), ModelCheckpoint(tmp_path / "best", save_last=True)
+    options = {"accelerator": "cpu", "logger": logger, "callbacks": [best]}
+    quiet = {"enable_progress_bar": False, "enable_model_summary": False, "log_every_n_steps": 1}
+    trainer = pl.Trainer(max_epochs=3, **options, **quiet)
+    trainer.fit(module, datamodule=data)
+    each = math.ceil(len(data.split.train) / 64)
+    assert trainer.global_step == trainer.estimated_stepping_batches == 3 * each
+    # At the end of the cosine, as the configuration has it.
+    rate = trainer.optimizers[0].param_groups[0]["lr"]
+    assert rate == pytest.approx(recipe.training.learning_rate * recipe.training.final_rate)
+    assert 0 < trainer.callback_metrics["loss"] < 1
+    assert trainer.callback_metrics["explained_variance"] == pytest.approx(module.explained)
+    model = module.phase_model(data)
+    model.save(tmp_path / "own.model")
+    assert PhaseModel.load(tmp_path / "own.model").sha256 == model.sha256
+    assert model.health.explained_by_joint
+
+
+def test_epochs_of_ones_own_trainer_go_on_from_a_checkpoint(tmp_path):
+    """The windows of a resumed epoch are those that it would have had."""
+    recipe = config(**{"training.batch_size": 64})
+    quiet = {"enable_progress_bar": False, "enable_model_summary": False, "logger": False}
+
+    class Seen(pl.Callback):
+        def __init__(self):
+            self.sums = []
+
+        def on_train_batch_start(self, trainer, pl_module, batch, batch_idx):
+            self.sums.append(float(batch.sum()))
+
+    def fitted(epochs, checkpoint=None):
+        seen, data = Seen(), PhaseData(clips, recipe)
+        kept = ModelCheckpoint(tmp_path, save_last=True)
+        module = PhaseLesson(recipe, data.signals)
+        options = {"accelerator": "cpu", "limit_train_batches": 3, "callbacks": [seen, kept]}
+        trainer = pl.Trainer(max_epochs=epochs, **options, **quiet)
+        trainer.fit(module, datamodule=data, ckpt_path=checkpoint, weights_only=False)
+        return seen.sums
+
+    clips = store(3, 4.0)
+    whole, first = fitted(2), fitted(1)
+    assert len(set(whole)) == 6
+    assert first + fitted(2, tmp_path / "last-v1.ckpt") == whole
 
 
 def test_unfinished_training_is_not_overwritten(tmp_path):

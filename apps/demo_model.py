@@ -12,7 +12,7 @@ from apps.demo_controller import CONTROLLER, made_controller
 from apps.terminal import note, progress
 from controllers.training_health import words
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.phase.configuration import NetworkConfig, PhaseConfig, Preset, TrainingConfig
+from deepphase.phase.configuration import NetworkConfig, PhaseConfig, TrainingConfig
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.training import train_phase
 from deepphase.progress import Progress
@@ -22,7 +22,7 @@ from deepphase.synthetic.training_set import corpus
 PHASES, EMBEDDING = (
     Path(__file__).parent / f"demo_{name}.model" for name in ("phases", "embedding")
 )
-PRESETS: dict[Path, Preset] = {PHASES: "sine_fit", EMBEDDING: "conv_embedding"}
+PRESETS: dict[Path, str] = {PHASES: "sine_fit", EMBEDDING: "conv_embedding"}
 
 # Small enough to ship, and to be made again in the time of a test.
 _HIDDEN, _KERNEL_S, _BAND_HZ = 12, 0.4, 10.0
@@ -30,7 +30,7 @@ _WINDOWS, _BATCH, _RATE = 24_576, 128, 4e-3
 _SEED, _MINUTES, _CLIP_S = 7, 4.0, 12.0
 
 
-def demo_config(preset: Preset) -> PhaseConfig:
+def demo_config(preset: str) -> PhaseConfig:
     """The recipe of a small model."""
     return PhaseConfig(
         NetworkConfig(preset, kernel_s=_KERNEL_S, hidden=_HIDDEN, band_hz=_BAND_HZ),
@@ -38,7 +38,7 @@ def demo_config(preset: Preset) -> PhaseConfig:
     )
 
 
-def made_model(preset: Preset, progress: Progress | None = None) -> PhaseModel:
+def made_model(preset: str, progress: Progress | None = None) -> PhaseModel:
     """Train a small model, in some ten seconds; the same on every run of one machine."""
     clips = corpus(_SEED, _MINUTES, clip_seconds=_CLIP_S)
     store = ClipStore.from_clips(motion.clip for motion in clips)

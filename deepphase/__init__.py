@@ -72,19 +72,25 @@ if TYPE_CHECKING:
     from deepphase.motion.skeleton_description import load_description as load_description
     from deepphase.music.cache import song_features as song_features
     from deepphase.music.features import SongFeatures as SongFeatures
+    from deepphase.phase.autoencoder import Encoding as Encoding
+    from deepphase.phase.autoencoder import PeriodicAutoencoder as PeriodicAutoencoder
+    from deepphase.phase.configuration import NetworkConfig as NetworkConfig
     from deepphase.phase.configuration import PhaseConfig as PhaseConfig
     from deepphase.phase.extractor import PhaseExtractor as PhaseExtractor
     from deepphase.phase.extractor import fit_phases as fit_phases
     from deepphase.phase.extractor import load_extractor as load_extractor
     from deepphase.phase.health import Health as Health
+    from deepphase.phase.lesson import PhaseModule as PhaseModule
     from deepphase.phase.manifold import ManifoldProjection as ManifoldProjection
     from deepphase.phase.model import ClipPhases as ClipPhases
     from deepphase.phase.model import PhaseModel as PhaseModel
     from deepphase.phase.parameters import PhaseParameters as PhaseParameters
     from deepphase.phase.phase_file import load_phases as load_phases
     from deepphase.phase.phase_file import save_phases as save_phases
+    from deepphase.phase.presets import register_autoencoder as register_autoencoder
     from deepphase.phase.signal_corpus import SignalCorpus as SignalCorpus
     from deepphase.phase.training import train_phase as train_phase
+    from deepphase.phase.training_data import PhaseData as PhaseData
     from deepphase.steering.followers import Follower as Follower
     from deepphase.steering.followers import PathFollower as PathFollower
     from deepphase.steering.followers import StickFollower as StickFollower
@@ -106,18 +112,23 @@ _MODULES = {
     "ClipStore": "deepphase.corpus.clip_store",
     "Contacts": "deepphase.motion.contacts",
     "DeepPhaseError": "deepphase.errors",
+    "Encoding": "deepphase.phase.autoencoder",
     "Feature": "deepphase.features.feature",
     "FeatureLayout": "deepphase.features.layout",
     "Follower": "deepphase.steering.followers",
     "FormatError": "deepphase.errors",
     "Health": "deepphase.phase.health",
     "ManifoldProjection": "deepphase.phase.manifold",
+    "NetworkConfig": "deepphase.phase.configuration",
     "ParameterError": "deepphase.errors",
     "Path": "deepphase.steering.path",
     "PathFollower": "deepphase.steering.followers",
+    "PeriodicAutoencoder": "deepphase.phase.autoencoder",
     "PhaseConfig": "deepphase.phase.configuration",
+    "PhaseData": "deepphase.phase.training_data",
     "PhaseExtractor": "deepphase.phase.extractor",
     "PhaseModel": "deepphase.phase.model",
+    "PhaseModule": "deepphase.phase.lesson",
     "PhaseParameters": "deepphase.phase.parameters",
     "PointTrack": "deepphase.motion.point_track",
     "Preparation": "deepphase.corpus.preparation",
@@ -152,6 +163,7 @@ _MODULES = {
     "open_store": "deepphase.corpus.store",
     "prepare": "deepphase.corpus.prepare",
     "read_path": "deepphase.steering.path",
+    "register_autoencoder": "deepphase.phase.presets",
     "resample": "deepphase.motion.resample",
     "root_trajectory": "deepphase.motion.root_trajectory",
     "save": "deepphase.formats.load",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from deepphase.errors import ParameterError
 from deepphase.recipes import as_mapping, check_known, load_recipe, section
 
-Preset = Literal[
+SHIPPED = (
     "sine_fit",
     "sine_fit_no_fc",
     "paper",
@@ -17,8 +17,26 @@ Preset = Literal[
     "released_v1",
     "released_v2",
     "conv_embedding",
-]
+)
 _MOST_CHANNELS, _MOST_HIDDEN = 128, 4096
+# Names that `register_autoencoder` adds. They stand here for the sake of programs that read
+# configurations without torch.
+_registered: list[str] = []
+
+
+class UnregisteredAutoencoderError(ParameterError):
+    """A configuration or a model file names an autoencoder that is not registered."""
+
+
+def presets() -> tuple[str, ...]:
+    """Names of the autoencoders: the shipped ones, then those that are registered."""
+    return (*SHIPPED, *_registered)
+
+
+def add_preset(name: str) -> None:
+    """Let configurations name an autoencoder; `register_autoencoder` calls this."""
+    if name not in _registered:
+        _registered.append(name)
 
 
 @dataclass(frozen=True)
@@ -31,6 +49,7 @@ class NetworkConfig:
         Architecture. "sine_fit" is DeepPhase with a least-squares FFT layer, "sine_fit_no_fc" the
         same without the fully connected phase layer; "paper" and "released_v0" to "released_v2"
         are DeepPhase's networks; "conv_embedding" is its baseline without sinusoids.
+        Other names are those that `register_autoencoder` was given.
     channels
         Number of phase channels. The paper has 5 for a biped or a quadruped, 8 for dance, 10 for
         styles.
@@ -44,7 +63,7 @@ class NetworkConfig:
         Cutoff frequency of the convolutions in Hz; None is no cutoff.
     """
 
-    preset: Preset = "sine_fit"
+    preset: str = "sine_fit"
     channels: int = 5
     window_s: float = 2.0
     kernel_s: float | None = None
@@ -52,9 +71,10 @@ class NetworkConfig:
     band_hz: float | None = None
 
     def __post_init__(self) -> None:
-        if self.preset not in get_args(Preset):
-            raise ParameterError(
-                f"no preset {self.preset!r}", hint=f"presets: {', '.join(get_args(Preset))}"
+        if self.preset not in presets():
+            raise UnregisteredAutoencoderError(
+                f"no preset {self.preset!r}",
+                hint=f"presets: {', '.join(presets())}; register_autoencoder adds one of your own",
             )
         if not 1 <= self.channels <= _MOST_CHANNELS:
             raise ParameterError(f"channels must lie in 1 to {_MOST_CHANNELS}, not {self.channels}")

@@ -25,14 +25,14 @@ from deepphase.progress import Progress
 _PROJECTED_FRAMES = 40_000
 
 
-class PhaseLesson(ResumableModule):
+class PhaseModule(ResumableModule):
     """Reconstruct windows through one sinusoid a channel (Starke et al. 2022, eq. 7).
 
     A LightningModule for any `pytorch_lightning.Trainer`; its batches are windows
     (batch, signals, frames), as `PhaseData` makes them::
 
         data = PhaseData(store, config)
-        module = PhaseLesson(config, data.signals)
+        module = PhaseModule(config, data.signals)
         pl.Trainer(max_epochs=10).fit(module, datamodule=data)
         module.phase_model(data).save("walk.model")
 

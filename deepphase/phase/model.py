@@ -16,7 +16,7 @@ from deepphase.formats.array_file import read_arrays, write_arrays
 from deepphase.motion.clip import Clip
 from deepphase.music.features import SongFeatures
 from deepphase.phase.autoencoder import PeriodicAutoencoder
-from deepphase.phase.configuration import PhaseConfig
+from deepphase.phase.configuration import PhaseConfig, UnregisteredAutoencoderError
 from deepphase.phase.health import Health
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.parameters import PhaseParameters, wrapped
@@ -195,7 +195,8 @@ class PhaseModel(Generic[Signals]):
         Raises
         ------
         CheckpointError
-            Where the file is damaged, foreign or does not fit its own configuration.
+            Where the file is damaged, foreign or does not fit its own configuration, or its network
+            is not registered.
         """
         arrays, header = read_arrays(path, format=FORMAT, version=VERSION)
         try:
@@ -221,6 +222,13 @@ class PhaseModel(Generic[Signals]):
                 None if health is None else Health.from_mapping(health),
                 header["provenance"],
             )
+        except UnregisteredAutoencoderError:
+            name = header["config"]["network"]["preset"]
+            raise CheckpointError(
+                f"its network is {name!r}, which is not registered",
+                hint=f"call register_autoencoder({name!r}, ...) before loading it",
+                path=path,
+            ) from None
         except (KeyError, TypeError, ValueError, RuntimeError, DeepPhaseError) as error:
             raise CheckpointError(
                 f"the weights do not fit the header: {' '.join(str(error).split())[:200]}",

@@ -12,7 +12,7 @@ import torch
 
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.phase.configuration import PhaseConfig
-from deepphase.phase.lesson import PhaseLesson
+from deepphase.phase.lesson import PhaseModule
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.piecewise import fit
 from deepphase.phase.resume import resume_point, sole_training
@@ -77,7 +77,7 @@ def train_phase(
     check_trainer(trainer)
     data = PhaseData(clips, config, description=description, progress=progress)
     torch.manual_seed(config.training.seed)
-    lesson = PhaseLesson(config, data.signals)
+    lesson = PhaseModule(config, data.signals)
     with sole_training(Path(folder)):
         point = resume_point(Path(folder), fingerprint(config, data.corpus), resume=resume)
         runner = fit(

@@ -25,7 +25,7 @@ _VALIDATION_WINDOWS = 2048
 
 
 class PhaseData(ResumableData, pl.LightningDataModule):
-    """Training and held-out windows of clips, for `PhaseLesson` in any trainer.
+    """Training and held-out windows of clips, for `PhaseModule` in any trainer.
 
     All signals lie on the device; batches travel there as the indices of their windows' middle
     frames, and become windows (batch, signals, frames) there.

@@ -11,7 +11,7 @@ import numpy as np
 import pytorch_lightning as pl
 import torch
 
-from deepphase.phase.lesson import PhaseLesson
+from deepphase.phase.lesson import PhaseModule
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.phase.training_data import PhaseData
@@ -63,7 +63,7 @@ class Watcher(pl.Callback):
         self._sum, self._batches = torch.zeros(()), 0
 
     def on_train_batch_end(self, trainer: pl.Trainer, pl_module: Any, *_: Any, **__: Any) -> None:
-        lesson: PhaseLesson = pl_module
+        lesson: PhaseModule = pl_module
         self._sum = self._sum.to(lesson.last_loss.device) + lesson.last_loss
         self._batches += 1
 
@@ -71,7 +71,7 @@ class Watcher(pl.Callback):
         pieces, every = trainer.current_epoch + 1, trainer.check_val_every_n_epoch or 1
         if not trainer.is_global_zero or (pieces % every and pieces != trainer.max_epochs):
             return
-        lesson: PhaseLesson = pl_module  # type: ignore[assignment]
+        lesson: PhaseModule = pl_module  # type: ignore[assignment]
         data = self._data
         shown = min(data.batch_size * trainer.world_size * trainer.global_step, data.shown)
         # A copy: looking at it leaves the training's own modes and device alone.

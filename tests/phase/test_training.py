@@ -14,7 +14,7 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError, ParameterError, SkeletonError
 from deepphase.motion.clip import Clip
 from deepphase.phase.configuration import PhaseConfig
-from deepphase.phase.lesson import PhaseLesson
+from deepphase.phase.lesson import PhaseModule
 from deepphase.phase.metrics import metrics_file, read_metrics
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.parameters import wrapped
@@ -258,7 +258,7 @@ def test_a_trainer_of_ones_own(tmp_path):
     """A script that has its own loop: epochs are passes, the rate follows the trainer."""
     recipe = config(**{"training.batch_size": 64})
     data = PhaseData(store(3, 4.0), recipe)
-    module = PhaseLesson(recipe, data.signals)
+    module = PhaseModule(recipe, data.signals)
     logger, best = CSVLogger(tmp_path), ModelCheckpoint(tmp_path / "best", save_last=True)
     options = {"accelerator": "cpu", "logger": logger, "callbacks": [best]}
     quiet = {"enable_progress_bar": False, "enable_model_summary": False, "log_every_n_steps": 1}
@@ -292,7 +292,7 @@ def test_epochs_of_ones_own_trainer_go_on_from_a_checkpoint(tmp_path):
     def fitted(epochs, checkpoint=None):
         seen, data = Seen(), PhaseData(clips, recipe)
         kept = ModelCheckpoint(tmp_path, save_last=True)
-        module = PhaseLesson(recipe, data.signals)
+        module = PhaseModule(recipe, data.signals)
         options = {"accelerator": "cpu", "limit_train_batches": 3, "callbacks": [seen, kept]}
         trainer = pl.Trainer(max_epochs=epochs, **options, **quiet)
         trainer.fit(module, datamodule=data, ckpt_path=checkpoint, weights_only=False)

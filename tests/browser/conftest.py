@@ -9,7 +9,18 @@ from pathlib import Path
 
 import pytest
 
+from tests.browser.dashboard_pages import PATIENCE_S, started
+
 _PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+# What Chromium says of its own accord: of attributes that Streamlit's iframes have, of plotly's
+# canvases, and of WebGL without a graphics card.
+_CHATTER = (
+    "Unrecognized feature",
+    "allow-scripts and allow-same-origin",
+    "willReadFrequently",
+    "GPU stall",
+    "GL Driver",
+)
 
 
 # Not of the session: playwright keeps an event loop running, which others could not start then.
@@ -50,6 +61,46 @@ def open_page(browser, tmp_path) -> Iterator[Callable]:
         page.on("dialog", lambda dialog: (problems.append(dialog.message), dialog.dismiss()))
         page.goto(path.as_uri())
         return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert problems == []
+
+
+@pytest.fixture(scope="module")
+def address():
+    """The dashboard on the demo, one for all tests of a module."""
+    with started() as place:
+        yield place
+
+
+@pytest.fixture
+def visit(browser, address):
+    """A function that opens a page of the dashboard; whatever goes wrong in it fails the test."""
+    problems: list[str] = []
+    contexts = []
+
+    def opened(page_name: str, **options):
+        context = browser.new_context(**({"viewport": {"width": 1440, "height": 900}} | options))
+        context.set_default_timeout(1000 * PATIENCE_S)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("console", lambda message: note(message.type, message.text))
+        page.on("dialog", lambda dialog: (problems.append(dialog.message), dialog.dismiss()))
+        page.on("request", lambda request: foreign(request.url))
+        page.goto(f"{address}/{page_name}")
+        page.wait_for_selector("h1")
+        return page
+
+    def note(kind: str, text: str) -> None:
+        if kind in ("error", "warning") and not any(part in text for part in _CHATTER):
+            problems.append(text)
+
+    def foreign(url: str) -> None:
+        if not url.startswith((address, address.replace("http", "ws"), "data:", "blob:", "about:")):
+            problems.append(f"requested {url}")
 
     yield opened
     for context in contexts:

@@ -8,7 +8,7 @@ import pytest
 
 from deepphase.formats.bvh_writer import save_bvh
 from deepphase.synthetic.locomotion import locomotion
-from tests.browser.test_dashboard import player, started, until
+from tests.browser.dashboard_pages import settled, started, until
 
 
 @pytest.mark.parametrize("ends", [signal.SIGINT, signal.SIGTERM])
@@ -19,9 +19,9 @@ def test_no_files_stay_behind(browser, tmp_path, ends):
     with started(ends=ends, TMPDIR=str(place)) as address:
         page = browser.new_context().new_page()
         page.goto(f"{address}/data")
-        player(page)
+        settled(page)
         chooser = page.locator('[data-testid="stFileUploader"] input[type=file]')
         chooser.set_input_files(tmp_path / "mine.bvh")
-        until(lambda: list(place.glob("deepphase-session-*")), 60)
+        until(lambda: list(place.glob("deepphase-session-*")))
     page.context.close()
     assert list(place.glob("deepphase-*")) == []

@@ -9,6 +9,7 @@ from deepphase.figures.player.actor import Actor, links_of
 from deepphase.figures.player.page import player_html
 from deepphase.figures.player.song import Song
 from deepphase.figures.player.take import Channels, Curve, Marker, Take
+from tests.browser.dashboard_pages import PATIENCE_S
 from tests.figures.made_phases import FPS, made_phases
 from tests.figures.player_pages import made_actor, made_take, wav_bytes
 
@@ -39,10 +40,10 @@ def state(page):
 
 def until(page, expression):
     """Wait for an expression to hold. (The page forbids playwright's own way, which is eval.)"""
-    limit = time.monotonic() + 10
+    limit = time.monotonic() + PATIENCE_S
     while not page.evaluate(expression):
         assert time.monotonic() < limit, expression
-        page.wait_for_timeout(30)
+        time.sleep(0.03)
 
 
 def settle(page):
@@ -50,11 +51,23 @@ def settle(page):
     page.evaluate("() => new Promise(go => requestAnimationFrame(() => requestAnimationFrame(go)))")
 
 
+def drawn_state(page):
+    """The player's state, in the turn of a frame that it has just drawn."""
+    return page.evaluate(
+        "() => new Promise(go => requestAnimationFrame(() => go("
+        "{...deepphasePlayer.state(), now: performance.now() / 1000})))"
+    )
+
+
+def wait_until_drawn(page):
+    until(page, "window.deepphasePlayer?.stats().drawn.length > 0")
+    settle(page)
+
+
 @pytest.fixture
 def made(open_page):
     page = open_page(player_html([made_take(240)], title="Made"))
-    until(page, "window.deepphasePlayer?.stats().drawn.length > 0")
-    page.wait_for_timeout(150)
+    wait_until_drawn(page)
     return page
 
 
@@ -104,10 +117,10 @@ def test_joints_are_where_they_belong(made):
 def test_space_plays_in_real_time_and_pauses(made):
     made.keyboard.press("Space")
     assert state(made)["playing"]
-    began, first = time.monotonic(), state(made)["time"]
-    made.wait_for_timeout(1000)
-    last, spent = state(made)["time"], time.monotonic() - began
-    assert last - first == pytest.approx(spent, abs=0.4)
+    first = drawn_state(made)
+    until(made, f"performance.now() / 1000 > {first['now'] + 1.0}")
+    last = drawn_state(made)
+    assert last["time"] - first["time"] == pytest.approx(last["now"] - first["now"], abs=0.1)
     assert made.locator("#play").get_attribute("aria-label") == "Pause"
     made.keyboard.press("Space")
     stopped = state(made)
@@ -211,8 +224,7 @@ def test_mouse_and_keys_turn_the_view(made):
 
 def test_view_follows_the_body_unless_told_not_to(made):
     made.evaluate("deepphasePlayer.seek(3)")
-    made.wait_for_timeout(1500)
-    assert state(made)["camera"]["target"][2] == pytest.approx(3, abs=0.05)
+    until(made, "Math.abs(deepphasePlayer.state().camera.target[2] - 3) < 0.05")
     made.keyboard.press("f")
     assert not state(made)["shows"]["follow"]
     made.evaluate("deepphasePlayer.seek(0)")
@@ -225,7 +237,7 @@ def test_several_bodies_at_their_own_rates(open_page):
     actors = [made_actor(121, name="sixty"), made_actor(41, name="twenty", fps=20.0)]
     actors[1] = Actor("twenty", actors[1].positions + side, actors[1].links, 20.0, start_s=0.5)
     page = open_page(player_html([Take("two", actors)]))
-    page.wait_for_timeout(200)
+    wait_until_drawn(page)
     # Between two frames of the slower one: 10.5 frames after its start.
     page.evaluate("deepphasePlayer.seek(0.5 + 10.5 / 20)")
     settle(page)
@@ -236,8 +248,9 @@ def test_several_bodies_at_their_own_rates(open_page):
     assert page.locator("#actors button").all_inner_texts() == ["sixty", "twenty"]
     picture = page.locator("#stage").screenshot()
     page.locator("#actors button").nth(1).click()
-    page.wait_for_timeout(700)
-    assert page.locator("#stage").screenshot() != picture
+    limit = time.monotonic() + PATIENCE_S
+    while page.locator("#stage").screenshot() == picture:
+        assert time.monotonic() < limit, "the body that was hidden is still there"
     assert page.locator("#actors button").nth(1).get_attribute("aria-pressed") == "false"
 
 
@@ -246,17 +259,14 @@ def test_song_is_the_clock(open_page):
         wav_bytes(3.0), "audio/wav", duration_s=3.0, beats=np.arange(0, 3, 0.5), start_s=0.5
     )
     page = open_page(player_html([made_take(300, song=song)]))
-    page.wait_for_timeout(200)
+    wait_until_drawn(page)
     page.keyboard.press("Space")
-    until(page, "deepphasePlayer.state().songRuns")
-    page.wait_for_timeout(800)
-    running = state(page)
-    assert running["time"] > 0.6
+    until(page, "deepphasePlayer.state().songRuns && deepphasePlayer.state().time > 0.6")
+    running = drawn_state(page)
     assert running["time"] == pytest.approx(running["songTime"], abs=0.15)
     page.evaluate("deepphasePlayer.seek(2.5)")
-    page.wait_for_timeout(300)
-    jumped = state(page)
-    assert 2.5 < jumped["time"] < 3.4
+    until(page, "deepphasePlayer.state().time > 2.5")
+    jumped = drawn_state(page)
     assert jumped["time"] == pytest.approx(jumped["songTime"], abs=0.15)
     # The take goes on behind the song's end.
     until(page, "deepphasePlayer.state().time > 3.8")
@@ -300,7 +310,8 @@ def test_channels_and_experts_have_the_numbers_of_the_figures(made):
             return write.call(this, text, ...place);
           };
           deepphasePlayer.seek(0.5);
-          return new Promise((go) => setTimeout(() => go(written), 300));
+          return new Promise((go) => requestAnimationFrame(() =>
+            requestAnimationFrame(() => go(written))));
         }"""
     )
     numbers = {
@@ -378,7 +389,7 @@ def test_nothing_is_wider_than_a_narrow_page(open_page):
         viewport={"width": 400, "height": 800},
         device_scale_factor=2,
     )
-    page.wait_for_timeout(200)
+    wait_until_drawn(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
     assert page.evaluate("document.getElementById('stage').width") == pytest.approx(
         2 * page.evaluate("document.getElementById('stage').clientWidth"), abs=1
@@ -408,10 +419,14 @@ def test_two_players_in_frames_of_one_page(open_page):
         "all => all.forEach((each, i) => { document.querySelectorAll('iframe')[i].srcdoc = each })",
         contents,
     )
-    page.wait_for_timeout(1000)
+    # Their documents are navigated to before they draw.
+    for number in range(2):
+        page.frame_locator("iframe").nth(number).locator("#stage").wait_for()
     frames = [frame for frame in page.frames if frame != page.main_frame]
-    told = [frame.evaluate("deepphasePlayer.state().frames") for frame in frames]
-    assert sorted(told) == [60, 120]
+    for frame in frames:
+        until(frame, "window.deepphasePlayer?.stats().drawn.length > 0")
+    lengths = [frame.evaluate("deepphasePlayer.state().frames") for frame in frames]
+    assert sorted(lengths) == [60, 120]
     assert all(frame.evaluate(COLOURS, "stage") > 3 for frame in frames)
 
 
@@ -422,10 +437,10 @@ def test_drawing_time_of_30000_frames_of_30_joints(open_page, record_property):
     actor = Actor("long", positions, links_of(np.arange(30) - 1), 60.0)
     take = made_take(30_000, 8, actors=[actor])
     page = open_page(player_html([take]))
-    page.wait_for_timeout(300)
+    wait_until_drawn(page)
     page.keyboard.press("0")
     page.keyboard.press("Space")
-    page.wait_for_timeout(2000)
+    until(page, "deepphasePlayer.stats().between.length > 30")
     stats = page.evaluate("deepphasePlayer.stats()")
     drawn, between = np.array(stats["drawn"]), np.array(stats["between"])
     assert state(page)["playing"]

@@ -1,0 +1,148 @@
+"""The dashboard in Chromium, for tests: started, opened, and read once it has come to rest."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+_START_S, _END_S = 120, 60
+# A limit and not a delay: every wait ends as soon as what it waits for is there.
+PATIENCE_S = 180.0
+
+
+@contextmanager
+def started(*, ends: signal.Signals = signal.SIGINT, **variables: str):
+    """The address of a dashboard, started as a user does, on the demo; it ends without a word."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    server = subprocess.Popen(
+        [sys.executable, "-m", "apps.cli", "app", "--port", str(port)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env={**os.environ, "PYTHONUNBUFFERED": "1", **variables},
+    )
+    place = f"http://127.0.0.1:{port}"
+    try:
+        until(lambda: answers(f"{place}/_stcore/health"), _START_S)
+        yield place
+    finally:
+        server.send_signal(ends)
+        said = server.communicate(timeout=_END_S)[0].decode()
+    assert "Traceback" not in said, said
+    assert place in said
+    assert server.returncode == 0
+
+
+def answers(url: str) -> bool:
+    try:
+        return urllib.request.urlopen(url, timeout=1).status == 200
+    except OSError:
+        return False
+
+
+def until(holds, seconds: float = PATIENCE_S):
+    limit = time.monotonic() + seconds
+    while not (value := holds()):
+        assert time.monotonic() < limit, f"not within {seconds:.0f} s"
+        time.sleep(0.05)
+    return value
+
+
+def player(page):
+    """The frame of the page's player, once it has drawn; the script may still run."""
+
+    def ready():
+        frames = [each for each in page.frames if each != page.main_frame]
+        for frame in reversed(frames):
+            try:
+                if frame.evaluate("window.deepphasePlayer?.stats().drawn.length > 0"):
+                    return frame
+            except Exception:
+                # A frame that is on its way out.
+                page.wait_for_timeout(30)
+        page.wait_for_timeout(30)
+        return None
+
+    return until(ready)
+
+
+def settled(page):
+    """The frame of the page's player, once the page's script has come to its end."""
+    page.wait_for_selector('[data-test-script-state="notRunning"]')
+    return player(page)
+
+
+def answer_where(page, script: str, holds):
+    """What the page's player answers to a script, once that holds; players come and go."""
+    from playwright.sync_api import Error
+
+    def answer():
+        try:
+            value = settled(page).evaluate(script)
+        except Error:
+            # A player that is on its way out.
+            return None
+        return (value,) if holds(value) else None
+
+    return until(answer)[0]
+
+
+def titled_player(page, title: str):
+    """The frame of the page's player, once the page is at rest and plays what is called so."""
+    answer_where(page, "document.querySelector('h1')?.innerText", lambda value: value == title)
+    return settled(page)
+
+
+def at_rest(locator):
+    """The box of an element, once it has stayed where it is while two frames were drawn."""
+    page = locator.page
+    boxes = []
+
+    def stays():
+        page.evaluate("new Promise(go => requestAnimationFrame(() => requestAnimationFrame(go)))")
+        boxes.append(locator.bounding_box())
+        return len(boxes) > 2 and boxes[-1] and boxes[-1] == boxes[-2] == boxes[-3]
+
+    until(stays)
+    return boxes[-1]
+
+
+def slide_to_end(page, label: str) -> None:
+    slider = page.get_by_role("slider", name=re.compile(f"^{label}")).first
+    slider.focus()
+    page.keyboard.press("End")
+
+
+def state(frame):
+    return frame.evaluate("deepphasePlayer.state()")
+
+
+def colours(locator) -> int:
+    """Different colours in a picture of a part of the page."""
+    image = pytest.importorskip("PIL.Image")
+    pixels = np.asarray(image.open(io.BytesIO(locator.screenshot())).convert("RGB"))
+    return len(np.unique(pixels.reshape(-1, 3) // 32, axis=0))
+
+
+def chart(page):
+    page.wait_for_selector(".js-plotly-plot .main-svg")
+    return page.locator(".js-plotly-plot").first
+
+
+def chosen(page) -> list[str]:
+    """What the sidebar's choosers show."""
+    return page.evaluate(
+        "[...document.querySelectorAll('[data-testid=stSidebar] input')].map(each => each.value)"
+    )

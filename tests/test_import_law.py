@@ -11,7 +11,7 @@ ROOT = Path(__file__).parent.parent
 # Each layer may import the layers above it in this list, and itself.
 LAYERS = [
     {
-        *("deepphase.errors", "deepphase.lazy_names", "deepphase.progress"),
+        *("deepphase.cycles", "deepphase.errors", "deepphase.lazy_names", "deepphase.progress"),
         *("deepphase.short_repr", "deepphase.threads"),
     },
     {"deepphase.recipes", "deepphase.replacing", "deepphase.optional_packages"},

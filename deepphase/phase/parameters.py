@@ -15,17 +15,11 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
 from deepphase.short_repr import short_repr
 
 Array = np.ndarray
-
-
-def wrapped(cycles: Array) -> Array:
-    """Cycles brought into [-0.5, 0.5), elementwise."""
-    turned = cycles - np.floor(cycles + 0.5)
-    # Rounding can carry a value just below -0.5 onto +0.5, which the interval leaves out.
-    return np.where(turned >= 0.5, turned - 1.0, turned).astype(np.asarray(cycles).dtype)
 
 
 @dataclass(frozen=True, eq=False)

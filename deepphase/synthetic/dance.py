@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
 from deepphase.motion.skeleton import Array
 from deepphase.synthetic.bodies import Body, biped
@@ -15,7 +16,7 @@ from deepphase.synthetic.gait import BIPED_FREEDOMS, Style
 from deepphase.synthetic.locomotion import SyntheticMotion, made_clip
 from deepphase.synthetic.posture import plant_feet, pose_trunk
 from deepphase.synthetic.song import Song
-from deepphase.synthetic.waves import Wave, evaluate_waves, smooth_step, wrapped
+from deepphase.synthetic.waves import Wave, evaluate_waves, smooth_step
 
 _ARMS = ("arm_swing", "arm_raise", "elbow", "arm_twist")
 _PHRASE_BARS = 4

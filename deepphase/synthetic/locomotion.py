@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
@@ -18,7 +19,7 @@ from deepphase.synthetic.gait import FREEDOMS, Gait, Style
 from deepphase.synthetic.posture import plant_feet, pose_trunk
 from deepphase.synthetic.program import Program, Segment, Tempo
 from deepphase.synthetic.timeline import Timeline, timeline
-from deepphase.synthetic.waves import evaluate_waves, wrapped
+from deepphase.synthetic.waves import evaluate_waves
 
 _DRIFT_EXTENT, _RAMP_EXTENT = 0.15, 0.3
 _GRAVITY = 9.81

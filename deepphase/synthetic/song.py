@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
 from deepphase.motion.skeleton import Array
 from deepphase.short_repr import counted, short_repr
 from deepphase.synthetic import instruments
 from deepphase.synthetic.tempo import TempoMap
-from deepphase.synthetic.waves import wrapped
 
 # 512 samples of it are exactly one frame of 60 a second.
 SAMPLE_RATE = 30720

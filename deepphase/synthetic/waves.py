@@ -99,12 +99,6 @@ def smooth_bump(x: Array) -> Array:
     return 64.0 * (x * (1.0 - x)) ** 3
 
 
-def wrapped(cycles: Array) -> Array:
-    """Cycles as phase in [-0.5, 0.5)."""
-    phase = np.mod(cycles + 0.5, 1.0) - 0.5
-    return np.where(phase >= 0.5, -0.5, phase)
-
-
 def integrated(rate: Array, step: float) -> Array:
     """Integral over the first axis by the trapezoidal rule, 0 at the first frame."""
     steps = 0.5 * step * (rate[1:] + rate[:-1])

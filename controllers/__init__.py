@@ -7,8 +7,9 @@
 
     controller = controllers.Controller.load("walk.controller")
     path = dp.made_path("circle", speed=1.3, seconds=10.0)
-    characters, follower = controllers.start_on_path(controller, path, characters=100)
-    for _ in range(600):
+    source = controllers.CharacterSource(controller)
+    characters, follower = dp.start_on_path(source, path, characters=100)
+    for _ in range(600):  # dp.rollout(characters, follower, 10.0) records them
         frame = characters.step(follower)  # arrays of all characters: one batch, 60 Hz
 
 A training reads clips once and fits a network to their frames::
@@ -47,8 +48,7 @@ if TYPE_CHECKING:
     from controllers.networks.network import NetworkDims as NetworkDims
     from controllers.networks.registry import register_network as register_network
     from controllers.onnx_export import export_controller as export_controller
-    from controllers.run_start import start_on_path as start_on_path
-    from controllers.run_start import start_under_stick as start_under_stick
+    from controllers.run_start import CharacterSource as CharacterSource
     from controllers.schema import ControllerSchema as ControllerSchema
     from controllers.training import train_controller as train_controller
 
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "Character": "controllers.character",
     "CharacterSettings": "controllers.character_frame",
+    "CharacterSource": "controllers.run_start",
     "Controller": "controllers.controller",
     "ControllerConfig": "controllers.configuration",
     "ControllerData": "controllers.data.controller_data",
@@ -70,8 +71,6 @@ _MODULES = {
     "dances_to": "controllers.dancing",
     "export_controller": "controllers.onnx_export",
     "register_network": "controllers.networks.registry",
-    "start_on_path": "controllers.run_start",
-    "start_under_stick": "controllers.run_start",
     "train_controller": "controllers.training",
     "train_dance": "controllers.dance_training",
 }

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from controllers.character_feet import CharacterFeet
-from controllers.character_frame import CharacterSettings, Frame
+from controllers.character_frame import CharacterSettings
 from controllers.character_pose import BodyPose, BodyPoses
 from controllers.controller import Controller
 from controllers.obstacles import Obstacles
@@ -23,6 +23,7 @@ from deepphase.features.trajectory import complex_of, pairs
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.steering.followers import Follower
 from deepphase.steering.movers import Movers
+from deepphase.steering.run import Frame, RunnerSpec
 
 Array = np.ndarray
 Tracks = Mapping[str, Array]
@@ -32,7 +33,7 @@ _NO_TURN = np.array([1.0, 0.0, 0.0, 0.0, 1.0, 0.0], np.float32)
 
 
 class Character:
-    """Characters, each from a start of its own; one `step` is one frame.
+    """Characters, each from a start of its own; one `step` is one frame. A `Runner`.
 
     Parameters
     ----------
@@ -110,14 +111,19 @@ class Character:
         self._contacts = np.zeros((count, len(schema.feet)), np.float32)
         self._outputs = self._standing_outputs()
         self._checked: Follower | None = None
+        self.spec = RunnerSpec(
+            fps=schema.fps,
+            skeleton=controller.skeleton,
+            translated_joints=self._poses.translated_joints,
+            joints=schema.joints,
+            feet=schema.feet,
+            body=dict(schema.body),
+            offsets_s=np.array([each for each in schema.config.later_s if each > 0.0]),
+            note="made by a controller",
+        )
 
     def __len__(self) -> int:
         return len(self._alive)
-
-    @property
-    def translated_joints(self) -> Array:
-        """(translated joints,) which joints of the skeleton frames have translations of."""
-        return self._poses.translated_joints
 
     @property
     def movers(self) -> Movers:
@@ -186,13 +192,13 @@ class Character:
             pairs(place),
             angle.copy(),
             contacts,
-            self._alive.copy(),
-            limb_errors,
-            gating,
-            self.phases,
-            shown,
-            shown_angles,
-            wished,
+            alive=self._alive.copy(),
+            limb_errors=limb_errors,
+            gating=gating,
+            phases=self.phases,
+            trajectory=shown,
+            trajectory_angles=shown_angles,
+            desired=wished,
         )
 
     def _check(self, follower: Follower) -> None:

@@ -1,4 +1,4 @@
-"""One frame of running characters, and how they run."""
+"""Settings of running characters."""
 
 from __future__ import annotations
 
@@ -6,12 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-import numpy as np
-
 from deepphase.errors import ParameterError
-from deepphase.phase.parameters import PhaseParameters
 
-Array = np.ndarray
 Feedback = Literal["pose", "prediction"]
 
 
@@ -56,48 +52,3 @@ class CharacterSettings:
             raise ParameterError(f"feedback is 'pose' or 'prediction', not {self.feedback!r}")
         if not (math.isfinite(self.label_halflife_s) and self.label_halflife_s >= 0):
             raise ParameterError(f"label_halflife_s {self.label_halflife_s}: it is not negative")
-
-
-@dataclass(frozen=True, eq=False)
-class Frame:
-    """One frame of all characters.
-
-    Parameters
-    ----------
-    rotations
-        (characters, joints, 4) float32 local rotations of the controller's skeleton; the hips
-        carry the body in the world, what stands above them does not move.
-    translations
-        (characters, translated joints, 3) metres, of `Character.translated_joints`.
-    positions, angles
-        (characters, 2) m, x and z, and (characters,) rad: the roots.
-    contacts
-        (characters, feet) in [0, 1], of the schema's feet.
-    alive
-        (characters,) bool: the network's values are those of a body. Where they were not, or not
-        finite, the character stands still from then on.
-    limb_errors
-        (characters,) mean metres between joints as predicted and as the limbs' lengths have them.
-    gating
-        (characters, experts or control points) weights that this frame was made with, or None.
-    phases
-        (characters, channels) of this frame, or None.
-    trajectory, trajectory_angles
-        (characters, samples, 2) m in the world and (characters, samples) rad: what lay ahead when
-        this frame was made, predicted and wished, at the schema's later offsets above 0.
-    wished
-        (characters, samples, 2) m in the world: the wish alone; None without one.
-    """
-
-    rotations: Array
-    translations: Array
-    positions: Array
-    angles: Array
-    contacts: Array
-    alive: Array
-    limb_errors: Array
-    gating: Array | None
-    phases: PhaseParameters | None
-    trajectory: Array
-    trajectory_angles: Array
-    wished: Array | None

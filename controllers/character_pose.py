@@ -69,7 +69,7 @@ class BodyPoses:
             above = [place[each] for each in ancestors(skeleton, joint) if each in place]
             self._chain[index, above] = 1.0
         hips = int(self.body[0])
-        # What stands above the hips stays at the origin, and the hips carry the body.
+        # Where a joint stands above the hips, the topmost one goes where the root goes.
         self._above = np.array([each for each in ancestors(skeleton, hips) if each != hips], int)
         self.translated_joints = np.unique([0, *self._above, hips])
         self._hips_place = int(np.flatnonzero(self.translated_joints == hips)[0])
@@ -113,15 +113,20 @@ class BodyPoses:
         turn[:, 1], turn[:, 3] = np.sin(0.5 * angles), np.cos(0.5 * angles)
         rotations = np.zeros((count, len(self.skeleton), 4), np.float32)
         rotations[..., 3] = 1.0
-        above = pose.rotations.take(self._parents, axis=1)
-        above[:, 0] = quaternions.conjugate(turn)
-        rotations[:, self.body] = quaternions.multiply(quaternions.conjugate(above), pose.rotations)
+        above = quaternions.conjugate(pose.rotations.take(self._parents, axis=1))
         translations = np.zeros((count, len(self.translated_joints), 3), np.float32)
         hips = pose.positions[:, 0]
-        ground = places + (hips[:, 0] + 1j * hips[:, 2]) * np.exp(-1j * angles)
-        translations[:, self._hips_place, 0] = ground.real
-        translations[:, self._hips_place, 1] = hips[:, 1]
-        translations[:, self._hips_place, 2] = ground.imag
+        if len(self._above):
+            above[:, 0] = rotations[:, 0]
+            rotations[:, 0] = turn
+            translations[:, 0, 0], translations[:, 0, 2] = places.real, places.imag
+            translations[:, self._hips_place] = hips
+        else:
+            above[:, 0] = turn
+            ground = places + (hips[:, 0] + 1j * hips[:, 2]) * np.exp(-1j * angles)
+            translations[:, 0, 0], translations[:, 0, 2] = ground.real, ground.imag
+            translations[:, 0, 1] = hips[:, 1]
+        rotations[:, self.body] = quaternions.multiply(above, pose.rotations)
         return rotations, translations
 
     def local_positions(self, translations: Array) -> Array:

@@ -9,14 +9,14 @@ import numpy as np
 from controllers.character_feet import CharacterFeet
 from controllers.character_pose import BodyPoses
 from controllers.controller import Controller
-from controllers.rollout import Rollout
 from deepphase.motion import quaternions
 from deepphase.motion.low_pass import low_passed
+from deepphase.steering.run import Run
 
 Array = np.ndarray
 
 
-def finished(run: Rollout, controller: Controller, bandwidth_hz: float, feet: bool) -> Rollout:
+def finished(run: Run, controller: Controller, bandwidth_hz: float, feet: bool) -> Run:
     """A run without what is faster than the dances that were learnt from, forth and back in time.
 
     A network gives every frame anew, each a little beside the last: that trembling, to which no

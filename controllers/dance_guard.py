@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from controllers.character import Character, Tracks
-from controllers.character_frame import CharacterSettings, Frame
+from controllers.character_frame import CharacterSettings
 from controllers.dance_config import MUSIC
 from controllers.dance_starts import StartsAnew
 from controllers.dancer import Dancer
@@ -23,6 +23,8 @@ from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import find_roles
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.steering.followers import Follower
+from deepphase.steering.movers import Movers
+from deepphase.steering.run import Frame
 
 Array = np.ndarray
 
@@ -94,7 +96,7 @@ class LivelyDances:
         self._roles = find_roles(skeleton, description=dict(schema.body))
         self._look = max(round(_LOOK_S * schema.fps), 1)
         self._slow = _STANDS * dancer.reference.usual_speed
-        self.controller, self.translated_joints = dancer.controller, character.translated_joints
+        self.controller, self.spec = dancer.controller, character.spec
 
     def __len__(self) -> int:
         return len(self._seeds)
@@ -103,6 +105,12 @@ class LivelyDances:
     def phases(self) -> PhaseParameters | None:
         """As `Character.phases`."""
         return _joined([(group, group.character.phases) for group in self._groups])
+
+    @property
+    def movers(self) -> Movers:
+        """As `Character.movers`."""
+        joined: Movers = _joined([(group, group.character.movers) for group in self._groups])
+        return joined
 
     def step(self, follower: Follower | None = None, tracks: Tracks | None = None) -> Frame:
         """As `Character.step`; without a follower, since dances wish for nothing."""
@@ -139,7 +147,7 @@ class LivelyDances:
                 rotations=np.stack([each.rotations[dance] for each in self._shown]),
                 translations=np.stack([each.translations[dance] for each in self._shown]),
                 fps=fps,
-                translated_joints=self.translated_joints,
+                translated_joints=self.spec.translated_joints,
             )
             points = body_points(joint_positions(clip), self._roles)
             body = np.stack([points[name] for name in sorted(points)], axis=1)
@@ -192,6 +200,8 @@ def _joined(parts: Sequence[tuple[_Group, Any]]) -> Any:
             name: _joined([(each, getattr(value, name)) for each, value in parts]) for name in names
         }
         return replace(first, **joined)
+    if isinstance(first, Mapping):
+        return {name: _joined([(each, value[name]) for each, value in parts]) for name in first}
     count = sum(int(each.dancing.sum()) for each, _ in parts)
     whole = np.zeros((count, *first.shape[1:]), first.dtype)
     for group, values in parts:

@@ -14,13 +14,13 @@ from controllers.dance_finish import finished
 from controllers.dance_guard import LivelyDances
 from controllers.dance_starts import first_starts
 from controllers.dancer import Dancer
-from controllers.rollout import Rollout, rollout
 from deepphase.motion.clip import Clip
 from deepphase.music.dance_wish import DanceWish
 from deepphase.music.features import SURE, SongFeatures
 from deepphase.music.heard import at_moments
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.progress import Progress
+from deepphase.steering.run import Frame, Run, rollout
 
 Array = np.ndarray
 
@@ -45,7 +45,7 @@ class NetworkDance:
         Seconds of the dance at which it began anew, because it had come to a halt.
     """
 
-    run: Rollout
+    run: Run
     character: int
     frames: int
     start_s: float
@@ -126,7 +126,11 @@ def dances_to(
     character = Character(dancer.controller, starts, settings=settings, seed=seeds[0])
     if guard:
         character = LivelyDances(dancer, character, settings, seeds)
-    run = rollout(character, None, max(frames) / fps, progress, lambda step: {MUSIC: audio(step)})
+
+    def step(index: int) -> Frame:
+        return character.step(None, {MUSIC: audio(index)})
+
+    run = rollout(character, None, max(frames) / fps, progress, step=step)
     run = finished(run, dancer.controller, dancer.reference.bandwidth_hz, shown.foot_ik)
     begun = character.begun if isinstance(character, LivelyDances) else [[] for _ in wishes]
     return [
@@ -136,7 +140,7 @@ def dances_to(
 
 
 def _made(
-    run: Rollout, index: int, frames: int, start_s: float, notes: list[str], begun: Sequence[int]
+    run: Run, index: int, frames: int, start_s: float, notes: list[str], begun: Sequence[int]
 ) -> NetworkDance:
     made = NetworkDance(run, index, frames, start_s, ())
     anew_s = tuple(frame / run.fps for frame in begun if frame < frames)

@@ -12,13 +12,13 @@ from controllers.character_frame import CharacterSettings
 from controllers.controller import Controller
 from controllers.data.controller_data import ControllerData
 from controllers.recorded_follower import RecordedFollower
-from controllers.rollout import Rollout, rollout
 from controllers.samples import ControllerSamples
 from controllers.starts import Starts
 from deepphase.evaluation.runs import joint_rotation_rates
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import RootTrajectory, root_trajectory, to_root_space
+from deepphase.steering.run import Frame, Run, rollout
 
 Array = np.ndarray
 
@@ -41,7 +41,7 @@ class HeldOutRun:
         (runs,) degrees a second: how fast the joints turn in the clips, over the same frames.
     """
 
-    rollout: Rollout
+    rollout: Run
     rows: Array
     movement: Array
 
@@ -69,7 +69,10 @@ def held_out_run(
             for name in schema.config.tracks
         }
 
-    run = rollout(characters, follower, frames / schema.fps, tracks=tracks)
+    def step(index: int) -> Frame:
+        return characters.step(follower, tracks(index))
+
+    run = rollout(characters, follower, frames / schema.fps, step=step)
     return HeldOutRun(run, rows, movement)
 
 
@@ -84,7 +87,7 @@ def free_running_errors(controller: Controller, data: ControllerData) -> dict[st
     place = schema.outputs.slices["joint_position"]
     truth = np.asarray(samples.outputs[later][:, place])
     mean = controller.network.get_buffer("outputs_mean").cpu().numpy()[place]
-    wished = run.positions if run.wished_positions is None else run.wished_positions
+    wished = run.positions if run.desired_positions is None else run.desired_positions
     away = np.linalg.norm(run.positions - wished, axis=-1)
     joints = [controller.skeleton.names.index(name) for name in schema.joints]
     moved = [joint_rotation_rates(each[:, joints], schema.fps).mean() for each in run.rotations]
@@ -146,7 +149,7 @@ def _recorded(
     return RecordedFollower(positions, angles, schema.fps, labels), np.array(moved)
 
 
-def _poses(run: Rollout, joints: list[int]) -> Array:
+def _poses(run: Run, joints: list[int]) -> Array:
     """(characters * frames, 3 * joints) in root space."""
     poses = []
     for index in range(run.characters):

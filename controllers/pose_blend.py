@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from controllers.character import Character, Tracks
-from controllers.character_frame import CharacterSettings, Frame
+from controllers.character_frame import CharacterSettings
 from controllers.controller import Controller
 from controllers.starts import Starts
 from deepphase.phase.parameters import PhaseParameters
@@ -17,6 +17,8 @@ from deepphase.steering.inertialization import (
     inertialized_rotations,
     rotation_offsets,
 )
+from deepphase.steering.movers import Movers
+from deepphase.steering.run import Frame
 from deepphase.steering.springs import decayed
 
 Array = np.ndarray
@@ -92,6 +94,11 @@ class BlendedCharacter:
     def phases(self) -> PhaseParameters | None:
         """As `Character.phases`."""
         return self._character.phases
+
+    @property
+    def movers(self) -> Movers:
+        """As `Character.movers`."""
+        return self._character.movers
 
     @property
     def seen(self) -> tuple[Array, Array]:

@@ -13,13 +13,13 @@ import torch
 from controllers.configuration import ControllerConfig
 from controllers.controller import Controller
 from controllers.data.controller_data import ControllerData
-from controllers.data_measures import measured_data
 from controllers.lesson import ControllerLesson
 from controllers.networks.registry import make_network
 from controllers.normalised import NormalisedController
 from controllers.samples import ControllerSamples
 from controllers.starts import Starts
 from controllers.training_health import training_health
+from deepphase.evaluation.motion_measures import measured_data
 from deepphase.phase.piecewise import fit
 from deepphase.phase.resume import resume_point, sole_training
 from deepphase.phase.trainer import check_trainer, versions

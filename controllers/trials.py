@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from controllers.character import Character
 from controllers.character_frame import CharacterSettings
 from controllers.controller import Controller
-from controllers.measured_motion import FEWEST_FRAMES, MeasuredMotion
-from controllers.rollout import Rollout, rollout
-from controllers.rollout_measures import RolloutMeasures, rollout_measures, travelling_speed
-from controllers.run_start import start_on_path
+from controllers.run_start import CharacterSource
 from controllers.starts import Starts
+from deepphase.evaluation.motion_measures import FEWEST_FRAMES, MeasuredMotion
+from deepphase.evaluation.run_measures import RunMeasures, run_measures, travelling_speed
 from deepphase.evaluation.variation import Steps, Variation, variation
 from deepphase.phase.baselines.strikes import paced, strikes
 from deepphase.progress import Progress
 from deepphase.steering.followers import PathFollower
 from deepphase.steering.made_paths import MADE_PATHS, made_path
 from deepphase.steering.path import Path
+from deepphase.steering.run import rollout, start_on_path
 
 Array = np.ndarray
 
@@ -75,18 +74,16 @@ def path_errors(
     ParameterError
         Where no motion of the data travels.
     """
-    speed = travelling_speed(controller)
+    speed = travelling_speed(controller.data)
     found = []
     for done, (name, blending) in enumerate(
         ((name, blending) for name in paths for blending in blendings), start=1
     ):
         path = made_path(name, speed, seconds)
-        settings = _bare(*blending)
-        character, follower = start_on_path(
-            controller, path, characters=characters, settings=settings, seed=seed
-        )
+        source = CharacterSource(controller, settings=_bare(*blending), seed=seed)
+        character, follower = start_on_path(source, path, characters=characters)
         run = rollout(character, follower, seconds)
-        measures = rollout_measures(run, controller, path=path, origins=follower.origins)
+        measures = run_measures(run, controller.data, path=path, origins=follower.origins)
         found.append(
             PathError(
                 name,
@@ -109,7 +106,7 @@ def survival(
     part_s: float = 60.0,
     seed: int = 0,
     progress: Progress | None = None,
-) -> tuple[RolloutMeasures, list[RolloutMeasures]]:
+) -> tuple[RunMeasures, list[RunMeasures]]:
     """A long run round and round a square at the data's travelling speed.
 
     Returns
@@ -123,20 +120,19 @@ def survival(
         Where no motion of the data travels.
     """
     seconds = 60.0 * minutes
-    path = made_path("square", travelling_speed(controller), seconds)
-    character, follower = start_on_path(
-        controller, path, characters=characters, settings=_bare(), seed=seed
-    )
+    path = made_path("square", travelling_speed(controller.data), seconds)
+    source = CharacterSource(controller, settings=_bare(), seed=seed)
+    character, follower = start_on_path(source, path, characters=characters)
     run = rollout(character, follower, seconds, _named(progress, "long run"))
     origins = follower.origins
-    whole = rollout_measures(run, controller, path=path, origins=origins, moving=True)
+    whole = run_measures(run, controller.data, path=path, origins=origins, moving=True)
     length = max(FEWEST_FRAMES, round(part_s * run.fps))
     parts = []
     for begin in range(0, len(run), length):
-        part = _part(run, begin, min(begin + length, len(run)))
+        part = run.part(begin, min(begin + length, len(run)))
         if part.alive.sum(axis=1).max() < FEWEST_FRAMES:
             break
-        parts.append(rollout_measures(part, controller, path=path, origins=origins, moving=True))
+        parts.append(run_measures(part, controller.data, path=path, origins=origins, moving=True))
     return whole, parts
 
 
@@ -159,14 +155,14 @@ def run_variation(
     ParameterError
         Where no motion of the data travels, or a run leaves all bounds at once.
     """
-    speed = travelling_speed(controller)
+    speed = travelling_speed(controller.data)
     ahead = Path(
         np.array([0.0, initial_s + 10.0 * seconds]),
         np.array([[0.0, 0.0], [0.0, speed * (initial_s + 10.0 * seconds)]]),
         name="straight",
     )
     settings = _bare()
-    first, leader = start_on_path(controller, ahead, settings=settings, seed=seed)
+    first, leader = start_on_path(CharacterSource(controller, settings=settings, seed=seed), ahead)
     rollout(first, leader, initial_s)
     # What a frame was made of belongs to the place before it.
     movers, times = first.movers, leader.times.copy()
@@ -213,16 +209,3 @@ def _bare(position_bias: float = 0.5, direction_bias: float = 2.0) -> CharacterS
     return CharacterSettings(
         position_bias=position_bias, direction_bias=direction_bias, foot_ik=False, gating=False
     )
-
-
-def _part(run: Rollout, begin: int, end: int) -> Rollout:
-    """Some frames of a run, without gating and phases."""
-    names = (
-        *("rotations", "translations", "positions", "angles", "contacts", "alive"),
-        *("limb_errors", "trajectory", "trajectory_angles"),
-    )
-    changes: dict[str, Any] = {name: getattr(run, name)[:, begin:end] for name in names}
-    for name in ("wished_positions", "wished_angles"):
-        value = getattr(run, name)
-        changes[name] = None if value is None else value[:, begin:end]
-    return replace(run, gating=None, phases=None, **changes)

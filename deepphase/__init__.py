@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from deepphase.errors import FormatError as FormatError
     from deepphase.errors import ParameterError as ParameterError
     from deepphase.errors import SkeletonError as SkeletonError
+    from deepphase.evaluation.run_measures import run_measures as run_measures
     from deepphase.export.phase_encoder import export_phase_model as export_phase_model
     from deepphase.features.feature import Feature as Feature
     from deepphase.features.layout import FeatureLayout as FeatureLayout
@@ -97,6 +98,11 @@ if TYPE_CHECKING:
     from deepphase.steering.made_paths import made_path as made_path
     from deepphase.steering.path import Path as Path
     from deepphase.steering.path import read_path as read_path
+    from deepphase.steering.run import Run as Run
+    from deepphase.steering.run import Runner as Runner
+    from deepphase.steering.run import rollout as rollout
+    from deepphase.steering.run import start_on_path as start_on_path
+    from deepphase.steering.run import start_under_stick as start_under_stick
     from deepphase.synthetic.dance import dance as dance
     from deepphase.synthetic.locomotion import SyntheticMotion as SyntheticMotion
     from deepphase.synthetic.locomotion import locomotion as locomotion
@@ -134,6 +140,8 @@ _MODULES = {
     "Preparation": "deepphase.corpus.preparation",
     "Roles": "deepphase.motion.roles",
     "RootTrajectory": "deepphase.motion.root_trajectory",
+    "Run": "deepphase.steering.run",
+    "Runner": "deepphase.steering.run",
     "SignalCorpus": "deepphase.phase.signal_corpus",
     "Skeleton": "deepphase.motion.skeleton",
     "SkeletonError": "deepphase.errors",
@@ -165,11 +173,15 @@ _MODULES = {
     "read_path": "deepphase.steering.path",
     "register_autoencoder": "deepphase.phase.presets",
     "resample": "deepphase.motion.resample",
+    "rollout": "deepphase.steering.run",
     "root_trajectory": "deepphase.motion.root_trajectory",
+    "run_measures": "deepphase.evaluation.run_measures",
     "save": "deepphase.formats.load",
     "save_phases": "deepphase.phase.phase_file",
     "save_player": "deepphase.figures.player.page",
     "song_features": "deepphase.music.cache",
+    "start_on_path": "deepphase.steering.run",
+    "start_under_stick": "deepphase.steering.run",
     "store_groups": "deepphase.corpus.store",
     "train_phase": "deepphase.phase.training",
 }

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from matching.player import PlayerSettings as PlayerSettings
     from matching.search import Searcher as Searcher
     from matching.search import open_searcher as open_searcher
+    from matching.start import PlayerSource as PlayerSource
+    from matching.start import database_measures as database_measures
 
 # Public name -> the module that defines it.
 _MODULES = {
@@ -46,8 +48,10 @@ _MODULES = {
     "Playback": "matching.playback",
     "Player": "matching.player",
     "PlayerSettings": "matching.player",
+    "PlayerSource": "matching.start",
     "Searcher": "matching.search",
     "dance_to": "matching.dancing",
+    "database_measures": "matching.start",
     "following": "matching.moments",
     "moment": "matching.moments",
     "nearest_moments": "matching.moments",

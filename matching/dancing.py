@@ -15,10 +15,11 @@ from deepphase.music.features import SongFeatures
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.progress import Progress
 from deepphase.steering.movers import Movers
+from deepphase.steering.run import Frame
 from matching.beat_clock import BeatClock
 from matching.database import MotionDatabase
 from matching.playback import Playback
-from matching.player import Frame, Player, PlayerSettings
+from matching.player import Player, PlayerSettings
 from matching.search import Searcher
 from matching.song_rows import DanceSettings, SongRows
 
@@ -163,7 +164,7 @@ def dance_to(
     while not times or times[-1] < start_s + (frames - 1.5) / fps:
         follower.row = int(player.rows[0])
         frame = player.step(follower)
-        ways.danced(int(frame.rows[0]))
+        ways.danced(int(frame.tracks["row"][0]))
         shown.append(frame)
         times.append(follower.time_s)
         rates.append(follower.rate)
@@ -172,14 +173,15 @@ def dance_to(
             progress("dancing", done, frames, song.name)
     moments = _moments(np.array(times), start_s + np.arange(frames) / fps)
     nearest = np.clip(np.rint(moments), 0, len(shown) - 1).astype(np.int64)
-    rows = np.array([int(each.rows[0]) for each in shown])[nearest]
+    rows = np.array([int(each.tracks["row"][0]) for each in shown])[nearest]
+    jumped = np.concatenate([each.jumped for each in shown if each.jumped is not None])
     speed = np.array(rates)[nearest]
     return MatchedDance(
         clip=at_frames(_clip(shown, playback, song.name), moments),
         start_s=start_s,
         rows=rows,
-        jumped=_kept(np.array([bool(each.jumped[0]) for each in shown]), nearest),
-        costs=np.array([float(each.costs[0]) for each in shown])[nearest],
+        jumped=_kept(jumped, nearest),
+        costs=np.array([float(each.tracks["cost"][0]) for each in shown])[nearest],
         rates=speed,
         phases=_phases(database, rows, speed),
         notes=tuple(notes),

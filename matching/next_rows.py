@@ -8,6 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from deepphase.errors import ParameterError
+from deepphase.features.feature import Feature
+from deepphase.features.layout import FeatureLayout
 from deepphase.features.trajectory import TRAJECTORY_PATH, facing_directions, relative_trajectory
 from deepphase.steering.followers import Follower
 from deepphase.steering.movers import Movers
@@ -21,6 +23,16 @@ _CANDIDATES, _NEARLY = 16, 0.15
 # A transition that accelerates the body by less than this share of what is usual is smooth. The
 # rest is for what it does not show: the root's own motion, and feet that are held.
 _SMOOTH = 0.8
+
+
+def _trajectory_features(layout: FeatureLayout) -> list[Feature]:
+    return [feature for kind in TRAJECTORY_PATH for feature in layout.of_kind(kind)]
+
+
+def offsets_ahead(layout: FeatureLayout) -> Array:
+    """(offsets,) seconds from now, rising, that the features have the trajectory ahead at."""
+    features = _trajectory_features(layout)
+    return np.array(sorted({time for each in features for time in each.offsets_s if time > 0}))
 
 
 class WaysOn(Protocol):
@@ -76,16 +88,13 @@ class NextRows:
         self._labels = dict(labels or {})
         self._known = {name for each in database.labels for name in each}
         self._allowed: dict[tuple[tuple[str, str], ...], Array | None] = {}
-        self._features = [
-            feature for kind in TRAJECTORY_PATH for feature in database.layout.of_kind(kind)
-        ]
-        ahead = {time for each in self._features for time in each.offsets_s if time > 0}
-        if not ahead:
+        self._features = _trajectory_features(database.layout)
+        self.offsets_s = offsets_ahead(database.layout)
+        if not len(self.offsets_s):
             raise ParameterError(
                 "the database's features have no trajectory ahead: nothing can be wished",
                 hint=f"build it with {' or '.join(TRAJECTORY_PATH)}",
             )
-        self.offsets_s = np.array(sorted(ahead))
         self._rows_of({})
 
     def wishes(

@@ -8,14 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from deepphase.errors import ParameterError
+from deepphase.evaluation.runs import pose_distances
 from deepphase.motion import quaternions
 from deepphase.motion.foot_ik import LimbSolver
 from deepphase.steering.followers import Follower
 from deepphase.steering.foot_lock import FootLock, FootLockSettings
 from deepphase.steering.movers import Movers
+from deepphase.steering.run import Frame, RunnerSpec
 from deepphase.steering.springs import damping_share, spring_rate, wrapped_angle
 from matching.database import MotionDatabase
-from matching.next_rows import NextRows, WaysOn
+from matching.next_rows import NextRows, WaysOn, offsets_ahead
 from matching.playback import Playback, check_same_rows
 from matching.search import Searcher
 from matching.transitions import Shown, Transitions
@@ -76,33 +78,27 @@ class PlayerSettings:
                 raise ParameterError(f"{name} {getattr(self, name)}: it must not be negative")
 
 
-@dataclass(frozen=True, eq=False)
-class Frame:
-    """One frame of all characters.
-
-    Parameters
-    ----------
-    rotations
-        (characters, joints, 4) local rotations, the root's in the world.
-    translations
-        (characters, translated joints, 3) metres, the root's in the world.
-    rows
-        (characters,) rows of the database that play.
-    jumped
-        (characters,) bool: the row before was another place of the database.
-    costs
-        (characters,) distance of the wish of the last search from what plays since.
-    """
-
-    rotations: Array
-    translations: Array
-    rows: Array
-    jumped: Array
-    costs: Array
+def runner_spec(database: MotionDatabase, playback: Playback) -> RunnerSpec:
+    """What players of a database move."""
+    skeleton = playback.skeleton
+    return RunnerSpec(
+        fps=playback.fps,
+        skeleton=skeleton,
+        translated_joints=playback.translated_joints,
+        joints=tuple(skeleton.names[joint] for joint in playback.body),
+        feet=tuple(skeleton.names[joint] for joint in playback.limbs.last),
+        body=database.body,
+        offsets_s=offsets_ahead(database.layout),
+        note="played from a motion database",
+    )
 
 
 class Player:
-    """Characters that play a database's motion.
+    """Characters that play a database's motion. A `Runner`.
+
+    Its frames have the tracks ``row``, the row of the database that plays, ``cost``, the distance
+    between the goals of the last search and what plays since, and ``jump_distance``, the mean
+    metres between corresponding joints of the poses on both sides of a jump, 0 without one.
 
     Parameters
     ----------
@@ -140,6 +136,7 @@ class Player:
         ways_on: WaysOn | None = None,
     ) -> None:
         check_same_rows(database, playback)
+        self.spec = runner_spec(database, playback)
         self.playback, self.settings = playback, settings or PlayerSettings()
         self.rows = np.array(rows, np.int64).reshape(-1)
         count = len(self.rows)
@@ -186,16 +183,20 @@ class Player:
         """Where the characters are and how they move."""
         return Movers(self._position, self._velocity, self._angle, self._rate)
 
-    @property
-    def locked(self) -> Array:
-        """(characters, limbs) bool: feet that are held."""
-        return self._foot_lock.locked
+    def step(self, follower: Follower | None = None) -> Frame:
+        """Advance all characters by one frame, towards their goals.
 
-    def step(self, follower: Follower) -> Frame:
-        """Advance all characters by one frame, towards what they wish."""
-        play = self.playback
+        Raises ParameterError where there are none.
+        """
+        if follower is None:
+            raise ParameterError(
+                "motion matching searches for goals, and there are none",
+                hint="give the follower of a path or of a recorded stick",
+            )
+        play, before = self.playback, self.rows.copy()
         changed = follower.advance(self.movers, self._seconds)
         jumped = self._search(follower, changed)
+        apart = self._jump_distances(before, jumped)
         moved = play.steps[self.rows] + self._seconds * self._transitions.root_velocity
         self._step = moved
         self.rows = self.rows + 1
@@ -204,7 +205,29 @@ class Player:
         self._shown = self._transitions.applied(self.rows)
         self._move(moved, follower)
         rotations, translations = self._in_world()
-        return Frame(rotations, translations, self.rows.copy(), jumped, self._costs.copy())
+        return Frame(
+            rotations,
+            translations,
+            self._position.copy(),
+            self._angle.copy(),
+            play.contacts[self.rows].astype(np.float32),
+            np.ones(len(self.rows), bool),
+            jumped=jumped,
+            tracks={
+                "row": self.rows.copy(),
+                "cost": self._costs.copy(),
+                "jump_distance": apart,
+            },
+        )
+
+    def _jump_distances(self, before: Array, jumped: Array) -> Array:
+        """(characters,) metres between the poses that played and those that play after jumps."""
+        apart = np.zeros(len(self.rows))
+        if jumped.any():
+            play, rows = self.playback, np.stack([before[jumped], self.rows[jumped]])
+            poses = play.positions(play.rotations[rows], play.translations[rows])
+            apart[jumped] = pose_distances(*poses)
+        return apart
 
     def _search(self, follower: Follower, changed: Array) -> Array:
         """Search for those whose turn it is; (characters,) bool: who jumps."""

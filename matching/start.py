@@ -1,117 +1,113 @@
-"""Characters set on a path, or put under a stick."""
+"""Players of a motion database as a source of runs: which row each starts with."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from deepphase.steering.followers import (
-    Follower,
-    PathFollower,
-    PathSettings,
-    StickFollower,
-    StickSettings,
-)
-from deepphase.steering.movers import Movers, side_by_side
-from deepphase.steering.path import Path
-from deepphase.steering.stick import Stick
+from deepphase.evaluation.motion_measures import measured_data
+from deepphase.steering.followers import Follower
+from deepphase.steering.movers import Movers
+from deepphase.steering.run import Run
 from matching.database import MotionDatabase
 from matching.next_rows import NextRows
 from matching.playback import Playback
-from matching.player import Player, PlayerSettings
+from matching.player import Player, PlayerSettings, runner_spec
 from matching.search import Searcher
 
 Array = np.ndarray
 
 # Characters stand side by side, so many times the length of their legs apart.
 _APART = 1.8
+_SAMPLED_CLIPS = 80
 
 
-def start_on_path(
-    database: MotionDatabase,
-    playback: Playback,
-    searcher: Searcher,
-    path: Path,
-    *,
-    characters: int = 1,
-    labels: Mapping[str, str | Sequence[str]] | None = None,
-    settings: PlayerSettings | None = None,
-    path_settings: PathSettings | None = None,
-    seed: int = 0,
-) -> tuple[Player, PathFollower]:
-    """Characters at the beginning of a path, each of its own copy beside the others'.
-
-    The first begins with the motion that goes as the path does; the others at random.
+@dataclass(frozen=True, eq=False)
+class PlayerSource:
+    """A motion database with the options of a run; see `deepphase.steering.run.RunnerSource`.
 
     Parameters
     ----------
-    database, playback, searcher, labels, settings
-        As for :class:`matching.player.Player`.
-    path
-        To follow.
+    database, playback, searcher
+        As :class:`matching.player.Player` has them.
+    labels
+        Label -> value or values: only clips that have them are played.
+    settings
+        As :class:`matching.player.Player` has them.
     seed
-        Of the random beginnings.
+        Random seed for the rows that all characters but the first start with. The first starts
+        with the motion that is nearest to the goals.
+    data
+        Measures of the database's clips, as `database_measures` gives them.
     """
-    origins = side_by_side(characters, _APART * playback.leg_length)
-    follower = PathFollower(path, origins, path_settings)
-    movers = Movers.on_path(path, origins)
-    rows = _first_rows(database, searcher, follower, movers, labels, seed)
-    player = Player(
-        database,
-        playback,
-        searcher,
-        rows,
-        positions=movers.positions,
-        angles=movers.angles,
-        labels=labels,
-        settings=settings,
-    )
-    return player, follower
+
+    database: MotionDatabase
+    playback: Playback
+    searcher: Searcher
+    labels: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
+    settings: PlayerSettings = field(default_factory=PlayerSettings)
+    seed: int = 0
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def spacing_m(self) -> float:
+        """Metres between characters that start side by side."""
+        return _APART * self.playback.leg_length
+
+    @property
+    def travelling_speed(self) -> float:
+        """Median speed in m/s of the rows that travel; 0 where none does."""
+        return self.playback.travelling_speed
+
+    def start(self, follower: Follower, movers: Movers) -> Player:
+        """Characters with these root states.
+
+        Raises
+        ------
+        ParameterError
+            As `Player` does.
+        """
+        return Player(
+            self.database,
+            self.playback,
+            self.searcher,
+            self._rows(follower, movers),
+            positions=movers.positions,
+            angles=movers.angles,
+            labels=self.labels or None,
+            settings=self.settings,
+        )
+
+    def _rows(self, follower: Follower, movers: Movers) -> Array:
+        database, labels = self.database, self.labels
+        next_rows = NextRows(database, self.searcher, labels=labels or None)
+        first = next_rows.first(next_rows.wishes(follower, movers, np.arange(1)))
+        offered = database.offered & database.rows_with(labels) if labels else database.offered
+        rows = np.flatnonzero(offered)
+        others = np.random.default_rng(self.seed).choice(rows, len(movers.positions) - 1)
+        return np.concatenate([first, others])
+
+    def columns(self, run: Run, character: int) -> Mapping[str, Sequence[object]]:
+        """Name -> (frames,): the clip that plays, and its frame."""
+        rows = run.tracks["row"][character]
+        names = self.database.clip_names
+        return {
+            "clip": [names[clip] for clip in self.database.clip_of(rows)],
+            "frame": self.database.frame_of(rows).tolist(),
+        }
 
 
-def start_under_stick(
-    database: MotionDatabase,
-    playback: Playback,
-    searcher: Searcher,
-    stick: Stick,
-    *,
-    characters: int = 1,
-    labels: Mapping[str, str | Sequence[str]] | None = None,
-    settings: PlayerSettings | None = None,
-    stick_settings: StickSettings | None = None,
-    seed: int = 0,
-) -> tuple[Player, StickFollower]:
-    """Characters at rest, side by side, facing +Z, that go as a stick says.
+def database_measures(database: MotionDatabase, playback: Playback) -> dict[str, Any]:
+    """Measures of captured motion, on clips spread over a database.
 
-    Parameters as for `start_on_path`.
+    See :func:`deepphase.evaluation.motion_measures.measured_data`. The usual acceleration is that
+    of all clips.
     """
-    movers = Movers.at_rest(side_by_side(characters, _APART * playback.leg_length))
-    follower = StickFollower(stick, movers, stick_settings)
-    rows = _first_rows(database, searcher, follower, movers, labels, seed)
-    player = Player(
-        database,
-        playback,
-        searcher,
-        rows,
-        positions=movers.positions,
-        labels=labels,
-        settings=settings,
-    )
-    return player, follower
-
-
-def _first_rows(
-    database: MotionDatabase,
-    searcher: Searcher,
-    follower: Follower,
-    movers: Movers,
-    labels: Mapping[str, str | Sequence[str]] | None,
-    seed: int,
-) -> Array:
-    next_rows = NextRows(database, searcher, labels=labels)
-    count = len(movers.positions)
-    first = next_rows.first(next_rows.wishes(follower, movers, np.arange(1)))
-    offered = database.offered if labels is None else database.offered & database.rows_with(labels)
-    others = np.random.default_rng(seed).choice(np.flatnonzero(offered), count - 1)
-    return np.concatenate([first, others])
+    count = len(database.clip_names)
+    chosen = np.unique(np.linspace(0, count - 1, min(count, _SAMPLED_CLIPS)).round().astype(int))
+    clips = (database.clip(index).in_order_of(playback.skeleton) for index in chosen.tolist())
+    data = measured_data(clips, runner_spec(database, playback))
+    return data | {"usual_acceleration": playback.usual_acceleration}

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from deepphase.evaluation.runs import FELT_S
 from deepphase.motion import quaternions
 from deepphase.steering.inertialization import (
     angular_velocities,
@@ -17,9 +18,6 @@ from deepphase.steering.springs import decayed, spring_rate
 from matching.playback import Playback
 
 Array = np.ndarray
-
-# Seconds after a jump in which it is felt.
-FELT_S = 0.1
 
 
 class Shown(NamedTuple):

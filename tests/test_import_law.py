@@ -21,7 +21,8 @@ LAYERS = [
     {"deepphase.corpus"},
     {"deepphase.features"},
     {"deepphase.phase"},
-    {"deepphase.steering", "deepphase.evaluation", "deepphase.figures", "deepphase.export"},
+    {"deepphase.steering"},
+    {"deepphase.evaluation", "deepphase.figures", "deepphase.export"},
     {"matching", "controllers"},
     {"apps"},
 ]

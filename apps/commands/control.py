@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Literal
 
 from apps.terminal import note, progress, table
-from deepphase.errors import ParameterError
 
 
 def command(
@@ -75,63 +74,39 @@ def command(
     seed
         Of the beginnings of all characters but the first, and of a network that draws.
     """
-    from apps.reports.control_report import control_report
-    from apps.reports.control_run import (
-        ControlRequest,
-        blend_told,
+    from apps.runs.controller import (
+        controller_report,
         in_form,
-        label_told,
+        parse_blend,
+        parse_label,
         start_of_file,
     )
-    from apps.reports.wishes import check_one_wish, read_wishes, wishes
+    from apps.runs.request import RunRequest, goal_names, goals_of, read_goals
     from controllers.character_frame import CharacterSettings
     from controllers.controller import Controller
     from controllers.obstacle_file import read_obstacles
+    from controllers.run_start import CharacterSource
     from deepphase.replacing import check_writable
 
-    check_one_wish(path, stick)
-    if characters < 1:
-        raise ParameterError(f"{characters} characters", hint="give 1 or more")
-    position_bias, direction_bias = blend_told(blend)
+    paths = goal_names(path, stick)
+    request = RunRequest(seconds, speed, size, characters)
+    position_bias, direction_bias = parse_blend(blend)
     settings = CharacterSettings(
         position_bias=position_bias, direction_bias=direction_bias, foot_ik=not no_foot_ik
     )
-    paths = () if stick is not None else tuple((path or "wave").split(","))
-    read = read_wishes(paths, stick)
+    read = read_goals(paths, stick)
     walls = None if obstacles is None else read_obstacles(obstacles)
     check_writable(output / "index.html")
     opened = in_form(Controller.load(controller), form)
-    labels = label_told(label, opened)
-    begun = None
+    labels = parse_label(label, opened)
+    starts = None
     if start is not None:
-        begun = start_of_file(opened, start, frame, model, labels)
-    wished = wishes(
-        paths,
-        read,
-        travelling_speed=float(opened.data.get("travelling_speed", 0.0)),
-        speed=speed,
-        size=size,
-        seconds=seconds,
-    )
-    request = ControlRequest(
-        seconds=seconds,
-        speed=speed,
-        characters=characters,
-        seed=seed,
-        labels=labels,
-        settings=settings,
-        obstacles=walls,
-        starts=begun,
-    )
+        starts = start_of_file(opened, start, frame, model, labels)
+    source = CharacterSource(opened, starts, labels, settings, walls, seed)
+    goals = goals_of(paths, read, request, source.travelling_speed)
     with progress() as shown:
-        report = control_report(
-            opened,
-            wished,
-            request,
-            output,
-            trials=measure,
-            source=controller.name,
-            progress=shown,
+        report = controller_report(
+            source, goals, request, output, trials=measure, file=controller.name, progress=shown
         )
     table(report.columns, report.rows)
     note(f"report: {report.page}")

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from apps.label_filter import labels_told
 from apps.terminal import note, progress, table, warn
-from deepphase.errors import ParameterError
 
 
 def command(
@@ -70,40 +69,46 @@ def command(
     store
         The store of the database's clips, where it has moved.
     """
-    from apps.reports.match_run_report import run_report
-    from apps.reports.run_request import Request
-    from apps.reports.wishes import check_one_wish
+    from apps.runs.matching import matching_report, unknown_labels
+    from apps.runs.request import RunRequest, goal_names, goals_of, read_goals
     from deepphase.corpus.store import open_store
     from deepphase.replacing import check_writable
     from matching.database import MotionDatabase
+    from matching.playback import Playback
     from matching.player import PlayerSettings
+    from matching.search import open_searcher
+    from matching.start import PlayerSource, database_measures
 
-    check_one_wish(path, stick)
-    if characters < 1:
-        raise ParameterError(f"{characters} characters", hint="give 1 or more")
+    paths = goal_names(path, stick)
+    request = RunRequest(seconds, speed, size, characters)
     settings = PlayerSettings(
         search_s=search_seconds,
         transition_halflife_s=transition_halflife,
         adjust_share=adjust_share,
         foot_lock=not no_foot_lock,
     )
-    request = Request(
-        paths=() if stick is not None else tuple((path or "wave").split(",")),
-        stick=stick,
-        seconds=seconds,
-        speed=speed,
-        size=size,
-        characters=characters,
-        labels=labels_told(labels) if labels else {},
-        index=index,
-        seed=seed,
-        settings=settings,
-    )
+    wanted = labels_told(labels) if labels else {}
     check_writable(output / "index.html")
     with progress() as shown:
         opened = MotionDatabase.load(database, store=None if store is None else open_store(store))
-        report = run_report(opened, request, output, compare=compare, progress=shown, note=warn)
-    for text in report.notes:
+        read = read_goals(paths, stick)
+        playback = Playback.of_database(opened, shown)
+        goals = goals_of(paths, read, request, playback.travelling_speed)
+        notes = unknown_labels(goals, opened)
+        searcher = open_searcher(opened, index, progress=shown, note=warn)
+        data = database_measures(opened, playback)
+        source = PlayerSource(opened, playback, searcher, wanted, settings, seed, data)
+        report = matching_report(
+            source,
+            goals,
+            request,
+            output,
+            compare=compare,
+            index=index,
+            progress=shown,
+            note=warn,
+        )
+    for text in notes:
         warn(text)
     table(report.columns, report.rows)
     note(f"report: {report.page}")

@@ -12,8 +12,8 @@ from typing import Any
 from apps.reports.dance_made import Dance
 from apps.reports.dance_sound import danced_song
 from apps.reports.evaluation_report import FORMAT, VERSION
-from apps.reports.motion_files import write_motion, write_table
 from apps.reports.page import Link, Page
+from apps.runs.files import write_motion, write_table
 from controllers.dance_reference import DanceReference
 from deepphase.figures.player.actor import Actor
 from deepphase.figures.player.page import save_player

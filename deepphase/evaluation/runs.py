@@ -11,6 +11,9 @@ from deepphase.motion import quaternions
 
 Array = np.ndarray
 
+FELT_S = 0.1
+"""Seconds after a jump in which its blend is visible."""
+
 
 def joint_accelerations(positions: Array, fps: float) -> Array:
     """(frames,) m/s^2: of each frame, the acceleration of the joint that accelerates most.

@@ -10,13 +10,13 @@ import pytest
 from apps.cli import main
 from controllers.configuration import ControllerConfig
 from controllers.controller import Controller
-from controllers.data_measures import measured_data
 from controllers.networks.registry import make_network, network_kind
 from controllers.normalised import NormalisedController
 from controllers.samples import ControllerSamples, schema_of_store
 from controllers.schema_config import SchemaConfig
 from controllers.starts import Starts
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.evaluation.motion_measures import measured_data
 from deepphase.formats.load import load, save
 from deepphase.motion.kinematics import joint_positions
 from deepphase.phase.baselines.pfnn_phase import PfnnPhase
@@ -91,7 +91,7 @@ def test_made_paths_give_motion_pages_and_measures(files, tmp_path):
     assert report["format"] == "deepphase.report"
     measures = report["measures"]
     found = {
-        (each["by"]["wish"], each["name"]): each for each in measures if "joint" not in each["by"]
+        (each["by"]["goal"], each["name"]): each for each in measures if "joint" not in each["by"]
     }
     joints = {each["by"]["joint"] for each in measures if "joint" in each["by"]}
     assert {"Hips", "LeftLeg"} <= joints
@@ -126,14 +126,12 @@ def test_a_label_is_wished_and_a_stick_leads(files, tmp_path):
 
 
 def test_the_trials_are_in_the_page(files, tmp_path, monkeypatch):
-    from apps.reports import control_trials
+    from apps.runs import trials
 
-    monkeypatch.setattr(control_trials, "_MINUTES", 0.05)
+    monkeypatch.setattr(trials, "_MINUTES", 0.05)
     words = ["-o", tmp_path, "--seconds", "0.5", "--measure"]
-    trial_paths = control_trials.path_errors
-    monkeypatch.setattr(
-        control_trials, "path_errors", lambda *a, **k: trial_paths(*a, **k, seconds=0.5)
-    )
+    trial_paths = trials.path_errors
+    monkeypatch.setattr(trials, "path_errors", lambda *a, **k: trial_paths(*a, **k, seconds=0.5))
     assert control(files, "pfnn.controller", *words) == 0
     names = {
         each["name"] for each in json.loads((tmp_path / "report.json").read_text())["measures"]

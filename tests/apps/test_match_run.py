@@ -43,7 +43,7 @@ def test_made_paths_give_motion_pages_and_measures(database, tmp_path):
         assert float(rows[-1]["t"]) == pytest.approx(179 / 60, abs=1e-3)
     report = json.loads((tmp_path / "report.json").read_text())
     assert report["format"] == "deepphase.report"
-    values = {(each["by"].get("wish"), each["name"]): each["value"] for each in report["measures"]}
+    values = {(each["by"].get("goal"), each["name"]): each["value"] for each in report["measures"]}
     assert values["circle", "path_error"] < 0.2
     assert values[None, "dimensions"] == MotionDatabase.load(database).dims
     page = (tmp_path / "index.html").read_text()

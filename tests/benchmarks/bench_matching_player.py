@@ -14,12 +14,13 @@ import numpy as np
 
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.steering.made_paths import circle
+from deepphase.steering.run import start_on_path
 from deepphase.synthetic.training_set import corpus
 from matching.database import MotionDatabase
 from matching.playback import Playback
 from matching.player import PlayerSettings
 from matching.search import open_searcher
-from matching.start import start_on_path
+from matching.start import PlayerSource
 
 _FRAMES = {1: 600, 10: 300, 100: 120, 1000: 40}
 _ROUNDS = 5
@@ -32,9 +33,8 @@ def frame_ms(
     """Milliseconds a frame: the mean of the quietest round, and the 99th percentile of all."""
     searcher = open_searcher(database)
     path = circle(playback.travelling_speed, 5.0, 60.0)
-    player, follower = start_on_path(
-        database, playback, searcher, path, characters=characters, settings=settings
-    )
+    source = PlayerSource(database, playback, searcher, settings=settings)
+    player, follower = start_on_path(source, path, characters=characters)
     # The first frames search for all, whose beginnings were drawn by chance.
     for _ in range(15):
         player.step(follower)

@@ -27,16 +27,16 @@ from controllers.configuration import ControllerConfig
 from controllers.controller import Controller
 from controllers.data.controller_data import ControllerData
 from controllers.free_running import held_out_run
-from controllers.measured_motion import MeasuredMotion
 from controllers.networks.registry import network_kind
 from controllers.phase_sensitivity import phase_sensitivity
-from controllers.rollout_measures import data_values
 from controllers.sample_split import SampleSplit
 from controllers.samples import ControllerSamples
 from controllers.training import train_controller
 from controllers.trials import path_errors, run_variation, survival
 from deepphase.corpus.store import open_store
 from deepphase.errors import ParameterError
+from deepphase.evaluation.motion_measures import MeasuredMotion
+from deepphase.evaluation.run_measures import data_values
 from deepphase.evaluation.variation import Variation
 from deepphase.phase.extractor import load_extractor
 from deepphase.replacing import replacing
@@ -128,7 +128,10 @@ def trained(row: Row, folder: Path, read: dict[Any, ControllerData]) -> Controll
 def measured(row: Row, controller: Controller, folder: Path) -> dict[str, Any]:
     """All measures of a row, the data's own value beside them."""
     begun = time.perf_counter()
-    found: dict[str, Any] = {"health": dict(controller.health), "data": data_values(controller)}
+    found: dict[str, Any] = {
+        "health": dict(controller.health),
+        "data": data_values(controller.data),
+    }
     found["seconds"] = controller.provenance.get("seconds")
     found["parameters"] = controller.network.network.parameter_count
     found["along_clips"] = _along_clips(row, controller, folder)

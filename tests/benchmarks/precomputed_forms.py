@@ -13,7 +13,7 @@ from typing import get_args
 import numpy as np
 import torch
 
-from apps.reports.control_run import Form, in_form
+from apps.runs.controller import Form, in_form
 from controllers.controller import Controller
 from controllers.networks.pfnn import PrecomputedPfnn
 from tests.benchmarks.rounds import medians

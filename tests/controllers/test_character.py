@@ -8,12 +8,12 @@ import pytest
 from controllers.character import Character
 from controllers.character_frame import CharacterSettings
 from controllers.recorded_follower import RecordedFollower
-from controllers.rollout import rollout
 from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import global_transforms, joint_positions
 from deepphase.motion.skeleton import Skeleton
+from deepphase.steering.run import rollout
 from deepphase.synthetic.locomotion import locomotion
 from tests.controllers.made_controllers import FormulaPhases
 from tests.controllers.replaying import replay_of

@@ -7,10 +7,10 @@ import pytest
 
 from controllers.character import Character
 from controllers.character_frame import CharacterSettings
-from controllers.rollout import rollout
 from deepphase.formats.load import load
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.resample import resample
+from deepphase.steering.run import rollout
 from tests.controllers.made_controllers import FormulaPhases
 from tests.controllers.replaying import replay_of
 from tests.real_data import real_clips

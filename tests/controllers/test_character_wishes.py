@@ -16,7 +16,6 @@ from controllers.networks.registry import NETWORKS
 from controllers.normalised import NormalisedController
 from controllers.onnx_export import export_controller
 from controllers.onnx_network import OnnxNetwork
-from controllers.rollout import rollout
 from controllers.samples import ControllerSamples, schema_of_store
 from controllers.schema_config import SchemaConfig
 from controllers.starts import Starts
@@ -27,6 +26,7 @@ from deepphase.motion.limbs import bone_lengths
 from deepphase.steering.followers import PathFollower
 from deepphase.steering.made_paths import circle
 from deepphase.steering.path import Path
+from deepphase.steering.run import rollout
 from deepphase.synthetic.locomotion import locomotion
 from tests.controllers.made_controllers import FormulaPhases, samples_for, walking_store
 from tests.controllers.replaying import as_controller, replay_of, unchanged
@@ -165,7 +165,7 @@ def test_the_larger_the_bias_the_nearer_the_wish(which):
         character = Character(controller, starts, settings=CharacterSettings(**{which: bias}))
         frame = character.step(PathFollower(path))
         if which == "position_bias":
-            errors.append(np.abs(frame.trajectory - frame.wished).mean())
+            errors.append(np.abs(frame.trajectory - frame.desired).mean())
             # Velocities go with the places: from the prediction to the wish.
             inputs = character.seen[0][0, controller.schema.inputs.slices["trajectory_velocity"]]
             velocities = inputs.reshape(-1, 2)[7:]
@@ -182,7 +182,7 @@ def test_without_a_wish_the_prediction_leads():
     clip = locomotion(2, 6.0).clip
     controller, starts, blocks = replay_of(clip, "mann", [90])
     frame = Character(controller, starts).step()
-    assert frame.wished is None
+    assert frame.desired is None
     here, later = blocks.body.root.positions[90], blocks.body.root.positions[100:151:10]
     away = np.linalg.norm((later - here)[:, ::2], axis=1)
     np.testing.assert_allclose(np.linalg.norm(frame.trajectory[0], axis=1), away, atol=1e-4)

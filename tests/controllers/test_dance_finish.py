@@ -8,10 +8,10 @@ import pytest
 from controllers.character import Character
 from controllers.character_frame import CharacterSettings
 from controllers.dance_finish import finished
-from controllers.rollout import rollout
 from deepphase.evaluation.dance_body import bandwidth_hz
 from deepphase.motion import quaternions
 from deepphase.motion.kinematics import joint_positions
+from deepphase.steering.run import rollout
 from deepphase.synthetic.locomotion import locomotion
 from tests.controllers.replaying import replay_of
 
@@ -58,12 +58,12 @@ def test_feet_are_held_when_it_is_calm(walk):
     run, controller = walk
     shaken = _trembling(run, 1.0)
     free, held = (finished(shaken, controller, 8.0, feet=feet) for feet in (False, True))
-    skeleton = run.skeleton
+    skeleton = run.spec.skeleton
     speeds = []
     for each in (free, held):
         positions = joint_positions(each.clip())
         moved = []
-        for column, name in enumerate(run.feet):
+        for column, name in enumerate(run.spec.feet):
             path = positions[:, skeleton.index(name)][:, [0, 2]]
             speed = np.linalg.norm(np.diff(path, axis=0), axis=-1) * run.fps
             standing = (run.contacts[0, 1:, column] > 0.5) & (run.contacts[0, :-1, column] > 0.5)

@@ -11,10 +11,10 @@ from controllers.character import Character
 from controllers.character_frame import CharacterSettings
 from controllers.obstacle_file import read_obstacles
 from controllers.obstacles import Disk, Obstacles, Polygon, Segment
-from controllers.rollout import rollout
 from deepphase.errors import FormatError, ParameterError
 from deepphase.steering.followers import PathFollower
 from deepphase.steering.path import Path
+from deepphase.steering.run import rollout
 from deepphase.synthetic.locomotion import locomotion
 from tests.controllers.replaying import replay_of
 

@@ -18,9 +18,9 @@ from controllers.controller import Controller
 from controllers.data.controller_data import ControllerData
 from controllers.networks.network import ControllerNetwork, ControllerNetworkConfig, NetworkDims
 from controllers.networks.registry import NETWORKS, register_network
-from controllers.rollout import rollout
 from controllers.training import train_controller
 from deepphase.errors import CheckpointError, ParameterError
+from deepphase.steering.run import rollout
 from tests.controllers.made_controllers import FormulaPhases, walking_store
 
 

@@ -13,7 +13,6 @@ from controllers.controller import Controller
 from controllers.data.controller_data import ControllerData
 from controllers.lesson import ControllerLesson, restarted_rate
 from controllers.recorded_follower import RecordedFollower
-from controllers.rollout import rollout
 from controllers.sample_split import SampleSplit
 from controllers.schema_config import POSE_BLOCKS
 from controllers.training import train_controller
@@ -22,6 +21,7 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.motion.kinematics import joint_positions
 from deepphase.steering.movers import Movers
+from deepphase.steering.run import rollout
 from deepphase.synthetic.locomotion import locomotion
 from tests.controllers.made_controllers import (
     FormulaPhases,

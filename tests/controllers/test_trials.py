@@ -10,14 +10,15 @@ import torch
 
 from controllers.configuration import ControllerConfig
 from controllers.controller import Controller
-from controllers.data_measures import measured_data
 from controllers.networks.network import ControllerNetwork
 from controllers.phase_sensitivity import phase_sensitivity
-from controllers.run_start import start_on_path, start_under_stick, starts_for
+from controllers.run_start import CharacterSource
 from controllers.starts import Starts
 from controllers.trials import path_errors, run_variation, survival
 from deepphase.errors import ParameterError
+from deepphase.evaluation.motion_measures import measured_data
 from deepphase.steering.path import Path
+from deepphase.steering.run import start_on_path, start_under_stick
 from deepphase.steering.stick import Stick
 from tests.controllers.made_controllers import samples_for, small_controller, walking_store
 from tests.controllers.replaying import as_controller
@@ -118,15 +119,16 @@ def test_characters_begin_with_the_moment_that_goes_as_the_path_does(pfnn):
     offsets = np.array(pfnn.schema.config.offsets_s)
     later = offsets >= 0
     way = Path(offsets[later], chosen[block].reshape(-1, 2)[later], np.zeros(later.sum()))
-    character, follower = start_on_path(pfnn, way, characters=3)
+    source = CharacterSource(pfnn)
+    character, follower = start_on_path(source, way, characters=3)
     assert len(character) == 3
     np.testing.assert_allclose(character.movers.positions, follower.origins, atol=1e-6)
-    begun = starts_for(pfnn, follower, character.movers)
+    begun = source.moments(follower, character.movers)
     assert (begun.names[0], begun.frames[0]) == (pfnn.starts.names[7], pfnn.starts.frames[7])
     still = Stick(np.array([0.0, 1.0]), np.zeros((2, 2)), np.zeros((2, 2)))
-    under, _ = start_under_stick(pfnn, still, characters=2)
+    under, _ = start_under_stick(source, still, characters=2)
     assert len(under) == 2
     with pytest.raises(ParameterError, match="0 characters"):
-        start_on_path(pfnn, way, characters=0)
+        start_on_path(source, way, characters=0)
     with pytest.raises(ParameterError, match="2 moments"):
-        start_on_path(pfnn, way, characters=3, starts=pfnn.starts.of([0, 1]))
+        start_on_path(CharacterSource(pfnn, pfnn.starts.of([0, 1])), way, characters=3)

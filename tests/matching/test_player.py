@@ -9,19 +9,19 @@ import pytest
 
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
+from deepphase.evaluation.run_measures import run_measures
 from deepphase.features.layout import Feature, FeatureLayout
 from deepphase.motion.kinematics import joint_positions
 from deepphase.steering.made_paths import MADE_PATHS
+from deepphase.steering.run import rollout, start_on_path, start_under_stick
 from deepphase.steering.stick import Stick
 from deepphase.synthetic.locomotion import locomotion
 from matching.comparison import pose_databases
 from matching.database import MotionDatabase
 from matching.playback import Playback
 from matching.player import Player, PlayerSettings
-from matching.run import recorded
-from matching.run_measures import DataMeasures, run_measures
 from matching.search import open_searcher
-from matching.start import start_on_path, start_under_stick
+from matching.start import PlayerSource, database_measures
 from matching.transitions import Shown, Transitions
 
 SPEED = 1.3
@@ -122,78 +122,86 @@ def test_a_rehearsal_tells_a_jump_that_pops_from_one_that_does_not(walks):
 
 @pytest.mark.parametrize("name", MADE_PATHS)
 def test_walking_follows_a_path_with_feet_that_stay(walks, name):
-    database, play, searcher = walks
+    database, play, _ = walks
     path = MADE_PATHS[name](SPEED, {"wave": 8.0, "square": 5.0, "circle": 4.0}[name], 6.0)
-    player, follower = start_on_path(database, play, searcher, path)
-    run = recorded(player, follower, 6.0)
-    data = DataMeasures.of_database(database, play)
-    measured = run_measures(run, play, data, path, follower.origins)
+    source = PlayerSource(*walks)
+    player, follower = start_on_path(source, path)
+    run = rollout(player, follower, 6.0)
+    data = database_measures(database, play)
+    measured = run_measures(run, data, path=path, origins=follower.origins)
     assert measured.path_error < 0.15
     assert measured.contact_speed < 0.15
-    assert measured.jump_acceleration < 1.2 * data.usual_acceleration
+    assert measured.jump_acceleration < 1.2 * data["usual_acceleration"]
     # All the way: it has not stayed behind.
-    assert np.linalg.norm(run.positions - run.wished_positions, axis=-1).max() < 0.8
+    assert np.linalg.norm(run.positions - run.desired_positions, axis=-1).max() < 0.8
     travelled = np.linalg.norm(np.diff(run.positions[0], axis=0), axis=1).sum()
     assert travelled == pytest.approx(SPEED * 6, rel=0.15)
-    clip = run.clip(play)
+    clip = run.clip()
     assert clip.fps == 60.0
     assert len(clip) == 360
-    table = run.table(database)
-    assert table[0]["from_s"] == 0
-    assert table[-1]["to_s"] == pytest.approx(6.0)
+    columns = source.columns(run, 0)
+    clip_of_row = database.clip_of(run.tracks["row"][0])
+    assert columns["clip"] == [database.clip_names[each] for each in clip_of_row]
+    starts = database.range_starts[clip_of_row]
+    np.testing.assert_array_equal(columns["frame"], run.tracks["row"][0] - starts)
+    # Poses on both sides of a jump are near each other, and there is no distance without one.
+    apart = run.tracks["jump_distance"]
+    assert (apart[run.jumped] > 0).all()
+    assert not apart[~run.jumped].any()
+    assert measured.alignment < 0.3
 
 
 def test_nothing_crosses_a_clips_end(walks):
-    database, play, searcher = walks
+    database, _, _ = walks
     path = MADE_PATHS["square"](SPEED, 3.0, 8.0)
-    player, follower = start_on_path(database, play, searcher, path, characters=4, seed=2)
-    run = recorded(player, follower, 5.0)
+    player, follower = start_on_path(PlayerSource(*walks, seed=2), path, characters=4)
+    run = rollout(player, follower, 5.0)
     assert run.jumped.any()
-    clips = database.clip_of(run.rows.ravel()).reshape(run.rows.shape)
-    for rows, jumped, of_clip in zip(run.rows, run.jumped, clips, strict=True):
+    clips = database.clip_of(run.tracks["row"].ravel()).reshape(run.tracks["row"].shape)
+    for rows, jumped, of_clip in zip(run.tracks["row"], run.jumped, clips, strict=True):
         assert (steps_of(rows, jumped) == 1).all()
         assert (np.diff(of_clip)[~jumped[1:]] == 0).all()
 
 
 def test_one_clip_is_played_again_and_again_without_a_pop():
-    database, play, searcher = opened(walking_store((0.0,), seconds=4.0))
+    opened_one = opened(walking_store((0.0,), seconds=4.0))
+    database = opened_one[0]
     path = MADE_PATHS["wave"](SPEED, 100.0, 8.0)
-    player, follower = start_on_path(database, play, searcher, path)
-    run = recorded(player, follower, 8.0)
-    assert (run.rows >= 0).all()
-    assert (run.rows < len(database)).all()
+    player, follower = start_on_path(PlayerSource(*opened_one), path)
+    run = rollout(player, follower, 8.0)
+    assert (run.tracks["row"] >= 0).all()
+    assert (run.tracks["row"] < len(database)).all()
     assert 2 <= run.jumped.sum() < 20
-    assert (steps_of(run.rows[0], run.jumped[0]) == 1).all()
-    positions = joint_positions(run.clip(play))
+    assert (steps_of(run.tracks["row"][0], run.jumped[0]) == 1).all()
+    positions = joint_positions(run.clip())
     captured = joint_positions(database.clip(0))
     fastest = np.linalg.norm(np.diff(captured, axis=0), axis=-1).max()
     assert np.linalg.norm(np.diff(positions, axis=0), axis=-1).max() < 1.3 * fastest
 
 
 def test_many_characters_play_as_each_would_alone(walks):
-    database, play, searcher = walks
     path = MADE_PATHS["circle"](SPEED, 4.0, 3.0)
-    many, follower = start_on_path(database, play, searcher, path, characters=5, seed=1)
+    many, follower = start_on_path(PlayerSource(*walks, seed=1), path, characters=5)
     start = many.rows.copy()
-    together = recorded(many, follower, 3.0)
-    alone_player, alone_follower = start_on_path(database, play, searcher, path)
-    alone = recorded(alone_player, alone_follower, 3.0)
-    assert start[0] == together.rows[0, 0] - 1
-    np.testing.assert_array_equal(together.rows[0], alone.rows[0])
+    together = rollout(many, follower, 3.0)
+    alone_player, alone_follower = start_on_path(PlayerSource(*walks), path)
+    alone = rollout(alone_player, alone_follower, 3.0)
+    assert start[0] == together.tracks["row"][0, 0] - 1
+    np.testing.assert_array_equal(together.tracks["row"][0], alone.tracks["row"][0])
     np.testing.assert_allclose(together.rotations[0], alone.rotations[0], atol=1e-5)
     np.testing.assert_allclose(together.translations[0], alone.translations[0], atol=1e-5)
 
 
 def test_a_held_foot_stays_to_millimetres(walks):
-    database, play, searcher = walks
+    _, play, _ = walks
     path = MADE_PATHS["circle"](SPEED, 4.0, 8.0)
     speeds = {}
     for locks in (False, True):
         settings = PlayerSettings(foot_lock=locks)
-        player, follower = start_on_path(database, play, searcher, path, settings=settings)
-        run = recorded(player, follower, 4.0)
-        tips = joint_positions(run.clip(play))[:, play.limbs.tips][..., ::2]
-        contacts = play.contacts[run.rows[0]]
+        player, follower = start_on_path(PlayerSource(*walks, settings=settings), path)
+        run = rollout(player, follower, 4.0)
+        tips = joint_positions(run.clip())[:, play.limbs.tips][..., ::2]
+        contacts = play.contacts[run.tracks["row"][0]]
         # The second half of every stance: the blending in is over.
         settled = np.array([contacts[max(i - 15, 0) : i + 1].all(0) for i in range(len(run))])
         moved = np.linalg.norm(np.diff(tips, axis=0), axis=-1)[settled[1:]]
@@ -203,36 +211,38 @@ def test_a_held_foot_stays_to_millimetres(walks):
 
 
 def test_only_clips_with_the_labels_are_played(walks):
-    database, play, searcher = walks
+    database, _, _ = walks
     path = MADE_PATHS["circle"](SPEED, 4.0, 4.0)
     player, follower = start_on_path(
-        database, play, searcher, path, characters=3, labels={"way": ["left", "straight"]}
+        PlayerSource(*walks, labels={"way": ["left", "straight"]}), path, characters=3
     )
-    run = recorded(player, follower, 4.0)
-    ways = [database.labels[clip]["way"] for clip in database.clip_of(run.rows.ravel())]
+    run = rollout(player, follower, 4.0)
+    ways = [database.labels[clip]["way"] for clip in database.clip_of(run.tracks["row"].ravel())]
     assert set(ways) <= {"left", "straight"}
     with pytest.raises(ParameterError, match="way"):
-        start_on_path(database, play, searcher, path, labels={"way": ["up"]})
+        start_on_path(PlayerSource(*walks, labels={"way": ["up"]}), path)
 
 
 def test_a_paths_labels_are_wished_from_their_point_on(walks):
-    database, play, searcher = walks
+    database, _, _ = walks
     path = MADE_PATHS["wave"](SPEED, 100.0, 6.0)
     ways = tuple("straight" if time < 3 else "left" for time in path.times)
     path = replace(path, labels={"way": ways, "unknown": ("x",) * len(ways)})
-    player, follower = start_on_path(database, play, searcher, path)
-    run = recorded(player, follower, 6.0)
-    way = np.array([database.labels[clip]["way"] for clip in database.clip_of(run.rows[0])])
+    player, follower = start_on_path(PlayerSource(*walks), path)
+    run = rollout(player, follower, 6.0)
+    way = np.array(
+        [database.labels[clip]["way"] for clip in database.clip_of(run.tracks["row"][0])]
+    )
     assert (way[30:150] == "straight").all()
     assert (way[-90:] == "left").all()
 
 
 def test_a_stick_starts_walks_and_stops(rested):
-    database, play, searcher = rested
+    _, play, _ = rested
     moves = np.array([[0, 0], [0, 0], [0, 1], [0, 1], [0, 0], [0, 0.0]])
     stick = Stick(np.array([0, 1, 1.05, 4, 4.05, 8.0]), moves, np.zeros_like(moves))
-    player, follower = start_under_stick(database, play, searcher, stick, characters=2)
-    run = recorded(player, follower, 8.0)
+    player, follower = start_under_stick(PlayerSource(*rested), stick, characters=2)
+    run = rollout(player, follower, 8.0)
     speed = np.linalg.norm(np.diff(run.positions, axis=1), axis=-1)[0] * 60
     assert speed[30:55].max() < 0.3
     assert speed[150:230].mean() > 0.7 * play.travelling_speed
@@ -242,13 +252,12 @@ def test_a_stick_starts_walks_and_stops(rested):
 
 
 def test_a_search_that_does_not_win_changes_nothing(walks):
-    database, play, searcher = walks
     path = MADE_PATHS["wave"](SPEED, 100.0, 2.0)
     settings = PlayerSettings(better_by=0.99)
-    player, follower = start_on_path(database, play, searcher, path, settings=settings)
-    run = recorded(player, follower, 2.0)
+    player, follower = start_on_path(PlayerSource(*walks, settings=settings), path)
+    run = rollout(player, follower, 2.0)
     assert not run.jumped.any()
-    assert (np.diff(run.rows[0]) == 1).all()
+    assert (np.diff(run.tracks["row"][0]) == 1).all()
 
 
 def test_pose_features_are_built_of_the_same_rows(walks):
@@ -273,9 +282,9 @@ def test_the_impossible_is_refused(walks):
         Player(still, Playback.of_database(still), open_searcher(still), [0])
     with pytest.raises(ParameterError, match="the motion of"):
         Player(still, play, searcher, [0])
-    player, follower = start_on_path(database, play, searcher, MADE_PATHS["wave"](SPEED, 8.0, 2.0))
+    player, follower = start_on_path(PlayerSource(*walks), MADE_PATHS["wave"](SPEED, 8.0, 2.0))
     with pytest.raises(ParameterError, match="run of"):
-        recorded(player, follower, 0.0)
+        rollout(player, follower, 0.0)
     for name, value in (
         ("search_s", 0.0),
         ("better_by", 1.0),

@@ -6,16 +6,20 @@ import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
+from controllers.character_frame import CharacterSettings
 from controllers.controller import Controller
+from controllers.run_start import CharacterSource
 from deepphase.errors import ParameterError
 from deepphase.progress import Progress
 from matching.database import MotionDatabase
 from matching.playback import Playback
-from matching.run_measures import DataMeasures
+from matching.player import PlayerSettings
 from matching.search import Searcher, open_searcher
+from matching.start import PlayerSource, database_measures
 
 # Values that a chooser can list.
 _MOST_VALUES = 40
@@ -59,6 +63,13 @@ class OpenController:
         travelling = float(self.controller.data.get("travelling_speed", 0.0))
         return self.speeds.get(value or "", 0.0) or travelling or 1.0
 
+    def source(
+        self, labels: Mapping[str, list[str]], settings: CharacterSettings, seed: int
+    ) -> CharacterSource:
+        """What makes its characters; of each label the first value counts."""
+        values = {name: each[0] for name, each in labels.items()}
+        return CharacterSource(self.controller, labels=values, settings=settings, seed=seed)
+
 
 @dataclass(frozen=True, eq=False)
 class OpenMatching:
@@ -69,7 +80,7 @@ class OpenMatching:
     database: MotionDatabase
     playback: Playback
     searcher: Searcher
-    data: DataMeasures
+    data: Mapping[str, Any]
 
     @classmethod
     def of(
@@ -81,7 +92,7 @@ class OpenMatching:
         """
         playback = Playback.of_database(database, progress)
         searcher = open_searcher(database, "exact", progress=progress)
-        data = DataMeasures.of_database(database, playback)
+        data = database_measures(database, playback)
         return cls(name, key, database, playback, searcher, data)
 
     @cached_property
@@ -104,3 +115,11 @@ class OpenMatching:
             if math.isfinite(found) and found > 0.2:
                 return found
         return self.playback.travelling_speed or 1.0
+
+    def source(
+        self, labels: Mapping[str, list[str]], settings: PlayerSettings, seed: int
+    ) -> PlayerSource:
+        """What makes its characters."""
+        return PlayerSource(
+            self.database, self.playback, self.searcher, labels, settings, seed, self.data
+        )

@@ -8,28 +8,23 @@ import zipfile
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
-from typing import Literal
+from typing import Any, Literal
 
-import numpy as np
 import streamlit as st
 
 from apps.pages.parts.open_steering import OpenController, OpenMatching
 from apps.pages.parts.result_cache import ResultCache
-from apps.reports.control_files import write_rollout
-from apps.reports.control_measures import MEASURES as CONTROL_MEASURES
-from apps.reports.control_run import ControlRequest, ControlRun, control_run
-from apps.reports.control_take import control_take
-from apps.reports.match_run_report import MEASURES as MATCH_MEASURES
-from apps.reports.run_files import write_run
-from apps.reports.run_request import Request, measured_run
-from apps.reports.run_take import run_take
+from apps.runs.files import write_run
+from apps.runs.request import MeasuredRun, RunRequest, measured_run
+from apps.runs.take import run_take
 from controllers.character_frame import CharacterSettings
-from controllers.rollout_measures import data_values
+from deepphase.evaluation.run_measures import MEASURES, data_values
 from deepphase.figures.player.take import Take
 from deepphase.formats.load import save
 from deepphase.motion.clip import Clip
 from deepphase.progress import Progress
 from deepphase.steering.path import Path
+from deepphase.steering.run import Runner, RunnerSource
 from matching.player import PlayerSettings
 
 # Runs kept for all sessions together, and what one may hold: characters times seconds.
@@ -149,23 +144,10 @@ def steered_run(
     ParameterError
         Where it cannot go like that.
     """
-    if isinstance(opened, OpenController):
-        return _controlled(opened, ask, progress)
-    return _matched(opened, ask, progress)
-
-
-def _controlled(opened: OpenController, ask: Ask, progress: Progress | None) -> SteeredRun:
-    assert isinstance(ask.settings, CharacterSettings)
-    controller = opened.controller
-    request = ControlRequest(
-        seconds=ask.seconds,
-        characters=ask.characters,
-        seed=ask.seed,
-        labels={name: values[0] for name, values in ask.labels.items()},
-        settings=ask.settings,
-    )
-    made = control_run(controller, request, ask.path, progress)
-    run = made.run
+    source = _source(opened, ask)
+    request = RunRequest(seconds=ask.seconds, characters=ask.characters)
+    made = measured_run(source, request, ask.path, progress)
+    run, name = made.run, ask.path.name
     note = ""
     if not run.alive.all():
         note = (
@@ -173,54 +155,28 @@ def _controlled(opened: OpenController, ask: Ask, progress: Progress | None) -> 
             "there: a slower or rounder path, or a more natural blending, is easier for it."
         )
     return SteeredRun(
-        take=control_take(run, controller, made.path, made.origins, ask.path.name),
-        measures=_control_measures(made, opened),
+        take=run_take(made, name),
+        measures=_measures(made, source.data),
         note=note,
-        clip=lambda character: run.clip(character, ask.path.name),
-        write=lambda folder: write_rollout(run, folder, ask.path.name),
+        clip=lambda character: run.clip(character, name),
+        write=lambda folder: write_run(run, folder, name, source.columns),
     )
 
 
-def _control_measures(made: ControlRun, opened: OpenController) -> dict[str, Measure]:
+def _source(opened: OpenController | OpenMatching, ask: Ask) -> RunnerSource[Runner]:
+    settings = ask.settings
+    if isinstance(opened, OpenController):
+        assert isinstance(settings, CharacterSettings)
+        return opened.source(ask.labels, settings, ask.seed)
+    assert isinstance(settings, PlayerSettings)
+    return opened.source(ask.labels, settings, ask.seed)
+
+
+def _measures(made: MeasuredRun, data: Mapping[str, Any]) -> dict[str, Measure]:
     if made.measures is None:
         return {}
-    data = data_values(opened.controller)
+    beside = data_values(data)
     return {
-        name: Measure(name, getattr(made.measures, name), data.get(name), unit, definition)
-        for name, (unit, definition) in CONTROL_MEASURES.items()
+        name: Measure(name, made.value(name), beside.get(name), unit, definition)
+        for name, (unit, definition) in MEASURES.items()
     }
-
-
-def _matched(opened: OpenMatching, ask: Ask, progress: Progress | None) -> SteeredRun:
-    assert isinstance(ask.settings, PlayerSettings)
-    request = Request(
-        seconds=ask.seconds,
-        characters=ask.characters,
-        seed=ask.seed,
-        labels=ask.labels,
-        settings=ask.settings,
-    )
-    database, playback, data = opened.database, opened.playback, opened.data
-    run, measured = measured_run(
-        request, database, playback, opened.searcher, ask.path, data, progress
-    )
-    of_data = {
-        "contact_speed": data.mean_contact_speed,
-        "jerk": data.jerk,
-        "jump_jerk": data.jerk,
-        "jump_acceleration": data.usual_acceleration,
-        "over_usual": 0.001,
-    }
-    measures = {
-        name: Measure(name, getattr(measured, name), of_data.get(name), unit, definition)
-        for name, unit, definition in MATCH_MEASURES
-    }
-    speed = float(np.linalg.norm(np.gradient(run.positions, axis=1), axis=-1).mean()) * run.fps
-    measures["speed"] = Measure("speed", speed, None, "m/s", "mean of the root")
-    return SteeredRun(
-        take=run_take(run, playback, ask.path, ask.path.name),
-        measures=measures,
-        note="",
-        clip=lambda character: run.clip(playback, character, ask.path.name),
-        write=lambda folder: write_run(run, playback, database, folder, ask.path.name),
-    )

@@ -8,7 +8,7 @@ from apps.pages.parts.open_steering import OpenController, OpenMatching
 from apps.pages.parts.steered_runs import MOST_CHARACTER_S, Ask
 from apps.pages.parts.telling import plain
 from apps.pages.parts.wished_path import choose_path
-from apps.reports.control_run import BLENDS
+from apps.runs.controller import BLENDS
 from controllers.character_frame import CharacterSettings
 from matching.player import PlayerSettings
 

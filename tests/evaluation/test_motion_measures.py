@@ -5,10 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from controllers.data_measures import measured_data
-from controllers.measured_motion import MeasuredMotion
 from controllers.schema import ControllerSchema
 from deepphase.errors import ParameterError, SkeletonError
+from deepphase.evaluation.motion_measures import MeasuredMotion, measured_data
 from deepphase.synthetic.locomotion import locomotion
 from tests.formula_motion import swinging
 from tests.synthetic.poses import constant_pose

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
-from apps.reports.control_measures import MEASURES
+from apps.runs.report import Section
 from controllers.controller import Controller
 from controllers.phase_sensitivity import phase_sensitivity
 from controllers.trials import path_errors, run_variation, survival
 from deepphase.errors import ParameterError
+from deepphase.evaluation.run_measures import MEASURES
 from deepphase.progress import Progress
 
 _MINUTES = 10.0
@@ -32,20 +32,9 @@ _VARIATION = {
 }
 
 
-@dataclass(frozen=True)
-class TrialSection:
-    """A trial's table, and its entries of report.json."""
-
-    heading: str
-    text: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[object]]
-    entries: Sequence[dict[str, Any]]
-
-
 def trial_sections(
     controller: Controller, *, seed: int = 0, progress: Progress | None = None
-) -> list[TrialSection]:
+) -> list[Section]:
     """Put a controller to all trials; some minutes."""
     sections = [
         _paths(controller, seed, progress),
@@ -58,7 +47,7 @@ def trial_sections(
         return sections
     text = "||dy/dp|| of normalised outputs a radian of phase, the pose held"
     sections.append(
-        TrialSection(
+        Section(
             "Sensitivity to phase",
             text + ". (Holden et al. 2017: about 0.05 of a PFNN, 0.001 of NN + phase, in units "
             "that the paper does not tell.)",
@@ -70,10 +59,10 @@ def trial_sections(
     return sections
 
 
-def _paths(controller: Controller, seed: int, progress: Progress | None) -> TrialSection:
+def _paths(controller: Controller, seed: int, progress: Progress | None) -> Section:
     errors = path_errors(controller, seed=seed, progress=progress)
     text = "mean distance from the nearest place of the path"
-    return TrialSection(
+    return Section(
         "Path errors",
         "Four characters for 20 s at the data's travelling speed, feet not held: the mean "
         "distance in cm from the nearest place of the path, and from its place at its clock. "
@@ -97,7 +86,7 @@ def _paths(controller: Controller, seed: int, progress: Progress | None) -> Tria
     )
 
 
-def _long_run(controller: Controller, seed: int, progress: Progress | None) -> TrialSection:
+def _long_run(controller: Controller, seed: int, progress: Progress | None) -> Section:
     whole, minutes = survival(controller, minutes=_MINUTES, seed=seed, progress=progress)
     rows = [
         (name, *(_cell(getattr(each, key)) for key in _BY_MINUTE))
@@ -106,7 +95,7 @@ def _long_run(controller: Controller, seed: int, progress: Progress | None) -> T
             ("all", whole),
         ]
     ]
-    return TrialSection(
+    return Section(
         f"{_MINUTES:g} minutes",
         "Four characters round and round a square; measures as above, minute by minute.",
         ("", *(key.replace("_", " ") for key in _BY_MINUTE)),
@@ -125,9 +114,9 @@ def _long_run(controller: Controller, seed: int, progress: Progress | None) -> T
     )
 
 
-def _variation(controller: Controller, seed: int) -> TrialSection:
+def _variation(controller: Controller, seed: int) -> Section:
     values = asdict(run_variation(controller, seed=seed))
-    return TrialSection(
+    return Section(
         "Variation",
         "100 runs of 4 s straight ahead from one moment (Sprenger et al. 2020): variation between "
         "and in runs, and errors. What does not draw has one run, so none between runs.",

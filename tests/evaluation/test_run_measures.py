@@ -9,18 +9,19 @@ import pytest
 
 from controllers.character import Character
 from controllers.character_frame import CharacterSettings
-from controllers.data_measures import measured_data
-from controllers.measured_motion import MeasuredMotion
-from controllers.rollout import rollout
-from controllers.rollout_measures import (
+from deepphase.errors import ParameterError
+from deepphase.evaluation.motion_measures import MeasuredMotion, measured_data
+from deepphase.evaluation.run_measures import (
+    MEASURES,
+    RunMeasures,
     data_values,
     joint_rotations,
-    rollout_measures,
+    run_measures,
     travelling_speed,
 )
-from deepphase.errors import ParameterError
 from deepphase.evaluation.runs import joint_rotation_rates
 from deepphase.steering.path import Path
+from deepphase.steering.run import rollout
 from deepphase.synthetic.locomotion import locomotion
 from tests.controllers.replaying import replay_of
 
@@ -41,7 +42,7 @@ def replayed():
 
 def test_the_measures_of_a_clip_that_comes_back_are_its_own(replayed):
     clip, controller, run = replayed
-    found = rollout_measures(run, controller)
+    found = run_measures(run, controller.data)
     stop = BEGIN + 1 + round(SECONDS * 60)
     whole = MeasuredMotion.of_clip(clip.sliced(BEGIN + 1, stop), controller.schema)
     assert found.joint_rotation == pytest.approx(whole.rotation_rates.mean(), rel=0.02)
@@ -57,13 +58,13 @@ def test_the_measures_of_a_clip_that_comes_back_are_its_own(replayed):
 
 def test_a_path_beside_the_run_is_as_far_as_it_lies(replayed):
     _, controller, run = replayed
-    found = rollout_measures(run, controller, path=BESIDE)
+    found = run_measures(run, controller.data, path=BESIDE)
     assert found.path_error == pytest.approx(0.5, abs=0.1)
     assert found.largest_path_error >= found.path_error
-    moved = rollout_measures(run, controller, path=BESIDE, origins=np.array([[-0.5, 0.0]]))
+    moved = run_measures(run, controller.data, path=BESIDE, origins=np.array([[-0.5, 0.0]]))
     assert moved.path_error < 0.1
     wished = np.array(run.positions) + np.array([0.3, 0.4])
-    at_clock = rollout_measures(replace(run, wished_positions=wished), controller, path=BESIDE)
+    at_clock = run_measures(replace(run, desired_positions=wished), controller.data, path=BESIDE)
     assert at_clock.clock_error == pytest.approx(0.5, abs=1e-6)
 
 
@@ -71,17 +72,17 @@ def test_a_body_that_glides_is_frozen_weak_and_skates(replayed):
     _, controller, run = replayed
     held = np.repeat(run.rotations[:, :1], len(run), axis=1)
     glides = replace(run, rotations=held, contacts=np.ones_like(run.contacts))
-    found = rollout_measures(glides, controller, moving=True)
+    found = run_measures(glides, controller.data, moving=True)
     assert found.frozen == 1.0
     assert found.joint_rotation == pytest.approx(0.0, abs=1e-3)
     assert found.contact_speed > 1.0
     assert found.skating > 1.0
     stands = replace(glides, translations=np.repeat(run.translations[:, :1], len(run), axis=1))
-    still = rollout_measures(stands, controller, moving=True)
+    still = run_measures(stands, controller.data, moving=True)
     assert still.weaker == 1.0
     assert still.contact_speed == pytest.approx(0.0, abs=1e-6)
-    assert rollout_measures(run, controller, moving=True).frozen < 0.5
-    assert rollout_measures(stands, controller, moving=False).frozen == 0.0
+    assert run_measures(run, controller.data, moving=True).frozen < 0.5
+    assert run_measures(stands, controller.data, moving=False).frozen == 0.0
 
 
 def test_frames_after_a_death_do_not_count(replayed):
@@ -90,33 +91,54 @@ def test_frames_after_a_death_do_not_count(replayed):
     alive[:, 60:] = False
     ruined = np.array(run.translations)
     ruined[:, 60:] += 100.0
-    found = rollout_measures(replace(run, alive=alive, translations=ruined), controller)
+    found = run_measures(replace(run, alive=alive, translations=ruined), controller.data)
     assert found.survived == pytest.approx(1 / 3)
     assert found.speed < 2.0
     with pytest.raises(ParameterError, match="no character lived"):
-        rollout_measures(replace(run, alive=np.zeros_like(alive)), controller)
+        run_measures(replace(run, alive=np.zeros_like(alive)), controller.data)
 
 
 def test_every_joint_has_its_own_rotation(replayed):
     clip, controller, run = replayed
-    found = joint_rotations(run, controller)
+    found = joint_rotations(run)
     rates = joint_rotation_rates(clip.rotations[BEGIN + 1 : BEGIN + 181], 60.0).mean(axis=0)
     for name, value in found.items():
         assert value == pytest.approx(rates[clip.skeleton.index(name)], rel=0.02, abs=0.1)
     assert np.mean(list(found.values())) == pytest.approx(
-        rollout_measures(run, controller).joint_rotation
+        run_measures(run, controller.data).joint_rotation
     )
+
+
+def test_jumps_are_measured_where_there_are_some(replayed):
+    _, controller, run = replayed
+    assert run_measures(run, controller.data).jumps_per_s is None
+    jumped = np.zeros(run.alive.shape, bool)
+    jumped[:, [30, 150]] = True
+    apart = np.where(jumped, 0.2, 0.0)
+    jumping = replace(run, jumped=jumped, tracks={"jump_distance": apart})
+    found = run_measures(jumping, controller.data)
+    assert found.jumps_per_s == pytest.approx(2 / SECONDS)
+    assert found.longest_s == pytest.approx(2.0)
+    # The frame before a jump, the jump's own, and 0.1 s after it.
+    assert found.playing_on == pytest.approx(1 - 2 * 8 / 180)
+    assert found.alignment == pytest.approx(0.2)
+    assert 0.0 <= found.over_usual <= 1.0
+    still = replace(jumping, jumped=np.zeros_like(jumped))
+    assert run_measures(still, controller.data).jump_jerk == 0.0
+
+
+def test_every_measure_has_a_unit_and_a_definition():
+    assert list(MEASURES) == list(RunMeasures.__dataclass_fields__)
 
 
 def test_the_data_stands_beside_and_is_needed(replayed):
     _, controller, run = replayed
-    beside = data_values(controller)
+    beside = data_values(controller.data)
     assert beside["joint_rotation"] == controller.data["joint_rotation"]["mean"]
-    assert set(beside) <= set(rollout_measures(run, controller).__dataclass_fields__)
-    assert travelling_speed(controller) == pytest.approx(1.3, rel=0.05)
-    without = replace(controller, data={})
+    assert set(beside) <= set(run_measures(run, controller.data).__dataclass_fields__)
+    assert travelling_speed(controller.data) == pytest.approx(1.3, rel=0.05)
     with pytest.raises(ParameterError, match="does not hold"):
-        rollout_measures(run, without)
-    resting = replace(controller, data=dict(controller.data) | {"travelling_speed": 0.0})
+        run_measures(run, {})
+    resting = dict(controller.data) | {"travelling_speed": 0.0}
     with pytest.raises(ParameterError, match="travels"):
         travelling_speed(resting)

@@ -1,0 +1,1 @@
+"""Runs of controllers and motion databases: request, files, page and report."""

@@ -1,0 +1,107 @@
+"""Files of a run: the motion of every character, and a table of its frames."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from deepphase.formats.load import save
+from deepphase.motion.clip import Clip
+from deepphase.replacing import replacing
+from deepphase.steering.run import Run
+
+Array = np.ndarray
+
+_SUFFIXES = (".bvh", ".glb")
+
+
+def character_stem(stem: str, character: int, characters: int) -> str:
+    """The name of one character's files."""
+    return stem if characters == 1 else f"{stem}-{character + 1:02d}"
+
+
+def write_motion(clip: Clip, folder: Path, stem: str) -> list[tuple[str, str]]:
+    """Write a motion as BVH and glb; (name, what it is) of each file."""
+    for suffix in _SUFFIXES:
+        save(clip, folder / f"{stem}{suffix}")
+    return [(f"{stem}{suffix}", "the motion") for suffix in _SUFFIXES]
+
+
+def write_table(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Write a CSV, whole or not at all."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    with replacing(path) as file:
+        file.write(text.getvalue().encode())
+
+
+def write_run(
+    run: Run,
+    folder: Path,
+    stem: str,
+    columns: Callable[[Run, int], Mapping[str, Sequence[object]]] | None = None,
+) -> list[tuple[str, str]]:
+    """Write the motion of all characters and their frames; (name, what it is) of each file.
+
+    Parameters
+    ----------
+    columns
+        Further columns of a character's table, as `RunnerSource.columns` gives them.
+    """
+    files = []
+    for character in range(run.characters):
+        own = character_stem(stem, character, run.characters)
+        files += write_motion(run.clip(character, own), folder, own)
+        table = frame_columns(run, character)
+        table |= {} if columns is None else columns(run, character)
+        write_table(folder / f"{own}.frames.csv", list(table), zip(*table.values(), strict=True))
+        files.append((f"{own}.frames.csv", "root, goals, contacts and phases of every frame"))
+    return files
+
+
+def frame_columns(run: Run, character: int) -> dict[str, Sequence[object]]:
+    """Name -> (frames,) values of one character's frames, as its table has them.
+
+    ``t`` in seconds; ``x``, ``z`` and ``facing`` of the root in metres and radians, and with goals
+    the same with ``desired_``; ``alive``; of each foot ``contact_``, in [0, 1]; ``jumped`` and the
+    tracks of runners that have them; of each phase channel ``phase_`` in cycles, ``frequency_`` in
+    Hz and ``amplitude_``; ``weight_`` of each expert.
+    """
+    numbers: dict[str, Array] = {
+        "x": run.positions[character, :, 0],
+        "z": run.positions[character, :, 1],
+        "facing": run.angles[character],
+    }
+    if run.desired_positions is not None and run.desired_angles is not None:
+        numbers["desired_x"] = run.desired_positions[character, :, 0]
+        numbers["desired_z"] = run.desired_positions[character, :, 1]
+        numbers["desired_facing"] = run.desired_angles[character]
+    numbers["alive"] = run.alive[character]
+    for index, foot in enumerate(run.spec.feet):
+        numbers[f"contact_{foot}"] = run.contacts[character, :, index]
+    if run.jumped is not None:
+        numbers["jumped"] = run.jumped[character]
+    for name, values in run.tracks.items():
+        if values.ndim == 2:
+            numbers[name] = values[character]
+    if run.phases is not None:
+        for name in ("phase", "frequency", "amplitude"):
+            values = getattr(run.phases, name)[character]
+            numbers |= {f"{name}_{i}": column for i, column in enumerate(values.T)}
+    if run.gating is not None:
+        numbers |= {f"weight_{i}": column for i, column in enumerate(run.gating[character].T)}
+    times = [f"{index / run.fps:.4f}" for index in range(len(run))]
+    table: dict[str, Sequence[object]] = {"t": times}
+    return table | {name: _texts(values) for name, values in numbers.items()}
+
+
+def _texts(values: Array) -> Sequence[object]:
+    if values.dtype.kind in "biu":
+        return [str(int(value)) for value in values]
+    return [f"{value:.5f}" for value in values]

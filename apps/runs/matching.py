@@ -1,0 +1,113 @@
+"""Runs of a motion database: what is searched, compared and reported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from apps.runs.report import RunReport, RunSubject, Section, run_report
+from apps.runs.request import Goal, RunRequest
+from deepphase.progress import Progress
+from deepphase.steering.path import Path as GroundPath
+from matching.comparison import pose_databases
+from matching.database import MotionDatabase
+from matching.search import open_searcher
+from matching.start import PlayerSource
+
+
+def matching_report(
+    source: PlayerSource,
+    goals: Mapping[str, Goal],
+    request: RunRequest,
+    folder: Path,
+    *,
+    compare: bool = False,
+    index: str = "auto",
+    progress: Progress | None = None,
+    note: Callable[[str], None] | None = None,
+) -> RunReport:
+    """Run a database along every goal, write all files into a folder, and measure.
+
+    Parameters
+    ----------
+    compare
+        Also run features of the pose in place of the phases.
+    index
+        What searches those, as `open_searcher` has it.
+    note
+        Is called with the reason where an index was not used.
+
+    Raises
+    ------
+    ParameterError, FormatError
+        Where a goal or a setting is impossible.
+    """
+    database = source.database
+    sources = {"as built": source}
+    if compare:
+        own = "phases" if database.layout.of_kind("phase_manifold") else "as built"
+        sources = {own: source}
+        for name, rival in pose_databases(database, progress):
+            searcher = open_searcher(rival, index, progress=progress, note=note)
+            sources[name] = replace(source, database=rival, searcher=searcher)
+    counts = {"clips": len(database.clip_names), "rows": len(database), "fps": database.fps}
+    subjects = [
+        RunSubject(
+            each,
+            "Runs of a motion database",
+            "New motion, played out of captured motion along the goals.",
+            database.made_with,
+            counts,
+            features=name,
+        )
+        for name, each in sources.items()
+    ]
+    sections = [_features(sources)]
+    return run_report(subjects, goals, request, folder, sections=sections, progress=progress)
+
+
+def _features(sources: Mapping[str, PlayerSource]) -> Section:
+    """Dimensions and memory of the feature rows."""
+    texts = {"dimensions": "values in a feature row", "memory": "of all feature rows"}
+    databases = {name: source.database for name, source in sources.items()}
+    entries: list[dict[str, Any]] = [
+        {
+            "name": key,
+            "definition": texts[key],
+            "value": value,
+            "unit": unit,
+            "n": len(database),
+            "by": {"features": name},
+        }
+        for name, database in databases.items()
+        for key, value, unit in (
+            ("dimensions", database.dims, ""),
+            ("memory", database.features.nbytes, "bytes"),
+        )
+    ]
+    rows: Sequence[Sequence[object]] = [
+        (name, database.dims, f"{database.features.nbytes / 1e6:.1f} MB")
+        for name, database in databases.items()
+    ]
+    text = "What a search compares: values in a row, and the memory of all rows."
+    return Section("Features", text, ("Features", "Dimensions", "Memory"), rows, entries)
+
+
+def unknown_labels(goals: Mapping[str, Goal], database: MotionDatabase) -> list[str]:
+    """Sentences on labels of goals that the database does not have.
+
+    Raises ParameterError where it has the label and not the value.
+    """
+    known = {name for labels in database.labels for name in labels}
+    notes = []
+    for name, goal in goals.items():
+        asked = goal.labels if isinstance(goal, GroundPath) else goal.buttons
+        for column, values in asked.items():
+            if column not in known:
+                notes.append(f"{name}: the database has no label {column!r}: it is passed over")
+                continue
+            for value in dict.fromkeys(filter(None, values)):
+                database.rows_with({column: value})
+    return notes

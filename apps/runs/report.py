@@ -1,0 +1,219 @@
+"""Reports of runs: files, a page, and measures with the captured motion's own beside them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from apps.reports.page import Link, Page
+from apps.reports.report_format import FORMAT, VERSION
+from apps.runs.files import write_run
+from apps.runs.request import Goal, MeasuredRun, RunRequest, measured_run
+from apps.runs.take import run_take
+from deepphase.evaluation.run_measures import MEASURES, data_values, joint_rotations
+from deepphase.figures.player.page import save_player
+from deepphase.progress import Progress
+from deepphase.replacing import replacing
+from deepphase.steering.run import Runner, RunnerSource
+
+
+@dataclass(frozen=True)
+class Section:
+    """A table of a run's page with a text, and its entries of report.json."""
+
+    heading: str
+    text: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[object]]
+    entries: Sequence[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """The page that was written, and its table as texts."""
+
+    page: Path
+    columns: list[str]
+    rows: list[list[str]]
+
+
+@dataclass(frozen=True, eq=False)
+class RunSubject:
+    """A runner's source as a report names it.
+
+    Parameters
+    ----------
+    source
+        Makes the runners.
+    title, summary
+        Of the page.
+    made_with
+        What it was made with, as plain values.
+    data
+        Of the captured motion, as plain values.
+    note
+        Further text under the measures.
+    features
+        Which features are searched, where there are several kinds; else empty.
+    """
+
+    source: RunnerSource[Runner]
+    title: str
+    summary: str
+    made_with: Mapping[str, Any]
+    data: Mapping[str, Any]
+    note: str = ""
+    features: str = ""
+
+
+def run_report(
+    subjects: Sequence[RunSubject],
+    goals: Mapping[str, Goal],
+    request: RunRequest,
+    folder: Path,
+    *,
+    sections: Sequence[Section] = (),
+    progress: Progress | None = None,
+) -> RunReport:
+    """Run every subject along every goal, write all files into a folder, and measure.
+
+    Parameters
+    ----------
+    subjects
+        One, or several of one kind to be compared: the first gives title and data.
+    sections
+        Further tables of the page.
+
+    Raises
+    ------
+    ParameterError
+        Where a goal is impossible for a subject.
+    """
+    first = subjects[0]
+    files: list[tuple[str, str]] = []
+    takes, runs = [], []
+    for subject in subjects:
+        for goal in goals.values():
+            made = measured_run(subject.source, request, goal, progress)
+            label = goal.name if len(subjects) == 1 else f"{goal.name}, {subject.features}"
+            stem = label.replace(", ", "-").replace(" ", "-")
+            files += write_run(made.run, folder, stem, subject.source.columns)
+            takes.append(run_take(made, label))
+            by = {"goal": goal.name} | ({"features": subject.features} if subject.features else {})
+            runs.append(_Labelled(label, by, made, joint_rotations(made.run)))
+    save_player(folder / "player.html", takes, title=first.title)
+    data = first.source.data
+    beside = data_values(data)
+    content = {
+        "format": FORMAT,
+        "version": VERSION,
+        "made_with": {"deepphase": metadata.version("deepphase"), **first.made_with},
+        "data": dict(data) | dict(first.data),
+        "seeds": [first.source.seed],
+        "settings": asdict(first.source.settings)
+        | {"characters": request.characters, "labels": dict(first.source.labels)},
+        "measures": [
+            *(entry for each in runs for entry in each.entries(beside)),
+            *(entry for each in runs for entry in each.joint_entries(data["joint_rotations"])),
+            *(entry for section in sections for entry in section.entries),
+        ],
+    }
+    with replacing(folder / "report.json") as file:
+        file.write(json.dumps(content, indent=1).encode())
+    columns, rows = _table(runs, beside)
+    page = _page(first, runs, columns, rows, files, sections)
+    return RunReport(page.write(folder / "index.html"), columns, rows)
+
+
+@dataclass(frozen=True, eq=False)
+class _Labelled:
+    """A run, what the report calls it, and how fast each of its joints turns."""
+
+    label: str
+    by: dict[str, str]
+    made: MeasuredRun
+    rotations: dict[str, float]
+
+    def entries(self, data: Mapping[str, float]) -> list[dict[str, Any]]:
+        return [
+            {
+                "name": name,
+                "definition": definition,
+                "value": value,
+                "unit": unit,
+                "n": self.made.run.characters,
+                "by": self.by,
+                **({"data": data[name]} if name in data else {}),
+            }
+            for name, (unit, definition) in MEASURES.items()
+            if (value := self.made.value(name)) is not None
+        ]
+
+    def joint_entries(self, data: Mapping[str, float]) -> list[dict[str, Any]]:
+        return [
+            {
+                "name": "joint_rotation",
+                "definition": "mean over frames, of local rotations",
+                "value": value,
+                "unit": "deg/s",
+                "n": self.made.run.characters,
+                "by": self.by | {"joint": joint},
+                "data": data[joint],
+            }
+            for joint, value in self.rotations.items()
+        ]
+
+
+def _table(
+    runs: Sequence[_Labelled], data: Mapping[str, float]
+) -> tuple[list[str], list[list[str]]]:
+    columns = ["measure", "unit", *(each.label for each in runs), "the data"]
+    rows = []
+    for name, (unit, _) in MEASURES.items():
+        values = [each.made.value(name) for each in runs]
+        if any(value is not None for value in values):
+            cells = map(_shown, (*values, data.get(name)))
+            rows.append([name.replace("_", " "), unit, *cells])
+    return columns, rows
+
+
+def _shown(value: float | None) -> str:
+    return "" if value is None else f"{value:.3g}"
+
+
+def _page(
+    subject: RunSubject,
+    runs: Sequence[_Labelled],
+    columns: list[str],
+    rows: list[list[str]],
+    files: list[tuple[str, str]],
+    sections: Sequence[Section],
+) -> Page:
+    page = Page(subject.title, f"{subject.summary} player.html plays it.")
+    page.add_table(columns, rows, heading="Measures, and the data's own")
+    if subject.note:
+        page.add_text(subject.note)
+    shown = {row[0] for row in rows}
+    titles = {name.replace("_", " "): text for name, (_, text) in MEASURES.items()}
+    page.add_list([f"{name}: {text}" for name, text in titles.items() if name in shown])
+    page.add_table(
+        ("Joint", *(each.label for each in runs), "The data"),
+        [
+            (joint, *(f"{each.rotations[joint]:.1f}" for each in runs), f"{value:.1f}")
+            for joint, value in subject.source.data["joint_rotations"].items()
+        ],
+        heading="Rotation of each joint (deg/s)",
+    )
+    for section in sections:
+        page.add_table(section.columns, section.rows, heading=section.heading)
+        page.add_text(section.text)
+    page.add_table(
+        ("File", "What it is"),
+        [(Link("player.html"), "plays the runs"), *((Link(name), what) for name, what in files)],
+        heading="Files",
+    )
+    return page

@@ -1,0 +1,203 @@
+"""Requests of runs: goals by name or as files, and the measured run along one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+
+from deepphase.errors import ParameterError
+from deepphase.evaluation.run_measures import RunMeasures, run_measures
+from deepphase.progress import Progress
+from deepphase.steering.followers import StickSettings
+from deepphase.steering.made_paths import MADE_PATHS, made_path
+from deepphase.steering.path import Path as GroundPath
+from deepphase.steering.path import read_path
+from deepphase.steering.run import (
+    Run,
+    Runner,
+    RunnerSource,
+    rollout,
+    start_on_path,
+    start_under_stick,
+)
+from deepphase.steering.stick import Stick, read_stick
+
+Array = np.ndarray
+Goal = GroundPath | Stick
+
+_SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """Options of a run that every runner has; as `deepphase control` and `match run` take them.
+
+    Parameters
+    ----------
+    seconds
+        Length; None for 20 s of a made path, else until the path or the gamepad recording ends.
+    speed
+        m/s along paths, and of the gamepad at full deflection; None for the data's.
+    size
+        Metres of made paths.
+    characters
+        Number of characters, side by side.
+
+    Raises
+    ------
+    ParameterError
+        Where there is no character.
+    """
+
+    seconds: float | None = None
+    speed: float | None = None
+    size: float | None = None
+    characters: int = 1
+
+    def __post_init__(self) -> None:
+        if self.characters < 1:
+            raise ParameterError(f"{self.characters} characters", hint="give 1 or more")
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredRun:
+    """A run with the goals that it followed and its measures.
+
+    Parameters
+    ----------
+    name
+        Of the path or gamepad recording.
+    run
+        Its frames.
+    path
+        None under a gamepad.
+    origins
+        (characters, 2) metres: where each one's copy of the path lies.
+    measures
+        None where no character lived long enough.
+    """
+
+    name: str
+    run: Run
+    path: GroundPath | None
+    origins: Array
+    measures: RunMeasures | None
+
+    def value(self, measure: str) -> float | None:
+        """One of the measures; what survived is known of every run."""
+        if self.measures is None:
+            return float(self.run.alive.mean()) if measure == "survived" else None
+        found: float | None = getattr(self.measures, measure)
+        return found
+
+
+def measured_run(
+    source: RunnerSource[Runner],
+    request: RunRequest,
+    goal: Goal,
+    progress: Progress | None = None,
+) -> MeasuredRun:
+    """Drive characters along one goal, and measure the run.
+
+    Raises
+    ------
+    ParameterError
+        As the source and its runners do: an unknown label, an obstacle in the way.
+    """
+    path, count = None, request.characters
+    origins = np.zeros((count, 2))
+    if isinstance(goal, GroundPath):
+        path = goal
+        runner, follower = start_on_path(source, goal, characters=count)
+        origins = follower.origins
+        run = rollout(runner, follower, request.seconds or goal.duration, progress)
+    else:
+        usual = StickSettings()
+        speed = request.speed or source.travelling_speed or usual.top_speed
+        settings = StickSettings(top_speed=speed)
+        runner, led = start_under_stick(source, goal, characters=count, settings=settings)
+        run = rollout(runner, led, request.seconds or goal.duration, progress)
+    measures = None
+    try:
+        measures = run_measures(run, source.data, path=path, origins=origins)
+    except ParameterError:
+        if run.alive[:, : round(run.fps)].all():
+            raise
+    return MeasuredRun(goal.name, run, path, origins, measures)
+
+
+def goal_names(path: str | None, stick: Path | None) -> tuple[str, ...]:
+    """The paths of a command line, wave by default; none where a gamepad recording is given.
+
+    Raises ParameterError where both are given.
+    """
+    if path is not None and stick is not None:
+        raise ParameterError("both a path and a stick", hint="give one of --path and --stick")
+    return () if stick is not None else tuple((path or "wave").split(","))
+
+
+def read_goals(paths: Sequence[str], stick: Path | None) -> dict[str, Goal]:
+    """The files of a request by the names that it has for them.
+
+    Raises
+    ------
+    ParameterError, FormatError
+        Where one of them cannot be read, or two goals have one name.
+    """
+    if stick is not None:
+        return {str(stick): read_stick(stick)}
+    found: dict[str, Goal] = {}
+    titles = []
+    for name in paths:
+        if name not in MADE_PATHS:
+            if not (Path(name).suffix or Path(name).exists()):
+                raise ParameterError(
+                    f"no path {name!r}", hint=f"a CSV file, or {', '.join(MADE_PATHS)}"
+                )
+            found[name] = read_path(name)
+        titles.append(found[name].name if name in found else name)
+        if titles.count(titles[-1]) > 1:
+            raise ParameterError(f"two paths called {titles[-1]!r}", hint="rename one of the files")
+    return found
+
+
+def goals_of(
+    paths: Sequence[str],
+    read: Mapping[str, Goal],
+    request: RunRequest,
+    travelling_speed: float,
+) -> dict[str, Goal]:
+    """Name -> goal, with made paths beside the ones that were read.
+
+    Parameters
+    ----------
+    paths
+        Files and names of made paths; none where a gamepad recording leads.
+    read
+        As `read_goals` gives it.
+    travelling_speed
+        m/s of made paths where the request has none: that of the data.
+
+    Raises
+    ------
+    ParameterError
+        Where a path of that speed, length or size cannot be made.
+    """
+    if not paths:
+        return {goal.name: goal for goal in read.values()}
+    made_speed = request.speed or travelling_speed
+    found: dict[str, Goal] = {}
+    for name in paths:
+        if name in MADE_PATHS:
+            if not made_speed > 0:
+                raise ParameterError("no motion of the data travels", hint="give --speed")
+            path = made_path(name, made_speed, request.seconds or _SECONDS, request.size)
+        else:
+            given = cast(GroundPath, read[name])
+            path = given if request.speed is None else given.at_speed(request.speed)
+        found[path.name] = path
+    return found

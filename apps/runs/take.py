@@ -1,0 +1,91 @@
+"""Runs as the player shows them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from apps.runs.request import MeasuredRun
+from deepphase.figures.player.actor import Actor
+from deepphase.figures.player.take import Channels, Curve, Gating, Marker, Take
+from deepphase.motion.kinematics import end_positions, global_transforms
+from deepphase.steering.run import Run
+
+Array = np.ndarray
+
+_IN_CONTACT = 0.5
+# Characters on one stage: beyond, a page takes long to open.
+MOST_ACTORS = 24
+_ROUTE_POINTS = 600
+_FLOOR_PERCENTILE = 5
+# Tracks that are shown over time -> (title, unit).
+_CURVES = {"cost": ("cost of the last search", "")}
+
+
+def run_take(measured: MeasuredRun, name: str) -> Take:
+    """All characters of a run; phases, gating weights and jumps are the first one's."""
+    run = measured.run
+    shown = min(run.characters, MOST_ACTORS)
+    speeds = np.linalg.norm(np.gradient(run.positions[:shown], axis=1), axis=-1) * run.fps
+    curves = [Curve("speed", "m/s", speeds.T, run.fps)]
+    if run.desired_positions is not None:
+        away = np.linalg.norm(run.positions - run.desired_positions, axis=-1)[:shown]
+        curves.append(Curve("distance from the desired place", "m", away.T, run.fps))
+    for track, (title, unit) in _CURVES.items():
+        if track in run.tracks:
+            curves.append(Curve(title, unit, run.tracks[track][:shown].T, run.fps))
+    jumps = np.zeros(0) if run.jumped is None else np.flatnonzero(run.jumped[0]) / run.fps
+    note = f"Motion {run.spec.note}. Circles ahead: the trajectory of the next second."
+    if run.characters > 1:
+        note += " Phases, weights and jumps are the first character's."
+    if run.characters > shown:
+        note += f" The first {shown} of {run.characters} characters."
+    return Take(
+        name=name,
+        actors=[_actor(measured, index) for index in range(shown)],
+        channels=None if run.phases is None else Channels(run.phases[0], run.fps),
+        gating=None if run.gating is None else Gating(run.gating[0], run.fps),
+        curves=curves,
+        markers=[Marker("jump", float(time), float(time)) for time in jumps],
+        note=note,
+    )
+
+
+def _actor(measured: MeasuredRun, character: int) -> Actor:
+    """The joints and tips of a character's motion, with the root that it had while it ran."""
+    run, path = measured.run, measured.path
+    spec, clip = run.spec, run.clip(character)
+    skeleton = spec.skeleton
+    transforms = global_transforms(clip)
+    positions = np.concatenate([transforms[1], end_positions(clip, transforms)], axis=1)
+    parents = np.concatenate([skeleton.parents, skeleton.end_parents])
+    # No link from a node on the ground to the hips.
+    body = spec.joint_indices
+    links = [(parent, joint) for joint, parent in enumerate(parents.tolist()) if parent in body]
+    tips = tuple(f"{skeleton.names[parent]} tip" for parent in skeleton.end_parents)
+    angles = run.angles[character]
+    route = None
+    if path is not None:
+        times = np.linspace(path.times[0], path.times[0] + len(run) / run.fps, _ROUTE_POINTS)
+        route = path.positions_at(times) + measured.origins[character]
+    lowest = positions[:, [joint for _, joint in links], 1].min(axis=1)
+    return Actor(
+        name=f"character {character + 1}" if run.characters > 1 else "run",
+        positions=positions,
+        links=np.array(links),
+        fps=clip.fps,
+        joint_names=skeleton.names + tips,
+        contacts=run.contacts[character] > _IN_CONTACT,
+        feet=tuple(skeleton.index(name) for name in spec.feet),
+        root_positions=np.insert(run.positions[character], 1, 0.0, axis=1),
+        root_directions=np.stack([np.sin(angles), np.zeros_like(angles), np.cos(angles)], axis=1),
+        ahead=_ahead(run, character),
+        route=route,
+        floor=float(np.percentile(lowest, _FLOOR_PERCENTILE)),
+    )
+
+
+def _ahead(run: Run, character: int) -> Array | None:
+    if run.trajectory is None:
+        return None
+    here = run.positions[character][:, None]
+    return np.concatenate([here, run.trajectory[character]], axis=1)

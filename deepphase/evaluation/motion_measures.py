@@ -1,0 +1,309 @@
+"""Measures of a motion at every frame, and of many captured clips together.
+
+The same quantities are taken of captured clips and of runs, so that they can stand side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from deepphase.errors import ParameterError, SkeletonError
+from deepphase.evaluation.runs import (
+    foot_skating,
+    foot_speeds,
+    joint_accelerations,
+    joint_jerks,
+    joint_rotation_rates,
+)
+from deepphase.evaluation.survival import kinetic_energies, seconds_of
+from deepphase.motion.clip import Clip
+from deepphase.motion.contacts import GRAVITY, foot_contacts
+from deepphase.motion.kinematics import end_positions, global_transforms, velocities
+from deepphase.motion.limbs import below, bone_lengths, path_length
+from deepphase.motion.roles import Roles, find_roles
+from deepphase.motion.root_trajectory import root_trajectory, to_root_space
+
+Array = np.ndarray
+
+FEWEST_FRAMES = 5
+BAND = (1.0, 99.0)
+"""Percentiles of the captured frames: what lies outside is rare in the data."""
+# Percentile over frames of the fastest-changing joint's acceleration.
+_USUAL_PERCENTILE = 99.9
+# Share of sqrt(g * leg length), at which bodies of all sizes move alike: slower is standing.
+_STANDING = 0.12
+# An end site of less than this is where its joint is.
+_LEAST_TIP_M = 1e-4
+
+
+class MeasuredBody(Protocol):
+    """The parts of a skeleton that are measured: a `RunnerSpec`, or a controller's schema."""
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """Names of the joints."""
+        ...
+
+    @property
+    def feet(self) -> tuple[str, ...]:
+        """Names of the joints of the feet."""
+        ...
+
+    @property
+    def body(self) -> Mapping[str, str] | Sequence[tuple[str, str]]:
+        """Role -> joint name, or pairs of them, as `find_roles` takes a description."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredMotion:
+    """A motion's measures at every frame, of the joints and feet of a `MeasuredBody`.
+
+    Parameters
+    ----------
+    fps
+        Frames a second.
+    rotation_rates
+        (frames - 1, joints) degrees a second, of local rotations.
+    jerks
+        (frames,) m/s^3, mean over joints.
+    accelerations
+        (frames,) m/s^2, of the joint that accelerates most.
+    energies
+        (frames,) m^2/s^2.
+    poses
+        (frames, joints, 3) metres, root space.
+    pose_speeds
+        (frames, joints) m/s, seen from the root.
+    root_positions
+        (frames, 2) metres: x and z.
+    root_angles
+        (frames,) radians.
+    contacts
+        (frames, feet) bool: feet on the floor, as `foot_contacts` finds them; none where it
+        finds no pair of feet.
+    feet
+        (frames, feet, 3) metres: the feet's joints.
+    foot_speeds
+        (frames - 1, feet) m/s over the ground of each foot's slowest point.
+    standing_speed
+        m/s: what goes slower, stands.
+    """
+
+    fps: float
+    rotation_rates: Array
+    jerks: Array
+    accelerations: Array
+    energies: Array
+    poses: Array
+    pose_speeds: Array
+    root_positions: Array
+    root_angles: Array
+    contacts: Array
+    feet: Array
+    foot_speeds: Array
+    standing_speed: float
+
+    def __len__(self) -> int:
+        return len(self.energies)
+
+    @classmethod
+    def of_clip(cls, clip: Clip, body: MeasuredBody) -> MeasuredMotion:
+        """Measure a clip of `FEWEST_FRAMES` or more.
+
+        Raises
+        ------
+        SkeletonError
+            Where the clip has another skeleton.
+        """
+        skeleton, fps = clip.skeleton, clip.fps
+        names = skeleton.names
+        missing = [name for name in (*body.joints, *body.feet) if name not in names]
+        if missing:
+            raise SkeletonError(
+                f"{clip.name}: another skeleton: it has no joint {missing[0]!r}",
+                hint=f"measured are {', '.join(body.joints)}; the clip has {', '.join(names)}",
+                path=clip.source.path or None,
+            )
+        roles = find_roles(skeleton, description=dict(body.body), clip=clip)
+        transforms = global_transforms(clip)
+        root = root_trajectory(clip, roles, positions=transforms[1])
+        joints = [names.index(name) for name in body.joints]
+        feet = [names.index(name) for name in body.feet]
+        positions = transforms[1][:, joints].astype(np.float64)
+        poses = to_root_space(positions, root)
+        legs = [
+            path_length(skeleton, *leg)
+            for leg in zip(roles.both("hip") or (), roles.both("foot") or (), strict=False)
+        ]
+        return cls(
+            fps=fps,
+            rotation_rates=joint_rotation_rates(clip.rotations[:, joints], fps),
+            jerks=joint_jerks(positions, fps),
+            accelerations=joint_accelerations(positions, fps),
+            energies=kinetic_energies(positions, fps),
+            poses=poses,
+            pose_speeds=np.linalg.norm(velocities(poses, fps), axis=-1),
+            root_positions=root.positions[:, ::2].astype(np.float64),
+            root_angles=root.angles.astype(np.float64),
+            contacts=_contacts(clip, roles, transforms, feet),
+            feet=transforms[1][:, feet].astype(np.float64),
+            foot_speeds=foot_speeds(_foot_points(clip, feet, transforms), fps)
+            if feet
+            else np.zeros((len(clip) - 1, 0)),
+            standing_speed=_STANDING * float(np.sqrt(GRAVITY * max(legs, default=0.0))),
+        )
+
+    @property
+    def speeds(self) -> Array:
+        """(frames,) m/s of the root over the ground."""
+        return np.linalg.norm(velocities(self.root_positions, self.fps), axis=-1)
+
+    @property
+    def turn_rates(self) -> Array:
+        """(frames,) rad/s of the facing."""
+        return velocities(self.root_angles, self.fps)
+
+    def contact_speeds(self, contacts: Array | None = None) -> Array:
+        """(n,) m/s of feet that are on the floor in two frames that follow each other.
+
+        `contacts` (frames, feet) bool are the motion's own where left out.
+        """
+        flags = self.contacts if contacts is None else contacts
+        return self.foot_speeds[flags[1:] & flags[:-1]]
+
+
+def _contacts(clip: Clip, roles: Roles, transforms: tuple[Array, Array], feet: list[int]) -> Array:
+    """(frames, feet) bool."""
+    flags = np.zeros((len(clip), len(feet)), bool)
+    try:
+        found = foot_contacts(clip, roles, transforms=transforms)
+    except SkeletonError:
+        return flags
+    columns = {joint: column for column, joint in enumerate(found.joints)}
+    for place, foot in enumerate(feet):
+        if foot in columns:
+            flags[:, place] = found.flags[:, columns[foot]]
+    return flags
+
+
+def _foot_points(clip: Clip, feet: list[int], transforms: tuple[Array, Array]) -> list[Array]:
+    """Of each foot the (frames, points, 3) joints and tips from the ankle on."""
+    skeleton = clip.skeleton
+    ends = end_positions(clip, transforms)
+    long = np.linalg.norm(skeleton.end_offsets, axis=1) > _LEAST_TIP_M
+    found = []
+    for foot in feet:
+        inside = below(skeleton, foot)
+        tips = inside[skeleton.end_parents] & long
+        found.append(np.concatenate([transforms[1][:, inside], ends[:, tips]], axis=1))
+    return found
+
+
+def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
+    """Measures of captured motion, as plain numbers that a file's header holds.
+
+    ======================  ================================================================
+    clips, frames           how many were measured
+    joint_rotation          degrees a second, mean over joints: a spread over frames
+    joint_rotations         degrees a second of each joint by its name, mean over frames
+    jerk                    m/s^3, mean over joints: a spread over frames
+    kinetic_energy          m^2/s^2: a spread over frames
+    usual_acceleration      m/s^2: 99.9th percentile over frames of the joint that accelerates most
+    largest_contact_speed   m/s over the ground of the slowest point of feet in contact
+    mean_contact_speed      m/s: the same on average
+    skating                 the second over the first (Starke et al. 2022, table 3)
+    mean_speed              m/s of the root, over all frames
+    travelling_speed        m/s: the median of frames that travel; 0 where none does
+    top_speed               m/s: 99th percentile
+    turning_rate, top_...   rad/s: mean size of the facing's rate, and its 99th percentile
+    standing_speed          m/s: what goes slower, stands
+    still_speed             m/s: mean joint speed seen from the root that only one in a hundred
+                            seconds of travel stays below; 0 where there is no such second
+    limb_lengths            metres of each joint to its parent by its name
+    ======================  ================================================================
+
+    A spread has the mean, the median, and the 1st and the 99th percentile as low and high.
+
+    Raises
+    ------
+    SkeletonError
+        Where a clip has another skeleton than the body.
+    ParameterError
+        Where no clip has frames enough.
+    """
+    rotations, jerks, energies, contacts, speeds, turns, stills = ([] for _ in range(7))
+    accelerations = []
+    lengths: dict[str, float] = {}
+    standing = 0.0
+    for clip in clips:
+        if len(clip) < FEWEST_FRAMES:
+            continue
+        motion = MeasuredMotion.of_clip(clip, body)
+        rotations.append(motion.rotation_rates)
+        jerks.append(motion.jerks)
+        accelerations.append(motion.accelerations)
+        energies.append(motion.energies)
+        contacts.append(motion.contact_speeds())
+        speeds.append(motion.speeds)
+        turns.append(np.abs(motion.turn_rates))
+        stills.append(_travelling_seconds(motion))
+        if not lengths:
+            lengths, standing = _limb_lengths(clip, body), motion.standing_speed
+    if not energies:
+        raise ParameterError(f"no clip of {FEWEST_FRAMES} frames or more to measure")
+    rates, contact = np.concatenate(rotations), np.concatenate(contacts)
+    speed, turn, seconds = np.concatenate(speeds), np.concatenate(turns), np.concatenate(stills)
+    travelling = speed[speed > standing]
+    largest = float(contact.max(initial=0.0))
+    return {
+        "clips": len(energies),
+        "frames": len(speed),
+        "joint_rotation": _spread(rates.mean(axis=1)),
+        "joint_rotations": dict(zip(body.joints, _rounded(rates.mean(axis=0)), strict=True)),
+        "jerk": _spread(np.concatenate(jerks)),
+        "kinetic_energy": _spread(np.concatenate(energies)),
+        "usual_acceleration": float(
+            np.percentile(np.concatenate(accelerations), _USUAL_PERCENTILE)
+        ),
+        "largest_contact_speed": largest,
+        "mean_contact_speed": float(contact.mean()) if contact.size else 0.0,
+        "skating": foot_skating(contact, largest) if largest > 0 else 0.0,
+        "mean_speed": float(speed.mean()),
+        "travelling_speed": float(np.median(travelling)) if travelling.size else 0.0,
+        "top_speed": float(np.percentile(speed, BAND[1])),
+        "turning_rate": float(turn.mean()),
+        "top_turning_rate": float(np.percentile(turn, BAND[1])),
+        "standing_speed": standing,
+        "still_speed": float(np.percentile(seconds, BAND[0])) if seconds.size else 0.0,
+        "limb_lengths": lengths,
+    }
+
+
+def _travelling_seconds(motion: MeasuredMotion) -> Array:
+    """(seconds,) m/s: mean joint speed, seen from the root, of the seconds that travel."""
+    travels = seconds_of(motion.speeds, motion.fps) > motion.standing_speed
+    return seconds_of(motion.pose_speeds.mean(axis=1), motion.fps)[travels]
+
+
+def _limb_lengths(clip: Clip, body: MeasuredBody) -> dict[str, float]:
+    lengths = dict(zip(clip.skeleton.names, bone_lengths(clip.skeleton).tolist(), strict=True))
+    return {name: round(lengths[name], 6) for name in body.joints[1:]}
+
+
+def _spread(values: Array) -> dict[str, float]:
+    low, high = np.percentile(values, BAND)
+    return {
+        "mean": float(values.mean()),
+        "median": float(np.median(values)),
+        "low": float(low),
+        "high": float(high),
+    }
+
+
+def _rounded(values: Array) -> list[float]:
+    return [round(float(value), 4) for value in values]

@@ -1,0 +1,393 @@
+"""Runs: characters that are driven along goals frame by frame, and the recording of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from deepphase.errors import ParameterError
+from deepphase.motion import quaternions
+from deepphase.motion.clip import Clip, Source
+from deepphase.motion.skeleton import Skeleton
+from deepphase.phase.parameters import PhaseParameters
+from deepphase.progress import Progress
+from deepphase.steering.followers import (
+    Follower,
+    PathFollower,
+    PathSettings,
+    StickFollower,
+    StickSettings,
+)
+from deepphase.steering.movers import Movers, side_by_side
+from deepphase.steering.path import Path
+from deepphase.steering.stick import Stick
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """One frame of all characters of a runner.
+
+    Parameters
+    ----------
+    rotations
+        (characters, joints, 4) float32 local rotations of the skeleton, in the world. Where a
+        joint stands above the hips, the topmost one is the root: it stands on the ground at
+        `positions` and turns by `angles`.
+    translations
+        (characters, translated joints, 3) metres.
+    positions, angles
+        (characters, 2) m, x and z, and (characters,) rad about Y from +Z: the root states.
+    contacts
+        (characters, feet) in [0, 1]: feet on the floor.
+    alive
+        (characters,) bool: the values are those of a body.
+    limb_errors
+        (characters,) mean metres between joints as predicted and as the limbs' lengths have them;
+        None where joints are not predicted.
+    jumped
+        (characters,) bool: the frame follows from a transition to another place of the captured
+        motion. None where there are no transitions.
+    gating
+        (characters, experts or control points) weights that the frame was made with, or None.
+    phases
+        (characters, channels) of this frame, or None.
+    trajectory, trajectory_angles
+        (characters, samples, 2) m in the world and (characters, samples) rad: the trajectory
+        ahead that the frame was made with, at `RunnerSpec.offsets_s`. None where it is the
+        desired one alone.
+    desired
+        (characters, samples, 2) m in the world: the desired trajectory; None without goals.
+    tracks
+        Name -> (characters, ...) further values of this kind of runner.
+    """
+
+    rotations: Array
+    translations: Array
+    positions: Array
+    angles: Array
+    contacts: Array
+    alive: Array
+    limb_errors: Array | None = None
+    jumped: Array | None = None
+    gating: Array | None = None
+    phases: PhaseParameters | None = None
+    trajectory: Array | None = None
+    trajectory_angles: Array | None = None
+    desired: Array | None = None
+    tracks: Mapping[str, Array] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class RunnerSpec:
+    """What a runner moves, and how its frames are to be read.
+
+    Parameters
+    ----------
+    fps
+        Frames a second.
+    skeleton, translated_joints
+        Of the motion that comes out; (translated joints,) have translations.
+    joints
+        Names of the joints of the body: what stands above the hips is left out.
+    feet
+        Names of the joints that `Frame.contacts` is of.
+    body
+        Role -> joint name, as `find_roles` takes a description.
+    offsets_s
+        (samples,) seconds from now of the trajectory ahead; all above 0.
+    note
+        Where the motion comes from, for `Clip.source`.
+    """
+
+    fps: float
+    skeleton: Skeleton
+    translated_joints: Array
+    joints: tuple[str, ...]
+    feet: tuple[str, ...]
+    body: Mapping[str, str]
+    offsets_s: Array
+    note: str
+
+    @property
+    def joint_indices(self) -> Array:
+        """(joints,) of `joints` in the skeleton."""
+        return np.array([self.skeleton.index(name) for name in self.joints])
+
+
+class Runner(Protocol):
+    """Characters that move towards goals, one frame a step."""
+
+    @property
+    def spec(self) -> RunnerSpec:
+        """What moves."""
+        ...
+
+    @property
+    def movers(self) -> Movers:
+        """Root states of the last frame."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def step(self, follower: Follower | None = None) -> Frame:
+        """Advance all characters by one frame.
+
+        Raises ParameterError where the goals do not fit, or are needed and missing.
+        """
+        ...
+
+
+AnyRunner = TypeVar("AnyRunner", bound=Runner, covariant=True)
+
+
+class RunnerSource(Protocol[AnyRunner]):
+    """Makes runners: a controller or a motion database, with the options of a run."""
+
+    @property
+    def spacing_m(self) -> float:
+        """Metres between characters that start side by side."""
+        ...
+
+    @property
+    def travelling_speed(self) -> float:
+        """Median speed in m/s of the captured motion that travels; 0 where none does."""
+        ...
+
+    @property
+    def data(self) -> Mapping[str, Any]:
+        """Measures of the captured motion; see `deepphase.evaluation.motion_measures`."""
+        ...
+
+    @property
+    def settings(self) -> Any:
+        """The runner's settings, a dataclass."""
+        ...
+
+    @property
+    def labels(self) -> Mapping[str, Any]:
+        """Label -> value or values that the motion shall have."""
+        ...
+
+    @property
+    def seed(self) -> int:
+        """Random seed."""
+        ...
+
+    def start(self, follower: Follower, movers: Movers) -> AnyRunner:
+        """A runner with these root states, about to follow these goals."""
+        ...
+
+    def columns(self, run: Run, character: int) -> Mapping[str, Sequence[object]]:
+        """Name -> (frames,) values to stand in the table of a character's frames."""
+        ...
+
+
+def start_on_path(
+    source: RunnerSource[AnyRunner],
+    path: Path,
+    *,
+    characters: int = 1,
+    settings: PathSettings | None = None,
+) -> tuple[AnyRunner, PathFollower]:
+    """Characters at the beginning of a path, each on its own copy beside the others'.
+
+    Raises
+    ------
+    ParameterError
+        Where there is no character, and as the source does.
+    """
+    origins = side_by_side(characters, source.spacing_m)
+    follower = PathFollower(path, origins, settings)
+    return source.start(follower, Movers.on_path(path, origins)), follower
+
+
+def start_under_stick(
+    source: RunnerSource[AnyRunner],
+    stick: Stick,
+    *,
+    characters: int = 1,
+    settings: StickSettings | None = None,
+) -> tuple[AnyRunner, StickFollower]:
+    """Characters at rest, side by side, facing +Z, under one recorded gamepad.
+
+    Raises as `start_on_path`.
+    """
+    movers = Movers.at_rest(side_by_side(characters, source.spacing_m))
+    follower = StickFollower(stick, movers, settings)
+    return source.start(follower, movers), follower
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """Frames of all characters, in order: the first is one step behind the start.
+
+    Parameters
+    ----------
+    spec
+        What moves.
+    rotations, translations, positions, angles, contacts, alive, limb_errors, jumped, gating
+        (characters, frames, ...) as `Frame` has them.
+    phases
+        (characters, frames, channels) each, or None.
+    trajectory, trajectory_angles
+        (characters, frames, samples, 2) m, world, and (characters, frames, samples) rad: the
+        trajectory ahead at `spec.offsets_s`; None without one.
+    desired_positions, desired_angles
+        (characters, frames, 2) m and (characters, frames) rad: the desired root states; None
+        without goals.
+    tracks
+        Name -> (characters, frames, ...).
+    """
+
+    spec: RunnerSpec
+    rotations: Array
+    translations: Array
+    positions: Array
+    angles: Array
+    contacts: Array
+    alive: Array
+    limb_errors: Array | None
+    jumped: Array | None
+    gating: Array | None
+    phases: PhaseParameters | None
+    trajectory: Array | None
+    trajectory_angles: Array | None
+    desired_positions: Array | None
+    desired_angles: Array | None
+    tracks: Mapping[str, Array]
+
+    def __len__(self) -> int:
+        return self.positions.shape[1]
+
+    @property
+    def fps(self) -> float:
+        """Frames a second."""
+        return self.spec.fps
+
+    @property
+    def characters(self) -> int:
+        """Number of characters."""
+        return len(self.positions)
+
+    @property
+    def survived_s(self) -> Array:
+        """(characters,) seconds that each was alive; the whole run if nothing went wrong."""
+        return self.alive.sum(axis=1) / self.fps
+
+    def lived(self, character: int) -> int:
+        """Number of frames before a character's values were first not those of a body."""
+        alive = self.alive[character]
+        return len(alive) if alive.all() else int(alive.argmin())
+
+    def clip(self, character: int = 0, name: str = "run") -> Clip:
+        """The motion of one character."""
+        notes = [self.spec.note]
+        stop = self.lived(character)
+        if stop < len(self):
+            note = f"the network left all bounds at frame {stop}"
+            again = self.alive[character, stop:].any()
+            notes.append(note if again else f"{note}; it stands still from there")
+        return Clip(
+            skeleton=self.spec.skeleton,
+            rotations=quaternions.sign_continuous(self.rotations[character]),
+            translations=self.translations[character],
+            fps=self.fps,
+            translated_joints=self.spec.translated_joints,
+            source=Source(fps=self.fps, notes=tuple(notes)),
+            name=name,
+        )
+
+    def part(self, begin: int, end: int) -> Run:
+        """Frames begin to end - 1 of all characters, without gating, phases and tracks."""
+        changes: dict[str, Any] = {}
+        for name in _RECORDED:
+            value = getattr(self, name)
+            changes[name] = None if value is None else value[:, begin:end]
+        return replace(self, **(changes | {"gating": None, "phases": None, "tracks": {}}))
+
+
+def rollout(
+    runner: Runner,
+    follower: Follower | None,
+    seconds: float,
+    progress: Progress | None = None,
+    *,
+    step: Callable[[int], Frame] | None = None,
+) -> Run:
+    """Drive a runner along goals for some seconds, and record it.
+
+    Parameters
+    ----------
+    follower
+        The goals; None for a runner that needs none.
+    step
+        Makes frame i, counted from 0; by default `runner.step(follower)`. For runners whose step
+        takes more than goals.
+
+    Raises
+    ------
+    ParameterError
+        Where the seconds are not above 0, and as `Runner.step` does.
+    """
+    spec, count = runner.spec, len(runner)
+    frames = round(seconds * spec.fps) if np.isfinite(seconds) else 0
+    if frames < 1:
+        raise ParameterError(f"a run of {seconds} s", hint="give seconds above 0")
+    recording, everyone = _Recording(count, frames), np.arange(count)
+    for index in range(frames):
+        frame = runner.step(follower) if step is None else step(index)
+        values = {name: getattr(frame, name, None) for name in _RECORDED}
+        if frame.phases is not None:
+            values |= {name: getattr(frame.phases, name) for name in _OF_PHASES}
+        if follower is not None:
+            values["desired_positions"], values["desired_angles"] = follower.point()
+            if frame.trajectory is None:
+                ahead = follower.ahead(runner.movers, everyone, spec.offsets_s)
+                values["trajectory"], values["trajectory_angles"] = ahead
+        recording.add(index, values)
+        recording.add(index, {f"{_TRACK}{name}": each for name, each in frame.tracks.items()})
+        if progress is not None:
+            living = int(frame.alive.sum())
+            word = "" if living == count else f"{living} of {count} alive"
+            progress("running", index + 1, frames, word)
+    found = recording.arrays
+    phases = None
+    if "phase" in found:
+        phases = PhaseParameters(*(found[name] for name in _OF_PHASES))
+    recorded: dict[str, Any] = {name: found.get(name) for name in _RECORDED}
+    tracks = {name[len(_TRACK) :]: each for name, each in found.items() if name.startswith(_TRACK)}
+    return Run(spec=spec, phases=phases, tracks=tracks, **recorded)
+
+
+_OF_PHASES = ("phase", "frequency", "amplitude", "offset")
+_RECORDED = (
+    *("rotations", "translations", "positions", "angles", "contacts", "alive", "limb_errors"),
+    *("jumped", "gating", "trajectory", "trajectory_angles", "desired_positions", "desired_angles"),
+)
+_TRACK = "track "
+# Places in the world need more digits than float32 has far from the origin.
+_WIDE = ("positions", "angles", "desired_positions", "desired_angles")
+
+
+class _Recording:
+    """Arrays (characters, frames, ...), made when their first values come."""
+
+    def __init__(self, characters: int, frames: int) -> None:
+        self._shape = (characters, frames)
+        self.arrays: dict[str, Array] = {}
+
+    def add(self, index: int, values: Mapping[str, Array | None]) -> None:
+        """Write a frame's values (characters, ...); None is left out."""
+        for name, value in values.items():
+            if value is None:
+                continue
+            if name not in self.arrays:
+                kept = name in _WIDE or value.dtype.kind in "biu"
+                kind = value.dtype if kept else np.float32
+                self.arrays[name] = np.empty((*self._shape, *value.shape[1:]), kind)
+            self.arrays[name][:, index] = value

@@ -1,0 +1,112 @@
+"""Recorded runs of any runner: the values of its frames, in order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from controllers.character import Character
+from deepphase.errors import ParameterError
+from deepphase.motion.kinematics import joint_positions
+from deepphase.steering.followers import PathFollower
+from deepphase.steering.made_paths import circle
+from deepphase.steering.movers import Movers
+from deepphase.steering.run import Frame, RunnerSpec, rollout
+from deepphase.synthetic.locomotion import locomotion
+from tests.controllers.made_controllers import FormulaPhases
+from tests.controllers.replaying import replay_of
+
+
+def made(name="experts", phases=None):
+    clip = locomotion(4, 5.0, turn_rate=2.5).clip
+    controller, starts, _ = replay_of(clip, name, [70, 90], phases)
+    return Character(controller, starts, positions=np.array([[0.0, 0], [3, 1]]))
+
+
+def test_a_run_holds_what_its_frames_say():
+    follower, again = (
+        PathFollower(circle(1.3, 5.0, 10.0), np.array([[0.0, 0.0], [3.0, 1.0]])) for _ in range(2)
+    )
+    told = []
+    run = rollout(made(phases=FormulaPhases()), follower, 0.5, lambda *each: told.append(each))
+    assert (run.characters, len(run), run.fps) == (2, 30, 60)
+    assert told[-1] == ("running", 30, 30, "")
+    assert run.gating is None  # a replay has no gate
+    character = made(phases=FormulaPhases())
+    for index in range(30):
+        frame = character.step(again)
+        for name in ("rotations", "translations", "positions", "angles", "contacts", "alive"):
+            np.testing.assert_array_equal(getattr(run, name)[:, index], getattr(frame, name))
+        np.testing.assert_allclose(run.trajectory[:, index], frame.trajectory, atol=1e-5)
+        np.testing.assert_array_equal(run.phases.phase[:, index], frame.phases.phase)
+        np.testing.assert_array_equal(run.desired_positions[:, index], again.point()[0])
+        np.testing.assert_array_equal(run.desired_angles[:, index], again.point()[1])
+    np.testing.assert_allclose(run.spec.offsets_s, np.arange(1, 7) / 6, atol=1e-6)
+    np.testing.assert_array_equal(run.survived_s, 0.5)
+
+
+def test_a_run_without_goals_or_phases_has_none():
+    run = rollout(made("mann"), None, 0.2)
+    assert run.desired_positions is None
+    assert run.desired_angles is None
+    assert run.phases is None
+    assert run.jumped is None
+
+
+class Standing:
+    """A runner that stands where it is, with the fewest values a frame can have."""
+
+    def __init__(self, count):
+        skeleton = locomotion(4, 1.0).clip.skeleton
+        self.spec = RunnerSpec(
+            50.0, skeleton, np.array([0]), skeleton.names, (), {}, np.array([0.5, 1.0]), "stands"
+        )
+        self.movers = Movers.at_rest(np.zeros((count, 2)))
+        self.steps = 0
+
+    def __len__(self):
+        return len(self.movers.angles)
+
+    def step(self, follower=None):
+        count, joints = len(self), len(self.spec.skeleton)
+        if follower is not None:
+            follower.advance(self.movers, 1.0 / self.spec.fps)
+        self.steps += 1
+        rotations = np.tile(np.array([0, 0, 0, 1], np.float32), (count, joints, 1))
+        places = np.zeros((count, 1, 3), np.float32)
+        tracks = {"steps": np.full(count, self.steps)}
+        states = self.movers
+        alive, contacts = np.ones(count, bool), np.zeros((count, 0))
+        return Frame(
+            rotations, places, states.positions, states.angles, contacts, alive, tracks=tracks
+        )
+
+
+def test_any_runner_is_recorded_with_its_tracks_and_the_trajectory_ahead():
+    follower = PathFollower(circle(1.3, 5.0, 10.0), np.zeros((3, 2)))
+    run = rollout(Standing(3), follower, 0.4)
+    assert (run.characters, len(run), run.fps) == (3, 20, 50)
+    np.testing.assert_array_equal(run.tracks["steps"], np.tile(np.arange(1, 21), (3, 1)))
+    assert run.tracks["steps"].dtype.kind == "i"
+    assert run.alive.all()
+    assert run.trajectory.shape == (3, 20, 2, 2)
+    ahead, _ = follower.ahead(Standing(3).movers, np.arange(3), np.array([0.5, 1.0]))
+    np.testing.assert_allclose(run.trajectory[:, -1], ahead, atol=1e-5)
+    clip = run.clip(2, "third")
+    assert (clip.fps, clip.source.notes) == (50.0, ("stands",))
+    assert (len(run.part(5, 15)), run.part(5, 15).tracks) == (10, {})
+    with pytest.raises(ParameterError, match="run of"):
+        rollout(Standing(1), None, 0.0)
+
+
+def test_a_clip_of_a_run_is_continuous_and_says_where_it_comes_from():
+    run = rollout(made("mann"), None, 2.0)
+    clip = run.clip(1, name="second")
+    assert clip.name == "second"
+    assert clip.source.notes == ("made by a controller",)
+    np.testing.assert_array_equal(clip.translated_joints, [0])
+    # More than half a turn: the hips' quaternion passes where signs would jump.
+    assert np.ptp(run.angles[1]) > np.pi
+    assert (np.vecdot(clip.rotations[1:], clip.rotations[:-1]) > 0.9).all()
+    away = joint_positions(clip)[:, 0, ::2] - run.positions[1]
+    assert np.abs(away).max() < 0.01

@@ -28,7 +28,7 @@ COMMANDS = {
     "match build": ("match_build", "a motion database of a store: what frames are searched by"),
     "match query": ("match_query", "the nearest moments to a moment of a clip, to look at"),
     "match run": ("match_run", "a new motion along a path, out of a motion database"),
-    "control": ("control", "characters along a path or under a stick, moved by a controller"),
+    "control": ("control", "characters along a path or by a gamepad, moved by a controller"),
     "export": ("export_model", "a model as ONNX for other engines, with its parity table"),
     "figures": ("figures", "the manifold and all other figures of a model on clips, as a page"),
     "play": ("play", "clips in a page that plays them, with their phases and a song"),

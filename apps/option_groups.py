@@ -1,8 +1,9 @@
-"""Options that several commands share: how files are read, and what a training runs on."""
+"""Options that several commands share: reading files, running a training, steering."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
 from deepphase.errors import ParameterError
@@ -119,6 +120,41 @@ class TrainingOptions(OptionGroup):
             "precision": self.precision,
             "strategy": self.strategy,
         }
+
+
+@dataclass(frozen=True)
+class SteeringOptions(OptionGroup):
+    """Steering.
+
+    Parameters
+    ----------
+    path
+        Path to follow: a CSV file (t, x, z and, optionally, facing and labels), or wave, square
+        or circle; several are separated by commas. wave if there is no gamepad recording.
+    gamepad
+        Gamepad recording to follow: a CSV file (t, move_x, move_z and, optionally, look_x, look_z
+        and buttons).
+    seconds
+        Length of the motion; if not given, that of the path file or recording, and 20 s for wave,
+        square and circle.
+    speed
+        Speed in m/s along the path, or at full deflection of the gamepad. If not given, the times
+        of a path file, else the median speed of the travelling motion in the data.
+    size
+        Size in metres of wave (crest to crest), square (side) or circle (diameter).
+    characters
+        Number of characters, side by side.
+    seed
+        Random seed for the start poses of characters 2 to N and for stochastic networks.
+    """
+
+    path: str | None = None
+    gamepad: Path | None = None
+    seconds: float | None = None
+    speed: float | None = None
+    size: float | None = None
+    characters: int = 1
+    seed: int = 0
 
 
 def refuse_for_songs(group: OptionGroup, **options: Any) -> None:

@@ -60,7 +60,7 @@ class RunRequest:
 
     def __post_init__(self) -> None:
         if self.characters < 1:
-            raise ParameterError(f"{self.characters} characters", hint="give 1 or more")
+            raise ParameterError(f"characters must be at least 1, not {self.characters}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +136,7 @@ def goal_names(path: str | None, stick: Path | None) -> tuple[str, ...]:
     Raises ParameterError where both are given.
     """
     if path is not None and stick is not None:
-        raise ParameterError("both a path and a stick", hint="give one of --path and --stick")
+        raise ParameterError("--path and --gamepad exclude each other", hint="give one of them")
     return () if stick is not None else tuple((path or "wave").split(","))
 
 

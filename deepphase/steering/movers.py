@@ -53,5 +53,5 @@ def side_by_side(characters: int, apart: float) -> Array:
     Raises ParameterError where there is not one character.
     """
     if characters < 1:
-        raise ParameterError(f"{characters} characters", hint="give 1 or more")
+        raise ParameterError(f"characters must be at least 1, not {characters}")
     return np.arange(characters)[:, None] * np.array([apart, 0.0])

@@ -120,7 +120,7 @@ def test_a_label_is_wished_and_a_stick_leads(files, tmp_path):
     stick.write_text("t,move_x,move_z,mood\n0,0,1,calm\n1,0,1,merry\n")
     walls = tmp_path / "walls.csv"
     walls.write_text("wall,segment,-9,8,9,8\n")
-    words = ["-o", tmp_path / "out", "--stick", stick, "--obstacles", walls]
+    words = ["-o", tmp_path / "out", "--gamepad", stick, "--obstacles", walls]
     assert control(files, "moods.controller", *words, "--label", "mood=merry") == 0
     assert len(load(tmp_path / "out" / "hand.bvh")) == 60
 
@@ -156,8 +156,8 @@ def test_a_controller_is_exported_with_its_parity(files, tmp_path, capsys):
         (["--path", "spiral"], "no path 'spiral'"),
         (["--path", "one.csv"], "1 row of values"),
         (["--path", "nan.csv"], "not a finite number"),
-        (["--path", "wave", "--stick", "s.csv"], "both a path and a stick"),
-        (["--characters", "0"], "0 characters"),
+        (["--path", "wave", "--stick", "s.csv"], "exclude each other"),
+        (["--characters", "0"], "characters must be at least 1, not 0"),
         (["--label", "mood=sad"], "does not know it"),
         (["--label", "style=old"], "no label 'style'"),
         (["--label", "calm"], "no label=value"),

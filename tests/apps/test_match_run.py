@@ -67,7 +67,7 @@ def test_a_path_file_is_followed_by_several_side_by_side(database, tmp_path):
 def test_a_stick_leads_and_poses_are_compared(database, tmp_path):
     stick = tmp_path / "hand.csv"
     stick.write_text("t,move_x,move_z\n0,0,1\n2,0,1\n")
-    words = ["match", "run", str(database), "-o", str(tmp_path / "out"), "--stick", str(stick)]
+    words = ["match", "run", str(database), "-o", str(tmp_path / "out"), "--gamepad", str(stick)]
     assert main([*words, "--compare"]) == 0
     report = json.loads((tmp_path / "out" / "report.json").read_text())
     features = {each["by"]["features"] for each in report["measures"]}
@@ -80,8 +80,8 @@ def test_a_stick_leads_and_poses_are_compared(database, tmp_path):
     [
         (["--path", "spiral"], "no path 'spiral'"),
         (["--path", "none.csv"], "none.csv"),
-        (["--path", "wave", "--stick", "s.csv"], "both a path and a stick"),
-        (["--characters", "0"], "0 characters"),
+        (["--path", "wave", "--stick", "s.csv"], "exclude each other"),
+        (["--characters", "0"], "characters must be at least 1, not 0"),
         (["--labels", "walk"], "'walk' is no label=value"),
         (["--labels", "mood=calm"], "no label 'mood'"),
         (["--speed", "-1"], "speed"),

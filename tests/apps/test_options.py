@@ -31,9 +31,6 @@ BANNED = re.compile(
     r"\b(told|wish\w*|anew|heard|nobody|whoever|haste|sureness|nearness|of late)\b", re.IGNORECASE
 )
 
-# Their options are declared elsewhere, for both in one place.
-STEERED = ("match run", "control")
-
 
 def _module(name: str):
     return importlib.import_module(f"apps.commands.{COMMANDS[name][0]}")
@@ -44,7 +41,7 @@ def _options(name: str) -> list[Option]:
     return all_options(module.command, getattr(module, "CONFIGS", None))
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in STEERED])
+@pytest.mark.parametrize("name", COMMANDS)
 def test_every_option_has_a_help_text_of_its_own(name):
     texts = [option.help for option in _options(name)]
     for option in _options(name):
@@ -78,7 +75,7 @@ def test_every_network_explains_its_sizes(name):
 
 
 def test_choices_of_options_are_those_of_the_library():
-    for name in ("match build", "match query"):
+    for name in ("match build", "match query", "match run"):
         index = get_type_hints(_module(name).command)["index"]
         assert set(get_args(index)) == set(INDEX_NAMES)
     method = get_type_hints(_module("fit phases").command)["method"]

@@ -128,7 +128,7 @@ def test_characters_begin_with_the_moment_that_goes_as_the_path_does(pfnn):
     still = Stick(np.array([0.0, 1.0]), np.zeros((2, 2)), np.zeros((2, 2)))
     under, _ = start_under_stick(source, still, characters=2)
     assert len(under) == 2
-    with pytest.raises(ParameterError, match="0 characters"):
+    with pytest.raises(ParameterError, match="characters must be at least 1, not 0"):
         start_on_path(source, way, characters=0)
     with pytest.raises(ParameterError, match="2 moments"):
         start_on_path(CharacterSource(pfnn, pfnn.starts.of([0, 1])), way, characters=3)

@@ -190,7 +190,7 @@ class ClipStore:
 
     @property
     def offsets(self) -> Array:
-        """(clips, joints, 3) metres: every clip's rest offsets."""
+        """Rest offsets of every clip, (clips, joints, 3), metres."""
         return np.stack([skeleton.offsets for skeleton in self.skeletons])
 
     @property

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from deepphase.errors import ParameterError
+from deepphase.optional_packages import packages_for
 from deepphase.recipes import recipe_path
 
 
@@ -101,6 +103,9 @@ class TrainingOptions(OptionGroup):
         Lightning's precision, such as 32-true, 16-mixed or bf16-mixed.
     strategy
         Lightning's strategy for several devices, such as auto, ddp or fsdp.
+    logger
+        Where loss, explained variance, learning rate and throughput go: csv (OUTPUT.metrics.csv),
+        or tensorboard or wandb (Weights & Biases) as well.
     """
 
     resume: bool = False
@@ -109,17 +114,41 @@ class TrainingOptions(OptionGroup):
     devices: str = "auto"
     precision: str = "32-true"
     strategy: str = "auto"
+    logger: Literal["csv", "tensorboard", "wandb"] = "csv"
 
-    @property
-    def trainer(self) -> dict[str, Any]:
-        """Keyword arguments of Lightning's Trainer; a number of devices becomes a number."""
+    def trainer(self, output: Path) -> dict[str, Any]:
+        """Keyword arguments of Lightning's Trainer; a number of devices becomes a number.
+
+        Parameters
+        ----------
+        output
+            The file to write, beside which logs go.
+
+        Raises
+        ------
+        ParameterError
+            Where the logger's package is not installed.
+        """
         whole = self.devices.lstrip("-").isdigit()
         return {
             "accelerator": self.accelerator,
             "devices": int(self.devices) if whole else self.devices,
             "precision": self.precision,
             "strategy": self.strategy,
+            "logger": self._logger(output),
         }
+
+    def _logger(self, output: Path) -> Any:
+        """The logger beside the CSV, which every training writes."""
+        if self.logger == "csv":
+            return True
+        with packages_for(f"{self.logger} logs", "deepphase[loggers]"):
+            importlib.import_module(self.logger)
+        from pytorch_lightning.loggers import TensorBoardLogger, WandbLogger
+
+        if self.logger == "wandb":
+            return WandbLogger(name=output.stem, project="deepphase", save_dir=output.parent)
+        return TensorBoardLogger(output.parent, name=f"{output.name}.logs")
 
 
 @dataclass(frozen=True)

@@ -62,6 +62,7 @@ def command(
     work = work_folder(output, resume=run.resume, restart=run.restart)
     options = reading.corpus
     phases = None if model is None else load_extractor(model)
+    trainer = run.trainer(output)
     with progress() as shown:
         corpus = corpus_of(store, progress=shown, **options)
         data = ControllerData.read(
@@ -74,7 +75,7 @@ def command(
                 folder=work,
                 resume=run.resume,
                 progress=shown,
-                **run.trainer,
+                **trainer,
             )
     if made is None:  # another device's process
         return

@@ -71,6 +71,7 @@ def command(
     options = reading.corpus
     description = options["description"]
     phases = None if model is None else load_extractor(model)
+    trainer = run.trainer(output)
     with progress() as shown:
         corpus = corpus_of(dances, progress=shown, **options)
         folder = songs or (dances if dances.is_dir() else dances.parent)
@@ -95,7 +96,7 @@ def command(
                 folder=work,
                 resume=run.resume,
                 progress=shown,
-                **run.trainer,
+                **trainer,
             )
     if made is None:  # another device's process
         return

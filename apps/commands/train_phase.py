@@ -55,6 +55,7 @@ def command(
     if report is not None:
         check_writable(report / "index.html")
     options = reading.corpus
+    trainer = run.trainer(output)
     with progress() as shown:
         corpus: Any
         if features is not None or holds_only_songs(store):
@@ -70,7 +71,7 @@ def command(
                 resume=run.resume,
                 description=options["description"],
                 progress=shown,
-                **run.trainer,
+                **trainer,
             )
     if model is None:  # another device's process
         return

@@ -85,7 +85,7 @@ def test_normalised_is_of_pca_alone(store, tmp_path, capsys):
 
 def test_unknown_methods_and_foreign_files(store, clips, tmp_path, capsys):
     assert run("fit", "phases", store, "--method", "magic", "-o", tmp_path / "m") == cli.MISTAKE
-    assert "contact, pca, pfnn" in capsys.readouterr().err
+    assert "expected one of 'contact', 'pca', 'pfnn'" in capsys.readouterr().err
     assert run("encode", store, clips, "-o", tmp_path / "o") == cli.MISTAKE
     assert "not a phase model" in capsys.readouterr().err
 

@@ -23,6 +23,8 @@ from deepphase.phase.training import train_phase
 from deepphase.synthetic.song import make_song
 from tests.formula_motion import swinging
 
+pytestmark = pytest.mark.slow
+
 # Of the beat's frequency, what a channel may have learnt.
 MULTIPLES = (0.5, 1.0, 2.0)
 

@@ -42,7 +42,9 @@ if TYPE_CHECKING:
     from controllers.dancer import Dancer as Dancer
     from controllers.dancing import NetworkDance as NetworkDance
     from controllers.dancing import dances_to as dances_to
+    from controllers.data.controller_batches import ControllerBatches as ControllerBatches
     from controllers.data.controller_data import ControllerData as ControllerData
+    from controllers.lesson import ControllerLesson as ControllerLesson
     from controllers.networks.network import ControllerNetwork as ControllerNetwork
     from controllers.networks.network import ControllerNetworkConfig as ControllerNetworkConfig
     from controllers.networks.network import NetworkDims as NetworkDims
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
     from controllers.onnx_export import export_controller as export_controller
     from controllers.run_start import CharacterSource as CharacterSource
     from controllers.schema import ControllerSchema as ControllerSchema
+    from controllers.training import measured_controller as measured_controller
     from controllers.training import train_controller as train_controller
 
 # Public name -> the module that defines it.
@@ -58,8 +61,10 @@ _MODULES = {
     "CharacterSettings": "controllers.character_frame",
     "CharacterSource": "controllers.run_start",
     "Controller": "controllers.controller",
+    "ControllerBatches": "controllers.data.controller_batches",
     "ControllerConfig": "controllers.configuration",
     "ControllerData": "controllers.data.controller_data",
+    "ControllerLesson": "controllers.lesson",
     "ControllerNetwork": "controllers.networks.network",
     "ControllerNetworkConfig": "controllers.networks.network",
     "ControllerSchema": "controllers.schema",
@@ -70,6 +75,7 @@ _MODULES = {
     "NetworkDims": "controllers.networks.network",
     "dances_to": "controllers.dancing",
     "export_controller": "controllers.onnx_export",
+    "measured_controller": "controllers.training",
     "register_network": "controllers.networks.registry",
     "train_controller": "controllers.training",
     "train_dance": "controllers.dance_training",

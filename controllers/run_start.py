@@ -13,8 +13,8 @@ from controllers.character_frame import CharacterSettings
 from controllers.controller import Controller
 from controllers.obstacles import Obstacles
 from controllers.starts import Starts
-from controllers.wished_trajectory import complex_of
 from deepphase.errors import ParameterError
+from deepphase.features.trajectory import TRAJECTORY_POSITION, TrajectoryBlocks, complex_of
 from deepphase.steering.followers import Follower
 from deepphase.steering.movers import Movers
 from deepphase.steering.run import Run
@@ -125,5 +125,6 @@ def _misfits(starts: Starts, controller: Controller, follower: Follower, movers:
     desired, _ = follower.ahead(movers, np.arange(1), later)
     ahead = complex_of(desired.reshape(1, -1)) - complex_of(movers.positions[:1])
     ahead = ahead * np.exp(1j * movers.angles[0])
-    went = complex_of(starts.inputs[:, schema.inputs.slices["trajectory_position"]])
+    blocks = TrajectoryBlocks(schema.inputs.slices, len(schema.config.later_s))
+    went = blocks.read(starts.inputs, TRAJECTORY_POSITION)
     return np.square(np.abs(went[:, -len(later) :] - ahead)).mean(axis=1)

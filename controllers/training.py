@@ -12,9 +12,9 @@ import torch
 
 from controllers.configuration import ControllerConfig
 from controllers.controller import Controller
+from controllers.data.controller_batches import ControllerBatches
 from controllers.data.controller_data import ControllerData
-from controllers.lesson import ControllerLesson
-from controllers.networks.registry import make_network
+from controllers.lesson import ControllerLesson, fresh_network
 from controllers.normalised import NormalisedController
 from controllers.samples import ControllerSamples
 from controllers.starts import Starts
@@ -53,14 +53,15 @@ def train_controller(
     config
         The recipe.
     folder
-        Where the resume point is kept while the training runs.
+        Where the resume point is kept while the training runs, and `metrics.csv` is written.
     resume
         Go on from the resume point in `folder`; on a processor this ends in the same weights,
         bit for bit, as a training that was not interrupted.
     progress
         Called now and then; see `Progress`.
     trainer
-        Options of `pytorch_lightning.Trainer`: accelerator, devices, precision, strategy ...
+        Options of `pytorch_lightning.Trainer`: accelerator, devices, precision, strategy, logger,
+        callbacks ...
 
     Returns
     -------
@@ -77,32 +78,53 @@ def train_controller(
     """
     check_trainer(trainer)
     config = replace(config, schema=data.schema.config)
-    options, samples, split = config.training, data.samples, data.split
-    torch.manual_seed(options.seed)
-    network = make_network(config.name, data.schema.dims, config.network)
-    controller = NormalisedController(network, *samples.normalisations(split.train))
-    told: dict[str, Any] = {"samples": len(samples), "training_samples": len(split.train)}
-    if network.is_fitted:
-        _fit_network(controller, samples, split.train, options.seed, progress)
+    torch.manual_seed(config.training.seed)
+    controller = fresh_network(config, data)
+    made: dict[str, Any] = {}
+    if controller.network.is_fitted:
+        _fit_network(controller, data.samples, data.split.train, config.training.seed, progress)
     else:
-        lesson = ControllerLesson(controller, options, samples, split.train, split.held_out)
+        batches = ControllerBatches(data, config)
+        lesson = ControllerLesson(batches, controller)
         with sole_training(Path(folder)):
             point = resume_point(Path(folder), fingerprint(config, data), resume=resume)
-            runner = fit(lesson, point, resume=resume, progress=progress, trainer=trainer)
+            runner = fit(
+                lesson, point, data=batches, resume=resume, progress=progress, trainer=trainer
+            )
             if not runner.is_global_zero:
                 return None
-        told |= {"steps": runner.global_step, "precision": str(runner.precision)}
-        controller.to("cpu")
-    controller.eval()
+        made = {"steps": runner.global_step, "precision": str(runner.precision)}
+    return measured_controller(controller, config, data, provenance=made, progress=progress)
+
+
+def measured_controller(
+    network: NormalisedController,
+    config: ControllerConfig,
+    data: ControllerData,
+    *,
+    provenance: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+) -> Controller:
+    """The controller of a trained network, measured on the held-out samples of `data`.
+
+    Parameters
+    ----------
+    network
+        As `ControllerLesson.controller`; it is moved to the processor, into evaluation mode.
+    provenance
+        More of what made it, for its file.
+    """
+    network.to("cpu")
+    samples = {"samples": len(data.samples), "training_samples": len(data.split.train)}
     made = Controller(
-        config=config,
+        config=replace(config, schema=data.schema.config),
         schema=data.schema,
-        network=controller,
+        network=network,
         skeleton=data.store.skeleton,
         starts=_starts(data),
         phases={} if data.phases is None else {"sha256": data.phases.sha256},
         data=_data(data),
-        provenance=told | _provenance(data, config),
+        provenance={**samples, **(provenance or {}), **_provenance(data, config)},
     )
     return replace(made, health=training_health(made, data, progress))
 

@@ -58,6 +58,11 @@ class NetworkKind:
     gate: Gate
     defaults: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def is_recurrent(self) -> bool:
+        """Whether it is trained on sequences; see `ControllerNetwork`."""
+        return bool(getattr(self.network, "is_recurrent", False))
+
     def make_config(self, **values: Any) -> ControllerNetworkConfig:
         """The configuration with these values, and the defaults for all others."""
         return self.config(**{**self.defaults, **values})

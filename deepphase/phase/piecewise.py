@@ -198,24 +198,6 @@ class ResumableModule(pl.LightningModule):
         self.log_dict({STEP: float(self.trainer.global_step), "explained_variance": self.explained})
 
 
-class PiecewiseLesson(ResumableData, ResumableModule):
-    """A module that has its own data: `ResumableModule` and `ResumableData` in one."""
-
-    def __init__(
-        self,
-        network: torch.nn.Module,
-        *,
-        batch_size: int,
-        learning_rate: float,
-        weight_decay: float,
-        held_out: Tensor,
-    ) -> None:
-        ResumableModule.__init__(
-            self, network, learning_rate=learning_rate, weight_decay=weight_decay
-        )
-        self.batch_size, self.held_out = batch_size, held_out
-
-
 def cosine_rate(step: int, total: float, warmup: float, final_rate: float) -> float:
     """A linear warm-up over a share of the steps, then half a cosine down to `final_rate`.
 

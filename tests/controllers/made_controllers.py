@@ -6,8 +6,10 @@ import numpy as np
 import torch
 
 from controllers.configuration import ControllerConfig
+from controllers.data.controller_data import ControllerData
 from controllers.networks.registry import make_network, network_kind
 from controllers.normalised import NormalisedController
+from controllers.sample_split import SampleSplit
 from controllers.samples import ControllerSamples, schema_of_store
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.phase.model import ClipPhases
@@ -79,3 +81,9 @@ def small_controller(name: str, samples: ControllerSamples, **sizes) -> Normalis
     torch.manual_seed(0)
     network = make_network(name, samples.schema.dims, network_kind(name).make_config(**sizes))
     return NormalisedController(network, *samples.normalisations()).eval()
+
+
+def data_of(samples: ControllerSamples, train, held_out) -> ControllerData:
+    """Training data of samples, without phases and split by these rows."""
+    split = SampleSplit(train, held_out, frozenset())
+    return ControllerData(walking_store(), None, samples.schema, samples, split, None)

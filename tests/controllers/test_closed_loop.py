@@ -1,7 +1,5 @@
 """Training over frames that a network made itself: what it sees is what runs will show it."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -11,6 +9,7 @@ from controllers.character_frame import CharacterSettings
 from controllers.closed_loop import ClosedLoop
 from controllers.configuration import ControllerConfig
 from controllers.controller import Controller
+from controllers.data.controller_batches import ControllerBatches
 from controllers.data.controller_data import ControllerData
 from controllers.lesson import ControllerLesson
 from controllers.starts import Starts
@@ -18,6 +17,7 @@ from controllers.training import train_controller
 from deepphase.errors import ParameterError
 from tests.controllers.made_controllers import (
     FormulaPhases,
+    data_of,
     samples_for,
     small_controller,
     walking_store,
@@ -104,23 +104,23 @@ def test_what_a_frame_costs_is_known_to_the_frames_before(store):
 def test_frames_of_its_own_are_learnt(store, tmp_path):
     config = ControllerConfig.load("experts", **_SMALL)
     data = ControllerData.read(store, config, FormulaPhases())
-    samples, split = data.samples, data.split
+    batches = ControllerBatches(data, config)
 
     def error(network):
-        lesson = ControllerLesson(network, config.training, samples, split.train, split.train)
-        lesson.eval()
-        return float(lesson.training_step(lesson.batch(0, 64)).detach())
+        module = ControllerLesson(batches, network)
+        module.eval()
+        batch = batches.on_after_batch_transfer(batches.batch(0, 64), 0)
+        return float(module.training_step(batch).detach())
 
     made = train_controller(data, config, folder=tmp_path)
-    untrained = small_controller("experts", samples, hidden=32, dropout=0.0)
+    untrained = small_controller("experts", data.samples, hidden=32, dropout=0.0)
     assert error(made.network) < 0.5 * error(untrained)
 
 
 def test_no_stretch_of_so_many_frames_is_refused(store):
     samples = samples_for("experts", store)
-    options = replace(ControllerConfig.load("experts").training, own_frames=1000)
-    network = small_controller("experts", samples, hidden=8)
+    config = ControllerConfig.load("experts", **{"training.own_frames": 1000})
     rows = np.arange(len(samples))
     with pytest.raises(ParameterError, match="no stretch of 1000") as caught:
-        ControllerLesson(network, options, samples, rows, rows)
+        ControllerBatches(data_of(samples, rows, rows), config)
     assert "own_frames" in caught.value.hint

@@ -1,31 +1,39 @@
 """Training of controllers: what is held out, what is learnt, and that it resumes."""
 
+import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+import pytorch_lightning as pl
 import torch
+from pytorch_lightning.callbacks import Timer
+from pytorch_lightning.loggers import CSVLogger
 
 from controllers.character import Character
 from controllers.character_frame import CharacterSettings
 from controllers.configuration import ControllerConfig
 from controllers.controller import Controller
+from controllers.data.controller_batches import ControllerBatches
 from controllers.data.controller_data import ControllerData
 from controllers.lesson import ControllerLesson, restarted_rate
 from controllers.recorded_follower import RecordedFollower
 from controllers.sample_split import SampleSplit
 from controllers.schema_config import POSE_BLOCKS
-from controllers.training import train_controller
+from controllers.training import measured_controller, train_controller
 from controllers.training_health import words
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.motion.kinematics import joint_positions
+from deepphase.phase.metrics import read_metrics
 from deepphase.steering.movers import Movers
 from deepphase.steering.run import rollout
 from deepphase.synthetic.locomotion import locomotion
 from tests.controllers.made_controllers import (
     FormulaPhases,
     TruePhases,
+    data_of,
     samples_for,
     small_controller,
     walking_store,
@@ -147,15 +155,14 @@ def test_of_one_file_the_end_is_held_out_behind_a_gap():
 
 def test_sequences_lie_in_one_run():
     samples = samples_for("erd", walking_store())
-    options = _config("erd").training
-    controller = small_controller("erd", samples, hidden=8)
-    rows = np.arange(len(samples))
-    lesson = ControllerLesson(controller, options, samples, rows, rows[:40])
-    starts = lesson.batch(0, 500).numpy()
+    config = _config("erd")
+    options, rows = config.training, np.arange(len(samples))
+    batches = ControllerBatches(data_of(samples, rows, rows[:40]), config)
+    starts = batches.batch(0, 500).numpy()
     last = starts + options.sequence_frames - 1
     np.testing.assert_array_equal(samples.run_of(starts), samples.run_of(last))
     # As many pairs a step as a network without memory is shown.
-    assert lesson.steps(1) == round(options.samples / options.batch_size)
+    assert batches.steps(1) == round(options.samples / options.batch_size)
 
 
 @pytest.mark.parametrize("own_frames", [1, 3])
@@ -164,11 +171,13 @@ def test_the_pose_alone_is_trained_with_noise_of_the_scale_that_the_config_gives
     pose_noise, own_frames, monkeypatch
 ):
     changes = {"training.pose_noise": pose_noise, "training.own_frames": own_frames}
-    options = _config("pfnn", **changes).training
+    config = _config("pfnn", **changes)
     samples = samples_for("pfnn", walking_store())
     controller = small_controller("pfnn", samples, hidden=8)
     rows = np.flatnonzero(samples.following(np.arange(len(samples))) >= own_frames)
-    module = ControllerLesson(controller, options, samples, rows, rows[:40])
+    batches = ControllerBatches(data_of(samples, rows, rows[:40]), config)
+    module = ControllerLesson(batches, controller)
+    batch = batches.on_after_batch_transfer(torch.from_numpy(rows), 0)
     seen, outputs = [], controller.network.training_outputs
 
     def recorded(inputs, gate):
@@ -177,7 +186,7 @@ def test_the_pose_alone_is_trained_with_noise_of_the_scale_that_the_config_gives
 
     monkeypatch.setattr(controller.network, "training_outputs", recorded)
     torch.manual_seed(0)
-    module.training_step(torch.from_numpy(rows))
+    module.training_step(batch)
     assert len(seen) == own_frames
     raw = (torch.from_numpy(np.asarray(each[rows])) for each in (samples.inputs, samples.gate))
     clean = controller.normalised(*raw)[0].numpy()
@@ -194,8 +203,59 @@ def test_the_pose_alone_is_trained_with_noise_of_the_scale_that_the_config_gives
     # What training is measured by has none.
     module.on_validation_epoch_start()
     seen.clear()
-    module.validation_step(torch.from_numpy(rows))
+    module.validation_step(batch)
     np.testing.assert_array_equal(seen[0], clean)
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("experts", {"training.own_frames": 3}),
+        ("erd", {}),
+        ("nn", {"training.schedule": "restarts", "training.learning_rate": 0.01}),
+    ],
+)
+def test_a_trainer_of_ones_own_trains_it(name, changes, tmp_path):
+    config = _config(name, **{"network.dropout": 0.0, **changes})
+    data = ControllerData.read(walking_store(), config, FormulaPhases())
+    batches = ControllerBatches(data, config)
+    module = ControllerLesson(batches)
+    logger = CSVLogger(tmp_path)
+    own = pl.Trainer(
+        max_epochs=2,
+        logger=logger,
+        log_every_n_steps=1,
+        default_root_dir=tmp_path,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        accelerator="cpu",
+    )
+    own.fit(module, datamodule=batches)
+    assert own.global_step == 2 * math.ceil(batches.passed / batches.batch_size)
+    logged = read_metrics(Path(logger.log_dir) / "metrics.csv")
+    losses = logged["loss"][np.isfinite(logged["loss"])]
+    assert losses[-5:].mean() < losses[:5].mean()
+    explained = logged["explained_variance"]
+    assert explained[np.isfinite(explained)][-1] == pytest.approx(module.explained, rel=1e-3)
+    made = measured_controller(module.controller, config, data)
+    made.save(tmp_path / "file")
+    assert Controller.load(tmp_path / "file").health["samples"] > 0
+
+
+def test_a_training_takes_callbacks_and_loggers_and_writes_its_metrics(tmp_path):
+    logger, timer = CSVLogger(tmp_path / "logs"), Timer()
+    _trained(_config("nn"), tmp_path / "work", logger=logger, callbacks=[timer])
+    assert timer.time_elapsed("train") > 0
+    own, ours = Path(logger.log_dir) / "metrics.csv", tmp_path / "work" / "metrics.csv"
+    assert np.nanmin(read_metrics(own)["loss"]) > 0
+    assert {"loss", "learning_rate", "explained_variance"} <= set(read_metrics(ours))
+
+
+def test_a_network_that_is_fitted_is_not_trained_by_gradient_descent():
+    config = _config("gp")
+    data = ControllerData.read(walking_store(), config, FormulaPhases())
+    with pytest.raises(ParameterError, match="'gp' is fitted"):
+        ControllerLesson(ControllerBatches(data, config))
 
 
 def test_warm_restarts_are_those_of_the_paper():

@@ -14,6 +14,7 @@ from controllers.character_frame import CharacterSettings
 from controllers.controller import Controller
 from controllers.run_start import CharacterSource
 from deepphase.errors import ParameterError
+from deepphase.features.trajectory import TRAJECTORY_POSITION, TrajectoryBlocks
 from deepphase.progress import Progress
 from matching.database import MotionDatabase
 from matching.playback import Playback
@@ -47,15 +48,16 @@ class OpenController:
     def speeds(self) -> Mapping[str, float]:
         """Label value -> m/s at which its motion travels."""
         schema = self.controller.schema
-        block, last = schema.inputs.slices["trajectory_position"], schema.config.later_s[-1]
+        later_s = schema.config.later_s
+        blocks = TrajectoryBlocks(schema.inputs.slices, len(later_s))
         found = {}
         for value in self.values:
             try:
                 starts = self.controller.starts.with_label(schema, value)
             except ParameterError:
                 continue
-            ahead = starts.inputs[:, block].reshape(len(starts), -1, 2)[:, -1]
-            found[value] = float(np.median(np.linalg.norm(ahead, axis=-1))) / last
+            ahead = blocks.read(starts.inputs, TRAJECTORY_POSITION)[:, -1]
+            found[value] = float(np.median(np.abs(ahead))) / later_s[-1]
         return found
 
     def speed(self, value: str | None) -> float:

@@ -182,6 +182,7 @@ def _config(store: ClipStore, size: DemoSize, seed: int) -> PhaseConfig:
 
 def _train(store: ClipStore, config: PhaseConfig, output: Path, *, pictures: bool) -> PhaseModel:
     from apps.reports.training_report import training_report
+    from deepphase.phase.metrics import move_metrics
     from deepphase.phase.resume import discard
     from deepphase.phase.training import train_phase
 
@@ -189,6 +190,7 @@ def _train(store: ClipStore, config: PhaseConfig, output: Path, *, pictures: boo
     with progress() as shown:
         try:
             model = train_phase(store, config, folder=work, progress=shown)
+            metrics = move_metrics(work, output / MODEL)
         finally:
             discard(work)
     if model is None:
@@ -197,7 +199,9 @@ def _train(store: ClipStore, config: PhaseConfig, output: Path, *, pictures: boo
         note(line)
     model.save(output / MODEL)
     with progress() as shown:
-        training_report(model, store, output / REPORT, pictures=pictures, progress=shown)
+        training_report(
+            model, store, output / REPORT, metrics=metrics, pictures=pictures, progress=shown
+        )
     return model
 
 

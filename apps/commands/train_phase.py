@@ -76,10 +76,10 @@ def command(
     if model is None:  # another device's process
         return
     model.save(output)
-    finish(work, output)
+    metrics = finish(work, output)
     _say(model, output)
     with progress() as shown:
-        page = training_report(model, corpus, folder, progress=shown)
+        page = training_report(model, corpus, folder, metrics=metrics, progress=shown)
     note(f"report: {page}")
     next_step("encode", output, store, "-o", "phases")
 

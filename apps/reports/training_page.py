@@ -16,6 +16,7 @@ from apps.reports.page import Page
 from deepphase.figures.image import write_images
 from deepphase.figures.manifold import manifold_2d, manifold_3d
 from deepphase.figures.parameters_over_time import parameters_over_time
+from deepphase.figures.training_metrics import training_metrics
 from deepphase.figures.window_fit import WindowExample, window_fit
 from deepphase.phase.model import ClipPhases, PhaseModel
 from deepphase.phase.song_signals import SongSignals
@@ -32,6 +33,7 @@ def training_page(
     example: WindowExample | None,
     path: str | Path,
     *,
+    metrics: Mapping[str, Array] | None = None,
     pictures: bool = True,
 ) -> Path:
     """Write the page, and beside it its pictures as PNG where Chromium is found.
@@ -49,6 +51,8 @@ def training_page(
         One window, as `example_window` makes it.
     path
         The HTML file.
+    metrics
+        Columns of the training's CSV (`read_metrics`).
     pictures
         Whether pictures are wanted beside it.
 
@@ -71,6 +75,14 @@ def training_page(
         f"frames a second, each window {model.config.network.window_s:g} s long.",
     )
     add_health(page, model.health, of_songs=of_songs)
+    if metrics:
+        page.add_figure(
+            training_metrics(metrics),
+            "The training",
+            "Loss on training windows, and the explained variance of held-out windows, over the "
+            "optimizer steps. If explained variance still rises at the end, train longer; if it "
+            "falls while the loss falls, add clips. The numbers are in the CSV beside the model.",
+        )
     charts = _add_manifold(page, model, clips)
     charts |= _add_parameters(page, clips)
     if example is not None:

@@ -13,6 +13,7 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.motion.clip import Clip
 from deepphase.music.cache import song_features
 from deepphase.music.features import SongFeatures
+from deepphase.phase.metrics import read_metrics
 from deepphase.phase.model import ClipPhases, PhaseModel
 from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.progress import Progress
@@ -27,6 +28,7 @@ def training_report(
     clips: ClipStore | SignalCorpus,
     folder: str | Path,
     *,
+    metrics: Path | None = None,
     pictures: bool = True,
     progress: Progress | None = None,
 ) -> Path:
@@ -39,6 +41,8 @@ def training_report(
     ----------
     clips
         What was learnt from: a store, or the corpus of songs.
+    metrics
+        The training's CSV, whose curves the page shows.
     """
     if isinstance(clips, SignalCorpus):
         lengths, read = clips.stops - clips.starts, _songs_of(clips)
@@ -57,7 +61,14 @@ def training_report(
     signals = model.signals.read(read(int(chosen[liveliest])))
     name = phases[liveliest].name
     example = example_window(model, signals, len(signals) // 2, clip=name)
-    page = training_page(model, phases, example, Path(folder) / "index.html", pictures=pictures)
+    page = training_page(
+        model,
+        phases,
+        example,
+        Path(folder) / "index.html",
+        metrics=None if metrics is None else read_metrics(metrics),
+        pictures=pictures,
+    )
     if progress is not None:
         progress("writing the report", len(chosen) + 1, len(chosen) + 1, "")
     return page

@@ -26,6 +26,7 @@ from apps.reports import training_page
 from deepphase.corpus.store import open_store
 from deepphase.formats.load import save
 from deepphase.motion.clip import Clip
+from deepphase.phase.metrics import read_metrics
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.phase_file import load_phases
 from tests.corpus.made_clips import made_clip, made_skeleton, write_bvh
@@ -508,6 +509,9 @@ def test_a_training_says_how_it_went(trained, swings):
     assert page.is_file()
     assert str(page) in ran.out
     assert not output.with_name("swing.model.unfinished").exists()
+    metrics = read_metrics(output.with_name("swing.model.metrics.csv"))
+    assert np.isfinite(metrics["explained_variance"]).any()
+    assert "<h2>The training</h2>" in page.read_text()
     made = PhaseModel.load(output)
     assert made.config.network.channels == 2
     assert made.config.training.windows == 640

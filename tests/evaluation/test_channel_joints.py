@@ -90,7 +90,8 @@ def trained(tmp_path_factory):
         "default",
         **{
             "network.channels": 2,
-            "training.windows": 12_000,
+            "network.kernel_s": 1.0,
+            "training.windows": 4_800,
             "training.batch_size": 32,
             "training.learning_rate": 3e-3,
             "training.mirror": 0.0,

@@ -12,7 +12,7 @@ demo: $(VENV)/installed
 
 # The small models that the dashboard opens with.
 demo-model: $(VENV)/installed
-	$(BIN)/python -m apps.demo_model
+	$(BIN)/python -m apps.demo.model
 
 test: $(VENV)/installed
 	$(BIN)/python -m pytest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from deepphase.recipes import RENAMED_KEYS
+from deepphase.config import RENAMED_KEYS
 
 RENAMED_COMMANDS: dict[str, str] = {"rig": "solve"}
 """Former name of a command -> its name."""

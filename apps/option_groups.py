@@ -7,9 +7,9 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
+from deepphase.config import config_path
 from deepphase.errors import ParameterError
-from deepphase.optional_packages import packages_for
-from deepphase.recipes import recipe_path
+from deepphase.extras import packages_for
 
 
 class OptionGroup:
@@ -54,7 +54,7 @@ class FileOptions(OptionGroup):
 
         if self.skeleton_description is None:
             return None
-        return load_description(recipe_path("skeletons", self.skeleton_description))
+        return load_description(config_path("skeletons", self.skeleton_description))
 
     @property
     def preparation(self) -> dict[str, Any]:

@@ -21,7 +21,25 @@ from apps.option_aliases import current_words
 from apps.option_groups import OptionGroup
 from apps.outcome import Outcome
 from deepphase.errors import ParameterError
-from deepphase.phase.configuration import PhaseConfig
+from deepphase.phase.config import PhaseConfig
+
+
+def parse_labels(text: str) -> dict[str, list[str]]:
+    """Label -> values, of "style=old+happy,action=walk".
+
+    Raises ParameterError where a part is no label=value.
+    """
+    given = {}
+    for part in text.split(","):
+        name, equals, values = part.partition("=")
+        if not equals or not name.strip() or not values.strip():
+            raise ParameterError(
+                f"{part.strip()!r} is no label=value",
+                hint="write labels as in style=old+happy,action=walk",
+            )
+        given[name.strip()] = [value.strip() for value in values.split("+")]
+    return given
+
 
 REQUIRED = inspect.Parameter.empty
 """Default of an option that has none."""

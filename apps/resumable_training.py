@@ -20,8 +20,8 @@ def work_folder(output: Path, *, resume: bool, restart: bool) -> Path:
     CheckpointError
         If neither is given and there is an unfinished training, or nothing can be written.
     """
-    from deepphase.phase.resume import refuse_unfinished
-    from deepphase.replacing import check_writable
+    from deepphase.atomic_write import check_writable
+    from deepphase.phase.training.resume import refuse_unfinished
 
     if resume and restart:
         raise ParameterError(
@@ -45,7 +45,7 @@ def resumable(work: Path, *, restart: bool) -> Iterator[None]:
 
     The resume point is kept until the caller has written the result and discards it.
     """
-    from deepphase.phase.resume import discard, unfinished
+    from deepphase.phase.training.resume import discard, unfinished
 
     if restart:
         discard(work)
@@ -62,8 +62,8 @@ def finish(work: Path, output: Path) -> Path | None:
 
     Returns the CSV file; None where the training wrote none.
     """
-    from deepphase.phase.metrics import move_metrics
-    from deepphase.phase.resume import discard
+    from deepphase.phase.training.metrics import move_metrics
+    from deepphase.phase.training.resume import discard
 
     metrics = move_metrics(work, output)
     discard(work)

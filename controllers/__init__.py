@@ -32,53 +32,53 @@ from typing import TYPE_CHECKING
 from deepphase.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from controllers.character import Character as Character
-    from controllers.character_frame import CharacterSettings as CharacterSettings
-    from controllers.configuration import ControllerConfig as ControllerConfig
-    from controllers.controller import Controller as Controller
-    from controllers.dance_config import DanceConfig as DanceConfig
-    from controllers.dance_training import DanceLessons as DanceLessons
-    from controllers.dance_training import train_dance as train_dance
-    from controllers.dancer import Dancer as Dancer
-    from controllers.dancing import NetworkDance as NetworkDance
-    from controllers.dancing import dances_to as dances_to
+    from controllers.config import ControllerConfig as ControllerConfig
+    from controllers.dance.config import DanceConfig as DanceConfig
+    from controllers.dance.dancer import Dancer as Dancer
+    from controllers.dance.dancing import NetworkDance as NetworkDance
+    from controllers.dance.dancing import dances_to as dances_to
+    from controllers.dance.training import DanceData as DanceData
+    from controllers.dance.training import train_dance as train_dance
     from controllers.data.controller_batches import ControllerBatches as ControllerBatches
     from controllers.data.controller_data import ControllerData as ControllerData
-    from controllers.lesson import ControllerLesson as ControllerLesson
     from controllers.networks.network import ControllerNetwork as ControllerNetwork
     from controllers.networks.network import ControllerNetworkConfig as ControllerNetworkConfig
     from controllers.networks.network import NetworkDims as NetworkDims
     from controllers.networks.registry import register_network as register_network
-    from controllers.onnx_export import export_controller as export_controller
-    from controllers.run_start import CharacterSource as CharacterSource
-    from controllers.schema import ControllerSchema as ControllerSchema
-    from controllers.training import measured_controller as measured_controller
-    from controllers.training import train_controller as train_controller
+    from controllers.runtime.character import Character as Character
+    from controllers.runtime.controller import Controller as Controller
+    from controllers.runtime.frame import CharacterSettings as CharacterSettings
+    from controllers.runtime.onnx_export import export_controller as export_controller
+    from controllers.runtime.start import CharacterSource as CharacterSource
+    from controllers.schema.schema import ControllerSchema as ControllerSchema
+    from controllers.training.module import ControllerModule as ControllerModule
+    from controllers.training.train import measured_controller as measured_controller
+    from controllers.training.train import train_controller as train_controller
 
 # Public name -> the module that defines it.
 _MODULES = {
-    "Character": "controllers.character",
-    "CharacterSettings": "controllers.character_frame",
-    "CharacterSource": "controllers.run_start",
-    "Controller": "controllers.controller",
+    "Character": "controllers.runtime.character",
+    "CharacterSettings": "controllers.runtime.frame",
+    "CharacterSource": "controllers.runtime.start",
+    "Controller": "controllers.runtime.controller",
     "ControllerBatches": "controllers.data.controller_batches",
-    "ControllerConfig": "controllers.configuration",
+    "ControllerConfig": "controllers.config",
     "ControllerData": "controllers.data.controller_data",
-    "ControllerLesson": "controllers.lesson",
+    "ControllerModule": "controllers.training.module",
     "ControllerNetwork": "controllers.networks.network",
     "ControllerNetworkConfig": "controllers.networks.network",
-    "ControllerSchema": "controllers.schema",
-    "DanceConfig": "controllers.dance_config",
-    "DanceLessons": "controllers.dance_training",
-    "Dancer": "controllers.dancer",
-    "NetworkDance": "controllers.dancing",
+    "ControllerSchema": "controllers.schema.schema",
+    "DanceConfig": "controllers.dance.config",
+    "DanceData": "controllers.dance.training",
+    "Dancer": "controllers.dance.dancer",
+    "NetworkDance": "controllers.dance.dancing",
     "NetworkDims": "controllers.networks.network",
-    "dances_to": "controllers.dancing",
-    "export_controller": "controllers.onnx_export",
-    "measured_controller": "controllers.training",
+    "dances_to": "controllers.dance.dancing",
+    "export_controller": "controllers.runtime.onnx_export",
+    "measured_controller": "controllers.training.train",
     "register_network": "controllers.networks.registry",
-    "train_controller": "controllers.training",
-    "train_dance": "controllers.dance_training",
+    "train_controller": "controllers.training.train",
+    "train_dance": "controllers.dance.training",
 }
 
 __getattr__, __dir__, __all__ = lazy_names(__name__, _MODULES)

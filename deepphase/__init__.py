@@ -36,7 +36,7 @@ from deepphase.threads import wait_passively
 
 if TYPE_CHECKING:
     from deepphase.corpus.clip_store import ClipStore as ClipStore
-    from deepphase.corpus.preparation import Preparation as Preparation
+    from deepphase.corpus.prepare import Preparation as Preparation
     from deepphase.corpus.prepare import corpus_of as corpus_of
     from deepphase.corpus.prepare import prepare as prepare
     from deepphase.corpus.store import open_store as open_store
@@ -73,36 +73,36 @@ if TYPE_CHECKING:
     from deepphase.motion.skeleton_description import load_description as load_description
     from deepphase.music.cache import song_features as song_features
     from deepphase.music.features import SongFeatures as SongFeatures
-    from deepphase.phase.autoencoder import Encoding as Encoding
-    from deepphase.phase.autoencoder import PeriodicAutoencoder as PeriodicAutoencoder
-    from deepphase.phase.configuration import NetworkConfig as NetworkConfig
-    from deepphase.phase.configuration import PhaseConfig as PhaseConfig
+    from deepphase.phase.config import NetworkConfig as NetworkConfig
+    from deepphase.phase.config import PhaseConfig as PhaseConfig
     from deepphase.phase.extractor import PhaseExtractor as PhaseExtractor
     from deepphase.phase.extractor import fit_phases as fit_phases
     from deepphase.phase.extractor import load_extractor as load_extractor
     from deepphase.phase.health import Health as Health
-    from deepphase.phase.lesson import PhaseModule as PhaseModule
     from deepphase.phase.manifold import ManifoldProjection as ManifoldProjection
     from deepphase.phase.model import ClipPhases as ClipPhases
     from deepphase.phase.model import PhaseModel as PhaseModel
+    from deepphase.phase.networks.autoencoder import Encoding as Encoding
+    from deepphase.phase.networks.autoencoder import PeriodicAutoencoder as PeriodicAutoencoder
+    from deepphase.phase.networks.presets import register_autoencoder as register_autoencoder
     from deepphase.phase.parameters import PhaseParameters as PhaseParameters
     from deepphase.phase.phase_file import load_phases as load_phases
     from deepphase.phase.phase_file import save_phases as save_phases
-    from deepphase.phase.presets import register_autoencoder as register_autoencoder
     from deepphase.phase.signal_corpus import SignalCorpus as SignalCorpus
-    from deepphase.phase.training import train_phase as train_phase
-    from deepphase.phase.training_data import PhaseData as PhaseData
-    from deepphase.steering.followers import Follower as Follower
-    from deepphase.steering.followers import PathFollower as PathFollower
-    from deepphase.steering.followers import StickFollower as StickFollower
+    from deepphase.phase.training.data import PhaseData as PhaseData
+    from deepphase.phase.training.module import PhaseModule as PhaseModule
+    from deepphase.phase.training.train import train_phase as train_phase
+    from deepphase.steering.goal_sources import GamepadGoals as GamepadGoals
+    from deepphase.steering.goal_sources import GoalSource as GoalSource
+    from deepphase.steering.goal_sources import PathGoals as PathGoals
     from deepphase.steering.made_paths import made_path as made_path
-    from deepphase.steering.path import Path as Path
+    from deepphase.steering.path import GroundPath as GroundPath
     from deepphase.steering.path import read_path as read_path
     from deepphase.steering.run import Run as Run
     from deepphase.steering.run import Runner as Runner
     from deepphase.steering.run import rollout as rollout
     from deepphase.steering.run import start_on_path as start_on_path
-    from deepphase.steering.run import start_under_stick as start_under_stick
+    from deepphase.steering.run import start_under_gamepad as start_under_gamepad
     from deepphase.synthetic.dance import dance as dance
     from deepphase.synthetic.locomotion import SyntheticMotion as SyntheticMotion
     from deepphase.synthetic.locomotion import locomotion as locomotion
@@ -118,26 +118,26 @@ _MODULES = {
     "ClipStore": "deepphase.corpus.clip_store",
     "Contacts": "deepphase.motion.contacts",
     "DeepPhaseError": "deepphase.errors",
-    "Encoding": "deepphase.phase.autoencoder",
+    "Encoding": "deepphase.phase.networks.autoencoder",
     "Feature": "deepphase.features.feature",
     "FeatureLayout": "deepphase.features.layout",
-    "Follower": "deepphase.steering.followers",
+    "GoalSource": "deepphase.steering.goal_sources",
     "FormatError": "deepphase.errors",
     "Health": "deepphase.phase.health",
     "ManifoldProjection": "deepphase.phase.manifold",
-    "NetworkConfig": "deepphase.phase.configuration",
+    "NetworkConfig": "deepphase.phase.config",
     "ParameterError": "deepphase.errors",
-    "Path": "deepphase.steering.path",
-    "PathFollower": "deepphase.steering.followers",
-    "PeriodicAutoencoder": "deepphase.phase.autoencoder",
-    "PhaseConfig": "deepphase.phase.configuration",
-    "PhaseData": "deepphase.phase.training_data",
+    "GroundPath": "deepphase.steering.path",
+    "PathGoals": "deepphase.steering.goal_sources",
+    "PeriodicAutoencoder": "deepphase.phase.networks.autoencoder",
+    "PhaseConfig": "deepphase.phase.config",
+    "PhaseData": "deepphase.phase.training.data",
     "PhaseExtractor": "deepphase.phase.extractor",
     "PhaseModel": "deepphase.phase.model",
-    "PhaseModule": "deepphase.phase.lesson",
+    "PhaseModule": "deepphase.phase.training.module",
     "PhaseParameters": "deepphase.phase.parameters",
     "PointTrack": "deepphase.motion.point_track",
-    "Preparation": "deepphase.corpus.preparation",
+    "Preparation": "deepphase.corpus.prepare",
     "Roles": "deepphase.motion.roles",
     "RootTrajectory": "deepphase.motion.root_trajectory",
     "Run": "deepphase.steering.run",
@@ -148,7 +148,7 @@ _MODULES = {
     "Song": "deepphase.synthetic.song",
     "SongFeatures": "deepphase.music.features",
     "Source": "deepphase.motion.clip",
-    "StickFollower": "deepphase.steering.followers",
+    "GamepadGoals": "deepphase.steering.goal_sources",
     "StoreWriter": "deepphase.corpus.store_writer",
     "SyntheticMotion": "deepphase.synthetic.locomotion",
     "Take": "deepphase.figures.player.take",
@@ -171,7 +171,7 @@ _MODULES = {
     "open_store": "deepphase.corpus.store",
     "prepare": "deepphase.corpus.prepare",
     "read_path": "deepphase.steering.path",
-    "register_autoencoder": "deepphase.phase.presets",
+    "register_autoencoder": "deepphase.phase.networks.presets",
     "resample": "deepphase.motion.resample",
     "rollout": "deepphase.steering.run",
     "root_trajectory": "deepphase.motion.root_trajectory",
@@ -181,9 +181,9 @@ _MODULES = {
     "save_player": "deepphase.figures.player.page",
     "song_features": "deepphase.music.cache",
     "start_on_path": "deepphase.steering.run",
-    "start_under_stick": "deepphase.steering.run",
+    "start_under_gamepad": "deepphase.steering.run",
     "store_groups": "deepphase.corpus.store",
-    "train_phase": "deepphase.phase.training",
+    "train_phase": "deepphase.phase.training.train",
 }
 
 __getattr__, __dir__, __all__ = lazy_names(__name__, _MODULES)

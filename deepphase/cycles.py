@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-Array = np.ndarray
+from deepphase.arrays import Array
 
 
 def wrapped(cycles: Array) -> Array:

@@ -25,37 +25,37 @@ from typing import TYPE_CHECKING
 from deepphase.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from matching.dancing import MatchedDance as MatchedDance
-    from matching.dancing import dance_to as dance_to
-    from matching.database import MotionDatabase as MotionDatabase
-    from matching.moments import Moment as Moment
-    from matching.moments import following as following
-    from matching.moments import moment as moment
-    from matching.moments import nearest_moments as nearest_moments
-    from matching.playback import Playback as Playback
-    from matching.player import Player as Player
-    from matching.player import PlayerSettings as PlayerSettings
-    from matching.search import Searcher as Searcher
-    from matching.search import open_searcher as open_searcher
-    from matching.start import PlayerSource as PlayerSource
-    from matching.start import database_measures as database_measures
+    from matching.database.database import MotionDatabase as MotionDatabase
+    from matching.music.dancing import DatabaseDance as DatabaseDance
+    from matching.music.dancing import dance_with_database as dance_with_database
+    from matching.player.playback import Playback as Playback
+    from matching.player.player import Player as Player
+    from matching.player.player import PlayerSettings as PlayerSettings
+    from matching.player.start import PlayerSource as PlayerSource
+    from matching.player.start import database_measures as database_measures
+    from matching.search.moments import Moment as Moment
+    from matching.search.moments import following as following
+    from matching.search.moments import moment as moment
+    from matching.search.moments import nearest_moments as nearest_moments
+    from matching.search.searcher import Searcher as Searcher
+    from matching.search.searcher import open_searcher as open_searcher
 
 # Public name -> the module that defines it.
 _MODULES = {
-    "MatchedDance": "matching.dancing",
-    "Moment": "matching.moments",
-    "MotionDatabase": "matching.database",
-    "Playback": "matching.playback",
-    "Player": "matching.player",
-    "PlayerSettings": "matching.player",
-    "PlayerSource": "matching.start",
-    "Searcher": "matching.search",
-    "dance_to": "matching.dancing",
-    "database_measures": "matching.start",
-    "following": "matching.moments",
-    "moment": "matching.moments",
-    "nearest_moments": "matching.moments",
-    "open_searcher": "matching.search",
+    "DatabaseDance": "matching.music.dancing",
+    "Moment": "matching.search.moments",
+    "MotionDatabase": "matching.database.database",
+    "Playback": "matching.player.playback",
+    "Player": "matching.player.player",
+    "PlayerSettings": "matching.player.player",
+    "PlayerSource": "matching.player.start",
+    "Searcher": "matching.search.searcher",
+    "dance_with_database": "matching.music.dancing",
+    "database_measures": "matching.player.start",
+    "following": "matching.search.moments",
+    "moment": "matching.search.moments",
+    "nearest_moments": "matching.search.moments",
+    "open_searcher": "matching.search.searcher",
 }
 
 __getattr__, __dir__, __all__ = lazy_names(__name__, _MODULES)

@@ -22,8 +22,8 @@ import soundfile
 import yaml
 
 from apps.cli import main
-from apps.reports import training_page
-from deepphase import recipes
+from apps.reports import training_report
+from deepphase import config
 from deepphase.formats.load import save
 from deepphase.formats.points import save_points
 from deepphase.motion.kinematics import joint_positions
@@ -111,9 +111,9 @@ def small_configs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
                 known.update({name: values[name] for name in used})
             path.write_text(yaml.safe_dump(content), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(recipes, "_FOLDER", folder)
+        patch.setattr(config, "_FOLDER", folder)
         pictures = SimpleNamespace(paths=[], problem="")
-        patch.setattr(training_page, "write_images", lambda *_, **__: pictures)
+        patch.setattr(training_report, "write_images", lambda *_, **__: pictures)
         yield
 
 

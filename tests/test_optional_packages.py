@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from deepphase.errors import ParameterError
-from deepphase.optional_packages import packages_for
+from deepphase.extras import packages_for
 
 
 def test_a_missing_package_is_named_with_the_way_to_install_it(monkeypatch):

@@ -8,7 +8,7 @@ import socket
 from contextlib import suppress
 from pathlib import Path
 
-from apps.pages.parts.folder import FOLDER_VARIABLE
+from apps.dashboard.parts.folder import FOLDER_VARIABLE
 from apps.terminal import next_step, note
 from deepphase.errors import FormatError, ParameterError
 
@@ -43,7 +43,7 @@ def command(folder: Path | None = None, port: int | None = None) -> None:
     port
         Port to listen on; the first free one from 8501 if not given.
     """
-    from apps.pages.parts.look import THEME
+    from apps.dashboard.parts.theme import THEME
 
     if folder is not None and not folder.is_dir():
         raise FormatError(
@@ -78,10 +78,10 @@ def _free_port(wanted: int | None) -> int:
 def _serve(settings: dict[str, object], port: int) -> None:
     from streamlit.web import bootstrap
 
-    from apps.pages.parts.demo import warm_up
+    from apps.dashboard.parts.demo import warm_up
 
     note("starting the dashboard")
-    script = Path(__file__).parent.parent / "dashboard_script" / "run.py"
+    script = Path(__file__).parent.parent / "dashboard" / "script" / "run.py"
     # What bootstrap takes of the command line, dots are underscores there.
     options = {name.replace(".", "_"): value for name, value in settings.items()}
     bootstrap.load_config_options(flag_options=options)
@@ -92,6 +92,6 @@ def _serve(settings: dict[str, object], port: int) -> None:
     # removes its sessions' files, too.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with suppress(KeyboardInterrupt):
-        bootstrap.run_asgi_app(str(script), "apps.dashboard_script.server:app", [], options)
+        bootstrap.run_asgi_app(str(script), "apps.dashboard.script.server:app", [], options)
     note("the dashboard has ended")
     next_step("inspect", "FOLDER")

@@ -62,11 +62,11 @@ def command(
         start_of_file,
     )
     from apps.runs.request import RunRequest, goal_names, goals_of, read_goals
-    from controllers.character_frame import CharacterSettings
-    from controllers.controller import Controller
-    from controllers.obstacle_file import read_obstacles
-    from controllers.run_start import CharacterSource
-    from deepphase.replacing import check_writable
+    from controllers.runtime.controller import Controller
+    from controllers.runtime.frame import CharacterSettings
+    from controllers.runtime.obstacles import read_obstacles
+    from controllers.runtime.start import CharacterSource
+    from deepphase.atomic_write import check_writable
 
     paths = goal_names(steering.path, steering.gamepad)
     request = RunRequest(steering.seconds, steering.speed, steering.size, steering.characters)

@@ -44,16 +44,14 @@ def command(
     store
         Store of the database's clips, if it was moved.
     """
-    from apps.reports.dance_by_database import DatabaseDanceMaker
-    from apps.reports.dance_by_network import NetworkDanceMaker
-    from apps.reports.dance_made import DanceMaker
-    from apps.reports.dance_report import dance_report
-    from controllers.dancer import Dancer
+    from apps.dances.makers import DanceMaker, DatabaseDanceMaker, NetworkDanceMaker
+    from apps.dances.report import dance_report
+    from controllers.dance.dancer import Dancer
+    from deepphase.atomic_write import check_writable
     from deepphase.corpus.store import open_store
     from deepphase.music.cache import song_features
-    from deepphase.music.dance_wish import DanceWish
-    from deepphase.replacing import check_writable
-    from matching.database import MotionDatabase
+    from deepphase.music.dance_request import DanceRequest
+    from matching.database.database import MotionDatabase
 
     if dancer is not None and database is not None:
         raise ParameterError("--dancer and --database exclude each other", hint="give one of them")
@@ -66,7 +64,7 @@ def command(
             "--lock needs --database: a trained dancer sets its own speed",
             hint="leave out --lock",
         )
-    wish = DanceWish(start, seconds, seed, lock)
+    request = DanceRequest(start, seconds, seed, lock)
     maker: DanceMaker
     if dancer is not None:
         maker = NetworkDanceMaker(Dancer.load(dancer), dancer.name)
@@ -82,7 +80,7 @@ def command(
     heard = song_features(song)
     check_writable(output / "index.html")
     with progress() as shown:
-        made = maker.dance(heard, wish, shown)
+        made = maker.dance(heard, request, shown)
         report = dance_report(made, song, output, shown)
     for text in made.notes:
         warn(text)

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from apps.demo_places import HELD_OUT, MODEL, PHASES, PLAYER, REPORT, STORE, TRAINING, TRUTH
-from apps.made_folder import MadeFolder
+from apps.demo.folder import MadeFolder
+from apps.demo.motion import HELD_OUT, MODEL, PHASES, PLAYER, REPORT, STORE, TRAINING, TRUTH
 from apps.option_groups import StoreOptions
 from apps.terminal import next_step, note, progress
 from deepphase.errors import ParameterError
-from deepphase.phase.configuration import PhaseConfig
+from deepphase.phase.config import PhaseConfig
 
 if TYPE_CHECKING:
-    from apps.demo_motion import DemoSize
+    from apps.demo.motion import DemoSize
     from deepphase.corpus.clip_store import ClipStore
     from deepphase.evaluation.known_phase import KnownClip, KnownPhaseError
     from deepphase.phase.model import ClipPhases, PhaseModel
@@ -75,8 +75,8 @@ def command(
 
 def _demo(output: Path, data: Path | None, smallest: bool, seed: int) -> Path:
     from apps.commands import encode_clips, prepare_store
-    from apps.demo_motion import FULL, SMALLEST
-    from apps.reports.demo_page import Demo, demo_page
+    from apps.demo.motion import FULL, SMALLEST
+    from apps.demo.page import Demo, demo_page
     from deepphase.corpus.store import open_store
     from deepphase.phase.phase_file import load_phases
 
@@ -119,8 +119,8 @@ def _make_motion(
     output: Path, size: DemoSize, seed: int
 ) -> tuple[dict[str, Truth], list[Path], list[Path]]:
     """Write clips and their truth; returns the truth by clip, and both sets' files."""
-    from apps.demo_motion import held_out_motions, training_motions
-    from deepphase.formats.bvh_writer import save_bvh
+    from apps.demo.motion import held_out_motions, training_motions
+    from deepphase.formats.bvh.writer import save_bvh
     from deepphase.synthetic.truth_file import Truth
 
     sets = {
@@ -182,9 +182,9 @@ def _config(store: ClipStore, size: DemoSize, seed: int) -> PhaseConfig:
 
 def _train(store: ClipStore, config: PhaseConfig, output: Path, *, pictures: bool) -> PhaseModel:
     from apps.reports.training_report import training_report
-    from deepphase.phase.metrics import move_metrics
-    from deepphase.phase.resume import discard
-    from deepphase.phase.training import train_phase
+    from deepphase.phase.training.metrics import move_metrics
+    from deepphase.phase.training.resume import discard
+    from deepphase.phase.training.train import train_phase
 
     work = output / f"{MODEL}.unfinished"
     with progress() as shown:

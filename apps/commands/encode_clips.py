@@ -40,7 +40,7 @@ def command(
         Use the readable frames of files that end too early.
     """
     from deepphase.corpus.clips import clips_in
-    from deepphase.corpus.song_files import find_songs
+    from deepphase.corpus.songs import find_songs
     from deepphase.music.cache import song_features
     from deepphase.phase.extractor import PhaseExtractor, load_extractor, reads_songs
     from deepphase.phase.model import PhaseModel

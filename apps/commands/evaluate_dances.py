@@ -33,8 +33,8 @@ def command(
     by
         Label whose values are reported separately.
     """
-    from apps.reports.dances_report import dances_report
-    from deepphase.replacing import check_writable
+    from apps.dances.evaluation import dances_report
+    from deepphase.atomic_write import check_writable
 
     if by is not None and labels is None:
         raise ParameterError(

@@ -22,8 +22,8 @@ def command(model: Path, output: Path) -> None:
     output
         ONNX file to write.
     """
+    from deepphase.atomic_write import check_writable
     from deepphase.formats.array_file import read_header
-    from deepphase.replacing import check_writable
 
     check_writable(output)
     is_controller = read_header(model)["format"] == "deepphase.controller"
@@ -51,8 +51,8 @@ def _phase_model(path: Path) -> Callable[[Path], list[Parity]]:
 
 
 def _controller(path: Path) -> Callable[[Path], list[Parity]]:
-    from controllers.controller import Controller
-    from controllers.onnx_export import export_controller
+    from controllers.runtime.controller import Controller
+    from controllers.runtime.onnx_export import export_controller
 
     controller = Controller.load(path)
     return lambda output: export_controller(controller.network, controller.schema, output)

@@ -44,9 +44,9 @@ def command(
     """
     from apps.reports.figure_material import FigureMaterial
     from apps.reports.figures_page import figures_page
+    from deepphase.atomic_write import check_writable
     from deepphase.corpus.prepare import corpus_of
     from deepphase.phase.extractor import load_extractor
-    from deepphase.replacing import check_writable
 
     check_writable(output / "index.html")
     trained = load_extractor(model)

@@ -35,9 +35,9 @@ def command(
     normalised
         With pca: normalise the amplitude, which is in m/s otherwise.
     """
+    from deepphase.atomic_write import check_writable
     from deepphase.corpus.prepare import corpus_of
     from deepphase.phase.extractor import baseline_named, fit_phases
-    from deepphase.replacing import check_writable
 
     kind = baseline_named(method)
     if normalised and "normalised" not in kind.OPTIONS:

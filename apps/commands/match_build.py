@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Literal
 
-from apps.label_filter import labels_told
+from apps.options import parse_labels
 from apps.terminal import next_step, note, progress, table, warn
 from deepphase.errors import ParameterError
 from deepphase.features.layout import FeatureLayout
@@ -55,13 +55,13 @@ def command(
         Folder with the songs of the clips, if the features include music; the folder of the
         store if not given.
     """
-    from apps.reports.database_songs import with_dances
+    from apps.dances.databases import with_dances
+    from deepphase.atomic_write import check_writable
     from deepphase.corpus.store import open_store
     from deepphase.phase.extractor import load_extractor
-    from deepphase.replacing import check_writable
-    from matching.database import MotionDatabase
-    from matching.search import open_searcher
-    from matching.song_tracks import DancedSongs, is_of_songs
+    from matching.database.database import MotionDatabase
+    from matching.music.song_tracks import ClipSongTracks, is_of_songs
+    from matching.search.searcher import open_searcher
 
     if output.is_dir():
         raise ParameterError(
@@ -70,14 +70,14 @@ def command(
     check_writable(output)
     clips = open_store(store, skeleton)
     if labels is not None:
-        clips = clips.selected(labels_told(labels))
+        clips = clips.selected(parse_labels(labels))
     trained = None if model is None else load_extractor(model)
     grown = None if extend is None else MotionDatabase.load(extend)
     layout = FeatureLayout.load(config) if grown is None else grown.layout
     heard = None
     with progress() as shown:
         if is_of_songs(layout):
-            heard = DancedSongs.heard(clips, songs or store.absolute().parent, layout, shown)
+            heard = ClipSongTracks.heard(clips, songs or store.absolute().parent, layout, shown)
             clips = heard.store
             for clip, why in heard.left_out:
                 warn(f"{clip}: left out: {why}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from apps.label_filter import labels_told
+from apps.options import parse_labels
 from apps.outcome import Outcome
 from apps.terminal import next_step, note, table, warn
 from deepphase.errors import ParameterError
@@ -67,17 +67,17 @@ def command(
     """
     from apps.reports.matches_page import save_matches
     from deepphase.corpus.store import open_store
-    from matching.database import MotionDatabase
-    from matching.moments import nearest_moments
-    from matching.queried import queried_moment
-    from matching.search import open_searcher
+    from matching.database.database import MotionDatabase
+    from matching.database.queries import queried_moment
+    from matching.search.moments import nearest_moments
+    from matching.search.searcher import open_searcher
 
     if not seconds > 0:
         raise ParameterError(f"--seconds must be positive, not {seconds:g}")
     opened = MotionDatabase.load(database, store=None if store is None else open_store(store))
     asked = queried_moment(opened, clip, frame, model=model, advance_s=advance_s)
     searcher = open_searcher(opened, index, note=warn)
-    allowed = None if labels is None else opened.rows_with(labels_told(labels))
+    allowed = None if labels is None else opened.rows_with(parse_labels(labels))
     own = None if asked.row is None else opened.neighbourhood(asked.row, exclude_s)
     found = nearest_moments(
         opened, searcher, asked.query, k, apart_s=apart_s, allowed=allowed, excluded=own

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from apps.label_filter import labels_told
 from apps.option_groups import SteeringOptions
+from apps.options import parse_labels
 from apps.terminal import next_step, note, progress, table, warn
 
 
@@ -52,13 +52,13 @@ def command(
     """
     from apps.runs.matching import matching_report, unknown_labels
     from apps.runs.request import RunRequest, goal_names, goals_of, read_goals
+    from deepphase.atomic_write import check_writable
     from deepphase.corpus.store import open_store
-    from deepphase.replacing import check_writable
-    from matching.database import MotionDatabase
-    from matching.playback import Playback
-    from matching.player import PlayerSettings
-    from matching.search import open_searcher
-    from matching.start import PlayerSource, database_measures
+    from matching.database.database import MotionDatabase
+    from matching.player.playback import Playback
+    from matching.player.player import PlayerSettings
+    from matching.player.start import PlayerSource, database_measures
+    from matching.search.searcher import open_searcher
 
     paths = goal_names(steering.path, steering.gamepad)
     request = RunRequest(steering.seconds, steering.speed, steering.size, steering.characters)
@@ -68,7 +68,7 @@ def command(
         adjust_share=adjust_share,
         foot_lock=foot_lock,
     )
-    wanted = labels_told(labels) if labels else {}
+    wanted = parse_labels(labels) if labels else {}
     check_writable(output / "index.html")
     with progress() as shown:
         opened = MotionDatabase.load(database, store=None if store is None else open_store(store))

@@ -41,15 +41,14 @@ def command(
     """
     import numpy as np
 
-    from apps.reports.heard_song import heard_song
-    from apps.reports.player_takes import takes_of_clips
+    from apps.reports.player_takes import song_for_player, takes_of_clips
+    from deepphase.atomic_write import check_writable
     from deepphase.corpus.clips import clips_in
     from deepphase.corpus.motion_files import song_beside
     from deepphase.figures.player.actor import Actor
     from deepphase.figures.player.page import save_player
     from deepphase.figures.player.take import Take
     from deepphase.motion.clip import Clip
-    from deepphase.replacing import check_writable
 
     if most < 1:
         raise ParameterError(f"--most must be at least 1, not {most}")
@@ -59,7 +58,7 @@ def command(
             hint="leave out --together or --model",
         )
     check_writable(output)
-    heard = None if song is None else heard_song(song)
+    heard = None if song is None else song_for_player(song)
     entries = clips_in(
         clips, skeleton=reading.skeleton, description=reading.description, **reading.reader
     )
@@ -92,7 +91,7 @@ def command(
     if heard is None and len(read) == 1:
         source = Path(read[0].source.path)
         beside = song_beside(source)
-        heard = heard_song(source.with_name(beside)) if beside else None
+        heard = song_for_player(source.with_name(beside)) if beside else None
     title = read[0].name if len(read) == 1 else f"{len(read)} clips"
     if together:
         actors = [Actor.of_clip(clip) for clip in read]

@@ -13,8 +13,8 @@ from deepphase.errors import DeepPhaseError, FormatError, ParameterError, Skelet
 if TYPE_CHECKING:
     from deepphase.corpus.motion_files import MotionFile
     from deepphase.motion.point_track import PointTrack
-    from deepphase.motion.rig.body import RigBody
-    from deepphase.motion.rig.rigged import Rigged
+    from deepphase.solving.body import BodyModel
+    from deepphase.solving.solve import SolvedMotion
 
 # Files whose own residuals are listed.
 _SHOWN = 60
@@ -60,22 +60,22 @@ def command(
     songs
         Handling of the sound file beside a track: link it beside the clip, copy it, or leave it.
     """
-    from deepphase.corpus.motion_files import check_told, find_motion_files
+    from deepphase.corpus.motion_files import check_file_options, find_motion_files
     from deepphase.corpus.point_sets import agreed_point_sets
     from deepphase.formats.load import save
-    from deepphase.motion.rig.rigged import RigSettings, rigged
+    from deepphase.solving.solve import SolveSettings, solve_points
 
     if own_lengths and skeleton_of is not None:
         raise ParameterError(
             "--own-lengths and --skeleton-of exclude each other", hint="give one of them"
         )
-    settings = RigSettings(smoothing_hz, hold_feet=not keep_feet, level_floor=not keep_floor)
-    check_told(reading.unit, reading.up, reading.file_fps)
+    settings = SolveSettings(smoothing_hz, hold_feet=not keep_feet, level_floor=not keep_floor)
+    check_file_options(reading.unit, reading.up, reading.file_fps)
     description, reader = reading.description, reading.reader
     files = find_motion_files(points)
     targets = _targets(files, points, output, format)
     refused: list[DeepPhaseError] = []
-    done: list[tuple[str, Rigged]] = []
+    done: list[tuple[str, SolvedMotion]] = []
     with progress() as shown:
         point_sets = agreed_point_sets(files, description, **reader)
         tracks: dict[int, PointTrack] = {}
@@ -85,7 +85,7 @@ def command(
             except DeepPhaseError as error:
                 refused.append(error)
             shown("reading", index + 1, len(files), "")
-        bodies: dict[tuple[str, ...], RigBody | DeepPhaseError] = {}
+        bodies: dict[tuple[str, ...], BodyModel | DeepPhaseError] = {}
         if tracks and not own_lengths:
             bodies = _bodies(
                 list(tracks.values()), point_sets.structures, description, skeleton_of, reader
@@ -96,7 +96,7 @@ def command(
                 if isinstance(body, DeepPhaseError):
                     raise body
                 structure = point_sets.structures.get(track.names)
-                result = rigged(
+                result = solve_points(
                     track, body, description=description, structure=structure, settings=settings
                 )
                 save(result.clip, targets[index])
@@ -120,8 +120,8 @@ def command(
 
 def _targets(files: list[MotionFile], points: list[Path], output: Path, format: str) -> list[Path]:
     """The file that each becomes. Refuses, before long work, what cannot be written."""
+    from deepphase.atomic_write import check_writable
     from deepphase.formats.load import MOTION_FORMATS
-    from deepphase.replacing import check_writable
 
     one = len(files) == 1 and not points[0].is_dir()
     if output.suffix.lower() in MOTION_FORMATS and not output.is_dir():
@@ -148,7 +148,7 @@ def _targets(files: list[MotionFile], points: list[Path], output: Path, format: 
 def _track(path: Path, reader: dict[str, Any]) -> PointTrack:
     from deepphase.formats.load import load
     from deepphase.formats.points import holds_points, load_points
-    from deepphase.motion.rig.rigged import track_of
+    from deepphase.solving.solve import track_of
 
     if holds_points(path):
         return load_points(path, **reader)
@@ -162,12 +162,12 @@ def _bodies(
     description: dict[str, Any] | None,
     skeleton_of: Path | None,
     reader: dict[str, Any],
-) -> dict[tuple[str, ...], RigBody | DeepPhaseError]:
+) -> dict[tuple[str, ...], BodyModel | DeepPhaseError]:
     """The body that all tracks of the same points share, or why there is none."""
-    from deepphase.motion.rig.shared_body import rig_body
+    from deepphase.solving.fitting import solve_body
 
     reference = None if skeleton_of is None else _track(skeleton_of, reader)
-    bodies: dict[tuple[str, ...], RigBody | DeepPhaseError] = {}
+    bodies: dict[tuple[str, ...], BodyModel | DeepPhaseError] = {}
     for names in dict.fromkeys(track.names for track in tracks):
         of_set = [track for track in tracks if track.names == names]
         try:
@@ -177,7 +177,7 @@ def _bodies(
                     path=of_set[0].source.path,
                 )
             structure = structures.get(names)
-            bodies[names] = rig_body(
+            bodies[names] = solve_body(
                 of_set if reference is None else [reference], description, structure=structure
             )
         except DeepPhaseError as error:
@@ -190,8 +190,8 @@ def _bring_song(track: Path, target: Path, how: str) -> None:
     import os
     import shutil
 
+    from deepphase.atomic_write import atomic_write
     from deepphase.corpus.motion_files import song_beside
-    from deepphase.replacing import replacing
 
     name = song_beside(track)
     if not name or how == "leave" or song_beside(target):
@@ -205,11 +205,11 @@ def _bring_song(track: Path, target: Path, how: str) -> None:
         except OSError:
             # A disk without links: then the song is copied.
             beside.unlink(missing_ok=True)
-    with song.open("rb") as source, replacing(beside) as copy:
+    with song.open("rb") as source, atomic_write(beside) as copy:
         shutil.copyfileobj(source, copy)
 
 
-def _report(done: list[tuple[str, Rigged]], output: Path) -> None:
+def _report(done: list[tuple[str, SolvedMotion]], output: Path) -> None:
     import numpy as np
 
     def row(name: str, metres: Any, *more: str) -> tuple[str, ...]:

@@ -7,11 +7,10 @@ from pathlib import Path
 from apps.option_groups import StoreOptions, TrainingOptions
 from apps.resumable_training import finish, resumable, work_folder
 from apps.terminal import next_step, note, progress
-from controllers.configuration import ControllerConfig
+from controllers.config import ControllerConfig, ControllerTraining
 from controllers.networks.experts import ExpertsConfig
 from controllers.networks.network import ControllerNetworkConfig
-from controllers.schema_config import SchemaConfig
-from controllers.training_config import ControllerTraining
+from controllers.schema.config import SchemaConfig
 from deepphase.errors import ParameterError
 
 CONFIGS = ControllerConfig
@@ -46,9 +45,9 @@ def command(
     """
     from controllers.data.controller_data import ControllerData
     from controllers.networks.registry import network_kind
-    from controllers.schema_config import GATES_OF_PHASES
-    from controllers.training import train_controller
-    from controllers.training_health import words
+    from controllers.schema.config import GATES_OF_PHASES
+    from controllers.training.health import words
+    from controllers.training.train import train_controller
     from deepphase.corpus.prepare import corpus_of
     from deepphase.phase.extractor import load_extractor
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from apps.option_groups import StoreOptions, TrainingOptions
 from apps.resumable_training import finish, resumable, work_folder
 from apps.terminal import next_step, note, progress, warn
-from controllers.dance_config import DanceConfig, DanceTraining, MusicConfig
+from controllers.config import ControllerTraining
+from controllers.dance.config import DanceConfig, DanceTraining, MusicConfig
 from controllers.networks.experts import ExpertsConfig
 from controllers.networks.network import ControllerNetworkConfig
-from controllers.schema_config import SchemaConfig
-from controllers.training_config import ControllerTraining
+from controllers.schema.config import SchemaConfig
 from deepphase.errors import ParameterError
 
 CONFIGS = DanceConfig
@@ -50,12 +50,12 @@ def command(
     songs
         Folder that holds the songs, if the store lies elsewhere.
     """
-    from controllers.dance_health import dance_words
-    from controllers.dance_songs import danced
-    from controllers.dance_training import DanceLessons, train_dance
+    from controllers.dance.health import dance_words
+    from controllers.dance.song_clips import song_clips
+    from controllers.dance.training import DanceData, train_dance
     from controllers.networks.registry import network_kind
-    from controllers.schema_config import GATES_OF_PHASES
-    from controllers.training_health import words
+    from controllers.schema.config import GATES_OF_PHASES
+    from controllers.training.health import words
     from deepphase.corpus.prepare import corpus_of
     from deepphase.phase.extractor import load_extractor
 
@@ -75,7 +75,7 @@ def command(
     with progress() as shown:
         corpus = corpus_of(dances, progress=shown, **options)
         folder = songs or (dances if dances.is_dir() else dances.parent)
-        learnt = danced(corpus, folder, description=description, progress=shown)
+        learnt = song_clips(corpus, folder, description=description, progress=shown)
         for clip, why in learnt.left_out:
             warn(f"{clip}: left out: {why}")
         if learnt.residual_m is not None:
@@ -88,10 +88,10 @@ def command(
             f"{len(learnt.store)} clips, {learnt.store.minutes:.1f} minutes, to "
             f"{len(learnt.songs)} songs"
         )
-        lessons = DanceLessons.read(learnt, recipe, phases, description=description, progress=shown)
+        data = DanceData.read(learnt, recipe, phases, description=description, progress=shown)
         with resumable(work, restart=run.restart):
             made = train_dance(
-                lessons,
+                data,
                 recipe,
                 folder=work,
                 resume=run.resume,

@@ -9,7 +9,7 @@ from apps.option_groups import StoreOptions, TrainingOptions, refuse_for_songs
 from apps.resumable_training import finish, resumable, work_folder
 from apps.terminal import list_left_out, next_step, note, progress
 from deepphase.errors import DeepPhaseError
-from deepphase.phase.configuration import NetworkConfig, PhaseConfig, TrainingConfig
+from deepphase.phase.config import NetworkConfig, PhaseConfig, TrainingConfig
 from deepphase.progress import Progress
 
 if TYPE_CHECKING:
@@ -45,10 +45,10 @@ def command(
         Folder for the report; MODEL.report beside the model if not given.
     """
     from apps.reports.training_report import training_report
+    from deepphase.atomic_write import check_writable
     from deepphase.corpus.prepare import corpus_of
-    from deepphase.corpus.song_files import holds_only_songs
-    from deepphase.phase.training import train_phase
-    from deepphase.replacing import check_writable
+    from deepphase.corpus.songs import holds_only_songs
+    from deepphase.phase.training.train import train_phase
 
     work = work_folder(output, resume=run.resume, restart=run.restart)
     folder = output.with_name(f"{output.name}.report") if report is None else report
@@ -86,7 +86,7 @@ def command(
 
 def _songs(path: Path, features: str | None, shown: Progress) -> SignalCorpus:
     """The audio features of the songs that a path means; notes that they are songs."""
-    from deepphase.corpus.song_files import find_songs
+    from deepphase.corpus.songs import find_songs
     from deepphase.phase.signal_corpus import SignalCorpus
     from deepphase.phase.song_signals import SONG_FEATURES
 

@@ -13,7 +13,7 @@ import numpy as np
 from apps.reports.health_section import add_health
 from apps.reports.page import Link, Page
 from apps.reports.player_takes import takes_of_store
-from apps.reports.report_format import FORMAT, VERSION
+from deepphase.atomic_write import atomic_write
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.evaluation.matches import (
@@ -33,9 +33,9 @@ from deepphase.phase.model import ClipPhases, PhaseModel
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.progress import Progress
-from deepphase.replacing import replacing
 
-Array = np.ndarray
+FORMAT, VERSION = "deepphase.report", 1
+
 
 _PLAYER = "player.html"
 # Seconds ahead that phases are asked to foresee.
@@ -43,7 +43,7 @@ _AHEAD_S = 0.25
 
 
 @dataclass(frozen=True)
-class Measure:
+class ReportedMeasure:
     """One measured value, as report.json lists it."""
 
     name: str
@@ -62,7 +62,7 @@ def evaluation_report(
     queries: int = 10_000,
     seed: int = 0,
     progress: Progress | None = None,
-) -> tuple[Path, list[Measure], Health]:
+) -> tuple[Path, list[ReportedMeasure], Health]:
     """Measure phases on all clips of a store; write index.html, player.html, report.json.
 
     Parameters
@@ -111,7 +111,7 @@ def evaluation_report(
     }
     page = _page(store, health, measures).write(folder / "index.html")
     save_player(folder / _PLAYER, takes_of_store(model, store), title="Clips and their phases")
-    with replacing(folder / "report.json") as file:
+    with atomic_write(folder / "report.json") as file:
         file.write(json.dumps(content, indent=1).encode())
     return page, measures, health
 
@@ -123,8 +123,8 @@ def _health(model: PhaseExtractor, store: ClipStore, phases: list[ClipPhases]) -
     return measured_health(model, corpus.values, np.stack([corpus.starts, corpus.stops], axis=1))
 
 
-def _of_health(health: Health) -> list[Measure]:
-    told = (
+def _of_health(health: Health) -> list[ReportedMeasure]:
+    given = (
         (
             "explained variance",
             "1 - squared reconstruction error / squared deviation from the window's mean",
@@ -143,15 +143,15 @@ def _of_health(health: Health) -> list[Measure]:
     )
     # What nothing is reconstructed by, or what tells no frequency, has nothing to measure there.
     return [
-        Measure(name, definition, value, "", health.frames)
-        for name, definition, value in told
+        ReportedMeasure(name, definition, value, "", health.frames)
+        for name, definition, value in given
         if value is not None
     ]
 
 
 def _of_matches(
     model: PhaseExtractor, store: ClipStore, phases: list[ClipPhases], queries: int, seed: int
-) -> list[Measure]:
+) -> list[ReportedMeasure]:
     parameters, poses, clip, index = [], [], [], []
     for number, encoded in enumerate(phases):
         inside = np.flatnonzero(encoded.interior)
@@ -181,7 +181,7 @@ def _of_matches(
         chance = alignment_by_chance(pose, **options)
         value = float(errors.mean())
         measures += [
-            Measure(
+            ReportedMeasure(
                 "alignment error",
                 "mean distance of corresponding joints, 10 matches by phase manifold",
                 value,
@@ -189,7 +189,7 @@ def _of_matches(
                 len(errors),
                 interval_95(errors, frames.clip[asked]),
             ),
-            Measure(
+            ReportedMeasure(
                 "alignment error, normalised",
                 "0: as good as matching by the pose itself; 1: chance",
                 float((value - best) / max(chance - best, 1e-9)),
@@ -202,7 +202,7 @@ def _of_matches(
         pass
     ranks = future_ranks(whole, frames, model.fps, ahead=ahead, **options)
     measures.append(
-        Measure(
+        ReportedMeasure(
             f"rank of the frame {ahead} frames ahead",
             "among all frames, by the manifold advanced by frequency * time",
             float(ranks.mean()),
@@ -213,7 +213,7 @@ def _of_matches(
     return measures
 
 
-def _page(store: ClipStore, health: Health, measures: list[Measure]) -> Page:
+def _page(store: ClipStore, health: Health, measures: list[ReportedMeasure]) -> Page:
     page = Page(
         "What the phase model is worth",
         f"Measured on {len(store)} clips, {store.minutes:.1f} minutes at {store.fps:g} frames a "

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from deepphase.arrays import Array
+from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
 from deepphase.figures.window_fit import WindowExample
 from deepphase.phase.model import PhaseModel
-from deepphase.phase.parameters import PhaseParameters, wrapped
+from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.windows import gather, padded
-
-Array = np.ndarray
 
 
 @torch.inference_mode()

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from apps.reports.manifold_cloud import ManifoldCloud
+from apps.reports.manifold_cloud import ModelCloud
+from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.figures.colouring import Colouring
@@ -17,8 +18,6 @@ from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.model import ClipPhases
 from deepphase.progress import Progress
-
-Array = np.ndarray
 
 # Clips that are drawn where none are named, and clips that get pictures of their own.
 _CLIPS, _DETAILED = 48, 4
@@ -57,7 +56,7 @@ class FigureMaterial:
     labels: tuple[Mapping[str, str], ...]
     left_out: int
     projection: ManifoldProjection
-    cloud: ManifoldCloud
+    cloud: ModelCloud
 
     @classmethod
     def read(
@@ -105,7 +104,7 @@ class FigureMaterial:
             tuple(store.labels[index] for index in chosen),
             len(store) - len(chosen),
             projection,
-            ManifoldCloud.of(model, phases, projection),
+            ModelCloud.of(model, phases, projection),
         )
 
     def detailed(self) -> list[int]:

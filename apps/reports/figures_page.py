@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from apps.reports.example_window import example_window
 from apps.reports.figure_material import FigureMaterial
-from apps.reports.manifold_cloud import ManifoldCloud
+from apps.reports.manifold_cloud import ModelCloud
 from apps.reports.page import Page
 from deepphase.figures.explained_by_joint import explained_by_joint
 from deepphase.figures.image import Images, write_images
@@ -22,13 +22,12 @@ from deepphase.figures.phase_strips import phase_strips
 from deepphase.figures.similarity_map import similarity_map
 from deepphase.figures.theme import dressed, label
 from deepphase.figures.window_fit import window_fit
-from deepphase.phase.embedding_autoencoder import EmbeddingAutoencoder
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.model import PhaseModel
+from deepphase.phase.networks.embedding_autoencoder import EmbeddingAutoencoder
 from deepphase.phase.parameters import PhaseParameters
 
-Array = np.ndarray
-Charts = dict[str, go.Figure]
+FigureSet = dict[str, go.Figure]
 
 # Seconds of a clip over time, and joined: more cycles would run into each other.
 _SHOWN_S = 10.0
@@ -109,9 +108,9 @@ def figures_page(
     return page.write(folder / "index.html"), images
 
 
-def _add_manifold(page: Page, material: FigureMaterial, colours: Sequence[str] | None) -> Charts:
+def _add_manifold(page: Page, material: FigureMaterial, colours: Sequence[str] | None) -> FigureSet:
     cloud = material.cloud
-    charts: Charts = {}
+    charts: FigureSet = {}
     if cloud.padded:
         page.add_text(
             "No clip is as long as a window: every frame below was encoded with repeated poses.",
@@ -136,7 +135,7 @@ def _add_manifold(page: Page, material: FigureMaterial, colours: Sequence[str] |
             "on each other in the plane.",
         ),
     ):
-        drawn = {name: draw(colour=each, **cloud.told) for name, each in chosen.items()}
+        drawn = {name: draw(colour=each, **cloud.given) for name, each in chosen.items()}
         tabs = {f"by {name}": chart for name, chart in drawn.items()}
         page.add_choice(tabs, heading, words, least_width=_LEAST_SOLID if axes == 3 else 0)
         charts |= {f"manifold_{axes}d_by_{_safe(name)}": each for name, each in drawn.items()}
@@ -145,20 +144,20 @@ def _add_manifold(page: Page, material: FigureMaterial, colours: Sequence[str] |
 
 def _add_comparison(
     page: Page, material: FigureMaterial, compared: Mapping[str, FigureMaterial]
-) -> Charts:
+) -> FigureSet:
     colour, velocities = material.cloud.by_clip(), material.cloud.gathered(material.signals)
     view = ManifoldProjection.fit(velocities)
     moved = {"points": view(velocities), "explained": view.explained, "unit": "m/s"}
     charts = {
         "joint velocities": manifold_2d(
-            colour=colour, title="Joint velocities", **(material.cloud.told | moved)
+            colour=colour, title="Joint velocities", **(material.cloud.given | moved)
         )
     }
     for name, other in compared.items():
         charts[name] = manifold_2d(
-            colour=other.cloud.by_clip(), title=label(name), **other.cloud.told
+            colour=other.cloud.by_clip(), title=label(name), **other.cloud.given
         )
-    charts["this model"] = manifold_2d(colour=colour, title="This model", **material.cloud.told)
+    charts["this model"] = manifold_2d(colour=colour, title="This model", **material.cloud.given)
     page.add_choice(
         charts,
         "The same frames in other spaces",
@@ -169,7 +168,7 @@ def _add_comparison(
     return _numbered("compared", charts)
 
 
-def _add_series(page: Page, material: FigureMaterial) -> Charts:
+def _add_series(page: Page, material: FigureMaterial) -> FigureSet:
     detailed = material.detailed()
     begun, cut = [], False
     for index in detailed:
@@ -179,17 +178,17 @@ def _add_series(page: Page, material: FigureMaterial) -> Charts:
         begun.append(
             replace(clip, parameters=clip.parameters[:stop], interior=clip.interior[:stop])
         )
-    cloud = ManifoldCloud.of(material.model, begun, material.projection)
+    cloud = ModelCloud.of(material.model, begun, material.projection)
     if cut:
         words = f"the first {_SHOWN_S:g} s of each clip"
         cloud = replace(cloud, note=", ".join(filter(None, (cloud.note, words))))
     everything = ManifoldProjection.fit(material.cloud.gathered(material.signals))
     velocities = everything(cloud.gathered([material.signals[index] for index in detailed]))
-    moved = {**cloud.told, "points": velocities, "explained": everything.explained, "unit": "m/s"}
+    moved = {**cloud.given, "points": velocities, "explained": everything.explained, "unit": "m/s"}
     colour = cloud.by_clip()
     charts = {
         "phase manifold": manifold_2d(
-            colour=colour, lines=True, title="Single clips on the phase manifold", **cloud.told
+            colour=colour, lines=True, title="Single clips on the phase manifold", **cloud.given
         ),
         "joint velocities": manifold_2d(
             colour=colour, lines=True, title="Single clips by their joint velocities", **moved
@@ -205,7 +204,7 @@ def _add_series(page: Page, material: FigureMaterial) -> Charts:
     return _numbered("single_clips", charts)
 
 
-def _add_clips(page: Page, material: FigureMaterial) -> Charts:
+def _add_clips(page: Page, material: FigureMaterial) -> FigureSet:
     strips, over_time = {}, {}
     for index in material.detailed():
         clip = material.phases[index]
@@ -239,7 +238,7 @@ def _add_clips(page: Page, material: FigureMaterial) -> Charts:
     return {**_numbered("phase_strips", strips), **_numbered("parameters_over_time", over_time)}
 
 
-def _add_distributions(page: Page, material: FigureMaterial) -> Charts:
+def _add_distributions(page: Page, material: FigureMaterial) -> FigureSet:
     parts = [each.parameters[material.inside(index)] for index, each in enumerate(material.phases)]
     whole = PhaseParameters(
         *(
@@ -258,7 +257,7 @@ def _add_distributions(page: Page, material: FigureMaterial) -> Charts:
     return {"parameter_distributions": chart}
 
 
-def _add_windows(page: Page, material: FigureMaterial) -> Charts:
+def _add_windows(page: Page, material: FigureMaterial) -> FigureSet:
     model, charts = material.model, {}
     # Baselines reconstruct nothing, and an embedding has no sinusoids.
     if not isinstance(model, PhaseModel) or isinstance(model.network, EmbeddingAutoencoder):
@@ -279,7 +278,7 @@ def _add_windows(page: Page, material: FigureMaterial) -> Charts:
     return _numbered("window", charts)
 
 
-def _add_similarity(page: Page, material: FigureMaterial) -> Charts:
+def _add_similarity(page: Page, material: FigureMaterial) -> FigureSet:
     detailed = material.detailed()
     first, last = detailed[0], detailed[-1]
     pairs = list(dict.fromkeys([(first, first), (last, last), (first, last)]))
@@ -311,7 +310,7 @@ def _add_similarity(page: Page, material: FigureMaterial) -> Charts:
     return _numbered("similarity", charts)
 
 
-def _numbered(name: str, charts: Charts) -> Charts:
+def _numbered(name: str, charts: FigureSet) -> FigureSet:
     """The charts under file names; their titles say which clip it is."""
     return {f"{name}_{number}": chart for number, chart in enumerate(charts.values(), start=1)}
 

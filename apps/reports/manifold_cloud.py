@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.figures.colouring import Colouring
 from deepphase.figures.excerpt import thinned_words, thinning
 from deepphase.phase.extractor import PhaseExtractor
@@ -15,14 +16,12 @@ from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.model import ClipPhases
 from deepphase.phase.parameters import PhaseParameters
 
-Array = np.ndarray
-
 # Points of each picture of the manifold; four of them stay below some 20,000 in the page.
 _POINTS = 5_000
 
 
 @dataclass(frozen=True, eq=False)
-class ManifoldCloud:
+class ModelCloud:
     """Frames of clips, and where they lie.
 
     Parameters
@@ -56,7 +55,7 @@ class ManifoldCloud:
         model: PhaseExtractor,
         clips: Sequence[ClipPhases],
         projection: ManifoldProjection | None = None,
-    ) -> ManifoldCloud:
+    ) -> ModelCloud:
         """Every n-th interior frame of one clip or more, none of them empty.
 
         Seen by the `projection`; if not given, by the model's own.
@@ -89,7 +88,7 @@ class ManifoldCloud:
         )
 
     @property
-    def told(self) -> dict[str, Any]:
+    def given(self) -> dict[str, Any]:
         """What `manifold_2d` and `manifold_3d` want, but for the colour."""
         names = ("points", "explained", "clips", "time", "note")
         return {name: getattr(self, name) for name in names}
@@ -106,8 +105,8 @@ class ManifoldCloud:
 
     def by_label(self, name: str, values: Sequence[str]) -> Colouring:
         """A colour for each value of a label; `values` is (clips,), "" where a clip has none."""
-        told = [value or f"no {name}" for value in values]
-        return Colouring(name, np.repeat(np.array(told), [len(f) for f in self.frames]))
+        given = [value or f"no {name}" for value in values]
+        return Colouring(name, np.repeat(np.array(given), [len(f) for f in self.frames]))
 
     def by_time(self) -> Colouring:
         """Seconds from the start of each clip."""
@@ -136,8 +135,8 @@ class ManifoldCloud:
 def _unique(names: Sequence[str]) -> list[str]:
     """The names with a number after those that came before: two files may share a name."""
     seen: dict[str, int] = {}
-    told = []
+    given = []
     for name in names:
         seen[name] = seen.get(name, 0) + 1
-        told.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return told
+        given.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return given

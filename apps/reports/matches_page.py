@@ -9,14 +9,50 @@ from pathlib import Path
 
 import numpy as np
 
-from apps.reports.moment_actor import moment_actor
+from deepphase.arrays import Array
+from deepphase.atomic_write import atomic_write
+from deepphase.figures.player.actor import Actor
 from deepphase.figures.player.page import save_player
 from deepphase.figures.player.take import Marker, Take
 from deepphase.formats.load import save
-from deepphase.replacing import replacing
-from matching.database import MotionDatabase
-from matching.moments import Moment, following
-from matching.queried import QueriedMoment
+from deepphase.motion.clip import Clip
+from matching.database.database import MotionDatabase
+from matching.database.queries import QueriedMoment
+from matching.search.moments import Moment, following, placed
+
+
+def moment_actor(
+    clip: Clip,
+    frame: int,
+    root_position: Array,
+    root_angle: float,
+    *,
+    before_s: float,
+    seconds: float,
+    place: Array,
+    name: str,
+    colour: str = "",
+) -> Actor:
+    """From some seconds before a moment to some behind it, as far as the clip goes.
+
+    Parameters
+    ----------
+    frame
+        The moment; it is shown `before_s` seconds after the take's start.
+    root_position, root_angle
+        (3,) metres and radians: where the body stands at the moment and which way it faces.
+    place
+        (3,) metres: where it stands then in the take, facing +Z.
+    name, colour
+        As of `Actor`.
+    """
+    start = max(frame - round(before_s * clip.fps), 0)
+    stop = min(frame + round(seconds * clip.fps) + 1, len(clip))
+    moved = placed(clip.sliced(start, stop), root_position, root_angle, place, 0.0)
+    return Actor.of_clip(
+        moved, name=name, start_s=before_s - (frame - start) / clip.fps, colour=colour
+    )
+
 
 _APART_M = 1.5
 _BEFORE_S = 0.5
@@ -59,7 +95,7 @@ def _write_table(path: Path, found: Sequence[Moment]) -> None:
         writer.writerow(
             [rank, each.clip, each.frame, f"{each.time_s:.4f}", f"{each.distance:.6g}", *values]
         )
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         file.write(text.getvalue().encode())
 
 

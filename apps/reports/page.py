@@ -13,9 +13,9 @@ from urllib.parse import quote
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
+from deepphase.atomic_write import atomic_write
 from deepphase.figures.page_data import json_in_page
 from deepphase.figures.theme import DARK, LIGHT
-from deepphase.replacing import replacing
 
 Look = Literal["auto", "light", "dark"]
 
@@ -181,7 +181,7 @@ class Page:
             Where the disk or the folder refuses.
         """
         path = Path(path)
-        with replacing(path) as file:
+        with atomic_write(path) as file:
             file.write(self.html().encode("utf-8", "replace"))
         return path
 

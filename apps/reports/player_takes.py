@@ -3,19 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
-from apps.reports.manifold_cloud import ManifoldCloud as ClipsOnManifold
+from apps.reports.manifold_cloud import ModelCloud as ClipsOnManifold
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.errors import FormatError
 from deepphase.figures.player.actor import Actor
-from deepphase.figures.player.song import Song
+from deepphase.figures.player.song import PlayerSong
 from deepphase.figures.player.take import Channels, Curve, ManifoldCloud, Take, point_colours
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import velocities
+from deepphase.music.cache import song_features
+from deepphase.music.features import MIN_CONFIDENCE
+from deepphase.music.spectra import MEL_RANGE_HZ
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.model import ClipPhases
+
+# Frames of a column: 30 columns a second are as fine as a lane shows them.
+_FRAMES_A_COLUMN = 2
+
+
+def song_for_player(path: str | Path) -> PlayerSong:
+    """The song of a file; a file that only browsers can decode has no spectrogram and no beats.
+
+    Beats and bars are there where they can be heard with some confidence.
+
+    Raises
+    ------
+    FormatError
+        Where the file cannot be read or browsers do not play its format.
+    """
+    song = PlayerSong.of_file(path)
+    try:
+        features = song_features(path)
+    except FormatError:
+        return song
+    given = {}
+    if features.beat_confidence >= MIN_CONFIDENCE:
+        given["beats"] = features.beats_s
+    if features.downbeats_s is not None:
+        given["downbeats"] = features.downbeats_s
+    return PlayerSong.of_file(
+        path,
+        duration_s=features.duration_s,
+        spectrogram=features.blocks["mel"][::_FRAMES_A_COLUMN].T,
+        band_hz=MEL_RANGE_HZ,
+        **given,
+    )
+
 
 # Of a report's player: clips, and frames of all of them.
 _CLIPS, _FRAMES = 8, 30_000
@@ -25,7 +63,7 @@ def takes_of_clips(
     clips: Sequence[Clip],
     phases: Sequence[ClipPhases] = (),
     model: PhaseExtractor | None = None,
-    song: Song | None = None,
+    song: PlayerSong | None = None,
 ) -> list[Take]:
     """A take a clip: its body, its speed and, with a model, its phases and place on the manifold.
 
@@ -62,14 +100,14 @@ def takes_of_store(model: PhaseExtractor, store: ClipStore) -> list[Take]:
 
 
 def _take(
-    clip: Clip, channels: Channels | None, place: ManifoldCloud | None, song: Song | None
+    clip: Clip, channels: Channels | None, place: ManifoldCloud | None, song: PlayerSong | None
 ) -> Take:
     actor = Actor.of_clip(clip)
     curves = []
     if actor.root_positions is not None and len(actor) > 1:
         speed = np.linalg.norm(velocities(actor.root_positions, actor.fps), axis=-1)
         curves.append(Curve("Speed", "m/s", speed, actor.fps))
-    told = [f"{name}: {value}" for name, value in clip.labels.items()]
+    given = [f"{name}: {value}" for name, value in clip.labels.items()]
     return Take(
         name=clip.name,
         actors=[actor],
@@ -77,7 +115,7 @@ def _take(
         manifold=place,
         curves=curves,
         song=song,
-        note=", ".join(told),
+        note=", ".join(given),
     )
 
 

@@ -1,24 +1,34 @@
-"""The report of a training: which clips or songs its page shows."""
+"""The page at the end of a training: did it work, and what has been learnt."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import plotly.graph_objects as go
 
 from apps.reports.example_window import example_window
-from apps.reports.training_page import training_page
+from apps.reports.health_section import add_health, percent
+from apps.reports.manifold_cloud import ModelCloud
+from apps.reports.page import Page
+from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.figures.image import write_images
+from deepphase.figures.manifold import manifold_2d, manifold_3d
+from deepphase.figures.parameters_over_time import parameters_over_time
+from deepphase.figures.training_metrics import training_metrics
+from deepphase.figures.window_fit import WindowExample, window_fit
 from deepphase.motion.clip import Clip
 from deepphase.music.cache import song_features
 from deepphase.music.features import SongFeatures
-from deepphase.phase.metrics import read_metrics
 from deepphase.phase.model import ClipPhases, PhaseModel
 from deepphase.phase.signal_corpus import SignalCorpus
+from deepphase.phase.song_signals import SongSignals
+from deepphase.phase.training.metrics import read_metrics
 from deepphase.progress import Progress
-
-Array = np.ndarray
 
 _CLIPS = 8
 
@@ -76,3 +86,193 @@ def training_report(
 
 def _songs_of(corpus: SignalCorpus) -> Callable[[int], Clip | SongFeatures]:
     return lambda index: song_features(corpus.sources[index])
+
+
+# Seconds of the clip that is shown over time.
+_SHOWN_S = 10.0
+
+
+def training_page(
+    model: PhaseModel,
+    clips: Sequence[ClipPhases],
+    example: WindowExample | None,
+    path: str | Path,
+    *,
+    metrics: Mapping[str, Array] | None = None,
+    pictures: bool = True,
+) -> Path:
+    """Write the page, and beside it its pictures as PNG where Chromium is found.
+
+    The pictures are manifold_2d.png, manifold_3d.png, parameters.png and window.png. Where they
+    cannot be made, the page says why.
+
+    Parameters
+    ----------
+    model
+        The trained model.
+    clips
+        The phases that the model reads off some clips, training or held out.
+    example
+        One window, as `example_window` makes it.
+    path
+        The HTML file.
+    metrics
+        Columns of the training's CSV (`read_metrics`).
+    pictures
+        Whether pictures are wanted beside it.
+
+    Raises
+    ------
+    CheckpointError
+        Where the disk or the folder refuses.
+    """
+    path = Path(path)
+    of_songs = isinstance(model.signals, SongSignals)
+    signals = model.signals.names
+    read = (
+        f"{len(signals)} values of what songs sound like"
+        if of_songs
+        else f"the joint velocities of {len(model.signals.joints)} joints"
+    )
+    page = Page(
+        "What the phase model has learnt",
+        f"{model.config.network.channels} phase channels, learnt from {read} at {model.fps:g} "
+        f"frames a second, each window {model.config.network.window_s:g} s long.",
+    )
+    add_health(page, model.health, of_songs=of_songs)
+    if metrics:
+        page.add_figure(
+            training_metrics(metrics),
+            "The training",
+            "Loss on training windows, and the explained variance of held-out windows, over the "
+            "optimizer steps. If explained variance still rises at the end, train longer; if it "
+            "falls while the loss falls, add clips. The numbers are in the CSV beside the model.",
+        )
+    charts = _add_manifold(page, model, clips)
+    charts |= _add_parameters(page, clips)
+    if example is not None:
+        chart = window_fit(example)
+        charts["window.png"] = chart
+        page.add_figure(
+            chart,
+            f"One window, step by step: {example.clip}".rstrip(": "),
+            f"At {example.at:.2f} s: {percent(example.explained)} of this window is explained. "
+            f"The network squeezes the {'features' if of_songs else 'joint velocities'} of one "
+            "window into a latent curve for each "
+            "channel, and keeps only the sinusoid that fits it: frequency F, amplitude A, phase "
+            "and offset B. Look whether the sinusoids follow the grey latent, and whether what "
+            "they give back follows the grey input.",
+            least_width=640,
+        )
+    problem = ""
+    if pictures:
+        files: dict[str | Path, go.Figure] = {
+            path.parent / name: chart for name, chart in charts.items()
+        }
+        problem = write_images(files).problem
+    _add_origin(page, model, problem)
+    return page.write(path)
+
+
+def _add_manifold(
+    page: Page, model: PhaseModel, clips: Sequence[ClipPhases]
+) -> dict[str, go.Figure]:
+    clips = [clip for clip in clips if len(clip)]
+    if not clips:
+        page.add_text("No clip was given to draw.", heading="The phase manifold")
+        return {}
+    cloud = ModelCloud.of(model, clips)
+    if cloud.padded:
+        page.add_text(
+            "No clip is as long as a window: every frame below was encoded with repeated poses.",
+            heading="A word of care",
+        )
+    stated, by_clip, by_frequency = cloud.given, cloud.by_clip(), cloud.by_frequency()
+    given = "Sound" if isinstance(model.signals, SongSignals) else "Motion"
+    flat = manifold_2d(colour=by_clip, title="Phase manifold by clip", **stated)
+    solid = manifold_3d(colour=by_frequency, title="Phase manifold by frequency", **stated)
+    page.add_figure(
+        flat,
+        "The phase manifold",
+        "Each point is one frame: all channels' phases and amplitudes, seen along the directions "
+        f"in which they vary most. {given} that repeats draws rings, once around a cycle, larger "
+        "where it is stronger; what is alike lies together. Click a name to hide a clip.",
+    )
+    page.add_figure(
+        manifold_2d(colour=by_frequency, **stated),
+        "The same, coloured by frequency",
+        "Frequency is the mean over channels, weighted by amplitude. Slow and fast should lie "
+        "apart, and the colour should change smoothly from one to the other.",
+    )
+    page.add_figure(
+        manifold_3d(colour=by_clip, **stated),
+        "The manifold in space, by clip",
+        "Drag to turn it, scroll to come closer. A third direction often pulls apart rings that "
+        "lie on each other in the plane.",
+    )
+    page.add_figure(
+        solid,
+        "The manifold in space, by frequency",
+        "The same cloud; look for a funnel or a tube along which the frequency changes.",
+    )
+    return {"manifold_2d.png": flat, "manifold_3d.png": solid}
+
+
+def _add_parameters(page: Page, clips: Sequence[ClipPhases]) -> dict[str, go.Figure]:
+    clips = [clip for clip in clips if len(clip)]
+    if not clips:
+        return {}
+    # A clip that fits whole shows its beginning and its end; of a long one, the first seconds.
+    clip = max(clips, key=lambda c: min(int(c.interior.sum()), round(_SHOWN_S * c.fps)))
+    shown = slice(0, round(_SHOWN_S * clip.fps))
+    chart = parameters_over_time(
+        clip.parameters[shown],
+        clip.fps,
+        interior=clip.interior[shown],
+        title="Phase parameters over time",
+    )
+    page.add_figure(
+        chart,
+        f"One clip over time: {clip.name}",
+        "Where the rhythm is steady each phase climbs in straight lines, as steep as its "
+        "frequency is high, while frequency and amplitude stay level. Strong channels are bold, "
+        "weak ones faint. Click a channel to hide it in all four rows.",
+    )
+    return {"parameters.png": chart}
+
+
+def _add_origin(page: Page, model: PhaseModel, problem: str) -> None:
+    stated = {
+        **{str(key).replace("_", " "): value for key, value in model.provenance.items()},
+        **asdict(model.config),
+        **(
+            {"features": ", ".join(model.signals.features)}
+            if isinstance(model.signals, SongSignals)
+            else {"joints": ", ".join(model.signals.joints)}
+        ),
+        "model (SHA-256)": model.sha256,
+    }
+    page.add_table(
+        ("What", "Value"),
+        [(name, _plain(value)) for name, value in _flat(stated)],
+        heading="How it was made",
+    )
+    if problem:
+        page.add_text(f"The pictures were not written as files: {problem}.")
+
+
+def _flat(content: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """Nested mappings as dotted names with their values."""
+    for key, value in content.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{above}{key}.")
+        else:
+            yield f"{above}{key}", value
+
+
+def _plain(value: object) -> str:
+    if value is None:
+        return "not set"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -12,9 +12,9 @@ import numpy as np
 from apps.runs.report import RunReport, RunSubject, run_report
 from apps.runs.request import Goal, RunRequest
 from apps.runs.trials import trial_sections
-from controllers.controller import Controller
-from controllers.run_start import CharacterSource
-from controllers.starts import Starts
+from controllers.data.initial_states import InitialStates
+from controllers.runtime.controller import Controller
+from controllers.runtime.start import CharacterSource
 from deepphase.corpus.clips import clips_in
 from deepphase.errors import ParameterError
 from deepphase.motion.resample import resample
@@ -109,7 +109,7 @@ def start_of_file(
     frame: int,
     model: Path | None,
     labels: Mapping[str, str],
-) -> Starts:
+) -> InitialStates:
     """A frame of a motion file, at the controller's rate.
 
     Raises
@@ -127,7 +127,7 @@ def start_of_file(
     if clip.fps != controller.fps:
         clip = resample(clip, controller.fps)
     clip = replace(clip, labels=dict(clip.labels) | dict(labels))
-    return Starts.of_clip(clip, np.array([frame]), controller.schema, phases)
+    return InitialStates.of_clip(clip, np.array([frame]), controller.schema, phases)
 
 
 def in_form(controller: Controller, form: Form) -> Controller:

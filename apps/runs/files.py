@@ -7,14 +7,11 @@ import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
-
+from deepphase.arrays import Array
+from deepphase.atomic_write import atomic_write
 from deepphase.formats.load import save
 from deepphase.motion.clip import Clip
-from deepphase.replacing import replacing
 from deepphase.steering.run import Run
-
-Array = np.ndarray
 
 _SUFFIXES = (".bvh", ".glb")
 
@@ -37,7 +34,7 @@ def write_table(path: Path, columns: Sequence[str], rows: Iterable[Sequence[obje
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(rows)
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         file.write(text.getvalue().encode())
 
 

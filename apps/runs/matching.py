@@ -10,11 +10,11 @@ from typing import Any
 from apps.runs.report import RunReport, RunSubject, Section, run_report
 from apps.runs.request import Goal, RunRequest
 from deepphase.progress import Progress
-from deepphase.steering.path import Path as GroundPath
-from matching.comparison import pose_databases
-from matching.database import MotionDatabase
-from matching.search import open_searcher
-from matching.start import PlayerSource
+from deepphase.steering.path import GroundPath
+from matching.database.database import MotionDatabase
+from matching.player.pose_layouts import pose_databases
+from matching.player.start import PlayerSource
+from matching.search.searcher import open_searcher
 
 
 def matching_report(

@@ -9,15 +9,15 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from apps.reports.evaluation_report import FORMAT, VERSION
 from apps.reports.page import Link, Page
-from apps.reports.report_format import FORMAT, VERSION
 from apps.runs.files import write_run
 from apps.runs.request import Goal, MeasuredRun, RunRequest, measured_run
 from apps.runs.take import run_take
-from deepphase.evaluation.run_measures import MEASURES, data_values, joint_rotations
+from deepphase.atomic_write import atomic_write
+from deepphase.evaluation.run_measures import RUN_MEASURES, data_values, joint_rotations
 from deepphase.figures.player.page import save_player
 from deepphase.progress import Progress
-from deepphase.replacing import replacing
 from deepphase.steering.run import Runner, RunnerSource
 
 
@@ -122,7 +122,7 @@ def run_report(
             *(entry for section in sections for entry in section.entries),
         ],
     }
-    with replacing(folder / "report.json") as file:
+    with atomic_write(folder / "report.json") as file:
         file.write(json.dumps(content, indent=1).encode())
     columns, rows = _table(runs, beside)
     page = _page(first, runs, columns, rows, files, sections)
@@ -149,7 +149,7 @@ class _Labelled:
                 "by": self.by,
                 **({"data": data[name]} if name in data else {}),
             }
-            for name, (unit, definition) in MEASURES.items()
+            for name, (unit, definition) in RUN_MEASURES.items()
             if (value := self.made.value(name)) is not None
         ]
 
@@ -173,7 +173,7 @@ def _table(
 ) -> tuple[list[str], list[list[str]]]:
     columns = ["measure", "unit", *(each.label for each in runs), "the data"]
     rows = []
-    for name, (unit, _) in MEASURES.items():
+    for name, (unit, _) in RUN_MEASURES.items():
         values = [each.made.value(name) for each in runs]
         if any(value is not None for value in values):
             cells = map(_shown, (*values, data.get(name)))
@@ -198,7 +198,7 @@ def _page(
     if subject.note:
         page.add_text(subject.note)
     shown = {row[0] for row in rows}
-    titles = {name.replace("_", " "): text for name, (_, text) in MEASURES.items()}
+    titles = {name.replace("_", " "): text for name, (_, text) in RUN_MEASURES.items()}
     page.add_list([f"{name}: {text}" for name, text in titles.items() if name in shown])
     page.add_table(
         ("Joint", *(each.label for each in runs), "The data"),

@@ -9,25 +9,24 @@ from typing import cast
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.evaluation.run_measures import RunMeasures, run_measures
 from deepphase.progress import Progress
-from deepphase.steering.followers import StickSettings
+from deepphase.steering.gamepad import Gamepad, read_gamepad
+from deepphase.steering.goal_sources import GamepadSettings
 from deepphase.steering.made_paths import MADE_PATHS, made_path
-from deepphase.steering.path import Path as GroundPath
-from deepphase.steering.path import read_path
+from deepphase.steering.path import GroundPath, read_path
 from deepphase.steering.run import (
     Run,
     Runner,
     RunnerSource,
     rollout,
     start_on_path,
-    start_under_stick,
+    start_under_gamepad,
 )
-from deepphase.steering.stick import Stick, read_stick
 
-Array = np.ndarray
-Goal = GroundPath | Stick
+Goal = GroundPath | Gamepad
 
 _SECONDS = 20.0
 
@@ -112,14 +111,14 @@ def measured_run(
     origins = np.zeros((count, 2))
     if isinstance(goal, GroundPath):
         path = goal
-        runner, follower = start_on_path(source, goal, characters=count)
-        origins = follower.origins
-        run = rollout(runner, follower, request.seconds or goal.duration, progress)
+        runner, goal_source = start_on_path(source, goal, characters=count)
+        origins = goal_source.origins
+        run = rollout(runner, goal_source, request.seconds or goal.duration, progress)
     else:
-        usual = StickSettings()
+        usual = GamepadSettings()
         speed = request.speed or source.travelling_speed or usual.top_speed
-        settings = StickSettings(top_speed=speed)
-        runner, led = start_under_stick(source, goal, characters=count, settings=settings)
+        settings = GamepadSettings(top_speed=speed)
+        runner, led = start_under_gamepad(source, goal, characters=count, settings=settings)
         run = rollout(runner, led, request.seconds or goal.duration, progress)
     measures = None
     try:
@@ -130,17 +129,17 @@ def measured_run(
     return MeasuredRun(goal.name, run, path, origins, measures)
 
 
-def goal_names(path: str | None, stick: Path | None) -> tuple[str, ...]:
+def goal_names(path: str | None, gamepad: Path | None) -> tuple[str, ...]:
     """The paths of a command line, wave by default; none where a gamepad recording is given.
 
     Raises ParameterError where both are given.
     """
-    if path is not None and stick is not None:
+    if path is not None and gamepad is not None:
         raise ParameterError("--path and --gamepad exclude each other", hint="give one of them")
-    return () if stick is not None else tuple((path or "wave").split(","))
+    return () if gamepad is not None else tuple((path or "wave").split(","))
 
 
-def read_goals(paths: Sequence[str], stick: Path | None) -> dict[str, Goal]:
+def read_goals(paths: Sequence[str], gamepad: Path | None) -> dict[str, Goal]:
     """The files of a request by the names that it has for them.
 
     Raises
@@ -148,8 +147,8 @@ def read_goals(paths: Sequence[str], stick: Path | None) -> dict[str, Goal]:
     ParameterError, FormatError
         Where one of them cannot be read, or two goals have one name.
     """
-    if stick is not None:
-        return {str(stick): read_stick(stick)}
+    if gamepad is not None:
+        return {str(gamepad): read_gamepad(gamepad)}
     found: dict[str, Goal] = {}
     titles = []
     for name in paths:

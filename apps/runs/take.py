@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from apps.runs.request import MeasuredRun
+from deepphase.arrays import Array
 from deepphase.figures.player.actor import Actor
 from deepphase.figures.player.take import Channels, Curve, Gating, Marker, Take
 from deepphase.motion.kinematics import end_positions, global_transforms
 from deepphase.steering.run import Run
-
-Array = np.ndarray
 
 _IN_CONTACT = 0.5
 # Characters on one stage: beyond, a page takes long to open.

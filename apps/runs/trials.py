@@ -6,11 +6,11 @@ from dataclasses import asdict
 from typing import Any
 
 from apps.runs.report import Section
-from controllers.controller import Controller
-from controllers.phase_sensitivity import phase_sensitivity
-from controllers.trials import path_errors, run_variation, survival
+from controllers.measures.phase_sensitivity import phase_sensitivity
+from controllers.measures.trials import path_errors, run_variation, survival
+from controllers.runtime.controller import Controller
 from deepphase.errors import ParameterError
-from deepphase.evaluation.run_measures import MEASURES
+from deepphase.evaluation.run_measures import RUN_MEASURES
 from deepphase.progress import Progress
 
 _MINUTES = 10.0
@@ -103,9 +103,9 @@ def _long_run(controller: Controller, seed: int, progress: Progress | None) -> S
         [
             _entry(
                 f"long_run_{key}",
-                f"over {_MINUTES:g} minutes: {MEASURES[key][1]}",
+                f"over {_MINUTES:g} minutes: {RUN_MEASURES[key][1]}",
                 float(value),
-                MEASURES[key][0],
+                RUN_MEASURES[key][0],
                 4,
             )
             for key in _BY_MINUTE

@@ -24,7 +24,7 @@ from apps.training.status import (
     RUNNING,
     Epoch,
     TrainingStatus,
-    save_points,
+    save_curve_points,
     save_view,
 )
 from deepphase.errors import DeepPhaseError
@@ -72,7 +72,7 @@ def train(folder: Path) -> None:
     reporter = Reporter(folder)
     reporter.tell(state=RUNNING, what="getting ready")
     from deepphase.corpus.store import open_store
-    from deepphase.phase.training import train_phase
+    from deepphase.phase.training.train import train_phase
 
     request = TrainingRequest.load(folder)
     store = open_store(request.store, request.group, verify=False)
@@ -89,7 +89,7 @@ def train(folder: Path) -> None:
     )
     if model is not None:
         model.save(folder / MODEL_FILE)
-        from deepphase.phase.resume import discard
+        from deepphase.phase.training.resume import discard
 
         discard(folder / "work")
         reporter.tell(state=FINISHED, what="finished", words="")
@@ -106,7 +106,7 @@ class _Watch:
         from deepphase.phase.manifold import ManifoldProjection
         from deepphase.phase.measuring import measured_health
         from deepphase.phase.model import encode_windows
-        from deepphase.phase.watching import TrainingView
+        from deepphase.phase.training.watching import TrainingView
 
         assert isinstance(view, TrainingView)
         values, split, status = view.corpus.values, view.split, self.reporter.status
@@ -115,7 +115,7 @@ class _Watch:
         if not status.epochs:
             clips = np.searchsorted(view.corpus.stops, chosen, side="right")
             seconds = (chosen - view.corpus.starts[clips]) / view.model.fps
-            save_points(self.folder, clips, seconds)
+            save_curve_points(self.folder, clips, seconds)
         half = view.model.window // 2
         manifold = encode_windows(view.model.network, values, chosen - half).manifold()
         save_view(self.folder, len(status.epochs), ManifoldProjection.fit(manifold)(manifold))
@@ -157,13 +157,13 @@ def main(folder: Path) -> int:
         torch.set_num_threads(max(1, min(torch.get_num_threads(), (os.cpu_count() or 2) - 1)))
         train(folder)
     except DeepPhaseError as error:
-        _tell_failure(reporter, error.fact, error.hint)
+        _report_failure(reporter, error.fact, error.hint)
         return 2
     except Exception as error:
         import traceback
 
         traceback.print_exc()
-        _tell_failure(
+        _report_failure(
             reporter,
             f"it broke off: {type(error).__name__}",
             "train again; if it happens twice, this is a fault of deepphase",
@@ -172,7 +172,7 @@ def main(folder: Path) -> int:
     return 0
 
 
-def _tell_failure(reporter: Reporter, fact: str, hint: str) -> None:
+def _report_failure(reporter: Reporter, fact: str, hint: str) -> None:
     reporter.status = TrainingStatus.load(reporter.folder)
     with suppress(DeepPhaseError):
         reporter.tell(state=FAILED, fact=fact, hint=hint)

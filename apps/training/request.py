@@ -6,12 +6,12 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from deepphase.atomic_write import atomic_write
 from deepphase.errors import CheckpointError, ParameterError
-from deepphase.phase.configuration import PhaseConfig
-from deepphase.replacing import replacing
+from deepphase.phase.config import PhaseConfig
 
 # Recipe -> what it is, in words.
-RECIPES = {
+OFFERED_CONFIGS = {
     "default": "our own network",
     "paper": "DeepPhase as its paper describes it",
     "released_v0": "DeepPhase, first released network",
@@ -36,7 +36,7 @@ class TrainingRequest:
     clips
         Names of those that are taken; empty for all.
     recipe
-        One of `RECIPES`.
+        One of `OFFERED_CONFIGS`.
     channels, window_s
         Of the network.
     windows, batch_size, seed
@@ -59,8 +59,10 @@ class TrainingRequest:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.recipe not in RECIPES:
-            raise ParameterError(f"no recipe {self.recipe!r}", hint=f"one of {', '.join(RECIPES)}")
+        if self.recipe not in OFFERED_CONFIGS:
+            raise ParameterError(
+                f"no recipe {self.recipe!r}", hint=f"one of {', '.join(OFFERED_CONFIGS)}"
+            )
         for name, value, (low, high) in (
             ("channels", self.channels, CHANNELS),
             ("seconds of a window", self.window_s, WINDOW_S),
@@ -88,14 +90,14 @@ class TrainingRequest:
 
     def save(self, folder: Path) -> None:
         """Write it into a training's folder."""
-        with replacing(folder / _FILE) as file:
+        with atomic_write(folder / _FILE) as file:
             file.write(json.dumps(asdict(self)).encode())
 
     @classmethod
     def load(cls, folder: Path) -> TrainingRequest:
         """What `save` wrote. CheckpointError where it is not there or damaged."""
         try:
-            told = json.loads((folder / _FILE).read_text(encoding="utf-8"))
-            return cls(**{**told, "clips": tuple(told["clips"])})
+            given = json.loads((folder / _FILE).read_text(encoding="utf-8"))
+            return cls(**{**given, "clips": tuple(given["clips"])})
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise CheckpointError(f"no training is asked for here: {error}", path=folder) from None

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
+from deepphase.arrays import Array
+from deepphase.atomic_write import atomic_write
 from deepphase.errors import CheckpointError
 from deepphase.phase.health import Health
-from deepphase.replacing import replacing
-
-Array = np.ndarray
 
 _FILE = "status.json"
 # What it may be: the first two are under way, the others have ended.
@@ -82,20 +81,20 @@ class TrainingStatus:
 
     def save(self, folder: Path) -> None:
         """Write it into a training's folder, whole or not at all."""
-        with replacing(folder / _FILE) as file:
+        with atomic_write(folder / _FILE) as file:
             file.write(json.dumps(asdict(self)).encode())
 
     @classmethod
     def load(cls, folder: Path) -> TrainingStatus:
         """What was written last; the beginning where nothing was."""
         try:
-            told = json.loads((folder / _FILE).read_text(encoding="utf-8"))
+            given = json.loads((folder / _FILE).read_text(encoding="utf-8"))
             epochs = []
-            for each in told.pop("epochs"):
+            for each in given.pop("epochs"):
                 health = each["health"]
                 measured = None if health is None else Health.from_mapping(health)
                 epochs.append(Epoch(**{**each, "health": measured}))
-            return cls(**told, epochs=tuple(epochs))
+            return cls(**given, epochs=tuple(epochs))
         except FileNotFoundError:
             return cls()
         except (OSError, ValueError, TypeError, KeyError) as error:
@@ -104,7 +103,7 @@ class TrainingStatus:
 
 def save_view(folder: Path, index: int, points: Array) -> None:
     """Keep the manifold (points, 3) of an epoch."""
-    with replacing(_view_file(folder, index)) as file:
+    with atomic_write(_view_file(folder, index)) as file:
         np.save(file, points.astype(np.float32))
 
 
@@ -121,14 +120,14 @@ def load_views(folder: Path, count: int) -> list[Array]:
     return views
 
 
-def save_points(folder: Path, clips: Array, time: Array) -> None:
+def save_curve_points(folder: Path, clips: Array, time: Array) -> None:
     """Keep which clip (points,) and which second (points,) the points of all views are."""
-    with replacing(folder / "points.npz") as file:
+    with atomic_write(folder / "points.npz") as file:
         np.savez(file, clips=clips.astype(np.int64), time=time.astype(np.float32))
 
 
-def load_points(folder: Path) -> tuple[Array, Array]:
-    """What `save_points` wrote: index of the clip among those asked for, and seconds in it."""
+def load_curve_points(folder: Path) -> tuple[Array, Array]:
+    """Clip index and seconds of each point, as `save_curve_points` wrote them."""
     try:
         with np.load(folder / "points.npz", allow_pickle=False) as file:
             return file["clips"], file["time"]

@@ -10,11 +10,11 @@ import pytorch_lightning as pl
 import torch
 from torch import Tensor
 
-from controllers.configuration import ControllerConfig
+from controllers.config import ControllerConfig
 from controllers.data.controller_data import ControllerData
 from controllers.networks.registry import network_kind
 from deepphase.errors import ParameterError
-from deepphase.phase.piecewise import ResumableData
+from deepphase.phase.training.resumable import ResumableData
 from deepphase.phase.windows import WindowOrder
 
 _VALIDATION_SAMPLES = 2048
@@ -41,7 +41,7 @@ class FrameBatch:
 
 
 class ControllerBatches(ResumableData, pl.LightningDataModule):
-    """Training and held-out sequences of frames, for `ControllerLesson` in any trainer.
+    """Training and held-out sequences of frames, for `ControllerModule` in any trainer.
 
     A batch travels to the device as the rows that its sequences begin with, and becomes a
     `FrameBatch` there.
@@ -64,7 +64,7 @@ class ControllerBatches(ResumableData, pl.LightningDataModule):
         self.data, self.config = data, config
         options, samples, split = config.training, data.samples, data.split
         recurrent = network_kind(config.name).is_recurrent
-        frames = options.sequence_frames if recurrent else options.own_frames
+        frames = options.sequence_frames if recurrent else options.unroll_frames
         self._frames = torch.arange(frames)
         # Rows whose next frames are of the same run, and among the rows, too.
         starts = split.train[samples.following(split.train) >= frames]

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from controllers.configuration import ControllerConfig
+from controllers.config import ControllerConfig
+from controllers.data.sample_split import SampleSplit
+from controllers.data.samples import ClipTracks, ControllerSamples, Ends, schema_of_store
 from controllers.networks.registry import network_kind
-from controllers.phase_choice import phase_choice
-from controllers.sample_split import SampleSplit
-from controllers.samples import ControllerSamples, Ends, Tracks, schema_of_store
-from controllers.schema import ControllerSchema
-from controllers.schema_config import GATES_OF_PHASES
+from controllers.schema.config import GATES_OF_PHASES
+from controllers.schema.phase_choice import phase_choice
+from controllers.schema.schema import ControllerSchema
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.features.frame_rows import reach_inside
@@ -46,7 +46,7 @@ class ControllerData:
     schema: ControllerSchema
     samples: ControllerSamples
     split: SampleSplit
-    tracks: Tracks | None
+    tracks: ClipTracks | None
 
     @classmethod
     def read(
@@ -55,7 +55,7 @@ class ControllerData:
         config: ControllerConfig,
         phases: PhaseExtractor | None = None,
         *,
-        tracks: Tracks | None = None,
+        tracks: ClipTracks | None = None,
         description: Mapping[str, Any] | None = None,
         progress: Progress | None = None,
     ) -> ControllerData:

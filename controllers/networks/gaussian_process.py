@@ -21,10 +21,10 @@ from controllers.networks.network import (
     check_positive,
     phase_circle,
 )
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError
-from deepphase.optional_packages import packages_for
+from deepphase.extras import packages_for
 
-Array = np.ndarray
 # Kernel parameters are found on at most so many samples: the search takes their cube many times.
 _MOST_FOR_KERNEL = 400
 # Share of the signal's variance: with less, the solution grows without bounds.

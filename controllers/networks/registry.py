@@ -29,7 +29,7 @@ from controllers.networks.pfnn import Pfnn, PfnnConfig
 from controllers.networks.plain import Plain, PlainConfig
 from controllers.networks.recurrent import Recurrent, RecurrentConfig
 from controllers.networks.variational import Variational, VariationalConfig
-from controllers.schema_config import Gate
+from controllers.schema.config import Gate
 from deepphase.errors import ParameterError
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.corpus.skeleton_group import (
     check_rates,
     default_group_name,
@@ -22,7 +23,7 @@ from deepphase.corpus.skeleton_group import (
 from deepphase.corpus.store_writer import write_store
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion.clip import Clip, Source
-from deepphase.motion.skeleton import Array, Skeleton
+from deepphase.motion.skeleton import Skeleton
 from deepphase.short_repr import counted, short_repr, timed
 
 

@@ -2,16 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from deepphase.corpus.file_clips import ClipEntry, clip_entries
-from deepphase.corpus.motion_files import check_told, find_motion_files
-from deepphase.corpus.point_sets import agreed_point_sets
+from deepphase.corpus.motion_files import MotionFile, check_file_options, find_motion_files
+from deepphase.corpus.point_sets import PointSets, agreed_point_sets, load_point_clip
 from deepphase.corpus.store import open_store
+from deepphase.errors import DeepPhaseError
 from deepphase.formats.array_file import is_array_file
+from deepphase.formats.load import list_animations, load, load_all
+from deepphase.formats.points import holds_points
+from deepphase.motion.clip import Clip
+
+# Which of a file's animations a clip is, where there are several.
+ANIMATION_LABEL = "animation"
+
+
+@dataclass(frozen=True)
+class ClipEntry:
+    """A clip that has not been read yet.
+
+    Parameters
+    ----------
+    name
+        What it will be called.
+    load
+        Reads it; raises DeepPhaseError where it cannot be read.
+    """
+
+    name: str
+    load: Callable[[], Clip]
+
+
+def load_clips(path: Path, name: str, point_sets: PointSets, **reader: Any) -> tuple[Clip, ...]:
+    """All clips of a motion file, a point track with the hierarchy of its set.
+
+    The only clip of a file has the file's name; several have their animations' names behind it,
+    and as a label.
+
+    Parameters
+    ----------
+    name
+        What the file's clip is to be called.
+    reader
+        Options of :func:`deepphase.formats.load.load`.
+
+    Raises DeepPhaseError as :func:`deepphase.formats.load.load_all` does.
+    """
+    if holds_points(path):
+        return (replace(load_point_clip(path, point_sets, **reader), name=name),)
+    clips = load_all(path, **reader)
+    if len(clips) == 1:
+        return (replace(clips[0], name=name),)
+    return tuple(_of_animation(clip, name, clip.name) for clip in clips)
+
+
+def clip_entries(file: MotionFile, point_sets: PointSets, **reader: Any) -> list[ClipEntry]:
+    """The clips of a motion file, each to be read by itself; named as by :func:`load_clips`.
+
+    A file that cannot be read is one entry, which says so when it is asked for.
+    """
+    try:
+        animations = list_animations(file.path)
+    except DeepPhaseError:
+        animations = ()
+    if len(animations) < 2:
+        return [ClipEntry(file.name, partial(_only_clip, file, point_sets, reader))]
+    return [
+        ClipEntry(f"{file.name} {name}", partial(_animation, file, number, name, reader))
+        for number, name in animations
+    ]
+
+
+def _only_clip(file: MotionFile, point_sets: PointSets, reader: dict[str, Any]) -> Clip:
+    (clip,) = load_clips(file.path, file.name, point_sets, **reader)
+    return clip
+
+
+def _animation(file: MotionFile, number: int, name: str, reader: dict[str, Any]) -> Clip:
+    return _of_animation(load(file.path, animation=number, **reader), file.name, name)
+
+
+def _of_animation(clip: Clip, file_name: str, animation: str) -> Clip:
+    labels = {**clip.labels, ANIMATION_LABEL: animation}
+    return replace(clip, name=f"{file_name} {animation}", labels=labels)
 
 
 def clips_in(
@@ -39,7 +116,7 @@ def clips_in(
     ParameterError, CheckpointError
         As :func:`deepphase.corpus.store.open_store`; also where a unit or up axis is impossible.
     """
-    check_told(reader.get("unit"), reader.get("up"), reader.get("fps"))
+    check_file_options(reader.get("unit"), reader.get("up"), reader.get("fps"))
     entries = []
     stores = [path for path in paths if is_array_file(path)]
     for path in stores:
@@ -49,9 +126,9 @@ def clips_in(
         ]
     files = [path for path in paths if path not in stores]
     if files:
-        told = {name: value for name, value in reader.items() if value not in (None, False)}
+        given = {name: value for name, value in reader.items() if value not in (None, False)}
         found = find_motion_files(files)
-        point_sets = agreed_point_sets(found, description, **told)
+        point_sets = agreed_point_sets(found, description, **given)
         for each in found:
-            entries += clip_entries(each, point_sets, **told)
+            entries += clip_entries(each, point_sets, **given)
     return entries

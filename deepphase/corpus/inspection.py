@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from deepphase.corpus.file_clips import ANIMATION_LABEL, load_clips
+from deepphase.corpus.clips import ANIMATION_LABEL, load_clips
 from deepphase.corpus.motion_files import (
     MotionFile,
-    check_told,
+    check_file_options,
     find_motion_files,
     fitting_workers,
     song_beside,
@@ -139,7 +139,7 @@ def inspect_files(
     ParameterError
         Where an option is impossible.
     """
-    check_told(reader.get("unit"), reader.get("up"), reader.get("fps"))
+    check_file_options(reader.get("unit"), reader.get("up"), reader.get("fps"))
     files = find_motion_files(inputs)
     point_sets = agreed_point_sets(files, description, **reader)
     tasks = [(each, point_sets, reader) for each in files]

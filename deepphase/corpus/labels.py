@@ -2,10 +2,190 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import itertools
+import math
 import re
-from pathlib import PurePosixPath
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 
-from deepphase.errors import ParameterError
+from deepphase.errors import FormatError, ParameterError
+
+_FILE, _START, _STOP = "file", "start_s", "stop_s"
+_ENCODINGS_BY_MARK = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
+
+
+@dataclass(frozen=True)
+class LabelledPiece:
+    """A row of a label table.
+
+    Parameters
+    ----------
+    labels
+        Label -> value; empty cells are left out.
+    start_s, stop_s
+        Seconds from the start of the captured clip; None where the piece reaches its end.
+    line
+        Of the table, from 1.
+    """
+
+    labels: dict[str, str]
+    start_s: float | None
+    stop_s: float | None
+    line: int
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is the clip from end to end."""
+        return self.start_s is None and self.stop_s is None
+
+
+def read_label_table(
+    path: str | Path, files: Iterable[str | PurePosixPath]
+) -> dict[str, list[LabelledPiece]]:
+    """Read a CSV with a column "file", label columns and, if wanted, "start_s" and "stop_s".
+
+    Commas, semicolons (with commas in numbers, as spreadsheets of some countries write) and tabs
+    are understood; UTF-8, or UTF-16 with its mark.
+
+    Parameters
+    ----------
+    path
+        The table.
+    files
+        The files that it can speak of, relative to the folder that is prepared. A row names one
+        by that path, or by the file's name with or without suffix where this is enough.
+
+    Returns
+    -------
+    File -> its pieces, by their start. Files without a row are not in it.
+
+    Raises
+    ------
+    FormatError
+        With the line, where a column is missing, a file is unknown or could be several, or times
+        are impossible or overlap.
+    """
+    path = Path(path)
+    text = _text(path)
+    first_line = text.partition("\n")[0]
+    delimiter = max(",;\t", key=first_line.count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    by_name = _by_name(files)
+    pieces: dict[str, list[LabelledPiece]] = {}
+    columns: list[str] | None = None
+    try:
+        for row in reader:
+            if not any(cell.strip() for cell in row):
+                continue
+            if columns is None:
+                columns = _columns(path, row, reader.line_num)
+                continue
+            file, piece = _piece(path, columns, row, reader.line_num, by_name, delimiter)
+            pieces.setdefault(file, []).append(piece)
+    except csv.Error as error:
+        raise _wrong(path, reader.line_num, f"not a CSV row: {error}") from None
+    if columns is None:
+        raise _wrong(path, 1, "an empty label table")
+    return {file: _without_overlap(path, file, rows) for file, rows in pieces.items()}
+
+
+def _text(path: Path) -> str:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise FormatError(
+            f"the label table cannot be read: {error.strerror}", hint="check the path", path=path
+        ) from None
+    encoding = next(
+        (name for mark, name in _ENCODINGS_BY_MARK.items() if content.startswith(mark)), "utf-8"
+    )
+    try:
+        return content.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise FormatError(
+            f"text that is not {encoding}", hint="save the table as UTF-8", path=path, line=line
+        ) from None
+
+
+def _columns(path: Path, row: list[str], line: int) -> list[str]:
+    columns = [cell.strip() for cell in row]
+    if _FILE not in columns:
+        raise _wrong(path, line, f"no column {_FILE!r} among {', '.join(columns)}")
+    for column in columns:
+        if not column or columns.count(column) > 1:
+            raise _wrong(path, line, f"a column {column!r} that is nameless or there twice")
+    if not set(columns) - {_FILE, _START, _STOP}:
+        raise _wrong(path, line, "no label column")
+    return columns
+
+
+def _by_name(files: Iterable[str | PurePosixPath]) -> dict[str, set[str]]:
+    """Every way to name a file -> the files that it could mean."""
+    by_name: dict[str, set[str]] = {}
+    for file in map(PurePosixPath, files):
+        for name in (
+            file,
+            file.with_suffix(""),
+            PurePosixPath(file.name),
+            PurePosixPath(file.stem),
+        ):
+            by_name.setdefault(name.as_posix(), set()).add(file.as_posix())
+    return by_name
+
+
+def _piece(
+    path: Path,
+    columns: list[str],
+    row: list[str],
+    line: int,
+    by_name: dict[str, set[str]],
+    delimiter: str,
+) -> tuple[str, LabelledPiece]:
+    if len(row) != len(columns):
+        raise _wrong(path, line, f"{len(row)} cells under {len(columns)} columns")
+    cells = dict(zip(columns, (cell.strip() for cell in row), strict=True))
+    name = cells.pop(_FILE).replace("\\", "/").removeprefix("./")
+    meant = by_name.get(name, set())
+    # A path says exactly one file, even where it is another file's name.
+    file = name if name in meant else next(iter(meant), "")
+    if not meant:
+        raise _wrong(path, line, f"no file {name!r} in the folder that is prepared")
+    if len(meant) > 1 and name not in meant:
+        raise _wrong(path, line, f"{name!r} could be {' or '.join(sorted(meant))}: give its folder")
+    times = []
+    for column in (_START, _STOP):
+        cell = cells.pop(column, "")
+        try:
+            time = float(cell if delimiter == "," else cell.replace(",", ".")) if cell else None
+        except ValueError:
+            raise _wrong(path, line, f"{column} {cell!r} is not a number") from None
+        if time is not None and not (math.isfinite(time) and time >= 0):
+            raise _wrong(path, line, f"{column} {cell!r} is not a time in the clip")
+        times.append(time)
+    start, stop = times
+    if stop is not None and stop <= (start or 0.0):
+        raise _wrong(path, line, f"a piece that stops at {stop:g} s, not after its start")
+    labels = {column: value for column, value in cells.items() if value}
+    return file, LabelledPiece(labels, start, stop, line)
+
+
+def _without_overlap(path: Path, file: str, rows: list[LabelledPiece]) -> list[LabelledPiece]:
+    ordered = sorted(rows, key=lambda piece: (piece.start_s or 0.0, piece.line))
+    for before, after in itertools.pairwise(ordered):
+        if before.stop_s is None or (after.start_s or 0.0) < before.stop_s:
+            later, other = max(before.line, after.line), min(before.line, after.line)
+            raise _wrong(path, later, f"a piece of {file!r} that overlaps the one of line {other}")
+    return ordered
+
+
+def _wrong(path: Path, line: int, fact: str) -> FormatError:
+    hint = "columns: file, one for each label, and start_s, stop_s where a row is a piece of a clip"
+    return FormatError(fact, hint=hint, path=path, line=line)
+
 
 _FIELD = re.compile(r"\{([^{}]*)\}")
 

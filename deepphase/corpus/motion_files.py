@@ -10,9 +10,8 @@ from pathlib import Path, PurePosixPath
 
 from deepphase.corpus.parallel import usable_cores
 from deepphase.errors import FormatError
-from deepphase.formats.length_unit import metres_per_unit
 from deepphase.formats.load import MOTION_FORMATS
-from deepphase.formats.told_options import check_told_rate, check_told_up
+from deepphase.formats.units import check_rate_option, check_up_option, metres_per_unit
 
 # Sound files that may lie beside a motion, the one that lost least first.
 SONG_SUFFIXES = (".wav", ".flac", ".ogg", ".mp3")
@@ -113,7 +112,7 @@ def fitting_workers(files: Sequence[MotionFile], workers: int | None = None) -> 
     return max(1, min(workers, len(files)))
 
 
-def check_told(unit: str | float | None, up: str | None, file_fps: float | None) -> None:
+def check_file_options(unit: str | float | None, up: str | None, file_fps: float | None) -> None:
     """Refuse a unit, an up axis or a rate that no file can have, once and not for every file.
 
     Raises
@@ -122,8 +121,8 @@ def check_told(unit: str | float | None, up: str | None, file_fps: float | None)
     """
     if unit is not None:
         metres_per_unit(unit)
-    check_told_up(up)
-    check_told_rate(file_fps)
+    check_up_option(up)
+    check_rate_option(file_fps)
 
 
 def is_motion_file(path: Path) -> bool:

@@ -15,7 +15,7 @@ from loky import ProcessPoolExecutor
 from deepphase.errors import ParameterError
 
 Task = TypeVar("Task")
-Result = TypeVar("Result")
+TaskResult = TypeVar("TaskResult")
 
 # Read by the numerical libraries when a worker imports them: workers with a thread for every core
 # each would get into each other's way.
@@ -32,8 +32,8 @@ def usable_cores() -> int:
 
 
 def map_in_order(
-    function: Callable[[Task], Result], tasks: Sequence[Task], workers: int
-) -> Iterator[Result]:
+    function: Callable[[Task], TaskResult], tasks: Sequence[Task], workers: int
+) -> Iterator[TaskResult]:
     """Results of the tasks, in their order; only a few are held at a time.
 
     Parameters
@@ -51,7 +51,7 @@ def map_in_order(
     if workers == 1:
         yield from map(function, tasks)
         return
-    pending: deque[Future[Result]] = deque()
+    pending: deque[Future[TaskResult]] = deque()
     # Loky's processes begin with a clean interpreter: forked ones would inherit locked locks of
     # BLAS and torch threads, and the standard library's spawned ones run the user's script again,
     # which is an endless recursion where it has no `if __name__ == "__main__"`.

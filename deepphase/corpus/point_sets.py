@@ -12,10 +12,10 @@ from deepphase.corpus.motion_files import MotionFile
 from deepphase.errors import DeepPhaseError
 from deepphase.formats.points import holds_points, load_points
 from deepphase.motion.clip import Clip
-from deepphase.motion.point_clip import clip_of_points
-from deepphase.motion.point_structure import find_structure
 from deepphase.motion.point_track import PointTrack
-from deepphase.motion.point_tree import PointStructure
+from deepphase.solving.point_clip import clip_of_points
+from deepphase.solving.point_structure import find_structure
+from deepphase.solving.point_tree import PointStructure
 
 # So many files, evenly spread, are asked; all tell no more.
 _FILES_ASKED = 60
@@ -94,7 +94,7 @@ def load_point_clip(path: str | Path, point_sets: PointSets, **reader: Any) -> C
 def _most_common(candidates: list[PointStructure]) -> PointStructure:
     # Where as many say one thing as another, those go first that are surer of left and right.
     def weight(candidate: PointStructure) -> tuple[int, float]:
-        same = [each.sureness for each in candidates if each == candidate]
+        same = [each.confidence for each in candidates if each == candidate]
         return len(same), sum(same)
 
     return max(candidates, key=weight)

@@ -4,31 +4,82 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from deepphase.corpus.group_passes import add_mirrored_clips, files_of_another_unit
-from deepphase.corpus.label_table import read_label_table
-from deepphase.corpus.labels import LabelPattern, folder_labels
+from deepphase.corpus.labels import LabelPattern, folder_labels, read_label_table
 from deepphase.corpus.motion_files import (
     MotionFile,
-    check_told,
+    check_file_options,
     find_motion_files,
     fitting_workers,
 )
 from deepphase.corpus.parallel import map_in_order
 from deepphase.corpus.point_sets import PointSets, agreed_point_sets
-from deepphase.corpus.preparation import LeftOut, Preparation
 from deepphase.corpus.prepared_file import FileTask, PreparedFile, prepare_file
-from deepphase.corpus.store import ClipStore, StoreWriter, open_store, store_groups
+from deepphase.corpus.store import ClipStore, StoreGroup, StoreWriter, open_store, store_groups
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.array_file import is_array_file
 from deepphase.formats.load import MOTION_FORMATS
 from deepphase.motion.glitches import Glitch
 from deepphase.progress import Progress
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A file that could not be used, why, the line in it that is to blame, and the way out."""
+
+    file: str
+    reason: str
+    line: int | None = None
+    hint: str = ""
+
+    def __str__(self) -> str:
+        place = self.file if self.line is None else f"{self.file}:{self.line}"
+        return f"{place}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What preparing did.
+
+    Parameters
+    ----------
+    path
+        The store.
+    files
+        How many files there were.
+    groups
+        The skeleton groups of the store.
+    left_out
+        Files that could not be used.
+    notes
+        (file or group, sentence): what was done beside the usual.
+    glitches
+        (file, glitch): frames of the captures that look wrong; they are kept as they are.
+    """
+
+    path: Path
+    files: int
+    groups: tuple[StoreGroup, ...]
+    left_out: tuple[LeftOut, ...]
+    notes: tuple[tuple[str, str], ...]
+    glitches: tuple[tuple[str, Glitch], ...]
+
+    @property
+    def clips(self) -> int:
+        """Clips of all groups."""
+        return sum(group.clips for group in self.groups)
+
+    @property
+    def minutes(self) -> float:
+        """Minutes of all groups."""
+        return sum(group.minutes for group in self.groups)
+
 
 _REASONS_SHOWN = 5
 # Below, no movement is left; above, only memory goes: no body moves so fast.
@@ -97,7 +148,7 @@ def prepare(
     CheckpointError
         Where the store cannot be written.
     """
-    check_told(unit, up, file_fps)
+    check_file_options(unit, up, file_fps)
     _check_options(fps, min_seconds, workers)
     pattern = None if labels is None else LabelPattern(labels)
     files = find_motion_files(inputs)
@@ -180,10 +231,10 @@ def corpus_of(
     store's unit or up axis is told, which were settled when it was prepared.
     """
     if is_array_file(path):
-        told = [name for name in ("unit", "up", "file_fps") if options.get(name) is not None]
-        if told:
+        given = [name for name in ("unit", "up", "file_fps") if options.get(name) is not None]
+        if given:
             raise ParameterError(
-                f"a store is in metres, Y up: --{told[0]} is for motion files",
+                f"a store is in metres, Y up: --{given[0]} is for motion files",
                 hint="prepare the store again with it",
                 path=path,
             )

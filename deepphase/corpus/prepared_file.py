@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from deepphase.corpus.file_clips import ANIMATION_LABEL, load_clips
-from deepphase.corpus.label_table import LabelledPiece
+from deepphase.corpus.clips import ANIMATION_LABEL, load_clips
+from deepphase.corpus.labels import LabelledPiece
 from deepphase.corpus.motion_files import song_beside
 from deepphase.corpus.point_sets import PointSets
 from deepphase.errors import DeepPhaseError, FormatError

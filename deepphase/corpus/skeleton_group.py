@@ -7,9 +7,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.motion.clip import Clip
-from deepphase.motion.skeleton import Array, Skeleton
+from deepphase.motion.skeleton import Skeleton
 
 
 def check_rates(clips: Iterable[Clip]) -> None:

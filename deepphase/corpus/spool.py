@@ -9,13 +9,14 @@ from typing import Any, Literal
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.corpus.skeleton_group import (
     spread_translations,
     translated_by_any,
     unique_clip_names,
 )
 from deepphase.motion.clip import Clip, Source
-from deepphase.motion.skeleton import Array, Skeleton
+from deepphase.motion.skeleton import Skeleton
 
 _QUATERNION_BYTES = 16
 

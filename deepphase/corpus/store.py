@@ -26,13 +26,14 @@ from typing import Any
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.skeleton_group import shared_skeletons
 from deepphase.corpus.store_writer import STORE_FORMAT, STORE_VERSION, StoreWriter, write_store
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.formats.array_file import map_arrays, read_header
 from deepphase.motion.clip import Source
-from deepphase.motion.skeleton import Array, Skeleton
+from deepphase.motion.skeleton import Skeleton
 
 __all__ = ["ClipStore", "StoreGroup", "StoreWriter", "open_store", "store_groups", "write_store"]
 

@@ -11,13 +11,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from deepphase.arrays import Array
+from deepphase.atomic_write import check_writable
 from deepphase.corpus.skeleton_group import default_group_name, hierarchy, unique_clip_names
 from deepphase.corpus.spool import GroupSpool, Record
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.formats.array_file import write_arrays
 from deepphase.motion.clip import Clip
-from deepphase.motion.skeleton import Array
-from deepphase.replacing import check_writable
 
 STORE_FORMAT = "deepphase.store"
 STORE_VERSION = 1

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.windows import gather, interior_frames, padded
-
-Array = np.ndarray
 
 _BATCH = 256
 # A joint that moves less than this share of the liveliest one follows nothing.
@@ -58,8 +57,8 @@ def joints_followed(parameters: PhaseParameters, signals: Array) -> Array:
     variance, moves = _by_joint(np.square(moved).sum(0))
     for channel in range(channels):
         weights = np.linalg.lstsq(pairs[:, channel], moved, rcond=None)[0]
-        told = _by_joint(np.square(pairs[:, channel] @ weights).sum(0))[0]
-        shares[channel, moves] = told[moves] / variance[moves]
+        given = _by_joint(np.square(pairs[:, channel] @ weights).sum(0))[0]
+        shares[channel, moves] = given[moves] / variance[moves]
     return shares.clip(0.0, 1.0)
 
 

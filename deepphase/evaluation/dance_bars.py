@@ -17,10 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError
-from deepphase.evaluation.dance_rhythm import WINDOW_S, beat_count, cycle_windows
-
-Array = np.ndarray
+from deepphase.evaluation.dance_rhythm import RHYTHM_WINDOW_S, beat_count, cycle_windows
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +88,7 @@ def bar_phases(
     downbeats: Array,
     *,
     factor: float = 1.0,
-    window_s: float = WINDOW_S,
+    window_s: float = RHYTHM_WINDOW_S,
 ) -> BarPhases:
     """Where in the bars of a song a movement is.
 

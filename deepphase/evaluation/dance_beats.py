@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.motion.kinematics import velocities
-
-Array = np.ndarray
 
 # Five frames at 60 a second, as the scores that others report are computed.
 SMOOTHING_S = 5 / 60

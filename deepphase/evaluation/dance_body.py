@@ -6,10 +6,9 @@ import numpy as np
 from scipy.ndimage import uniform_filter1d
 from scipy.signal import welch
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.evaluation.runs import foot_speeds
-
-Array = np.ndarray
 
 # The rate of the motion that physical foot contact was published for: its unit.
 _PFC_FPS = 30.0

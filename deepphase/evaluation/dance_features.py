@@ -13,13 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion.kinematics import velocities
 from deepphase.motion.roles import Roles
 
-Array = np.ndarray
-
-WINDOW_S = 4.0
+FEATURE_WINDOW_S = 4.0
 
 _SIDED = ("hip", "knee", "foot", "toe", "shoulder", "elbow", "hand")
 _NEEDED = ("hip", "knee", "foot", "shoulder", "elbow", "hand")
@@ -121,10 +120,10 @@ def relations(points: Mapping[str, Array], fps: float) -> dict[str, Array]:
     def apart(one: str, other: str) -> Array:
         return np.linalg.norm(p[one] - p[other], axis=-1)
 
-    def towards(mover: str, goal: str) -> Array:
+    def towards(root_state: str, goal: str) -> Array:
         """m/s at which a point nears another, as that one is."""
-        direction = _unit(p[goal] - p[mover])
-        return _dot(speeds[mover] - speeds[goal], direction)
+        direction = _unit(p[goal] - p[root_state])
+        return _dot(speeds[root_state] - speeds[goal], direction)
 
     found: dict[str, Array] = {}
     for side, other in (("left", "right"), ("right", "left")):
@@ -162,7 +161,7 @@ def relations(points: Mapping[str, Array], fps: float) -> dict[str, Array]:
     }
 
 
-def feature_windows(frames: int, fps: float, window_s: float = WINDOW_S) -> Array:
+def feature_windows(frames: int, fps: float, window_s: float = FEATURE_WINDOW_S) -> Array:
     """(windows, 2) first frame and the one after the last, side by side, not overlapping.
 
     A clip that is shorter is one window.

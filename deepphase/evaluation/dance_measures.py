@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.evaluation.dance_beats import (
     BeatAlignment,
@@ -39,10 +40,8 @@ from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.kinematics import global_transforms
 from deepphase.motion.roles import find_roles
 
-Array = np.ndarray
-
 # Beats of a bar that are asked for: the waltz's and everyone else's.
-METRES = (3, 4)
+MEASURED_METERS = (3, 4)
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +160,7 @@ def measured_dance(clip: Clip) -> DanceMeasures:
 
 
 def dance_to_song(
-    dance: DanceMeasures, beats: Array, *, metres: Sequence[int] = METRES, draws: int = 200
+    dance: DanceMeasures, beats: Array, *, metres: Sequence[int] = MEASURED_METERS, draws: int = 200
 ) -> DanceToSong:
     """How a dance lies on a song's beats.
 

@@ -16,13 +16,12 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.evaluation.dance_features import body_points
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import find_roles
-
-Array = np.ndarray
 
 # Seconds that have to be the same, and how far apart they are compared.
 _WINDOW_S, _HOP_S = 0.6, 0.1

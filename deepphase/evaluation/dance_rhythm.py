@@ -13,12 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 
-Array = np.ndarray
-
 # Long enough for some ten bars, short enough that one slip of a beat tracker spoils one window.
-WINDOW_S = 20.0
+RHYTHM_WINDOW_S = 20.0
 # Ten bars tell two tempi apart that differ by a tenth; these stay clear of it, and of 3:4 and 4:3,
 # which would be the period of another meter.
 TEMPO_FACTORS = (0.79, 0.83, 0.87, 1.13, 1.17, 1.21)
@@ -139,7 +138,7 @@ def rhythm(
     beats: Array,
     *,
     beats_per_cycle: float,
-    window_s: float = WINDOW_S,
+    window_s: float = RHYTHM_WINDOW_S,
     factors: Sequence[float] = TEMPO_FACTORS,
 ) -> Rhythm:
     """How strongly a movement follows every so many beats of a song, and other tempi by chance.
@@ -194,7 +193,7 @@ def tempo_profile(
     factors: Array,
     *,
     beats_per_cycle: float,
-    window_s: float = WINDOW_S,
+    window_s: float = RHYTHM_WINDOW_S,
 ) -> Array:
     """(factors,) mean vector strength of the speed against the song at other tempi.
 
@@ -213,7 +212,7 @@ def tempo_profile(
     )
 
 
-def cycle_windows(cycles: Array, fps: float, window_s: float = WINDOW_S) -> list[Array]:
+def cycle_windows(cycles: Array, fps: float, window_s: float = RHYTHM_WINDOW_S) -> list[Array]:
     """Frames (indices) of each window of so many seconds in which at least three cycles pass.
 
     Parameters

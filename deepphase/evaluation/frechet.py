@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError
-
-Array = np.ndarray
 
 
 @dataclass(frozen=True)

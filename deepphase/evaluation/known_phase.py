@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deepphase.arrays import Array
+from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
-from deepphase.phase.parameters import wrapped
-
-Array = np.ndarray
 
 # What repeats twice in a limb's cycle (the body's bounce, say) is learnt at twice its frequency.
 MULTIPLES = (1, 2)

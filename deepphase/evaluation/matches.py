@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.phase.parameters import PhaseParameters
-
-Array = np.ndarray
 
 _QUERIES_AT_ONCE = 256
 

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.evaluation.runs import (
     foot_skating,
@@ -26,8 +27,6 @@ from deepphase.motion.kinematics import end_positions, global_transforms, veloci
 from deepphase.motion.limbs import below, bone_lengths, path_length
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory, to_root_space
-
-Array = np.ndarray
 
 FEWEST_FRAMES = 5
 BAND = (1.0, 99.0)

@@ -8,22 +8,21 @@ from typing import Any
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.evaluation.motion_measures import FEWEST_FRAMES, MeasuredMotion
 from deepphase.evaluation.runs import FELT_S, foot_skating, joint_rotation_rates, near
 from deepphase.evaluation.survival import frozen_share, limb_length_change, shares_of_band
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.limbs import bone_lengths
-from deepphase.steering.path import Path
+from deepphase.steering.path import GroundPath
 from deepphase.steering.run import Run
-
-Array = np.ndarray
 
 _IN_CONTACT = 0.5
 # Of the speed that all but a hundredth of the data's travel exceeds.
 _HARDLY = 0.5
 
-MEASURES: dict[str, tuple[str, str]] = {
+RUN_MEASURES: dict[str, tuple[str, str]] = {
     "survived": ("", "share of the frames before the values left all bounds"),
     "joint_rotation": ("deg/s", "mean over joints, of local rotations; jitter raises it too"),
     "jerk": ("m/s3", "mean over joints and frames"),
@@ -141,7 +140,7 @@ def run_measures(
     run: Run,
     data: Mapping[str, Any],
     *,
-    path: Path | None = None,
+    path: GroundPath | None = None,
     origins: Array | None = None,
     moving: bool | None = None,
 ) -> RunMeasures:
@@ -274,7 +273,7 @@ def _limbs(run: Run) -> tuple[Array, Array]:
 
 
 def _path_errors(
-    run: Run, path: Path | None, origins: Array | None
+    run: Run, path: GroundPath | None, origins: Array | None
 ) -> tuple[Array | None, Array | None]:
     """(characters, frames) metres to the nearest place of the path, and to that of its clock."""
     if path is None:
@@ -287,7 +286,10 @@ def _path_errors(
 
 
 def _frozen(
-    motions: list[MeasuredMotion], data: Mapping[str, Any], path: Path | None, moving: bool | None
+    motions: list[MeasuredMotion],
+    data: Mapping[str, Any],
+    path: GroundPath | None,
+    moving: bool | None,
 ) -> float | None:
     if path is None and moving is None:
         return None

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
-
-Array = np.ndarray
 
 FELT_S = 0.1
 """Seconds after a jump in which its blend is visible."""

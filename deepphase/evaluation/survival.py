@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.motion.kinematics import velocities
-
-Array = np.ndarray
 
 
 def kinetic_energies(positions: Array, fps: float) -> Array:
@@ -61,7 +60,9 @@ def seconds_of(values: Array, fps: float) -> Array:
     return np.asarray(values, np.float64)[: whole * length].reshape(whole, length).mean(axis=1)
 
 
-def frozen_share(speeds: Array, wished: Array, fps: float, *, still: float, moving: float) -> float:
+def frozen_share(
+    speeds: Array, desired: Array, fps: float, *, still: float, moving: float
+) -> float:
     """Share of the seconds with a wish to move in which the body hardly moves; 0 without any.
 
     Parameters
@@ -74,7 +75,7 @@ def frozen_share(speeds: Array, wished: Array, fps: float, *, still: float, movi
     still, moving
         m/s: below and above, on a second's average, the body hardly moves and the wish does.
     """
-    asked = seconds_of(wished, fps) > moving
+    asked = seconds_of(desired, fps) > moving
     if not asked.any():
         return 0.0
     return float((seconds_of(speeds, fps)[asked] < still).mean())

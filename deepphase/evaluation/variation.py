@@ -11,10 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.phase.baselines.strikes import strikes
-
-Array = np.ndarray
 
 # Cycles: poses of one phase are those of one such stretch.
 PHASE_BIN = 0.01

@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from deepphase.atomic_write import atomic_write
 from deepphase.errors import CheckpointError
-from deepphase.optional_packages import packages_for
-from deepphase.replacing import replacing
+from deepphase.extras import packages_for
 
 # The first of which all engines of today know every operator that is used here.
 OPSET = 18
@@ -121,7 +121,7 @@ def export_onnx(
             hint=f"at most {_MOST_DIFFERENCE:g} is passed; nothing was written",
             path=path,
         )
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         file.write(written)
     return parity
 

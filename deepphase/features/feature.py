@@ -11,7 +11,7 @@ from deepphase.features.trajectory import TRAJECTORY_DIRECTION, TRAJECTORY_POSIT
 
 
 @dataclass(frozen=True)
-class Kind:
+class FeatureKind:
     """What the values of a feature are.
 
     Parameters
@@ -29,13 +29,13 @@ class Kind:
     unit: str
 
 
-KINDS = {
-    TRAJECTORY_POSITION: Kind(("x", "z"), "offsets", "m"),
-    TRAJECTORY_DIRECTION: Kind(("x", "z"), "offsets", "1"),
-    "joint_position": Kind(("x", "y", "z"), "joints", "m"),
-    "joint_velocity": Kind(("x", "y", "z"), "joints", "m/s"),
-    "phase_manifold": Kind(("sin", "cos"), "channels", "1"),
-    "track": Kind(("",), "channels", "1"),
+FEATURE_KINDS = {
+    TRAJECTORY_POSITION: FeatureKind(("x", "z"), "offsets", "m"),
+    TRAJECTORY_DIRECTION: FeatureKind(("x", "z"), "offsets", "1"),
+    "joint_position": FeatureKind(("x", "y", "z"), "joints", "m"),
+    "joint_velocity": FeatureKind(("x", "y", "z"), "joints", "m/s"),
+    "phase_manifold": FeatureKind(("sin", "cos"), "channels", "1"),
+    "track": FeatureKind(("",), "channels", "1"),
 }
 """The kinds of features. All lie in the root space of their frame (Y up, facing +Z)."""
 
@@ -88,9 +88,9 @@ class Feature:
         set_field(self, "joints", tuple(self.joints))
         set_field(self, "offsets_s", tuple(float(offset) for offset in self.offsets_s))
         set_field(self, "kind", self.kind or _kind_of_name(self.name, bool(self.joints)))
-        if self.kind not in KINDS:
-            raise self._wrong(f"no kind {self.kind!r}", f"kinds: {', '.join(KINDS)}")
-        kind = KINDS[self.kind]
+        if self.kind not in FEATURE_KINDS:
+            raise self._wrong(f"no kind {self.kind!r}", f"kinds: {', '.join(FEATURE_KINDS)}")
+        kind = FEATURE_KINDS[self.kind]
         set_field(self, "unit", self.unit or kind.unit)
         if self.kind == "track":
             set_field(self, "track", self.track or self.name)
@@ -119,14 +119,14 @@ class Feature:
     @property
     def dims(self) -> int:
         """Numbers in the block."""
-        kind = KINDS[self.kind]
+        kind = FEATURE_KINDS[self.kind]
         places = len(self.joints) if kind.per == "joints" else len(self.offsets_s)
         return len(kind.axes) * places * (self.channels if kind.per == "channels" else 1)
 
     @property
     def value_names(self) -> list[str]:
         """(dims,) one name a number, the block's name in front."""
-        kind = KINDS[self.kind]
+        kind = FEATURE_KINDS[self.kind]
         if kind.per == "joints":
             places = list(self.joints)
         else:
@@ -196,4 +196,4 @@ class Feature:
 def _kind_of_name(name: str, of_joints: bool) -> str:
     if of_joints:
         name = f"joint_{name.rpartition('_')[2]}"
-    return next((kind for kind in KINDS if name == kind or name.endswith(f"_{kind}")), name)
+    return next((kind for kind in FEATURE_KINDS if name == kind or name.endswith(f"_{kind}")), name)

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.features.feature import Feature
 from deepphase.features.layout import FeatureLayout
 from deepphase.features.pose import BodyFrames
 from deepphase.features.trajectory import TRAJECTORY_PATH, path_of_clip, relative_trajectory
-from deepphase.motion.skeleton import Array
 
 
 def frame_rows(

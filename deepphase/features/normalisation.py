@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.features.layout import FeatureLayout
-from deepphase.motion.skeleton import Array
 
 # A block whose values hardly change over all frames keeps its own unit.
 _LEAST_DEVIATION = 1e-5

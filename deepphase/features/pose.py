@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions, velocities
 from deepphase.motion.roles import find_roles
@@ -16,7 +17,6 @@ from deepphase.motion.root_trajectory import (
     to_root_space,
     velocities_in_root_space,
 )
-from deepphase.motion.skeleton import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.motion.root_trajectory import RootTrajectory
-from deepphase.motion.skeleton import Array
 
 TRAJECTORY_POSITION = "trajectory_position"
 TRAJECTORY_DIRECTION = "trajectory_direction"
@@ -30,7 +30,7 @@ _LAST_S = 0.2
 
 
 @dataclass(frozen=True, eq=False)
-class Path:
+class GroundTrajectory:
     """Places on the ground and facings there; any leading axes, then one a moment.
 
     Parameters
@@ -68,7 +68,9 @@ def relative_trajectory(
     return _in_frame(relative, root_direction), _in_frame(directions, root_direction)
 
 
-def path_of_clip(root: RootTrajectory, offsets_s: Array, fps: float) -> tuple[Path, Array]:
+def path_of_clip(
+    root: RootTrajectory, offsets_s: Array, fps: float
+) -> tuple[GroundTrajectory, Array]:
     """The path of every frame at seconds from it.
 
     Between frames it is interpolated. Before a clip's first frame and behind its last one the
@@ -98,7 +100,7 @@ def path_of_clip(root: RootTrajectory, offsets_s: Array, fps: float) -> tuple[Pa
         places += before[..., None] * (ground[count] - ground[0]) / count
         places += behind[..., None] * (ground[-1] - ground[-1 - count]) / count
     angles = np.interp(held, known, root.angles.astype(np.float64))
-    return Path(_on_ground(places), facing_directions(angles)), inside
+    return GroundTrajectory(_on_ground(places), facing_directions(angles)), inside
 
 
 def facing_directions(angles: Array) -> Array:

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import plotly.graph_objects as go
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.figures.theme import NEUTRAL, channel_style, figure, label, say_nothing_to_show
-
-Array = np.ndarray
 
 # Pixels across of the strongest channel of a motion, and of one without amplitude.
 _LARGEST, _SMALLEST = 22.0, 4.0

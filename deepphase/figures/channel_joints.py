@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import plotly.graph_objects as go
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.figures.theme import (
     NEUTRAL,
@@ -18,8 +19,6 @@ from deepphase.figures.theme import (
     say_nothing_to_show,
     single,
 )
-
-Array = np.ndarray
 
 # Pixels of a row, and of a joint that is followed wholly or not at all.
 _ROW_PIXELS, _LARGEST, _SMALLEST = 19, 26.0, 5.0

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.figures.theme import NEUTRAL, channel_style, label
-
-Array = np.ndarray
 
 # Categories that get a colour of their own; those beyond it share one.
 _CATEGORIES = 12

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import plotly.graph_objects as go
 
-from deepphase.replacing import replacing
+from deepphase.atomic_write import atomic_write
 
 WIDTH, HEIGHT = 1200, 800
 
@@ -76,7 +76,7 @@ def write_images(
         problems.append(_reason(TimeoutError(), time_limit_s))
     paths = []
     for path, content in list(drawn.items()):
-        with replacing(path) as file:
+        with atomic_write(path) as file:
             file.write(content)
         paths.append(path)
     return Images(paths, "; ".join(problems))

@@ -9,10 +9,9 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.figures.theme import channel_style, figure, label, say_nothing_to_show, single
-
-Array = np.ndarray
 
 _PANELS = (
     ("Loss ((m/s)²)", "loss", 1.0),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.figures.colouring import Colouring
 from deepphase.figures.excerpt import thinned_words, thinning
@@ -23,8 +24,6 @@ from deepphase.figures.theme import (
     single,
     spread,
 )
-
-Array = np.ndarray
 
 # Points that are drawn at most.
 _MOST = 20_000
@@ -232,8 +231,8 @@ def _check(cloud: _Cloud, explained: Array, colour: Colouring) -> None:
             f"points {points.shape} and explained {np.shape(explained)}, "
             "expected (points, 3) and (3,)"
         )
-    told = {"colour": colour.values, "clips": cloud.clips, "time": cloud.time}
-    for name, values in told.items():
+    given = {"colour": colour.values, "clips": cloud.clips, "time": cloud.time}
+    for name, values in given.items():
         if values is not None and np.shape(values) != (len(points),):
             raise ParameterError(f"{name} {np.shape(values)}, expected ({len(points)},)")
     numbers = [points, *([] if colour.categorical else [np.asarray(colour.values, float)])]

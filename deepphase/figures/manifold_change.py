@@ -7,11 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.figures.colouring import Colouring
 from deepphase.figures.theme import WEBGL_POINTS, figure, say_nothing_to_show, single
-
-Array = np.ndarray
 
 # Milliseconds that an epoch is shown.
 _SHOWN_MS = 350

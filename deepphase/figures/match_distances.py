@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.figures.theme import (
     NEUTRAL,
@@ -18,8 +19,6 @@ from deepphase.figures.theme import (
     say_nothing_to_show,
     single,
 )
-
-Array = np.ndarray
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,19 +6,18 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.figures.theme import (
     NEUTRAL,
     add_note,
     channel_colour,
-    faded,
     figure,
     say_nothing_to_show,
     single,
+    with_opacity,
 )
 from deepphase.phase.parameters import PhaseParameters
-
-Array = np.ndarray
 
 _COLUMNS = {"frequency": "Frequency (Hz)", "amplitude": "Amplitude (latent unit)"}
 _BINS = 80
@@ -108,7 +107,7 @@ def _add_ridge(
             line={"color": colour, "width": 1.5, "simplify": False},
             # The base line closes the area: what is filled is the histogram alone.
             fill="toself",
-            fillcolor=faded(colour, 0.3),
+            fillcolor=with_opacity(colour, 0.3),
             hoveron="points",
             customdata=single(np.concatenate([[0.0], np.repeat(counts, 2), [0.0]]) / len(values)),
             hovertemplate=(

@@ -6,6 +6,8 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from deepphase.arrays import Array
+from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
 from deepphase.figures.excerpt import excerpt
 from deepphase.figures.theme import (
@@ -17,9 +19,7 @@ from deepphase.figures.theme import (
     say_nothing_to_show,
     single,
 )
-from deepphase.phase.parameters import PhaseParameters, wrapped
-
-Array = np.ndarray
+from deepphase.phase.parameters import PhaseParameters
 
 _ROWS = {
     "phase": "Phase (cycles)",

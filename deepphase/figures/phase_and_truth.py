@@ -6,12 +6,11 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from deepphase.arrays import Array
+from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
 from deepphase.figures.parameters_over_time import broken_at_wrap, shade
 from deepphase.figures.theme import NEUTRAL, channel_style, figure, say_nothing_to_show, single
-from deepphase.phase.parameters import wrapped
-
-Array = np.ndarray
 
 # The rows of errors reach at least so far, in cycles: noise that is nothing should look it.
 _LEAST_RANGE = 0.03
@@ -49,8 +48,8 @@ def phase_and_truth(
     ParameterError
         Where the shapes do not fit.
     """
-    told = [phase, truth] if contacts is None else [phase, truth, contacts]
-    if any(values.shape != (len(time),) for values in told):
+    given = [phase, truth] if contacts is None else [phase, truth, contacts]
+    if any(values.shape != (len(time),) for values in given):
         raise ParameterError(f"{len(time)} times, but phases {phase.shape}, truth {truth.shape}")
     chart = make_subplots(
         rows=2,
@@ -93,7 +92,7 @@ def phase_and_truth(
 
 
 def _add(
-    chart: go.Figure, row: int, x: Array, y: Array, name: str, told: str, **look: object
+    chart: go.Figure, row: int, x: Array, y: Array, name: str, given: str, **look: object
 ) -> None:
     look["line"] = {**look["line"], "simplify": False}  # type: ignore[dict-item]
     trace = go.Scatter(
@@ -101,7 +100,7 @@ def _add(
         y=single(y),
         mode="lines",
         name=name,
-        hovertemplate=f"{name}<br>%{{x:.2f}} s<br>{told}<extra></extra>",
+        hovertemplate=f"{name}<br>%{{x:.2f}} s<br>{given}<extra></extra>",
         **look,
     )
     chart.add_trace(trace, row=row, col=1)

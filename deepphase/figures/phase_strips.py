@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import plotly.graph_objects as go
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.figures.excerpt import excerpt
 from deepphase.figures.parameters_over_time import shade
@@ -12,14 +13,12 @@ from deepphase.figures.theme import (
     WEBGL_POINTS,
     add_note,
     channel_colour,
-    faded,
     figure,
     say_nothing_to_show,
     single,
+    with_opacity,
 )
 from deepphase.phase.parameters import PhaseParameters
-
-Array = np.ndarray
 
 # Columns of a strip: more than a screen has pixels are not seen.
 _COLUMNS = 1_800
@@ -136,7 +135,7 @@ def _add_strip(
             dy=_STRIP / _LEVELS,
             zmin=0,
             zmax=_OPAQUE,
-            colorscale=[[0, faded(colour, 0)], [1, faded(colour, 1)]],
+            colorscale=[[0, with_opacity(colour, 0)], [1, with_opacity(colour, 1)]],
             showscale=False,
             hoverinfo="skip",
             name=f"channel {channel}",

@@ -9,6 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.figures.excerpt import excerpt
 from deepphase.figures.theme import (
@@ -20,8 +21,7 @@ from deepphase.figures.theme import (
     single,
 )
 
-Array = np.ndarray
-Kind = Literal["distance", "cosine"]
+Similarity = Literal["distance", "cosine"]
 
 # Frames along an edge: their square is what a page has to hold.
 _EDGE = 300
@@ -75,7 +75,7 @@ def similarity_map(
     fps: float,
     *,
     names: tuple[str, str],
-    kind: Kind = "distance",
+    kind: Similarity = "distance",
     title: str = "",
 ) -> go.Figure:
     """A panel a feature: along each axis the time of a clip, bright where two frames are alike.
@@ -157,7 +157,7 @@ def _headline(names: tuple[str, str]) -> str:
     return f"Frames that are alike: {one}" + ("" if one == other else f" and {other}")
 
 
-def _panel(name: str, one: Array, other: Array, seconds: float, kind: Kind) -> go.Heatmap:
+def _panel(name: str, one: Array, other: Array, seconds: float, kind: Similarity) -> go.Heatmap:
     if kind == "cosine":
         values = frame_cosines(one, other)
     else:

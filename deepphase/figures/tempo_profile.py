@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
 import plotly.graph_objects as go
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.figures.theme import (
     NEUTRAL,
@@ -16,8 +16,6 @@ from deepphase.figures.theme import (
     say_nothing_to_show,
     single,
 )
-
-Array = np.ndarray
 
 
 def tempo_profile_figure(

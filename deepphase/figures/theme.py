@@ -11,7 +11,7 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.colors import cyclical, sample_colorscale
 
-Array = np.ndarray
+from deepphase.arrays import Array
 
 # Okabe and Ito 2008 without black and yellow, which vanish on a dark or a white page, and two
 # more that stay apart from those six for every common kind of colour vision.
@@ -41,7 +41,7 @@ FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation S
 WEBGL_POINTS = 1000
 
 
-class Style(NamedTuple):
+class LineStyle(NamedTuple):
     """How one channel or category is drawn."""
 
     colour: str
@@ -54,16 +54,16 @@ def channel_colour(index: int) -> str:
     return _COLOURS[index % len(_COLOURS)]
 
 
-def faded(colour: str, opacity: float) -> str:
+def with_opacity(colour: str, opacity: float) -> str:
     """A colour of the palette, "#rrggbb", with an opacity."""
     red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
     return f"rgba({red},{green},{blue},{opacity:g})"
 
 
-def channel_style(index: int) -> Style:
+def channel_style(index: int) -> LineStyle:
     """Colour, line dash and marker symbol: no two of the first 32 are the same."""
     turn = index // len(_COLOURS)
-    return Style(
+    return LineStyle(
         channel_colour(index), _DASHES[turn % len(_DASHES)], _SYMBOLS[turn % len(_SYMBOLS)]
     )
 

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 import plotly.graph_objects as go
 
+from deepphase.arrays import Array
 from deepphase.figures.theme import channel_style, figure, say_nothing_to_show, single
-
-Array = np.ndarray
 
 _PANELS = (
     ("loss", "Loss"),

@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.figures.theme import NEUTRAL, channel_style, figure, label, single
 from deepphase.phase.parameters import PhaseParameters
-
-Array = np.ndarray
 
 # Signals that are shown: no more of them can be told apart in one figure.
 _SIGNALS = 5

@@ -19,19 +19,18 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from deepphase.arrays import Array
+from deepphase.atomic_write import atomic_write
 from deepphase.errors import ParameterError
 from deepphase.formats.array_table import (
+    ArrayTable,
     Header,
-    Table,
     damaged,
     dtype_code,
     front_bytes,
-    read_table,
+    read_array_table,
     unreadable,
 )
-from deepphase.replacing import replacing
-
-Array = np.ndarray
 
 _CHUNK_BYTES = 1 << 22
 _NO_HASH = "0" * 64
@@ -87,7 +86,7 @@ def write_arrays(
     hashes = dict.fromkeys(order, _NO_HASH)
     # The hashes are known only when the data is written; their length is known before.
     front = front_bytes(rows, {**full, "sha256": hashes})
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         file.write(front)
         for name in order:
             hashes[name] = _write_array(file, name, prepared[name])
@@ -102,7 +101,7 @@ def read_header(path: str | Path, format: str | None = None, version: int | None
 
     Raises CheckpointError as :func:`read_arrays` does, all but what the data would show.
     """
-    return read_table(Path(path), format, version).header
+    return read_array_table(Path(path), format, version).header
 
 
 def is_array_file(path: str | Path) -> bool:
@@ -137,7 +136,7 @@ def read_arrays(
     CheckpointError
         Where the file is missing, foreign, damaged, of another format or of a newer version.
     """
-    table = read_table(Path(path), format, version)
+    table = read_array_table(Path(path), format, version)
     arrays = {}
     try:
         with table.path.open("rb") as file:
@@ -162,7 +161,7 @@ def map_arrays(
     As :func:`read_arrays`, for the arrays whose name starts with `prefix` (all by default).
     """
     # safetensors' own numpy reader copies every array, which a store larger than memory forbids.
-    table = read_table(Path(path), format, version)
+    table = read_array_table(Path(path), format, version)
     entries = [entry for name, entry in table.entries.items() if name.startswith(prefix)]
     try:
         whole = np.memmap(table.path, np.uint8, "r")
@@ -202,7 +201,7 @@ def _write_array(file: BinaryIO, name: str, array: Array) -> str:
     return digest.hexdigest()
 
 
-def _verify(table: Table, arrays: Mapping[str, Array]) -> None:
+def _verify(table: ArrayTable, arrays: Mapping[str, Array]) -> None:
     hashes = table.header["sha256"]
     for name, array in arrays.items():
         digest = hashlib.sha256()

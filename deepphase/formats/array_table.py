@@ -55,7 +55,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Table:
+class ArrayTable:
     """What the front of a file says, checked against the file's size."""
 
     path: Path
@@ -99,7 +99,7 @@ def _table_hash(rows: Mapping[str, Any], ours: str) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def read_table(path: Path, format: str | None, version: int | None) -> Table:
+def read_array_table(path: Path, format: str | None, version: int | None) -> ArrayTable:
     """The front of a file, or the CheckpointError that says why it is not to be trusted."""
     try:
         with path.open("rb") as file:
@@ -139,7 +139,7 @@ def read_table(path: Path, format: str | None, version: int | None) -> Table:
     entries = _entries(path, rows, start, size)
     if set(hashes) != set(entries):
         raise damaged(path, "the header's hashes are of other arrays")
-    return Table(path, header, entries)
+    return ArrayTable(path, header, entries)
 
 
 def _entries(path: Path, rows: Mapping[str, Any], start: int, size: int) -> dict[str, Entry]:

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from deepphase.errors import FormatError, ParameterError
-from deepphase.formats.bvh import load_bvh
-from deepphase.formats.bvh_writer import save_bvh
-from deepphase.formats.gltf import gltf_animations, load_gltf, load_gltf_clips
-from deepphase.formats.gltf_writer import save_gltf
-from deepphase.formats.npz import load_npz
-from deepphase.formats.npz_motion import save_npz_motion
+from deepphase.formats.bvh.reader import load_bvh
+from deepphase.formats.bvh.writer import save_bvh
+from deepphase.formats.gltf.reader import gltf_animations, load_gltf, load_gltf_clips
+from deepphase.formats.gltf.writer import save_gltf
+from deepphase.formats.npz.motion import save_npz_motion
+from deepphase.formats.npz.reader import load_npz
 from deepphase.formats.reader_options import call_reader, option_names
 from deepphase.motion.clip import Clip
 
@@ -71,8 +71,8 @@ def load_all(path: str | Path, **options: Any) -> tuple[Clip, ...]:
     if kind.load_all is None or options.get("animation") is not None:
         return (load(path, **options),)
     _check_reader_options(options, kind, path)
-    told = {name: value for name, value in options.items() if name != "animation"}
-    return call_reader(kind.load_all, path, told, f"{Path(path).suffix} files")
+    given = {name: value for name, value in options.items() if name != "animation"}
+    return call_reader(kind.load_all, path, given, f"{Path(path).suffix} files")
 
 
 def list_animations(path: str | Path) -> tuple[tuple[int, str], ...]:

@@ -18,20 +18,24 @@ from pathlib import Path
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.errors import FormatError
 from deepphase.formats.amass import is_amass
-from deepphase.formats.frame_rate import told_or_read_rate
-from deepphase.formats.length_unit import METRES_PER_UNIT, metres_per_unit
-from deepphase.formats.npz_archive import NpzArchive, read_npz, write_npz
-from deepphase.formats.npz_motion import is_npz_motion
-from deepphase.formats.told_options import check_told_rate, check_told_up
+from deepphase.formats.npz.archive import NpzArchive, read_npz, write_npz
+from deepphase.formats.npz.motion import is_npz_motion
+from deepphase.formats.units import (
+    METRES_PER_UNIT,
+    check_rate_option,
+    check_up_option,
+    metres_per_unit,
+    resolve_rate,
+)
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Source
 from deepphase.motion.orientation import turn_to_y
-from deepphase.motion.point_names import plain_names
 from deepphase.motion.point_track import PointTrack
-from deepphase.motion.point_up import body_size, infer_points_up
-from deepphase.motion.skeleton import Array
+from deepphase.solving.point_tree import plain_names
+from deepphase.solving.point_up import body_size, infer_points_up
 
 _RATES = ("fps", "frame_rate", "framerate")
 # Metres: a body from a cat's to a horse's.
@@ -87,12 +91,12 @@ def load_points(
         Where an option is impossible.
     """
     path = Path(path)
-    told_m = None if unit is None else metres_per_unit(unit)
-    check_told_up(up)
-    check_told_rate(fps)
+    stated_m = None if unit is None else metres_per_unit(unit)
+    check_up_option(up)
+    check_rate_option(fps)
     archive = read_npz(path)
     stated = {name: archive.scalar(name) for name in _RATES if name in archive}
-    rate, notes = told_or_read_rate(stated, fps, path)
+    rate, notes = resolve_rate(stated, fps, path)
     positions = _positions(archive)
     points = positions.shape[1]
     names = _names(archive, points)
@@ -101,7 +105,7 @@ def load_points(
     # Far places of few points: whatever is looked at must not overflow.
     if np.abs(positions).max() > np.finfo(np.float32).max:
         raise FormatError("positions beyond what float32 holds", path=path)
-    unit_m, note = _unit(body_size(positions), told_m, said_m)
+    unit_m, note = _unit(body_size(positions), stated_m, said_m)
     positions = positions * positions.dtype.type(unit_m)
     if np.abs(positions).max() > _LARGEST_COORDINATE_M:
         raise FormatError(
@@ -204,13 +208,13 @@ def _said_unit(archive: NpzArchive) -> float | None:
     return metres_per_unit(word)
 
 
-def _unit(size: float, told_m: float | None, said_m: float | None) -> tuple[float, str]:
+def _unit(size: float, stated_m: float | None, said_m: float | None) -> tuple[float, str]:
     """Metres in one unit, and a sentence on what says so."""
 
     def fits(metres: float) -> bool:
         return _SMALLEST_BODY <= size * metres <= _LARGEST_BODY
 
-    for known, who in ((told_m, "as told"), (said_m, "as the file says")):
+    for known, who in ((stated_m, "as told"), (said_m, "as the file says")):
         if known is not None:
             doubt = "" if fits(known) else ": no usual size, check the unit"
             return (

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError
-from deepphase.motion.skeleton import Array, Skeleton
+from deepphase.motion.skeleton import Skeleton
 from deepphase.short_repr import counted, short_repr, timed
 
 # The sine of half an angle that only rounding makes of none.

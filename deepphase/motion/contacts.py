@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.ndimage import binary_closing, binary_opening, uniform_filter1d
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import end_positions, global_transforms, velocities
 from deepphase.motion.limbs import path_length
 from deepphase.motion.roles import Roles
-from deepphase.motion.skeleton import Array
 from deepphase.short_repr import counted, short_repr
 
 GRAVITY = 9.81

@@ -7,11 +7,12 @@ from itertools import pairwise
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.motion import quaternions
 from deepphase.motion.kinematics import joint_depths
 from deepphase.motion.limbs import ancestors
 from deepphase.motion.roles import Roles
-from deepphase.motion.skeleton import Array, Skeleton
+from deepphase.motion.skeleton import Skeleton
 
 # Sine of the angle at the middle joint up to which a limb's plane is not its own alone, and the
 # share of the body's hinge in it where it is straight: a stretched knee passes through straight
@@ -26,7 +27,7 @@ _TINY = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class Limbs:
+class LegChains:
     """Limbs of a skeleton that end in feet.
 
     Parameters
@@ -46,7 +47,7 @@ class Limbs:
     bends: Array
 
     @classmethod
-    def of_skeleton(cls, skeleton: Skeleton, roles: Roles) -> Limbs:
+    def of_skeleton(cls, skeleton: Skeleton, roles: Roles) -> LegChains:
         """Legs, left first; of a quadruped then the front legs. None where roles are missing."""
         parts: list[tuple[tuple[str, ...], float]] = [(("hip", "knee", "foot", "toe"), 1.0)]
         if roles.kind == "quadruped":
@@ -212,7 +213,7 @@ class LimbSolver:
         Its limbs.
     """
 
-    def __init__(self, skeleton: Skeleton, limbs: Limbs) -> None:
+    def __init__(self, skeleton: Skeleton, limbs: LegChains) -> None:
         self.limbs = limbs
         above = {int(tip): ancestors(skeleton, int(tip)) for tip in (*limbs.tips, *limbs.last)}
         depths = joint_depths(skeleton)

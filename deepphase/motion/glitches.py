@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.ndimage import percentile_filter
 
+from deepphase.arrays import Array
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_depths, joint_positions
-from deepphase.motion.skeleton import Array
 
 # A step between two frames jumps where it departs from its neighbours by this share of the body's
 # size, and by this factor from the upper quartile of such departures around it. Real blows, kicks

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
-from deepphase.motion.skeleton import Array, Skeleton
+from deepphase.motion.skeleton import Skeleton
 
 
 def global_transforms(clip: Clip) -> tuple[Array, Array]:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.motion.joint_names import JointName
-from deepphase.motion.skeleton import Array, Skeleton
+from deepphase.motion.skeleton import Skeleton
 
 # Two subtrees mirror each other where their lengths agree to this share.
 LENGTH_TOLERANCE = 0.08

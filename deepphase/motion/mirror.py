@@ -23,12 +23,13 @@ from itertools import permutations, product
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from deepphase.arrays import Array
 from deepphase.errors import SkeletonError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.limbs import reach
 from deepphase.motion.roles import Roles
-from deepphase.motion.skeleton import Array, Skeleton
+from deepphase.motion.skeleton import Skeleton
 
 # How far partners' offsets may differ, as a share of their length: measured people are a few
 # percent asymmetric. Offsets shorter than the second share of the body are exempt: toes, eyes.

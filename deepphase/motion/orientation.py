@@ -10,13 +10,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.limbs import below, bone_lengths, path_length, reach
 from deepphase.motion.roles import Roles, find_roles
-from deepphase.motion.skeleton import Array, Skeleton
+from deepphase.motion.skeleton import Skeleton
 
 AXES = ("x", "y", "z", "-x", "-y", "-z")
 

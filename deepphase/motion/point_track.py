@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.motion.clip import Source
-from deepphase.motion.skeleton import Array
 from deepphase.short_repr import counted, short_repr, timed
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from deepphase.motion.skeleton import Array
+from deepphase.arrays import Array
 
 IDENTITY = np.array([0.0, 0.0, 0.0, 1.0])
 # Up to so many numbers the count of NumPy's calls tells, beyond it that of the products.

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
+from deepphase.arrays import Array
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions, velocities
 from deepphase.motion.roles import Roles
-from deepphase.motion.skeleton import Array
 from deepphase.short_repr import counted, short_repr
 
 # Standard deviation, in seconds, of the Gaussian that smooths the facing: a step's sway of the

@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.errors import SkeletonError
 from deepphase.short_repr import counted, short_repr
-
-Array = np.ndarray
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,10 +8,11 @@ from typing import Any
 
 import yaml
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError, SkeletonError
-from deepphase.motion.skeleton import Array, Skeleton
+from deepphase.motion.skeleton import Skeleton
 
-KINDS = ("biped", "quadruped", "other")
+BODY_TYPES = ("biped", "quadruped", "other")
 PAIRED_PARTS = ("hip", "knee", "foot", "toe", "shoulder", "elbow", "hand")
 JOINT_ROLES = (
     *("hips", "spine", "chest", "neck", "head"),
@@ -58,7 +59,7 @@ def load_description(path: str | Path) -> dict[str, Any]:
 
 def _fits(key: str, value: Any) -> bool:
     if key == "kind":
-        return value in KINDS
+        return value in BODY_TYPES
     if key == "names":
         return _are_names(value) and len(set(value)) == len(value)
     if key == "tail":
@@ -87,15 +88,15 @@ def described_pairs(skeleton: Skeleton, description: Mapping[str, Any], pairs: A
     SkeletonError
         Where a joint does not exist or is paired with itself.
     """
-    told = [tuple(pair) for pair in description.get("pairs", ())]
+    given = [tuple(pair) for pair in description.get("pairs", ())]
     sides = ((f"left_{part}", f"right_{part}") for part in PAIRED_PARTS)
-    told.extend(
+    given.extend(
         (description[left], description[right])
         for left, right in sides
         if left in description and right in description
     )
     pairs = pairs.copy()
-    for left, right in ((skeleton.index(left), skeleton.index(right)) for left, right in told):
+    for left, right in ((skeleton.index(left), skeleton.index(right)) for left, right in given):
         if left == right:
             raise SkeletonError(f"{skeleton.names[left]!r} cannot be its own mirror partner")
         for joint in (left, right):

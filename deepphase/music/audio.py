@@ -12,12 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.errors import FormatError
 from deepphase.formats.file_content import check_is_file, foreign_content
-from deepphase.music.decoding import LOUDEST, both_halves, is_sound, mixed
-from deepphase.music.whole_file import missing_part
-
-Array = np.ndarray
+from deepphase.music.decoding import LOUDEST, both_halves, is_sound, mixed, truncation
 
 SAMPLE_RATE, HOP = 30_720, 512
 """Samples a second of all features, and samples a frame: exactly 60 frames a second."""
@@ -103,7 +101,7 @@ def read_sound(path: str | Path) -> Sound:
 def decoded(content: bytes, path: str | Path) -> Sound:
     """The sound in a file's bytes; `path` is only named. Raises FormatError as `read_sound`."""
     path = Path(path)
-    missing = missing_part(content)
+    missing = truncation(content)
     if missing:
         raise FormatError(
             f"the sound is cut off or damaged: {missing}",

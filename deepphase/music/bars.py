@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.music.beats import Beats
 from deepphase.music.spectra import Spectra
 
-Array = np.ndarray
-
-METRES = (3, 4)
+METERS = (3, 4)
 """Beats in a bar that are told apart."""
 
 # Bars that are needed to hear that they are bars.
@@ -26,7 +25,7 @@ _FASTEST_COUNTED_BPM, _NO_BAR = 150.0, 1 / 3
 _ACCENT = np.array([0.65, 0.65, 0.35, 0.0])
 # Deviations (of change, bass onset, bass, onset; of bands) below which beats sound alike: frames
 # cut one and the same sound at different places.
-_HEARD_DIFFERENCES, _HEARD_DB = (0.02, 0.15, 0.03, 0.15), 3.0
+_AUDIBLE_DIFFERENCES, _AUDIBLE_DB = (0.02, 0.15, 0.03, 0.15), 3.0
 # Share of the accents' rise and fall, and of what returns after a bar, that is as clear as can be.
 _CLEAR_ACCENT, _CLEAR_RETURN = 1.2, 0.35
 
@@ -64,20 +63,20 @@ def find_bars(beats_s: Array, spectra: Spectra, fps: float) -> Bars | None:
     -------
     None where there are too few beats to tell, or nothing tells one beat from another.
     """
-    if len(beats_s) < _FEWEST_BARS * max(METRES):
+    if len(beats_s) < _FEWEST_BARS * max(METERS):
         return None
     accent, sound = _beat_sounds(beats_s, spectra, fps)
     if not accent.std() > 1e-6:
         return None
     returns = _returns(sound)
     found = {}
-    for metre in METRES:
+    for metre in METERS:
         places, strength = _places(accent, metre)
         repeats = np.mean([returns[lag] for lag in range(metre, len(returns), metre)])
         found[metre] = places, strength, float(repeats)
     scores = {metre: strength * 0.25 + repeats for metre, (_, strength, repeats) in found.items()}
     metre = max(scores, key=lambda key: scores[key])
-    other = scores[next(each for each in METRES if each != metre)]
+    other = scores[next(each for each in METERS if each != metre)]
     places, strength, _ = found[metre]
     downbeats = np.flatnonzero(places == 0)
     if not len(downbeats):
@@ -91,7 +90,7 @@ def find_bars(beats_s: Array, spectra: Spectra, fps: float) -> Bars | None:
     return Bars(metre, downbeats, float(confidence))
 
 
-def counted(beats: Beats, spectra: Spectra, fps: float) -> Beats:
+def counted_beats(beats: Beats, spectra: Spectra, fps: float) -> Beats:
     """The beats that bars of three are counted by: every second one where halves are heard.
 
     A waltz at 87 beats a minute is heard at 174 where its quavers are as loud as its beats. Then
@@ -143,9 +142,9 @@ def _beat_sounds(beats_s: Array, spectra: Spectra, fps: float) -> tuple[Array, A
     change[0] = np.median(change)
     bass = spectra.bass[during].mean(axis=1)
     columns = _standardised(
-        np.stack([change, bass_onset, bass, onset], axis=1), np.array(_HEARD_DIFFERENCES)
+        np.stack([change, bass_onset, bass, onset], axis=1), np.array(_AUDIBLE_DIFFERENCES)
     )
-    mel = _standardised(spectra.mel_db[around].max(axis=1), np.array(_HEARD_DB))
+    mel = _standardised(spectra.mel_db[around].max(axis=1), np.array(_AUDIBLE_DB))
     # All mel bands together weigh as much as the four.
     sound = np.concatenate([columns, mel * np.sqrt(4 / mel.shape[1])], axis=1)
     return columns @ _ACCENT, sound

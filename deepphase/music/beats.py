@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-Array = np.ndarray
+from deepphase.arrays import Array
 
 # Beats a minute that are looked for, on a grid of 1.5 %; and what people tap to most
 # (a log-normal prior, as in Ellis 2007).

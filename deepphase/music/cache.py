@@ -17,9 +17,7 @@ import numpy as np
 from deepphase.errors import CheckpointError, DeepPhaseError
 from deepphase.formats.array_file import read_arrays, write_arrays
 from deepphase.music.audio import decoded, sound_bytes
-from deepphase.music.features import FPS, KINDS, SongFeatures, features_of
-
-Array = np.ndarray
+from deepphase.music.features import FPS, SONG_FEATURE_KINDS, SongFeatures, features_of
 
 FORMAT, VERSION = "deepphase.song_features", 2
 
@@ -34,9 +32,9 @@ _SUFFIX = ".song"
 
 def cache_folder() -> Path | None:
     """Where features of songs are kept; None where there shall be no cache."""
-    told = os.environ.get(CACHE_VARIABLE)
-    if told is not None:
-        return Path(told) / "songs" if told else None
+    given = os.environ.get(CACHE_VARIABLE)
+    if given is not None:
+        return Path(given) / "songs" if given else None
     import platformdirs
 
     return Path(platformdirs.user_cache_dir("deepphase", appauthor=False)) / "songs"
@@ -90,8 +88,8 @@ def _write(features: SongFeatures, path: Path) -> None:
         "tempo_bpm": features.tempo_bpm,
         "beat_confidence": features.beat_confidence,
         "bar_confidence": features.bar_confidence,
-        "values": {name: list(kind.values) for name, kind in KINDS.items()},
-        "units": {name: kind.unit for name, kind in KINDS.items()},
+        "values": {name: list(kind.values) for name, kind in SONG_FEATURE_KINDS.items()},
+        "units": {name: kind.unit for name, kind in SONG_FEATURE_KINDS.items()},
     }
     write_arrays(path, arrays, header, format=FORMAT, version=VERSION)
 
@@ -99,15 +97,15 @@ def _write(features: SongFeatures, path: Path) -> None:
 def _read(path: Path, sha256: str, song: Path) -> SongFeatures:
     """Features of a kept file; raises where it is not whole or of another song."""
     arrays, header = read_arrays(path, format=FORMAT, version=VERSION)
-    values = {name: list(kind.values) for name, kind in KINDS.items()}
+    values = {name: list(kind.values) for name, kind in SONG_FEATURE_KINDS.items()}
     if header["version"] != VERSION or header["song_sha256"] != sha256:
         raise CheckpointError("features of another version or song", path=path)
     if header["values"] != values or header["fps"] != FPS:
         raise CheckpointError("other features", path=path)
     frames = len(arrays["blocks.mel"])
-    blocks = {name: arrays[f"blocks.{name}"] for name in KINDS}
+    blocks = {name: arrays[f"blocks.{name}"] for name in SONG_FEATURE_KINDS}
     for name, block in blocks.items():
-        if block.shape != (frames, len(KINDS[name].values)):
+        if block.shape != (frames, len(SONG_FEATURE_KINDS[name].values)):
             raise CheckpointError(f"{name} of another shape", path=path)
     metre = header["beats_per_bar"]
     return SongFeatures(

@@ -7,21 +7,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.music.audio import HOP, SAMPLE_RATE
-from deepphase.music.bars import Bars, bar_position, counted, find_bars
+from deepphase.music.bars import Bars, bar_position, counted_beats, find_bars
 from deepphase.music.beats import Beats, beat_position, local_tempo_bpm, track_beats
 from deepphase.music.spectra import MEL_BANDS, MFCC, PITCH_CLASSES, short_time_spectra
 from deepphase.short_repr import short_repr, timed
-
-Array = np.ndarray
 
 FPS = SAMPLE_RATE / HOP
 """Frames a second, exactly 60: frame i is second i / 60 of the song."""
 
 
 @dataclass(frozen=True)
-class Kind:
+class SongFeatureKind:
     """What a feature of a song is.
 
     Parameters
@@ -38,28 +37,28 @@ class Kind:
 
 _NOTES = ("C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B")
 
-KINDS = {
+SONG_FEATURE_KINDS = {
     # Decibels below the loudest value of the song, down to -80; low bands first.
-    "mel": Kind(tuple(map(str, range(MEL_BANDS))), "dB"),
-    "mfcc": Kind(tuple(map(str, range(MFCC))), "dB"),
+    "mel": SongFeatureKind(tuple(map(str, range(MEL_BANDS))), "dB"),
+    "mfcc": SongFeatureKind(tuple(map(str, range(MFCC))), "dB"),
     # Share of the loudest pitch class; 0 in silence.
-    "chroma": Kind(_NOTES[:PITCH_CLASSES], "1"),
+    "chroma": SongFeatureKind(_NOTES[:PITCH_CLASSES], "1"),
     # Rise of the spectrum over two frames, as a share of the song's mean spectrum.
-    "spectral_flux": Kind(("",), "1"),
+    "spectral_flux": SongFeatureKind(("",), "1"),
     # Rise of loudness over two frames, in the mean over mel bands, 1 at the song's strong onsets.
-    "onset_strength": Kind(("",), "1"),
+    "onset_strength": SongFeatureKind(("",), "1"),
     # 1 in the frame that a beat falls on, otherwise 0.
-    "beat": Kind(("",), "1"),
+    "beat": SongFeatureKind(("",), "1"),
     # Sign changes a sample.
-    "zero_crossing_rate": Kind(("",), "1"),
+    "zero_crossing_rate": SongFeatureKind(("",), "1"),
     # Cycles in [-0.5, 0.5) that grow with time, 0 on every beat (first beat of a bar).
-    "beat_phase": Kind(("",), "cycles"),
-    "bar_phase": Kind(("",), "cycles"),
+    "beat_phase": SongFeatureKind(("",), "cycles"),
+    "bar_phase": SongFeatureKind(("",), "cycles"),
     # The same without a jump, which is what a network reads; (0, 0) where there is no beat or bar.
-    "beat_cycle": Kind(("sin", "cos"), "1"),
-    "bar_cycle": Kind(("sin", "cos"), "1"),
+    "beat_cycle": SongFeatureKind(("sin", "cos"), "1"),
+    "bar_cycle": SongFeatureKind(("sin", "cos"), "1"),
     # Beats a minute around the frame; 0 where there is no beat.
-    "tempo_bpm": Kind(("",), "1/min"),
+    "tempo_bpm": SongFeatureKind(("",), "1/min"),
 }
 """The features of a song, by name."""
 
@@ -67,7 +66,7 @@ PAPER_FEATURES = ("mel", "mfcc", "chroma", "spectral_flux", "beat", "zero_crossi
 """The 62 numbers a frame that a dance is controlled by in DeepPhase, section 5.2."""
 
 
-SURE = 0.25
+MIN_CONFIDENCE = 0.25
 """From this confidence on, beats and bars are there to be heard."""
 
 
@@ -78,7 +77,7 @@ class SongFeatures:
     Parameters
     ----------
     blocks
-        Feature name -> (frames, values) float32, all names of `KINDS`, finite everywhere.
+        Feature name -> (frames, values) float32, all names of `SONG_FEATURE_KINDS`, finite.
     duration_s
         Seconds; there are ceil(60 * duration_s) frames.
     beats_s
@@ -91,8 +90,8 @@ class SongFeatures:
     tempo_bpm
         Beats a minute, the median over the song; 0 where there is no beat.
     beat_confidence, bar_confidence
-        From 0 (no beat at all) to 1 (a metronome). Below `SURE` the beats are a guess, which
-        noise and speech get too; there are no bars where theirs is below it.
+        From 0 (no beat at all) to 1 (a metronome). Below `MIN_CONFIDENCE` the beats are a guess,
+        which noise and speech get too; there are no bars where theirs is below it.
     name, source, sha256
         The song, its file, and the hash of the file's bytes; empty where it was no file.
     fps
@@ -161,18 +160,20 @@ class SongFeatures:
 
 def check_names(names: Sequence[str]) -> None:
     """Raise ParameterError, which lists all features, unless the names are some of them."""
-    unknown = [name for name in names if name not in KINDS]
+    unknown = [name for name in names if name not in SONG_FEATURE_KINDS]
     if unknown or not names:
         raise ParameterError(
             f"no song feature {unknown[0]!r}" if unknown else "no song feature is named",
-            hint=f"features: {', '.join(KINDS)}",
+            hint=f"features: {', '.join(SONG_FEATURE_KINDS)}",
         )
 
 
 def value_names(names: Sequence[str] = PAPER_FEATURES) -> list[str]:
     """(dims,) one name a column of :meth:`SongFeatures.array`, as in "chroma.C#"."""
     check_names(names)
-    return [f"{name}.{value}".rstrip(".") for name in names for value in KINDS[name].values]
+    return [
+        f"{name}.{value}".rstrip(".") for name in names for value in SONG_FEATURE_KINDS[name].values
+    ]
 
 
 def features_of(
@@ -198,11 +199,13 @@ def features_of(
         )
     spectra = short_time_spectra(samples)
     beats = track_beats(spectra.onset_strength, spectra.bass_onset_strength, FPS)
-    beats = counted(beats, spectra, FPS)
+    beats = counted_beats(beats, spectra, FPS)
     bars = find_bars(beats.beats_s, spectra, FPS)
     # There are no bars of beats that are none.
-    bar_confidence = 0.0 if bars is None else bars.confidence * min(beats.confidence / SURE, 1.0)
-    if bar_confidence < SURE:
+    bar_confidence = (
+        0.0 if bars is None else bars.confidence * min(beats.confidence / MIN_CONFIDENCE, 1.0)
+    )
+    if bar_confidence < MIN_CONFIDENCE:
         bars = None
     blocks = {
         "mel": spectra.mel_db,
@@ -213,7 +216,7 @@ def features_of(
         "zero_crossing_rate": spectra.zero_crossing_rate[:, None],
     } | rhythm_blocks(beats, bars, len(spectra.flux))
     return SongFeatures(
-        {kind: np.ascontiguousarray(blocks[kind], np.float32) for kind in KINDS},
+        {kind: np.ascontiguousarray(blocks[kind], np.float32) for kind in SONG_FEATURE_KINDS},
         len(samples) / SAMPLE_RATE,
         beats.beats_s,
         None if bars is None else beats.beats_s[bars.downbeats],

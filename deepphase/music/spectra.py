@@ -8,9 +8,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.music.audio import HOP, SAMPLE_RATE
-
-Array = np.ndarray
 
 MEL_BANDS, MFCC, PITCH_CLASSES = 27, 20, 12
 MEL_RANGE_HZ = (30.0, 11_000.0)

@@ -10,9 +10,9 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.formats.array_file import read_header
 from deepphase.motion.clip import Clip
-from deepphase.phase.baselines.contact_phase import ContactPhase
+from deepphase.phase.baselines.baseline import Baseline
+from deepphase.phase.baselines.foot_phases import ContactPhase, PfnnPhase
 from deepphase.phase.baselines.pca_phase import PcaPhase
-from deepphase.phase.baselines.pfnn_phase import PfnnPhase
 from deepphase.phase.health import Health
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.model import FORMAT, ClipPhases, PhaseModel
@@ -112,7 +112,7 @@ def fit_phases(
     normalised: bool = False,
     description: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
-) -> PhaseExtractor:
+) -> Baseline:
     """Fit a baseline: phases by a rule, without training.
 
     Parameters

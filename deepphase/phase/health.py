@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from deepphase.phase.parameters import PhaseParameters, wrapped
-
-Array = np.ndarray
+from deepphase.arrays import Array
+from deepphase.cycles import wrapped
+from deepphase.phase.parameters import PhaseParameters
 
 # A channel whose mean amplitude is below this share of the strongest one's is not in use.
 _IN_USE = 0.1
@@ -166,7 +166,7 @@ def measure(
             name: float(value) if moves > _STILL * share.max() else 0.0
             for name, value, moves in zip(names, each, share, strict=True)
         }
-    told = any(clip.frequency.any() for clip in clips)
+    given = any(clip.frequency.any() for clip in clips)
     speed_error = weighted_median(np.concatenate(turned), weight) if turned else 0.0
     health = Health(
         frames=frames,
@@ -174,7 +174,7 @@ def measure(
         explained_by_joint=by_joint,
         forward_share=float(weight[step > 0].sum() / total) if total > 0 else 0.0,
         forward_strongest=float(np.concatenate(forward).mean()) if forward else 0.0,
-        speed_error=speed_error if told or not turned else None,
+        speed_error=speed_error if given or not turned else None,
         frequency_roughness=weighted_median(np.concatenate(rough), weight) if rough else 0.0,
         channels=_channels(clips),
     )

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.formats.array_file import read_arrays, write_arrays
 from deepphase.short_repr import short_repr
-
-Array = np.ndarray
 
 FORMAT, VERSION = "deepphase.projection", 1
 _VIEW_AXES = 3

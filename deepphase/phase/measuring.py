@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from deepphase.arrays import Array
 from deepphase.phase.health import Health, measure
 from deepphase.phase.model import PhaseModel, encode_windows
 from deepphase.phase.windows import gather
-
-Array = np.ndarray
 
 # At most so many frames are encoded, and so many windows reconstructed, for the measures.
 _FRAMES, _WINDOWS = 60_000, 8_192

@@ -11,22 +11,23 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import torch
 
+from deepphase.arrays import Array
+from deepphase.cycles import wrapped
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.formats.array_file import read_arrays, write_arrays
 from deepphase.motion.clip import Clip
 from deepphase.music.features import SongFeatures
-from deepphase.phase.autoencoder import PeriodicAutoencoder
-from deepphase.phase.configuration import PhaseConfig, UnregisteredAutoencoderError
+from deepphase.phase.config import PhaseConfig, UnregisteredAutoencoderError
 from deepphase.phase.health import Health
 from deepphase.phase.manifold import ManifoldProjection
-from deepphase.phase.parameters import PhaseParameters, wrapped
-from deepphase.phase.presets import make_autoencoder
+from deepphase.phase.networks.autoencoder import PeriodicAutoencoder
+from deepphase.phase.networks.presets import make_autoencoder
+from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.signals import JointVelocities
 from deepphase.phase.song_signals import SongSignals
 from deepphase.phase.windows import gather, interior_frames, padded
 from deepphase.short_repr import counted, short_repr, timed
 
-Array = np.ndarray
 Signals = TypeVar("Signals", bound=JointVelocities | SongSignals)
 
 FORMAT, VERSION = "deepphase.phase_model", 2

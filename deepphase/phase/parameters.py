@@ -15,11 +15,10 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
 from deepphase.short_repr import short_repr
-
-Array = np.ndarray
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from deepphase.atomic_write import atomic_write
 from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.phase.model import CONVENTIONS, ClipPhases
 from deepphase.phase.parameters import PhaseParameters
-from deepphase.replacing import replacing
 
 FORMAT, VERSION = "deepphase.phases", 1
 _ARRAYS = ("phase", "frequency", "amplitude", "offset", "manifold", "time", "interior")
@@ -44,7 +44,7 @@ def save_phases(
     arrays |= {name: getattr(parameters, name) for name in ("amplitude", "offset")}
     arrays["manifold"] = parameters.manifold()
     arrays = {name: value.astype(np.float32) for name, value in arrays.items()}
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         np.savez(
             file,
             **arrays,
@@ -111,5 +111,5 @@ def save_csv(phases: ClipPhases, path: str | Path) -> None:
     blocks.append(parameters.manifold())
     values = np.concatenate(blocks, axis=1, dtype=np.float64)
     formats = ["%.6f", "%d", *["%.6g"] * (len(columns) - 2)]
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         np.savetxt(file, values, formats, ",", header=",".join(columns), comments="")

@@ -10,6 +10,7 @@ from typing import Any, Generic
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import DeepPhaseError, FormatError, ParameterError
 from deepphase.motion.roles import find_roles
@@ -19,8 +20,6 @@ from deepphase.phase.model import Signals
 from deepphase.phase.signals import JointVelocities, check_speed
 from deepphase.phase.song_signals import SONG_FEATURES, SongSignals
 from deepphase.progress import Progress
-
-Array = np.ndarray
 
 # A joint that moves less than this share of the liveliest one is left out of the signals.
 _STILL = 1e-4
@@ -64,7 +63,7 @@ class SignalCorpus(Generic[Signals]):
         `signals` says which; if not given, those of all joints that move, where a skeleton
         `description` may say which joint is which.
         """
-        told = signals is not None
+        given = signals is not None
         if signals is None:
             first = store.clip(int(np.argmax(store.lengths)))
             signals = JointVelocities.of_clip(
@@ -87,7 +86,7 @@ class SignalCorpus(Generic[Signals]):
             "files": sorted({source.path for source in store.sources}),
         }
         corpus = SignalCorpus(signals, values, starts, stops, sources, origin)
-        return corpus if told else corpus._moving()
+        return corpus if given else corpus._moving()
 
     @classmethod
     def of_songs(

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions, velocities
@@ -19,8 +20,6 @@ from deepphase.motion.root_trajectory import (
     to_root_space,
     velocities_in_root_space,
 )
-
-Array = np.ndarray
 
 _ROOT_ROLES = ("hips", "left_hip", "right_hip", "left_shoulder", "right_shoulder")
 # No joint of a body that is measured in metres moves faster than this; see `check_speed`.

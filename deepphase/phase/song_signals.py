@@ -8,10 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError
-from deepphase.music.features import FPS, KINDS, SongFeatures, check_names, value_names
-
-Array = np.ndarray
+from deepphase.music.features import FPS, SONG_FEATURE_KINDS, SongFeatures, check_names, value_names
 
 SONG_FEATURES = ("mel", "chroma", "spectral_flux", "onset_strength", "beat")
 """What is read of a song where nothing else is told: its sound, its onsets, the beats heard."""
@@ -76,7 +75,7 @@ class SongSignals:
         deviation = np.sqrt(summed / len(values))
         scale, first = [], 0
         for name in features:
-            count = len(KINDS[name].values)
+            count = len(SONG_FEATURE_KINDS[name].values)
             part = deviation[first : first + count]
             if not part.max() > 1e-6:
                 raise ParameterError(
@@ -116,7 +115,7 @@ class SongSignals:
     @property
     def groups(self) -> list[str]:
         """(signals,) the feature that each signal is a value of."""
-        return [name for name in self.features for _ in KINDS[name].values]
+        return [name for name in self.features for _ in SONG_FEATURE_KINDS[name].values]
 
     def mirror(self) -> None:
         """A song has no mirror image."""

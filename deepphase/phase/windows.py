@@ -9,9 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError
-
-Array = np.ndarray
 
 
 def interior_frames(frames: int, window: int) -> Array:

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.steering.springs import wrapped_angle
 
-Array = np.ndarray
 
-
-def wish_weights(count: int, bias: float) -> Array:
+def desired_weights(count: int, bias: float) -> Array:
     """(count,) weight of the wish at each of so many future samples, evenly spaced.
 
     1 - (1 - t)^bias with t from 0, now, to 1, the last sample: a bias above 1 answers sooner,
@@ -29,7 +28,7 @@ def wish_weights(count: int, bias: float) -> Array:
     return 1.0 - (1.0 - time) ** bias
 
 
-def blended_positions(predicted: Array, wished: Array, bias: float) -> Array:
+def blended_positions(predicted: Array, desired: Array, bias: float) -> Array:
     """Future positions whose steps are blended, and then summed up.
 
     Parameters
@@ -37,20 +36,20 @@ def blended_positions(predicted: Array, wished: Array, bias: float) -> Array:
     predicted, wished : (..., samples, axes)
         Metres relative to where the character is now; evenly spaced in time, without now.
     bias
-        As `wish_weights` has it; the paper's "responsive" is 2, its "natural" 0.5.
+        As `desired_weights` has it; the paper's "responsive" is 2, its "natural" 0.5.
 
     Returns
     -------
     (..., samples, axes)
     """
-    weights = wish_weights(predicted.shape[-2], bias)[:, None]
+    weights = desired_weights(predicted.shape[-2], bias)[:, None]
     start = np.zeros_like(predicted[..., :1, :])
     steps = (1.0 - weights) * np.diff(predicted, axis=-2, prepend=start)
-    steps = steps + weights * np.diff(wished, axis=-2, prepend=start)
+    steps = steps + weights * np.diff(desired, axis=-2, prepend=start)
     return np.cumsum(steps, axis=-2)
 
 
-def blended_angles(predicted: Array, wished: Array, bias: float) -> Array:
+def blended_angles(predicted: Array, desired: Array, bias: float) -> Array:
     """(..., samples) radians: future facings turned towards the wished ones the shorter way."""
-    weights = wish_weights(predicted.shape[-1], bias)
-    return predicted + weights * wrapped_angle(wished - predicted)
+    weights = desired_weights(predicted.shape[-1], bias)
+    return predicted + weights * wrapped_angle(desired - predicted)

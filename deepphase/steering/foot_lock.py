@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.motion.foot_ik import LimbSolver
 from deepphase.steering.springs import faded, spring_rate
-
-Array = np.ndarray
 
 # Further than the motion itself a limb is stretched softly, and up to this share of its length: a
 # knee that comes straight within a frame or two pops.

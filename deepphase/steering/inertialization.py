@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.motion import quaternions
 from deepphase.steering.springs import decayed
-
-Array = np.ndarray
 
 # Below this angle, radians, series stand for quotients that lose their digits.
 _SMALL = 1e-4

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from deepphase.errors import ParameterError
-from deepphase.steering.path import Path
-
-Array = np.ndarray
+from deepphase.steering.path import GroundPath
 
 _POINTS_PER_S = 30
 # Sizes in seconds of travel, so that they suit bodies of all speeds.
@@ -16,7 +14,7 @@ _TRAVEL_S = {"wave": 5.0, "square": 3.2, "circle": 3.2}
 _WAVE_HEIGHT = 0.35
 
 
-def wave(speed: float, size: float, seconds: float) -> Path:
+def wave(speed: float, size: float, seconds: float) -> GroundPath:
     """A sine line along +Z at a constant speed.
 
     Parameters
@@ -36,26 +34,30 @@ def wave(speed: float, size: float, seconds: float) -> Path:
     _check(speed, size, seconds)
     along = np.linspace(0.0, speed * seconds, max(2, round(seconds * _POINTS_PER_S)))
     across = 0.5 * _WAVE_HEIGHT * size * np.sin(2.0 * np.pi * along / size)
-    drawn = Path(along + np.arange(len(along)) * 1e-9, np.stack([across, along], 1), name="wave")
+    drawn = GroundPath(
+        along + np.arange(len(along)) * 1e-9, np.stack([across, along], 1), name="wave"
+    )
     return _until(drawn.at_speed(speed), seconds)
 
 
-def square(speed: float, size: float, seconds: float) -> Path:
+def square(speed: float, size: float, seconds: float) -> GroundPath:
     """Round and round a square with sides of `size` metres, first along +Z, then to the left."""
     _check(speed, size, seconds)
     corners = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, 0.0]]) * size
     sides = int(np.ceil(speed * seconds / size)) + 1
     places = corners[np.arange(sides + 1) % 4]
-    return _until(Path(np.arange(sides + 1.0), places, name="square").at_speed(speed), seconds)
+    return _until(
+        GroundPath(np.arange(sides + 1.0), places, name="square").at_speed(speed), seconds
+    )
 
 
-def circle(speed: float, size: float, seconds: float) -> Path:
+def circle(speed: float, size: float, seconds: float) -> GroundPath:
     """Round and round a circle of `size` metres across, first along +Z, then to the left."""
     _check(speed, size, seconds)
     times = np.linspace(0.0, seconds, max(2, round(seconds * _POINTS_PER_S)))
     angle = times * speed / (0.5 * size)
     places = 0.5 * size * np.stack([1.0 - np.cos(angle), np.sin(angle)], axis=1)
-    return Path(times, places, name="circle")
+    return GroundPath(times, places, name="circle")
 
 
 MADE_PATHS = {"wave": wave, "square": square, "circle": circle}
@@ -66,7 +68,7 @@ def usual_size(name: str, speed: float) -> float:
     return _TRAVEL_S[name] * speed
 
 
-def made_path(name: str, speed: float, seconds: float, size: float | None = None) -> Path:
+def made_path(name: str, speed: float, seconds: float, size: float | None = None) -> GroundPath:
     """The made path of that name, of a size that suits the speed if none is told.
 
     Raises
@@ -85,10 +87,10 @@ def _check(speed: float, size: float, seconds: float) -> None:
             raise ParameterError(f"a path with a {name} of {value}", hint="give more than 0")
 
 
-def _until(path: Path, seconds: float) -> Path:
+def _until(path: GroundPath, seconds: float) -> GroundPath:
     """The path up to a time."""
     before = path.times < seconds
-    return Path(
+    return GroundPath(
         np.append(path.times[before], seconds),
         np.concatenate([path.positions[before], path.positions_at(np.array([seconds]))]),
         name=path.name,

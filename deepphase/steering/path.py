@@ -10,10 +10,9 @@ from pathlib import Path as FilePath
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
+from deepphase.arrays import Array
 from deepphase.errors import FormatError, ParameterError
 from deepphase.steering.timed_table import read_timed_table
-
-Array = np.ndarray
 
 # The direction of travel, and the velocity, are those of a path smoothed so far (standard
 # deviation, seconds): nobody turns on the spot at a corner.
@@ -28,7 +27,7 @@ _LONGEST_S = 86_400.0
 
 
 @dataclass(frozen=True, eq=False)
-class Path:
+class GroundPath:
     """Places on the ground at rising times, joined by straight lines.
 
     Before its first time a path stands at its first place, after its last time at its last.
@@ -133,7 +132,7 @@ class Path:
             nearest = np.minimum(nearest, np.einsum("...c,...c->...", away, away))
         return np.sqrt(nearest)
 
-    def at_speed(self, speed: float) -> Path:
+    def at_speed(self, speed: float) -> GroundPath:
         """The same places at a constant speed, m/s; places where the path rests are left out.
 
         Raises ParameterError where the speed is not above 0 or the path has no length.
@@ -195,7 +194,7 @@ def _at(times: Array, known: Array, values: Array) -> Array:
     return found[..., None].view(np.float64)
 
 
-def read_path(path: str | FilePath) -> Path:
+def read_path(path: str | FilePath) -> GroundPath:
     """Read a path from CSV: columns t (s), x, z (m), if wanted facing (rad); others are labels.
 
     Raises
@@ -206,7 +205,7 @@ def read_path(path: str | FilePath) -> Path:
     table = read_timed_table(path, ("x", "z"), ("facing",))
     place = FilePath(path)
     try:
-        return Path(
+        return GroundPath(
             table.times,
             np.stack([table.numbers["x"], table.numbers["z"]], axis=1),
             table.numbers.get("facing"),

@@ -8,24 +8,23 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.skeleton import Skeleton
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.progress import Progress
-from deepphase.steering.followers import (
-    Follower,
-    PathFollower,
+from deepphase.steering.gamepad import Gamepad
+from deepphase.steering.goal_sources import (
+    GamepadGoals,
+    GamepadSettings,
+    GoalSource,
+    PathGoals,
     PathSettings,
-    StickFollower,
-    StickSettings,
 )
-from deepphase.steering.movers import Movers, side_by_side
-from deepphase.steering.path import Path
-from deepphase.steering.stick import Stick
-
-Array = np.ndarray
+from deepphase.steering.path import GroundPath
+from deepphase.steering.root_states import RootStates, side_by_side
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,13 +127,13 @@ class Runner(Protocol):
         ...
 
     @property
-    def movers(self) -> Movers:
+    def root_states(self) -> RootStates:
         """Root states of the last frame."""
         ...
 
     def __len__(self) -> int: ...
 
-    def step(self, follower: Follower | None = None) -> Frame:
+    def step(self, goal_source: GoalSource | None = None) -> Frame:
         """Advance all characters by one frame.
 
         Raises ParameterError where the goals do not fit, or are needed and missing.
@@ -178,7 +177,7 @@ class RunnerSource(Protocol[AnyRunner]):
         """Random seed."""
         ...
 
-    def start(self, follower: Follower, movers: Movers) -> AnyRunner:
+    def start(self, goal_source: GoalSource, root_states: RootStates) -> AnyRunner:
         """A runner with these root states, about to follow these goals."""
         ...
 
@@ -189,11 +188,11 @@ class RunnerSource(Protocol[AnyRunner]):
 
 def start_on_path(
     source: RunnerSource[AnyRunner],
-    path: Path,
+    path: GroundPath,
     *,
     characters: int = 1,
     settings: PathSettings | None = None,
-) -> tuple[AnyRunner, PathFollower]:
+) -> tuple[AnyRunner, PathGoals]:
     """Characters at the beginning of a path, each on its own copy beside the others'.
 
     Raises
@@ -202,24 +201,24 @@ def start_on_path(
         Where there is no character, and as the source does.
     """
     origins = side_by_side(characters, source.spacing_m)
-    follower = PathFollower(path, origins, settings)
-    return source.start(follower, Movers.on_path(path, origins)), follower
+    goal_source = PathGoals(path, origins, settings)
+    return source.start(goal_source, RootStates.on_path(path, origins)), goal_source
 
 
-def start_under_stick(
+def start_under_gamepad(
     source: RunnerSource[AnyRunner],
-    stick: Stick,
+    gamepad: Gamepad,
     *,
     characters: int = 1,
-    settings: StickSettings | None = None,
-) -> tuple[AnyRunner, StickFollower]:
+    settings: GamepadSettings | None = None,
+) -> tuple[AnyRunner, GamepadGoals]:
     """Characters at rest, side by side, facing +Z, under one recorded gamepad.
 
     Raises as `start_on_path`.
     """
-    movers = Movers.at_rest(side_by_side(characters, source.spacing_m))
-    follower = StickFollower(stick, movers, settings)
-    return source.start(follower, movers), follower
+    root_states = RootStates.at_rest(side_by_side(characters, source.spacing_m))
+    goal_source = GamepadGoals(gamepad, root_states, settings)
+    return source.start(goal_source, root_states), goal_source
 
 
 @dataclass(frozen=True, eq=False)
@@ -313,7 +312,7 @@ class Run:
 
 def rollout(
     runner: Runner,
-    follower: Follower | None,
+    goal_source: GoalSource | None,
     seconds: float,
     progress: Progress | None = None,
     *,
@@ -326,7 +325,7 @@ def rollout(
     follower
         The goals; None for a runner that needs none.
     step
-        Makes frame i, counted from 0; by default `runner.step(follower)`. For runners whose step
+        Makes frame i, counted from 0; by default `runner.step(goal_source)`. For runners whose step
         takes more than goals.
 
     Raises
@@ -340,14 +339,14 @@ def rollout(
         raise ParameterError(f"a run of {seconds} s", hint="give seconds above 0")
     recording, everyone = _Recording(count, frames), np.arange(count)
     for index in range(frames):
-        frame = runner.step(follower) if step is None else step(index)
+        frame = runner.step(goal_source) if step is None else step(index)
         values = {name: getattr(frame, name, None) for name in _RECORDED}
         if frame.phases is not None:
             values |= {name: getattr(frame.phases, name) for name in _OF_PHASES}
-        if follower is not None:
-            values["desired_positions"], values["desired_angles"] = follower.point()
+        if goal_source is not None:
+            values["desired_positions"], values["desired_angles"] = goal_source.point()
             if frame.trajectory is None:
-                ahead = follower.ahead(runner.movers, everyone, spec.offsets_s)
+                ahead = goal_source.ahead(runner.root_states, everyone, spec.offsets_s)
                 values["trajectory"], values["trajectory_angles"] = ahead
         recording.add(index, values)
         recording.add(index, {f"{_TRACK}{name}": each for name, each in frame.tracks.items()})

@@ -11,9 +11,8 @@ import math
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError
-
-Array = np.ndarray
 
 # The root u > 0 of (1 + u) e^-u = 1/2: from rest, a spring of rate w halves its distance in u / w.
 _HALVING = 1.6783469900166605

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.errors import FormatError
 from deepphase.formats.file_content import read_text
-
-Array = np.ndarray
 
 _TIME = "t"
 

@@ -7,14 +7,15 @@ from functools import lru_cache
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError
-from deepphase.motion.skeleton import Array, Skeleton
+from deepphase.motion.skeleton import Skeleton
 
 BODY_KINDS = ("biped", "quadruped")
 
 
 @dataclass(frozen=True, eq=False)
-class Limb:
+class BodyLimb:
     """A leg, or a quadruped's front leg: two long joints, a foot and toes.
 
     Parameters
@@ -68,7 +69,7 @@ class Body:
 
     kind: str
     skeleton: Skeleton
-    limbs: tuple[Limb, ...]
+    limbs: tuple[BodyLimb, ...]
     hips_height: float
     oscillators: tuple[str, ...]
 
@@ -204,9 +205,9 @@ def _skeleton(middle: tuple, side: tuple, ends: tuple, scale: float) -> Skeleton
 
 def _limb(
     skeleton: Skeleton, side: str, chain: tuple[str, ...], bends: int, heel: Array | None
-) -> Limb:
+) -> BodyLimb:
     upper, lower, foot, toe = (skeleton.index(side + name) for name in chain)
-    return Limb(
+    return BodyLimb(
         skeleton.names[foot],
         upper,
         lower,

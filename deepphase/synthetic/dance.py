@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
-from deepphase.motion.skeleton import Array
 from deepphase.synthetic.bodies import Body, biped
 from deepphase.synthetic.dance_figures import ARM_PATTERNS, FIGURES, ArmPattern, Figure
 from deepphase.synthetic.footholds import Footholds, follow_footholds

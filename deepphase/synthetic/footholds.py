@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deepphase.motion.skeleton import Array
-from deepphase.synthetic.bodies import Body, Limb
+from deepphase.arrays import Array
+from deepphase.synthetic.bodies import Body, BodyLimb
 from deepphase.synthetic.limb_ik import limb_lengths
 from deepphase.synthetic.timeline import Timeline
 from deepphase.synthetic.waves import brisk_step, smooth_bump, smooth_step
@@ -77,7 +77,7 @@ class FootMotion:
 
 
 def follow_footholds(
-    limb: Limb, holds: Footholds, clock: Array, tracks: dict[str, Array]
+    limb: BodyLimb, holds: Footholds, clock: Array, tracks: dict[str, Array]
 ) -> FootMotion:
     """The motion of a foot over its footholds.
 
@@ -136,7 +136,7 @@ def follow_footholds(
     return FootMotion(contact, aloft, toe, yaw, pitch, toe_pitch)
 
 
-def _ball_over_heel(limb: Limb, pitch: Array) -> Array:
+def _ball_over_heel(limb: BodyLimb, pitch: Array) -> Array:
     """(frames,) height of the toe joint over the heel in a foot pitched toe up."""
     along = limb.sole[2]
     return limb.sole[1] * np.cos(pitch) + along * np.sin(pitch)
@@ -163,9 +163,9 @@ def _limb_footholds(body: Body, number: int, line: Timeline, toe_out: float) -> 
     centre, half = ends.mean(axis=0), 0.5 * np.linalg.norm(ends[1] - ends[0], axis=-1)
     # Standing long, it rather stands where the body rests, as far as the leg lets it.
     rest = np.stack([at(curve, middle_s) for curve in line.path.T], axis=-1) - centre
-    wish = np.clip((lift_s - down_s) / _LONG_STANCE_S - 1.0, 0.0, 0.7)
+    goal = np.clip((lift_s - down_s) / _LONG_STANCE_S - 1.0, 0.0, 0.7)
     room = np.maximum(0.4 * longest - half, 0.0) / np.maximum(np.linalg.norm(rest, axis=-1), 1e-9)
-    centre = centre + np.minimum(wish, room)[:, None] * rest
+    centre = centre + np.minimum(goal, room)[:, None] * rest
     heading = 0.5 * (at(line.heading, down_s) + at(line.heading, lift_s))
     side = np.sign(limb.standing[0])
     across = limb.standing[0] + side * at(line.tracks["width"], middle_s)

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import yaml
 
+from deepphase.arrays import Array
+from deepphase.config import as_mapping, check_known, section
 from deepphase.errors import ParameterError
-from deepphase.motion.skeleton import Array
-from deepphase.recipes import as_mapping, check_known, section
 from deepphase.synthetic.waves import COEFFICIENTS, Wave
 
 # Degrees of freedom of the trunk and the arms, with the sign that is positive:

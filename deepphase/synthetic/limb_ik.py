@@ -6,9 +6,10 @@ import numpy as np
 from scipy.ndimage import convolve1d, maximum_filter1d
 from scipy.spatial.transform import Rotation
 
+from deepphase.arrays import Array
 from deepphase.motion import quaternions
-from deepphase.motion.skeleton import Array, Skeleton
-from deepphase.synthetic.bodies import Limb
+from deepphase.motion.skeleton import Skeleton
+from deepphase.synthetic.bodies import BodyLimb
 
 # A standing leg is stretched to this share of its length at most: near 1 the knee would snap.
 _STRETCH = 0.986
@@ -26,7 +27,7 @@ def foot_rotation(yaw: Array, pitch: Array) -> Array:
     )
 
 
-def limb_lengths(skeleton: Skeleton, limb: Limb) -> tuple[float, float]:
+def limb_lengths(skeleton: Skeleton, limb: BodyLimb) -> tuple[float, float]:
     """Metres of the two long parts."""
     upper, lower = skeleton.offsets[limb.lower], skeleton.offsets[limb.foot]
     return float(np.linalg.norm(upper)), float(np.linalg.norm(lower))
@@ -34,7 +35,7 @@ def limb_lengths(skeleton: Skeleton, limb: Limb) -> tuple[float, float]:
 
 def lowering(
     skeleton: Skeleton,
-    limbs: tuple[Limb, ...],
+    limbs: tuple[BodyLimb, ...],
     roots: Array,
     feet: Array,
     contacts: Array,
@@ -66,7 +67,9 @@ def lowering(
     return convolve1d(envelope, kernel / kernel.sum(), mode="nearest")
 
 
-def reached_feet(skeleton: Skeleton, limb: Limb, root: Array, foot: Array, aloft: Array) -> Array:
+def reached_feet(
+    skeleton: Skeleton, limb: BodyLimb, root: Array, foot: Array, aloft: Array
+) -> Array:
     """(frames, 3) the foot joint, drawn in where a swinging leg would be stretched for it.
 
     `aloft` (frames,) is 0 in stance, where `lowering` has made the leg long enough, and 1 in
@@ -82,7 +85,7 @@ def reached_feet(skeleton: Skeleton, limb: Limb, root: Array, foot: Array, aloft
 
 
 def two_joint_rotations(
-    skeleton: Skeleton, limb: Limb, root: Array, foot: Array, forward: Array
+    skeleton: Skeleton, limb: BodyLimb, root: Array, foot: Array, forward: Array
 ) -> tuple[Array, Array]:
     """World rotations of the upper and the lower joint that bring the foot joint to its place.
 

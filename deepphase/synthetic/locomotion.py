@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
-from deepphase.motion.skeleton import Array
 from deepphase.short_repr import counted, short_repr, timed
 from deepphase.synthetic.bodies import Body, body_named
 from deepphase.synthetic.footholds import follow_footholds, gait_footholds

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.motion import quaternions
-from deepphase.motion.skeleton import Array
 from deepphase.synthetic.bodies import Body
 from deepphase.synthetic.footholds import FootMotion
 from deepphase.synthetic.limb_ik import (

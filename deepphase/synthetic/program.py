@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError
-from deepphase.motion.skeleton import Array
 from deepphase.synthetic.gait import Gait, gaits_of
 
 PROFILES = ("constant", "drift", "ramp")

@@ -7,12 +7,126 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
-from deepphase.motion.skeleton import Array
 from deepphase.short_repr import counted, short_repr
-from deepphase.synthetic import instruments
-from deepphase.synthetic.tempo import TempoMap
+
+
+def kick(rate: int) -> Array:
+    """(samples,) a bass drum: a sine that falls from 130 to 48 Hz."""
+    time = np.arange(int(0.25 * rate)) / rate
+    angle = 2 * np.pi * (48.0 * time + 82.0 * 0.03 * (1 - np.exp(-time / 0.03)))
+    return np.sin(angle) * np.exp(-time / 0.09)
+
+
+def snare(rate: int, generator: np.random.Generator) -> Array:
+    """(samples,) a snare drum: noise and a short tone."""
+    time = np.arange(int(0.2 * rate)) / rate
+    noise = generator.standard_normal(len(time)) * np.exp(-time / 0.06)
+    return 0.5 * noise + 0.5 * np.sin(2 * np.pi * 190.0 * time) * np.exp(-time / 0.04)
+
+
+def hat(rate: int, generator: np.random.Generator, decay: float = 0.025) -> Array:
+    """(samples,) a cymbal: noise without its low end."""
+    time = np.arange(int(6 * decay * rate)) / rate
+    noise = np.diff(generator.standard_normal(len(time) + 2), n=2)
+    return 0.3 * noise * np.exp(-time / decay)
+
+
+def bass(rate: int, hertz: float, seconds: float) -> Array:
+    """(samples,) a plucked bass note."""
+    time = np.arange(max(int(seconds * rate), 1)) / rate
+    note = sum(np.sin(2 * np.pi * hertz * k * time) / k**1.5 for k in range(1, 6))
+    return note * np.exp(-time / 0.3) * _faded(len(time), rate)
+
+
+def chord(rate: int, hertz: Array, seconds: float) -> Array:
+    """(samples,) a chord of the tones (tones,) in Hz, struck softly and held."""
+    time = np.arange(max(int(seconds * rate), 1)) / rate
+    tones = sum(
+        np.sin(2 * np.pi * tone * k * time + tone) / k**2 for tone in hertz for k in (1, 2, 3)
+    )
+    attack = 1.0 - np.exp(-time / 0.01)
+    return tones * attack * (0.35 + 0.65 * np.exp(-time / 0.5)) * _faded(len(time), rate)
+
+
+def _faded(samples: int, rate: int) -> Array:
+    """1, falling to 0 over the last 15 ms: a note that ends without a click."""
+    return np.clip((samples - 1 - np.arange(samples)) / (0.015 * rate), 0.0, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class TempoMap:
+    """A tempo that changes linearly between given moments and is constant before and after.
+
+    Parameters
+    ----------
+    seconds, bpm
+        (moments,) rising times, and beats a minute at them.
+    first_beat
+        Seconds at which beat 0, the first of a bar, falls.
+    beats_per_bar
+        3 or 4, or any other number.
+    """
+
+    seconds: Array
+    bpm: Array
+    first_beat: float
+    beats_per_bar: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "seconds", np.asarray(self.seconds, np.float64))
+        object.__setattr__(self, "bpm", np.asarray(self.bpm, np.float64))
+        if self.seconds.shape != self.bpm.shape or self.seconds.ndim != 1 or not self.bpm.size:
+            raise ParameterError("a tempo map needs one tempo for each moment")
+        if not (np.isfinite(self.seconds).all() and (np.diff(self.seconds) > 0).all()):
+            raise ParameterError("the moments of a tempo map must rise")
+        if not ((self.bpm >= 20) & (self.bpm <= 400)).all():
+            raise ParameterError("a tempo outside of 20 to 400 beats a minute")
+        if self.beats_per_bar < 1:
+            raise ParameterError("a bar without beats")
+
+    def tempo_bpm(self, seconds: Array) -> Array:
+        """Beats a minute at times in seconds, any shape."""
+        return np.interp(seconds, self.seconds, self.bpm)
+
+    def beat_position(self, seconds: Array) -> Array:
+        """Beats since beat 0 at times in seconds, any shape: exact, as tempo is linear."""
+        return self._since_start(seconds) - self._since_start(np.asarray(self.first_beat))
+
+    def _since_start(self, seconds: Array) -> Array:
+        seconds = np.asarray(seconds, np.float64)
+        lengths = np.diff(self.seconds)
+        reached = np.concatenate(
+            [[0.0], np.cumsum(lengths * 0.5 * (self.bpm[1:] + self.bpm[:-1]) / 60.0)]
+        )
+        index = np.clip(
+            np.searchsorted(self.seconds, seconds, side="right") - 1, 0, len(self.bpm) - 1
+        )
+        # Before the first moment this runs backwards at the first tempo.
+        since = seconds - self.seconds[index]
+        mean = 0.5 * (self.bpm[index] + self.tempo_bpm(seconds))
+        return reached[index] + since * mean / 60.0
+
+    def seconds_at(self, beats: Array) -> Array:
+        """Times in seconds of beat positions, any shape: the inverse of `beat_position`."""
+        beats = np.asarray(beats, np.float64)
+        bounds = self.beat_position(self.seconds)
+        known_beats = np.concatenate([[bounds[0] - 1e4], bounds, [bounds[-1] + 1e4]])
+        known_seconds = np.concatenate(
+            [
+                [self.seconds[0] - 6e5 / self.bpm[0]],
+                self.seconds,
+                [self.seconds[-1] + 6e5 / self.bpm[-1]],
+            ]
+        )
+        seconds = np.interp(beats, known_beats, known_seconds)
+        # Newton's method on a piecewise quadratic converges in a few steps.
+        for _ in range(6):
+            seconds = seconds - (self.beat_position(seconds) - beats) * 60 / self.tempo_bpm(seconds)
+        return seconds
+
 
 # 512 samples of it are exactly one frame of 60 a second.
 SAMPLE_RATE = 30720
@@ -138,20 +252,20 @@ def _drums(
     beat = np.arange(last + 1)
     place = beat % tempo.beats_per_bar
     backbeat = place % 2 == 1 if tempo.beats_per_bar == 4 else place > 0
-    drum = instruments.kick(rate)
+    drum = kick(rate)
     for at, accent in zip(beat[~backbeat], place[~backbeat] == 0, strict=True):
         _play(samples, rate, tempo, float(at), (1.0 if accent else 0.8) * drum)
     if tempo.beats_per_bar == 4 and generator.uniform() < 0.6:
         for at in beat[place == 2]:
             _play(samples, rate, tempo, at + swing, 0.5 * drum)
-    drum = instruments.snare(rate, generator)
+    drum = snare(rate, generator)
     for at in beat[backbeat]:
         _play(samples, rate, tempo, float(at), 0.7 * drum)
-    cymbal = instruments.hat(rate, generator)
+    cymbal = hat(rate, generator)
     for at in beat:
         _play(samples, rate, tempo, float(at), 0.45 * cymbal)
         _play(samples, rate, tempo, at + swing, 0.25 * cymbal)
-    crash = instruments.hat(rate, generator, decay=0.2)
+    crash = hat(rate, generator, decay=0.2)
     for at in beat[beat % (4 * tempo.beats_per_bar) == 0]:
         _play(samples, rate, tempo, float(at), 0.4 * crash)
 
@@ -167,12 +281,10 @@ def _harmony(
         root = key * 2 ** (degree / 12)
         start, stop = tempo.seconds_at(np.array([first, first + per_bar], np.float64))
         tones = root * 2 ** (np.array([12, 12 + third, 19]) / 12)
-        _play(
-            samples, rate, tempo, float(first), 0.09 * instruments.chord(rate, tones, stop - start)
-        )
+        _play(samples, rate, tempo, float(first), 0.09 * chord(rate, tones, stop - start))
         for place in range(min(per_bar, last + 1 - first)):
             tone = 0.5 * root * (1.5 if place == per_bar - 1 else 1.0)
-            note = instruments.bass(rate, tone, (stop - start) / per_bar)
+            note = bass(rate, tone, (stop - start) / per_bar)
             _play(samples, rate, tempo, float(first + place), 0.35 * note)
 
 

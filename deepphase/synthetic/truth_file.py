@@ -14,9 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
+from deepphase.arrays import Array
+from deepphase.atomic_write import atomic_write
 from deepphase.errors import FormatError
-from deepphase.motion.skeleton import Array
-from deepphase.replacing import replacing
 from deepphase.synthetic.locomotion import SyntheticMotion
 
 FORMAT, VERSION = "deepphase.truth", 1
@@ -66,7 +66,7 @@ class Truth:
             "touch-down; frequency in Hz; contacts: whether the limb touches the ground",
         }
         arrays = {name: getattr(self, name) for name in _ARRAYS}
-        with replacing(path) as file:
+        with atomic_write(path) as file:
             np.savez_compressed(file, **arrays, meta=np.array(json.dumps(meta)))
 
     @classmethod

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deepphase.motion.skeleton import Array
+from deepphase.arrays import Array
 
 # Mean, cosine and sine of the first harmonic, cosine and sine of the second.
 COEFFICIENTS = 5

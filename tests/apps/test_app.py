@@ -37,22 +37,22 @@ def test_a_port_that_is_taken_is_refused_or_passed_over(monkeypatch):
 
 
 def test_the_server_is_this_machines_alone_and_tells_nobody(tmp_path, monkeypatch):
-    told = {}
-    monkeypatch.setattr(app, "_serve", lambda settings, port: told.update(settings))
+    given = {}
+    monkeypatch.setattr(app, "_serve", lambda settings, port: given.update(settings))
     monkeypatch.setenv(app.FOLDER_VARIABLE, "")
     assert main(["app", str(tmp_path)]) == 0
-    assert told["server.address"] == "127.0.0.1"
-    assert told["browser.gatherUsageStats"] is False
-    assert told["server.maxUploadSize"] == 64
+    assert given["server.address"] == "127.0.0.1"
+    assert given["browser.gatherUsageStats"] is False
+    assert given["server.maxUploadSize"] == 64
     # Names that Streamlit knows: it passes over others without a word.
     from streamlit import config
 
     known = config.get_config_options()
-    assert not [name for name in told if name not in known]
+    assert not [name for name in given if name not in known]
 
 
 def test_dark_and_light_are_the_figures_own():
-    from apps.pages.parts.look import THEME
+    from apps.dashboard.parts.theme import THEME
     from deepphase.figures.theme import DARK, LIGHT
 
     assert THEME["theme.light.backgroundColor"] == LIGHT.layout.paper_bgcolor

@@ -22,13 +22,13 @@ from safetensors import safe_open
 
 from apps import cli
 from apps.commands import train_phase as train_command
-from apps.reports import training_page
+from apps.reports import training_report
 from deepphase.corpus.store import open_store
 from deepphase.formats.load import save
 from deepphase.motion.clip import Clip
-from deepphase.phase.metrics import read_metrics
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.phase_file import load_phases
+from deepphase.phase.training.metrics import read_metrics
 from tests.corpus.made_clips import made_clip, made_skeleton, write_bvh
 from tests.formula_motion import swinging
 
@@ -76,7 +76,7 @@ def no_pictures() -> Iterator[None]:
     """Reports without PNG files: a browser takes seconds to start."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            training_page, "write_images", lambda *_, **__: SimpleNamespace(paths=[], problem="")
+            training_report, "write_images", lambda *_, **__: SimpleNamespace(paths=[], problem="")
         )
         yield
 

@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 
 from apps.cli import main
-from controllers.configuration import ControllerConfig
-from controllers.controller import Controller
+from controllers.config import ControllerConfig
+from controllers.data.initial_states import InitialStates
+from controllers.data.samples import ControllerSamples, schema_of_store
+from controllers.networks.normalised import NormalisedController
 from controllers.networks.registry import make_network, network_kind
-from controllers.normalised import NormalisedController
-from controllers.samples import ControllerSamples, schema_of_store
-from controllers.schema_config import SchemaConfig
-from controllers.starts import Starts
+from controllers.runtime.controller import Controller
+from controllers.schema.config import SchemaConfig
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.evaluation.motion_measures import measured_data
 from deepphase.formats.load import load, save
 from deepphase.motion.kinematics import joint_positions
-from deepphase.phase.baselines.pfnn_phase import PfnnPhase
+from deepphase.phase.baselines.foot_phases import PfnnPhase
 from deepphase.synthetic.locomotion import locomotion
 
 pytestmark = pytest.mark.slow
@@ -48,7 +48,7 @@ def small(name: str, label: str = "", model=None):
         schema,
         NormalisedController(network, *samples.normalisations()),
         store.skeleton,
-        Starts.of_samples(samples, rows),
+        InitialStates.of_samples(samples, rows),
         phases=known,
         data=measured_data(store, schema),
     )
@@ -116,11 +116,11 @@ def test_the_first_frames_go_on_from_the_file_that_was_given(files, tmp_path):
 
 
 def test_a_label_is_wished_and_a_stick_leads(files, tmp_path):
-    stick = tmp_path / "hand.csv"
-    stick.write_text("t,move_x,move_z,mood\n0,0,1,calm\n1,0,1,merry\n")
+    gamepad = tmp_path / "hand.csv"
+    gamepad.write_text("t,move_x,move_z,mood\n0,0,1,calm\n1,0,1,merry\n")
     walls = tmp_path / "walls.csv"
     walls.write_text("wall,segment,-9,8,9,8\n")
-    words = ["-o", tmp_path / "out", "--gamepad", stick, "--obstacles", walls]
+    words = ["-o", tmp_path / "out", "--gamepad", gamepad, "--obstacles", walls]
     assert control(files, "moods.controller", *words, "--label", "mood=merry") == 0
     assert len(load(tmp_path / "out" / "hand.bvh")) == 60
 

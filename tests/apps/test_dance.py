@@ -69,14 +69,14 @@ def test_training_says_what_it_learnt_from_and_whether_it_worked(folder, capsys)
 
 
 def test_an_interrupted_training_goes_on_to_the_same_dancer(folder, still, monkeypatch, capsys):
-    from controllers import training
+    from controllers.training import train
 
     words = ["train", "dance", folder / "danced", "--config", "no_phase", "-o", folder / "broken"]
-    whole = training.fit
+    whole = train.fit
 
-    def stopped(lesson, *args, **options):
+    def stopped(module, *args, **options):
         count = 0
-        step = lesson.training_step
+        step = module.training_step
 
         def counted(rows):
             nonlocal count
@@ -85,17 +85,17 @@ def test_an_interrupted_training_goes_on_to_the_same_dancer(folder, still, monke
                 raise KeyboardInterrupt
             return step(rows)
 
-        lesson.training_step = counted
-        return whole(lesson, *args, **options)
+        module.training_step = counted
+        return whole(module, *args, **options)
 
-    monkeypatch.setattr(training, "fit", stopped)
+    monkeypatch.setattr(train, "fit", stopped)
     assert run(*words, *_TINY) == 130
     assert not (folder / "broken").exists()
     assert "--resume goes on" in capsys.readouterr().err
-    monkeypatch.setattr(training, "fit", whole)
+    monkeypatch.setattr(train, "fit", whole)
     assert run(*words, *_TINY) == 2  # neither --resume nor --restart
     assert run(*words, *_TINY, "--resume") == 0
-    from controllers.dancer import Dancer
+    from controllers.dance.dancer import Dancer
 
     one, two = (Dancer.load(path).controller.network for path in (still, folder / "broken"))
     for mine, other in zip(one.parameters(), two.parameters(), strict=True):
@@ -177,7 +177,7 @@ def test_a_song_that_was_cut_off_is_refused(folder, dancer, capsys):
 
 
 def test_an_interrupted_dance_leaves_nothing(folder, dancer, monkeypatch):
-    from controllers.character import Character
+    from controllers.runtime.character import Character
 
     step, count = Character.step, 0
 
@@ -205,9 +205,9 @@ def test_an_interrupted_dance_leaves_nothing(folder, dancer, monkeypatch):
     ],
 )
 def test_what_cannot_dance_says_why(folder, dancer, capsys, words, message):
-    told = [folder / each if each in ("phases", "dancer", "missing") else each for each in words]
+    given = [folder / each if each in ("phases", "dancer", "missing") else each for each in words]
     song = folder / "danced" / "dance_0.wav"
-    assert run("dance", song, *told, "-o", folder / "refused") == 2
+    assert run("dance", song, *given, "-o", folder / "refused") == 2
     assert re.search(message, capsys.readouterr().err)
 
 

@@ -12,7 +12,7 @@ from deepphase.formats.load import load, save
 from deepphase.motion.kinematics import joint_positions
 from deepphase.synthetic.dance import dance
 from deepphase.synthetic.song import make_song
-from matching.database import MotionDatabase
+from matching.database.database import MotionDatabase
 
 pytestmark = pytest.mark.slow
 
@@ -112,8 +112,8 @@ def test_a_part_of_a_song_by_seed_and_lock(folder, database):
     song = folder / "danced" / "dance_1.ogg"
     words = ["dance", song, "--database", database, "--start", 2, "--seconds", 3]
     seeds = {"a": 0, "again": 0, "b": 1, "d": 2, "e": 3}
-    wishes = {name: ["--seed", seed] for name, seed in seeds.items()} | {"c": ["--lock", 0]}
-    for name, more in wishes.items():
+    goals = {name: ["--seed", seed] for name, seed in seeds.items()} | {"c": ["--lock", 0]}
+    for name, more in goals.items():
         assert run(*words, "-o", folder / name, *more) == 0
     texts = {name: (folder / name / "dance_1.bvh").read_bytes() for name in seeds}
     # No bytes in the message: they are megabytes. Of few beginnings two seeds may draw the same.

@@ -13,16 +13,17 @@ import numpy as np
 import pytest
 from plotly.offline import get_plotlyjs
 
-from apps import cli, demo_motion
+from apps import cli
 from apps.cli import COMMANDS
-from apps.demo_motion import SMALLEST, held_out_motions, training_motions
-from apps.made_folder import MadeFolder
+from apps.demo import motion, page
+from apps.demo.folder import MadeFolder
+from apps.demo.motion import SMALLEST, held_out_motions, training_motions
 from apps.options import read_command_line
-from apps.reports import demo_page, training_page
+from apps.reports import training_report
 from deepphase.corpus.store import open_store
 from deepphase.errors import ParameterError
 from deepphase.evaluation.known_phase import KnownClip, known_phase_errors
-from deepphase.formats.bvh_writer import save_bvh
+from deepphase.formats.bvh.writer import save_bvh
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.phase_file import load_phases
 from deepphase.synthetic.locomotion import locomotion
@@ -42,8 +43,8 @@ def made(tmp_path_factory):
     """The folder of one run."""
     folder = tmp_path_factory.mktemp("demo") / "a folder"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(demo_page, "write_images", _no_browser)
-        patch.setattr(training_page, "write_images", _no_browser)
+        patch.setattr(page, "write_images", _no_browser)
+        patch.setattr(training_report, "write_images", _no_browser)
         assert cli.main(["demo", "--smallest", "-o", str(folder), "--seed", "3"]) == 0
     return folder
 
@@ -85,8 +86,8 @@ def _commands(words):
 
 def test_everything_lies_in_the_folder(made):
     names = {p.name for p in made.iterdir()}
-    told = {"clips", "truth", "clips.store", "phases.model", "phases", "report", "index.html"}
-    assert names == told | {"player.html", ".deepphase-made.json"}
+    given = {"clips", "truth", "clips.store", "phases.model", "phases", "report", "index.html"}
+    assert names == given | {"player.html", ".deepphase-made.json"}
     held_out = {p.stem for p in (made / "clips/held_out").iterdir()}
     assert held_out == GAITS | {"walk_drift", "walk_ramp"}
     assert {p.name.partition(".")[0] for p in (made / "phases").iterdir()} == held_out
@@ -132,11 +133,11 @@ def test_the_figures_of_the_page_are_those_of_the_files(made):
     training = [clip for clip, one in zip(training, one_gait, strict=True) if one]
     held_out = [known(load_phases(path)[0]) for path in (made / "phases").iterdir()]
     errors = known_phase_errors(training, held_out, multiples=(1,))
-    told = {row[0]: row for row in _rows(_words(made)) if len(row) == 5}
-    assert len(told) == len(errors) == 10
+    given = {row[0]: row for row in _rows(_words(made)) if len(row) == 5}
+    assert len(given) == len(errors) == 10
     for error in errors:
         name = re.sub("_(drift|ramp)$", r" at \1ing speed", error.clip).replace("_", " ")
-        row = told[name]
+        row = given[name]
         assert row[1] == f"{error.stride_hz[0]:.2f}"
         # The model encodes windows in batches of its own: the last digit may differ.
         assert float(row[2]) == pytest.approx(max(error.cycles), abs=2e-4)
@@ -148,9 +149,9 @@ def test_the_figures_of_the_page_are_those_of_the_files(made):
 
 
 def test_even_a_toy_finds_the_phase_of_the_feet(made):
-    told = {row[0]: float(row[2]) for row in _rows(_words(made)) if len(row) == 5}
+    given = {row[0]: float(row[2]) for row in _rows(_words(made)) if len(row) == 5}
     # By chance, a quarter of a cycle.
-    assert np.median(list(told.values())) < 0.05
+    assert np.median(list(given.values())) < 0.05
 
 
 @pytest.mark.parametrize("which", ["made", "of_data"])
@@ -180,9 +181,9 @@ def test_the_users_own_motion(of_data):
     names = {p.name.partition(".")[0] for p in (of_data / "phases").iterdir()}
     assert names == {"walk", "jog", "skip"}
     health = PhaseModel.load(of_data / "phases.model").health
-    told = {row[0]: row[1] for row in _rows(words) if len(row) == 3}
-    assert told["Explained variance"] == f"{100 * health.explained_variance:.1f} %"
-    assert told["Held-out frames"] == f"{health.frames:,}"
+    given = {row[0]: row[1] for row in _rows(words) if len(row) == 3}
+    assert given["Explained variance"] == f"{100 * health.explained_variance:.1f} %"
+    assert given["Held-out frames"] == f"{health.frames:,}"
     assert "Your motion files became one store (3 clips, 0.2 minutes" in words
     assert "true phase" not in words
     assert not (of_data / "clips").exists()
@@ -248,18 +249,14 @@ def test_an_interrupted_run_leaves_nothing_that_the_next_minds(tmp_path, monkeyp
         (work / "resume.ckpt").write_text("x")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("deepphase.phase.training.train_phase", interrupted)
-    monkeypatch.setattr(
-        demo_motion, "SMALLEST", demo_motion.DemoSize(0.1, 3.0, 3.0, 640, 64, False)
-    )
+    monkeypatch.setattr("deepphase.phase.training.train.train_phase", interrupted)
+    monkeypatch.setattr(motion, "SMALLEST", motion.DemoSize(0.1, 3.0, 3.0, 640, 64, False))
     assert cli.main(["demo", "--smallest", "-o", str(folder)]) == cli.INTERRUPTED
     assert not (folder / "index.html").exists()
     first = {p.name for p in (folder / "clips/training").iterdir()}
     (folder / "clips/training/notes.txt").write_text("mine")
     (folder / "mine.bvh").write_text("mine")
-    monkeypatch.setattr(
-        demo_motion, "SMALLEST", demo_motion.DemoSize(0.05, 3.0, 3.0, 640, 64, False)
-    )
+    monkeypatch.setattr(motion, "SMALLEST", motion.DemoSize(0.05, 3.0, 3.0, 640, 64, False))
     assert cli.main(["demo", "--smallest", "-o", str(folder)]) == cli.INTERRUPTED
     second = {p.name for p in (folder / "clips/training").iterdir()}
     assert second - {"notes.txt"} < first

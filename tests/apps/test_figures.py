@@ -21,10 +21,10 @@ from deepphase.errors import ParameterError
 from deepphase.figures.image import Images
 from deepphase.figures.theme import DARK, LIGHT, figure
 from deepphase.formats.load import save
-from deepphase.phase.configuration import NetworkConfig, PhaseConfig
+from deepphase.phase.config import NetworkConfig, PhaseConfig
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.model import PhaseModel
-from deepphase.phase.presets import make_autoencoder
+from deepphase.phase.networks.presets import make_autoencoder
 from deepphase.phase.signals import JointVelocities
 from tests.formula_motion import swinging
 
@@ -73,9 +73,9 @@ def model(clips: list) -> PhaseModel:
     return _model(clips)
 
 
-def _read(model: PhaseModel, given: list, folder: Path, **told: object) -> FigureMaterial:
+def _read(model: PhaseModel, given: list, folder: Path, **stated: object) -> FigureMaterial:
     store = ClipStore.from_clips(given)
-    return FigureMaterial.read(model, store, projection_file=folder / "view", **told)
+    return FigureMaterial.read(model, store, projection_file=folder / "view", **stated)
 
 
 def _content(page: Path) -> tuple[str, dict]:
@@ -140,8 +140,8 @@ def test_clips_that_come_later_land_in_the_same_picture(model, clips, tmp_path):
     np.testing.assert_array_equal(first.cloud.explained, later.cloud.explained)
     # Its own, where it has one: nothing is written beside it.
     own = ManifoldProjection.fit(first.phases[0].parameters.manifold())
-    told = _read(replace_projection(model, own), clips, tmp_path / "elsewhere")
-    np.testing.assert_array_equal(told.cloud.explained, own.explained)
+    stated = _read(replace_projection(model, own), clips, tmp_path / "elsewhere")
+    np.testing.assert_array_equal(stated.cloud.explained, own.explained)
     assert not (tmp_path / "elsewhere").exists()
 
 
@@ -163,8 +163,8 @@ def test_one_clip_one_channel_or_too_short_ones(tmp_path, count, seconds):
 def test_dark_is_dark_on_the_page_and_in_the_pictures(model, clips, tmp_path, monkeypatch):
     drawn: dict[Path, object] = {}
 
-    def keep(files, **told):
-        assert told["height"] is None
+    def keep(files, **stated):
+        assert stated["height"] is None
         drawn.update(files)
         return Images(list(files))
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from apps import cli
-from apps.reports import training_page
+from apps.reports import training_report
 from deepphase.formats.load import save
 from deepphase.phase.extractor import BASELINES, load_extractor
 from deepphase.phase.phase_file import load_phases
 from deepphase.synthetic.locomotion import locomotion
-from matching.database import MotionDatabase
+from matching.database.database import MotionDatabase
 
 pytestmark = pytest.mark.slow
 
@@ -94,10 +94,10 @@ def test_an_embedding_is_trained_encoded_and_evaluated(store, clips, tmp_path, m
     """The convolutional embedding goes the way of every network, and tells no frequency."""
     # A browser, which makes pictures, takes seconds to start.
     none = SimpleNamespace(paths=[], problem="")
-    monkeypatch.setattr(training_page, "write_images", lambda *_, **__: none)
-    told = ("--training.windows", 640, "--training.batch_size", 32, "--network.window_s", 1.0)
+    monkeypatch.setattr(training_report, "write_images", lambda *_, **__: none)
+    given = ("--training.windows", 640, "--training.batch_size", 32, "--network.window_s", 1.0)
     trained = ("train", "phase", store, "--config", "conv_embedding", "-o", tmp_path / "m")
-    assert run(*trained, *told, "--accelerator", "cpu") == 0
+    assert run(*trained, *given, "--accelerator", "cpu") == 0
     assert run("encode", tmp_path / "m", clips, "-o", tmp_path / "phases") == 0
     phases, _ = load_phases(tmp_path / "phases" / "walk.phases.npz")
     assert not phases.parameters.frequency.any()

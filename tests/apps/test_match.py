@@ -8,7 +8,7 @@ import pytest
 from apps.cli import main
 from deepphase.corpus.store import write_store
 from deepphase.formats.load import load
-from matching.database import MotionDatabase
+from matching.database.database import MotionDatabase
 from tests.matching.made_databases import swinging_store, untrained_model
 
 pytestmark = pytest.mark.slow

@@ -12,7 +12,7 @@ from deepphase.formats.load import load, save
 from deepphase.motion.kinematics import joint_positions
 from deepphase.steering.path import read_path
 from deepphase.synthetic.locomotion import locomotion
-from matching.database import MotionDatabase
+from matching.database.database import MotionDatabase
 
 pytestmark = pytest.mark.slow
 
@@ -65,9 +65,9 @@ def test_a_path_file_is_followed_by_several_side_by_side(database, tmp_path):
 
 
 def test_a_stick_leads_and_poses_are_compared(database, tmp_path):
-    stick = tmp_path / "hand.csv"
-    stick.write_text("t,move_x,move_z\n0,0,1\n2,0,1\n")
-    words = ["match", "run", str(database), "-o", str(tmp_path / "out"), "--gamepad", str(stick)]
+    gamepad = tmp_path / "hand.csv"
+    gamepad.write_text("t,move_x,move_z\n0,0,1\n2,0,1\n")
+    words = ["match", "run", str(database), "-o", str(tmp_path / "out"), "--gamepad", str(gamepad)]
     assert main([*words, "--compare"]) == 0
     report = json.loads((tmp_path / "out" / "report.json").read_text())
     features = {each["by"]["features"] for each in report["measures"]}

@@ -18,14 +18,14 @@ from apps.option_aliases import RENAMED_OPTIONS, current_words
 from apps.option_groups import FileOptions, OptionGroup
 from apps.options import Option, all_options, options_of, read_command_line
 from apps.outcome import Outcome
-from controllers.configuration import ControllerConfig
-from controllers.dance_config import DanceConfig
+from controllers.config import ControllerConfig
+from controllers.dance.config import DanceConfig
 from controllers.networks.registry import NETWORKS
-from deepphase import recipes
+from deepphase import config
 from deepphase.errors import ParameterError
-from deepphase.phase.configuration import PhaseConfig
+from deepphase.phase.config import PhaseConfig
 from deepphase.phase.extractor import BASELINES
-from matching.search import INDEX_NAMES
+from matching.search.searcher import INDEX_NAMES
 
 BANNED = re.compile(
     r"\b(told|wish\w*|anew|heard|nobody|whoever|haste|sureness|nearness|of late)\b", re.IGNORECASE
@@ -198,8 +198,8 @@ def test_every_former_name_is_of_a_command_and_its_new_name_an_option():
 
 
 def test_former_keys_of_configs_are_read(monkeypatch, tmp_path):
-    monkeypatch.setitem(recipes.RENAMED_KEYS, "rate", "learning_rate")
-    monkeypatch.setitem(recipes.RENAMED_KEYS, "seed", "no_key_of_ours")
+    monkeypatch.setitem(config.RENAMED_KEYS, "rate", "learning_rate")
+    monkeypatch.setitem(config.RENAMED_KEYS, "seed", "no_key_of_ours")
     (tmp_path / "old.yaml").write_text("training: {rate: 0.002, seed: 3}")
     training = PhaseConfig.load(tmp_path / "old.yaml").training
     assert (training.learning_rate, training.seed) == (0.002, 3)

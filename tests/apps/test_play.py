@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from apps.cli import main
-from deepphase.formats.bvh_writer import save_bvh
-from deepphase.phase.configuration import PhaseConfig
+from deepphase.formats.bvh.writer import save_bvh
+from deepphase.phase.config import PhaseConfig
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.model import PhaseModel
-from deepphase.phase.presets import make_autoencoder
+from deepphase.phase.networks.presets import make_autoencoder
 from deepphase.phase.signals import JointVelocities
 from deepphase.synthetic.locomotion import locomotion
 from tests.figures.player_pages import PageParts, wav_bytes
@@ -104,7 +104,7 @@ def test_damaged_clips_are_left_out(clips, tmp_path, capsys):
     ],
 )
 def test_mistakes_are_said(clips, model, tmp_path, capsys, words, said):
-    told = [word.format(clips=clips, model=model) for word in words]
-    assert main(["play", *told, "-o", str(tmp_path / "page.html")]) == 2
+    given = [word.format(clips=clips, model=model) for word in words]
+    assert main(["play", *given, "-o", str(tmp_path / "page.html")]) == 2
     assert said in capsys.readouterr().err
     assert not (tmp_path / "page.html").exists()

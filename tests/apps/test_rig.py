@@ -7,12 +7,12 @@ import pytest
 
 from apps.cli import main
 from deepphase.corpus.store import open_store
-from deepphase.formats.bvh_writer import save_bvh
+from deepphase.formats.bvh.writer import save_bvh
 from deepphase.formats.load import load
 from deepphase.formats.points import save_points
 from deepphase.motion.kinematics import joint_positions
-from deepphase.motion.point_names import plain_names
 from deepphase.motion.point_track import PointTrack
+from deepphase.solving.point_tree import plain_names
 from deepphase.synthetic.locomotion import locomotion
 from tests.figures.player_pages import wav_bytes
 

@@ -8,9 +8,9 @@ import pytest
 import soundfile
 
 from apps.cli import main
+from deepphase.cycles import wrapped
 from deepphase.formats.load import save
 from deepphase.phase.model import PhaseModel
-from deepphase.phase.parameters import wrapped
 from deepphase.phase.phase_file import load_phases
 from deepphase.synthetic.song import make_song
 from tests.formula_motion import swinging
@@ -136,8 +136,8 @@ def test_what_is_for_motion_is_refused_in_one_error(folder, model, tmp_path, cap
         save(swinging(1.0, 4.0)[0], folder / "clips" / "swing.bvh")
         assert run("prepare", folder / "clips", "-o", folder / "clips.store") == 0
         capsys.readouterr()
-    told = [folder / each if (folder / each).exists() else each for each in words]
-    assert run(*told, "-o", tmp_path / "none") == 2
+    given = [folder / each if (folder / each).exists() else each for each in words]
+    assert run(*given, "-o", tmp_path / "none") == 2
     err = capsys.readouterr().err
     assert err.count("deepphase: error:") == 1
     assert says in err
@@ -165,12 +165,12 @@ def test_an_interrupted_training_goes_on_to_the_same_model(folder, model, monkey
     def stopped():
         with shown() as report:
 
-            def told(what, done, total, text):
+            def given(what, done, total, text):
                 report(what, done, total, text)
                 if what == "training" and done > 0.5 * total:
                     raise KeyboardInterrupt
 
-            yield told
+            yield given
 
     monkeypatch.setattr(command, "progress", stopped)
     assert run(*words) == 130

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from apps import cli
-from controllers.controller import Controller
+from controllers.runtime.controller import Controller
 from deepphase.formats.load import save
-from deepphase.phase.baselines.pfnn_phase import PfnnPhase
+from deepphase.phase.baselines.foot_phases import PfnnPhase
 from deepphase.synthetic.locomotion import locomotion
 
 pytestmark = pytest.mark.slow

@@ -13,14 +13,14 @@ import torch
 from plotly.offline import get_plotlyjs
 
 from apps.reports.example_window import example_window
-from apps.reports.training_page import training_page
+from apps.reports.training_report import training_page
 from deepphase.errors import ParameterError
 from deepphase.figures.image import Images
-from deepphase.phase.configuration import NetworkConfig, PhaseConfig
+from deepphase.phase.config import NetworkConfig, PhaseConfig
 from deepphase.phase.health import ChannelHealth, Health
 from deepphase.phase.model import ClipPhases, PhaseModel
+from deepphase.phase.networks.presets import make_autoencoder
 from deepphase.phase.parameters import PhaseParameters
-from deepphase.phase.presets import make_autoencoder
 from deepphase.phase.signals import JointVelocities
 from deepphase.phase.windows import interior_frames
 from tests.figures.made_phases import FPS, made_phases
@@ -35,11 +35,11 @@ def no_browser(monkeypatch):
     monkeypatch.setenv("BROWSER_PATH", "/nothing")
 
 
-def _model(channels=4, **told):
+def _model(channels=4, **given):
     torch.manual_seed(0)
     config = PhaseConfig(network=NetworkConfig(channels=channels, window_s=1.0))
     network = make_autoencoder(3 * len(JOINTS), FPS, config.network)
-    return PhaseModel(network, config, JointVelocities(JOINTS, FPS), **told)
+    return PhaseModel(network, config, JointVelocities(JOINTS, FPS), **given)
 
 
 def _health(channels=4, findings=()):
@@ -120,13 +120,13 @@ def test_the_page_has_all_its_parts(tmp_path, no_browser, channels):
     figures, words = _figures(path)
     kinds = [{trace["type"] for trace in chart["data"]} for chart in figures.values()]
     assert kinds == [{"bar"}, *[{"scatter"}] * 2, *[{"scatter3d"}] * 2, *[{"scatter"}] * 2]
-    for told in ("71.3 %", "1,234", "98.0 %", "9.9.9", "12.3457", "network.window_s", "clip_0"):
-        assert told in words, told
+    for given in ("71.3 %", "1,234", "98.0 %", "9.9.9", "12.3457", "network.window_s", "clip_0"):
+        assert given in words, given
     assert "no PNG: neither Chromium nor Chrome was found" in words
     assert words.count('class="dot"') == channels
     assert [p.name for p in tmp_path.iterdir()] == ["page.html"]
-    told = re.findall(r'<h2>.*?</h2>\n<p>.*?</p><div class="wide"><figure', words)
-    assert len(told) == len(figures)
+    given = re.findall(r'<h2>.*?</h2>\n<p>.*?</p><div class="wide"><figure', words)
+    assert len(given) == len(figures)
 
 
 def test_findings_come_first(tmp_path, no_browser):
@@ -191,7 +191,7 @@ def test_pictures_lie_beside_the_page(tmp_path, monkeypatch):
         wanted.update(figures)
         return Images(list(figures))
 
-    monkeypatch.setattr("apps.reports.training_page.write_images", written)
+    monkeypatch.setattr("apps.reports.training_report.write_images", written)
     model = _model()
     example = example_window(model, _signals(), 100)
     path = training_page(model, _clips(200), example, tmp_path / "p.html")

@@ -25,8 +25,8 @@ from pathlib import Path
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from deepphase.formats.bvh import load_bvh, read_bvh
-from deepphase.formats.bvh_motion import parse_frames, parse_motion_head
+from deepphase.formats.bvh.frames import parse_frames, parse_motion_head
+from deepphase.formats.bvh.reader import load_bvh, read_bvh
 from tests.formats.bvh_text import JOINT_CHANNELS, ROOT_CHANNELS, bvh_text
 
 Reader = Callable[[Path], object]

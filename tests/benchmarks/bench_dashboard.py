@@ -22,7 +22,7 @@ from collections import defaultdict
 
 import numpy as np
 
-from apps.pages import PAGES
+from apps.dashboard.pages import PAGES
 
 _START_S, _LIMIT_MS = 180, 180_000
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -48,11 +48,11 @@ def main() -> int:
     parser.add_argument("folder", nargs="?")
     parser.add_argument("--sessions", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=60.0)
-    told = parser.parse_args()
+    given = parser.parse_args()
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    words = [*([told.folder] if told.folder else []), "--port", str(port)]
+    words = [*([given.folder] if given.folder else []), "--port", str(port)]
     server = subprocess.Popen(
         [sys.executable, "-m", "apps.cli", "app", *words],
         stdout=subprocess.PIPE,
@@ -64,13 +64,13 @@ def main() -> int:
     spent: dict[str, list[float]] = defaultdict(list)
     try:
         _wait_for(f"{address}/_stcore/health")
-        asyncio.run(_all(address, told.sessions, told.seconds, spent, problems))
+        asyncio.run(_all(address, given.sessions, given.seconds, spent, problems))
     finally:
         server.terminate()
         said = server.communicate(timeout=60)[0].decode()
     if "Traceback" in said:
         problems.append(said)
-    print(f"{told.sessions} sessions, {told.seconds:g} s; seconds from click to drawn page")
+    print(f"{given.sessions} sessions, {given.seconds:g} s; seconds from click to drawn page")
     for name, seconds in spent.items():
         print(
             f"{name:20s} {len(seconds):4d} times, median {np.median(seconds):6.2f}, "

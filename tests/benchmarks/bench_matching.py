@@ -23,10 +23,10 @@ from scipy.spatial import cKDTree
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.features.layout import Feature, FeatureLayout
 from deepphase.synthetic.training_set import corpus
-from matching.approximate import FaissSearcher
-from matching.database import MotionDatabase
-from matching.exact import ExactSearcher
-from matching.recall import unusual_queries
+from matching.database.database import MotionDatabase
+from matching.search.approximate import FaissSearcher
+from matching.search.exact import ExactSearcher
+from matching.search.recall import unusual_queries
 
 Array = np.ndarray
 _QUERIES_A_TURN = 20

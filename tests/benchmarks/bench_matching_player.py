@@ -16,11 +16,11 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.steering.made_paths import circle
 from deepphase.steering.run import start_on_path
 from deepphase.synthetic.training_set import corpus
-from matching.database import MotionDatabase
-from matching.playback import Playback
-from matching.player import PlayerSettings
-from matching.search import open_searcher
-from matching.start import PlayerSource
+from matching.database.database import MotionDatabase
+from matching.player.playback import Playback
+from matching.player.player import PlayerSettings
+from matching.player.start import PlayerSource
+from matching.search.searcher import open_searcher
 
 _FRAMES = {1: 600, 10: 300, 100: 120, 1000: 40}
 _ROUNDS = 5
@@ -34,15 +34,15 @@ def frame_ms(
     searcher = open_searcher(database)
     path = circle(playback.travelling_speed, 5.0, 60.0)
     source = PlayerSource(database, playback, searcher, settings=settings)
-    player, follower = start_on_path(source, path, characters=characters)
+    player, goal_source = start_on_path(source, path, characters=characters)
     # The first frames search for all, whose beginnings were drawn by chance.
     for _ in range(15):
-        player.step(follower)
+        player.step(goal_source)
     spent = np.empty((_ROUNDS, _FRAMES[characters] // _ROUNDS))
     for index in np.ndindex(spent.shape):
         # Of this process: what others do on the machine is not the player's.
         began = time.process_time()
-        player.step(follower)
+        player.step(goal_source)
         spent[index] = 1e3 * (time.process_time() - began)
     return float(spent.mean(axis=1).min()), float(np.percentile(spent, 99))
 

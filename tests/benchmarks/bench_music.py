@@ -40,16 +40,16 @@ def by_librosa(samples: np.ndarray) -> list[np.ndarray]:
     """The features of the paper and the onsets, each from the samples."""
     import librosa
 
-    told = {"sr": SAMPLE_RATE, "hop_length": HOP}
-    power = librosa.feature.melspectrogram(y=samples, n_mels=27, **told)
+    given = {"sr": SAMPLE_RATE, "hop_length": HOP}
+    power = librosa.feature.melspectrogram(y=samples, n_mels=27, **given)
     magnitude = np.abs(librosa.stft(y=samples, hop_length=HOP))
     return [
         librosa.power_to_db(S=power),
-        librosa.feature.mfcc(y=samples, n_mfcc=20, **told),
-        librosa.feature.chroma_stft(y=samples, **told),
+        librosa.feature.mfcc(y=samples, n_mfcc=20, **given),
+        librosa.feature.chroma_stft(y=samples, **given),
         np.maximum(np.diff(magnitude, axis=1), 0).sum(axis=0),
-        librosa.onset.onset_strength(y=samples, **told),
-        librosa.beat.beat_track(y=samples, units="time", **told)[1],
+        librosa.onset.onset_strength(y=samples, **given),
+        librosa.beat.beat_track(y=samples, units="time", **given)[1],
         librosa.feature.zero_crossing_rate(y=samples, hop_length=HOP),
     ]
 

@@ -11,9 +11,9 @@ import argparse
 import numpy as np
 import torch
 
-from deepphase.phase.configuration import NetworkConfig
+from deepphase.phase.config import NetworkConfig
 from deepphase.phase.model import encode_windows
-from deepphase.phase.presets import make_autoencoder
+from deepphase.phase.networks.presets import make_autoencoder
 from deepphase.phase.windows import gather
 from tests.benchmarks.rounds import medians
 from tests.phase.released_form import PlainAutoencoder

@@ -22,24 +22,24 @@ from typing import Any
 import numpy as np
 import torch
 
-from controllers.character_frame import CharacterSettings
-from controllers.configuration import ControllerConfig
-from controllers.controller import Controller
+from controllers.config import ControllerConfig
 from controllers.data.controller_data import ControllerData
-from controllers.free_running import held_out_run
+from controllers.data.sample_split import SampleSplit
+from controllers.data.samples import ControllerSamples
+from controllers.measures.phase_sensitivity import phase_sensitivity
+from controllers.measures.trials import path_errors, run_variation, survival
 from controllers.networks.registry import network_kind
-from controllers.phase_sensitivity import phase_sensitivity
-from controllers.sample_split import SampleSplit
-from controllers.samples import ControllerSamples
-from controllers.training import train_controller
-from controllers.trials import path_errors, run_variation, survival
+from controllers.runtime.controller import Controller
+from controllers.runtime.frame import CharacterSettings
+from controllers.training.free_running import held_out_run
+from controllers.training.train import train_controller
+from deepphase.atomic_write import atomic_write
 from deepphase.corpus.store import open_store
 from deepphase.errors import ParameterError
 from deepphase.evaluation.motion_measures import MeasuredMotion
 from deepphase.evaluation.run_measures import data_values
 from deepphase.evaluation.variation import Variation
 from deepphase.phase.extractor import load_extractor
-from deepphase.replacing import replacing
 from tests.benchmarks.controller_tables import tables
 
 # One budget: pairs shown, batch, rates and widths are the same for all that are trained.
@@ -70,19 +70,19 @@ class Row:
     network: str
     data: str
     seed: int
-    own_frames: int = 1
+    unroll_frames: int = 1
 
     @property
     def name(self) -> str:
         """As files and the command line have it."""
-        own = "" if self.own_frames == 1 else f"-own{self.own_frames}"
+        own = "" if self.unroll_frames == 1 else f"-own{self.unroll_frames}"
         return f"{self.network}-{self.data}-{self.seed}{own}"
 
     @property
     def config(self) -> ControllerConfig:
         """The recipe at the common budget."""
         changes: dict[str, Any] = BUDGET | {"training.seed": self.seed}
-        changes["training.own_frames"] = self.own_frames
+        changes["training.unroll_frames"] = self.unroll_frames
         kind = self.network.removesuffix("_learned")
         if kind not in ("gp", "pfgp"):
             changes["network.hidden"] = _BASELINE_WIDTHS.get(kind, _WIDTH)
@@ -205,19 +205,19 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rows", nargs="*")
     parser.add_argument("--train-only", action="store_true")
-    parser.add_argument("--own-frames", type=int, default=1, help="training.own_frames of the rows")
+    parser.add_argument("--own-frames", type=int, default=1, help="training.unroll_frames")
     options = parser.parse_args()
     torch.set_num_threads(1)
     rows = [row for row in all_rows() if not options.rows or row.name in options.rows]
-    rows = [replace(row, own_frames=options.own_frames) for row in rows]
+    rows = [replace(row, unroll_frames=options.unroll_frames) for row in rows]
     read: dict[Any, ControllerData] = {}
     for row in rows:
         begun = time.perf_counter()
         controller = trained(row, options.folder, read)
-        told = options.folder / f"{row.name}.json"
-        if not options.train_only and not told.exists():
+        given = options.folder / f"{row.name}.json"
+        if not options.train_only and not given.exists():
             content = measured(row, controller, options.folder)
-            with replacing(told) as file:
+            with atomic_write(given) as file:
                 file.write(json.dumps(content, indent=1).encode())
         print(row.name, f"{time.perf_counter() - begun:.0f} s", flush=True)
     files = {row.name: options.folder / f"{row.name}.json" for row in rows}

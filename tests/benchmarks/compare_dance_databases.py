@@ -25,8 +25,8 @@ import numpy as np
 
 from deepphase.corpus.store import open_store
 from deepphase.phase.extractor import load_extractor
-from matching.dancing import MatchedDance
-from matching.song_tracks import DancedSongs
+from matching.music.dancing import DatabaseDance
+from matching.music.song_tracks import ClipSongTracks
 from tests.benchmarks.dance_databases import (
     KINDS,
     LAYOUT,
@@ -63,7 +63,7 @@ def main() -> None:
         settings = MadeSettings(
             options.made_dances, options.made_songs, options.song_seeds, options.windows
         )
-        kinds = chosen_kinds(options.kinds, options.better_by)
+        kinds = chosen_kinds(options.kinds, options.min_improvement)
         compare_made(kinds, settings, options.seed, options.rounds, options.output)
     elif options.store is None or options.model is None or options.songs is None:
         parser.error("a store, a phase model and --songs are needed, or --made")
@@ -73,10 +73,10 @@ def main() -> None:
 
 def _compare_recorded(options: argparse.Namespace) -> None:
     model = load_extractor(options.model)
-    heard = DancedSongs.heard(open_store(options.store), options.songs, LAYOUT)
-    kinds = chosen_kinds(options.kinds, options.better_by)
+    heard = ClipSongTracks.heard(open_store(options.store), options.songs, LAYOUT)
+    kinds = chosen_kinds(options.kinds, options.min_improvement)
     songs = sorted(heard.songs)
-    made: dict[str, list[tuple[MatchedDance, float]]] = {name: [] for name in kinds}
+    made: dict[str, list[tuple[DatabaseDance, float]]] = {name: [] for name in kinds}
     for fold in range(options.folds):
         out = set(songs[fold :: options.folds])
         databases = Databases(replace(heard, store=known_clips(heard, out)), kinds, model)

@@ -21,18 +21,18 @@ from pathlib import Path
 
 import numpy as np
 
-from controllers.character_frame import CharacterSettings
-from controllers.dance_songs import danced
-from controllers.dancer import Dancer
-from controllers.dancing import NetworkDance, dances_to
+from controllers.dance.dancer import Dancer
+from controllers.dance.dancing import NetworkDance, dances_to
+from controllers.dance.song_clips import song_clips
+from controllers.runtime.frame import CharacterSettings
 from deepphase.corpus.prepare import corpus_of
-from deepphase.corpus.song_files import find_songs
+from deepphase.corpus.songs import find_songs
 from deepphase.formats.load import save
 from deepphase.motion.clip import Clip, Source
 from deepphase.music.audio import SAMPLE_RATE
 from deepphase.music.cache import song_features
-from deepphase.music.dance_wish import DanceWish
-from deepphase.music.features import SURE, SongFeatures, features_of
+from deepphase.music.dance_request import DanceRequest
+from deepphase.music.features import MIN_CONFIDENCE, SongFeatures, features_of
 from deepphase.synthetic.song import make_song
 
 _SETTINGS = CharacterSettings(gating=False)
@@ -55,7 +55,7 @@ def main() -> None:
     kinds = {"phases": dancer}
     if options.still is not None:
         kinds["still"] = Dancer.load(options.still)
-    found = danced(corpus_of(options.dances), options.dances)
+    found = song_clips(corpus_of(options.dances), options.dances)
     kept = set(dancer.controller.provenance["unheard"])
     every = options.all or not kept
     clips = [clip for clip in found.store if every or clip.source.song in kept]
@@ -69,7 +69,7 @@ def main() -> None:
     _shares(kinds, clips, [song for _, song in songs], options.seconds, options.seeds)
     if options.songs is not None:
         every = [(path, song_features(path)) for path in find_songs(options.songs)]
-        clear = [(path, song) for path, song in every if song.beat_confidence >= SURE]
+        clear = [(path, song) for path, song in every if song.beat_confidence >= MIN_CONFIDENCE]
         print("other songs:", ", ".join(f"{p.name} {s.tempo_bpm:.0f} bpm" for p, s in clear))
         _dance(kinds, clear, options.seconds, options.output, "other_")
     _without_beat(kinds)
@@ -86,9 +86,9 @@ def _danced(
     """Of each kind the dances to all songs, as one batch."""
     made: dict[str, list[NetworkDance]] = {}
     for name, dancer in kinds.items():
-        wishes = [(song, DanceWish(0.0, seconds, seed)) for song in songs]
+        requests = [(song, DanceRequest(0.0, seconds, seed)) for song in songs]
         began = time.perf_counter()
-        made[name] = dances_to(dancer, wishes, settings=_SETTINGS)
+        made[name] = dances_to(dancer, requests, settings=_SETTINGS)
         length = sum(dance.frames for dance in made[name]) / dancer.controller.fps
         spent = time.perf_counter() - began
         print(f"{name}: {len(songs)} dances at {length / spent:.1f} times real time")
@@ -107,9 +107,9 @@ def _shares(
     kinds: Kinds, clips: list[Clip], songs: list[SongFeatures], seconds: float, seeds: int
 ) -> None:
     """Beat alignment over motion beats, mean over seeds, over that of the recorded dances."""
-    told = [i for i, song in enumerate(songs) if song.beat_confidence >= SURE]
-    chosen = [songs[i] for i in told]
-    cut = [clips[i].sliced(0, min(len(clips[i]), round(seconds * clips[i].fps))) for i in told]
+    given = [i for i, song in enumerate(songs) if song.beat_confidence >= MIN_CONFIDENCE]
+    chosen = [songs[i] for i in given]
+    cut = [clips[i].sliced(0, min(len(clips[i]), round(seconds * clips[i].fps))) for i in given]
     runs = [_danced(kinds, chosen, seconds, seed) for seed in range(seeds)]
     # By motion beats alone: whose reference measures is all the same.
     reference = next(iter(kinds.values())).reference
@@ -121,12 +121,12 @@ def _shares(
     for name in kinds:
         rows = [[dance.clip("x") for dance in run[name]] for run in runs]
         made = np.array([list(map(alignment, row, chosen)) for row in rows]).mean(axis=0)
-        draws = np.random.default_rng(0).integers(0, len(told), (2000, len(told)))
+        draws = np.random.default_rng(0).integers(0, len(given), (2000, len(given)))
         low, high = np.quantile(
             made[draws].mean(axis=1) / truth[draws].mean(axis=1), [0.025, 0.975]
         )
         print(
-            f"{name}: beat alignment {made.mean():.3f} over {seeds} seeds and {len(told)} songs, "
+            f"{name}: beat alignment {made.mean():.3f} over {seeds} seeds and {len(given)} songs, "
             f"{made.mean() / truth.mean():.3f} [{low:.3f}, {high:.3f}] of the dances' own "
             f"{truth.mean():.3f}",
             flush=True,
@@ -145,7 +145,7 @@ def _without_beat(kinds: Kinds) -> None:
     heard = {name: features_of(samples.astype(np.float32)) for name, samples in sounds.items()}
     for kind, dances in _danced(kinds, list(heard.values()), None).items():
         for (name, song), dance in zip(heard.items(), dances, strict=True):
-            print(f"{kind}, {name}:", _told(kinds[kind], dance, song), flush=True)
+            print(f"{kind}, {name}:", _stated(kinds[kind], dance, song), flush=True)
 
 
 def _long(kinds: Kinds, minutes: float) -> None:
@@ -169,10 +169,10 @@ def _long(kinds: Kinds, minutes: float) -> None:
             shown = ", ".join(f"{name} {part[name]:.3f}" for name in names if name in part)
             print(f"{kind}, minute {first // step + 1}: {shown}", flush=True)
         alive = 100 * dance.alive.mean()
-        print(f"{kind}, ten minutes: {alive:.0f} % alive, {len(dance.anew_s)} times begun anew")
+        print(f"{kind}, ten minutes: {alive:.0f} % alive, {len(dance.restarts_s)} times begun anew")
 
 
-def _told(dancer: Dancer, dance: NetworkDance, song: SongFeatures) -> str:
+def _stated(dancer: Dancer, dance: NetworkDance, song: SongFeatures) -> str:
     values = dancer.reference.measured(dance.clip("x"), song, 0.0)
     names = (
         "speed",
@@ -184,7 +184,7 @@ def _told(dancer: Dancer, dance: NetworkDance, song: SongFeatures) -> str:
         "beat_speed_shifted",
     )
     words = [f"{name} {values[name]:.3f}" for name in names if name in values]
-    words.append(f"begun anew {len(dance.anew_s)} times")
+    words.append(f"begun anew {len(dance.restarts_s)} times")
     return f"alive {dance.alive.mean():.2f}, beats {song.beat_confidence:.2f}, " + ", ".join(words)
 
 

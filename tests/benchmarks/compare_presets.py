@@ -19,8 +19,8 @@ import torch
 
 from apps.reports.evaluation_report import evaluation_report
 from deepphase.corpus.store import open_store
-from deepphase.phase.configuration import PhaseConfig
-from deepphase.phase.training import train_phase
+from deepphase.phase.config import PhaseConfig
+from deepphase.phase.training.train import train_phase
 
 _RECIPES = {"sine_fit": "default", "sine_fit_no_fc": "default"}
 

@@ -19,14 +19,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from deepphase.corpus.song_files import find_songs
+from deepphase.corpus.songs import find_songs
+from deepphase.cycles import wrapped
 from deepphase.evaluation.known_phase import PhaseKey, choose_key, phase_errors
 from deepphase.music.beats import beat_position
 from deepphase.music.cache import song_features
 from deepphase.music.features import SongFeatures, features_of
 from deepphase.phase.model import PhaseModel
-from deepphase.phase.parameters import wrapped
-from deepphase.phase.presets import make_autoencoder
+from deepphase.phase.networks.presets import make_autoencoder
 from deepphase.phase.windows import split_by_source
 from deepphase.synthetic.song import make_song
 

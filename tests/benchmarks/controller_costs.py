@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from controllers.character import Character
-from controllers.controller import Controller
-from controllers.running_network import RunningNetwork
+from controllers.runtime.character import Character
+from controllers.runtime.controller import Controller
+from controllers.runtime.network_state import RunningNetwork
 from tests.benchmarks.rounds import medians
 
 _CROWD, _CALLS = 1000, 20
@@ -59,8 +59,8 @@ def main() -> None:
         parts = (*controller.network.parameters(), *controller.network.buffers())
         size = sum(each.numel() * each.element_size() for each in parts) / 1e6
         times = [*costs(controller, 1, options.rounds), *costs(controller, _CROWD, options.rounds)]
-        told = controller.provenance.get("seconds")
-        seconds = "" if told is None else f"{told:.0f}"
+        given = controller.provenance.get("seconds")
+        seconds = "" if given is None else f"{given:.0f}"
         cells = (path.stem, f"{size:.1f}", seconds, *(f"{each:.3g}" for each in times))
         print(f"| {' | '.join(cells)} |", flush=True)
 

@@ -13,15 +13,15 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.features.layout import FeatureLayout
 from deepphase.formats.load import save
 from deepphase.motion.clip import Clip
-from deepphase.music.dance_wish import DanceWish
+from deepphase.music.dance_request import DanceRequest
 from deepphase.music.features import SongFeatures
 from deepphase.phase.extractor import PhaseExtractor
-from matching.dancing import MatchedDance, dance_to
-from matching.database import MotionDatabase
-from matching.playback import Playback
-from matching.search import Searcher, open_searcher
-from matching.song_rows import DanceSettings
-from matching.song_tracks import DancedSongs
+from matching.database.database import MotionDatabase
+from matching.music.dancing import DatabaseDance, dance_with_database
+from matching.music.music_search import DanceSettings
+from matching.music.song_tracks import ClipSongTracks
+from matching.player.playback import Playback
+from matching.search.searcher import Searcher, open_searcher
 
 KINDS = ("music", "unlocked", "deaf")
 LAYOUT = FeatureLayout.load("dance_music")
@@ -47,19 +47,21 @@ class Kind:
     settings: DanceSettings | None = None
 
 
-def chosen_kinds(names: Sequence[str], better_by: Sequence[float] = ()) -> dict[str, Kind]:
+def chosen_kinds(names: Sequence[str], min_improvement: Sequence[float] = ()) -> dict[str, Kind]:
     """The kinds of these names, and one more for each share by which a jump must cost less."""
     every = {"music": Kind(), "unlocked": Kind(lock=0.0), "deaf": Kind(DEAF)}
     kinds = {name: every[name] for name in names}
-    for share in better_by:
-        kinds[f"better_by_{share:g}"] = Kind(settings=DanceSettings(better_by=share))
+    for share in min_improvement:
+        kinds[f"min_improvement_{share:g}"] = Kind(settings=DanceSettings(min_improvement=share))
     return kinds
 
 
 class Databases:
     """The databases of clips with songs that kinds need, each built once."""
 
-    def __init__(self, heard: DancedSongs, kinds: dict[str, Kind], model: PhaseExtractor) -> None:
+    def __init__(
+        self, heard: ClipSongTracks, kinds: dict[str, Kind], model: PhaseExtractor
+    ) -> None:
         self._kinds = kinds
         self._ready: dict[FeatureLayout, tuple[MotionDatabase, Playback, Searcher]] = {}
         for layout in {id(kind.layout): kind.layout for kind in kinds.values()}.values():
@@ -70,22 +72,24 @@ class Databases:
                 open_searcher(database, "exact"),
             )
 
-    def dance(self, name: str, song: SongFeatures, seed: int) -> tuple[MatchedDance, float]:
+    def dance(self, name: str, song: SongFeatures, seed: int) -> tuple[DatabaseDance, float]:
         """A dance of a kind, and the seconds that it took."""
         kind = self._kinds[name]
-        wish = DanceWish(seed=seed, lock=kind.lock)
+        request = DanceRequest(seed=seed, lock=kind.lock)
         began = time.perf_counter()
-        dance = dance_to(*self._ready[kind.layout], song, wish, settings=kind.settings)
+        dance = dance_with_database(
+            *self._ready[kind.layout], song, request, settings=kind.settings
+        )
         return dance, time.perf_counter() - began
 
 
-def known_clips(heard: DancedSongs, left_out: set[str]) -> ClipStore:
+def known_clips(heard: ClipSongTracks, left_out: set[str]) -> ClipStore:
     """The clips whose songs are not left out."""
     clips = (heard.store.clip(index) for index in range(len(heard.store)))
     return ClipStore.from_clips([each for each in clips if each.source.song not in left_out])
 
 
-def pieces(dance: MatchedDance) -> np.ndarray:
+def pieces(dance: DatabaseDance) -> np.ndarray:
     """Seconds of what was danced as it was captured, in one piece."""
     return np.diff([0.0, *dance.jumps_s, dance.clip.duration])
 

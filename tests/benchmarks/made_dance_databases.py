@@ -21,19 +21,19 @@ import numpy as np
 import soundfile
 import torch
 
+from deepphase.atomic_write import atomic_write
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.evaluation.dance_beats import beat_alignment, beat_alignment_by_chance
 from deepphase.evaluation.dance_measures import DanceScale, measured_dance
 from deepphase.motion.clip import Clip
 from deepphase.music.features import SongFeatures, features_of
-from deepphase.phase.configuration import PhaseConfig
+from deepphase.phase.config import PhaseConfig
 from deepphase.phase.model import PhaseModel
-from deepphase.phase.training import train_phase
-from deepphase.replacing import replacing
+from deepphase.phase.training.train import train_phase
 from deepphase.synthetic.dance import dance
 from deepphase.synthetic.song import make_song
-from matching.song_tracks import DancedSongs, track_features
+from matching.music.song_tracks import ClipSongTracks, track_features
 from tests.benchmarks.dance_databases import LAYOUT, Databases, Kind, pieces, write_dance
 
 TRUTH = "truth"
@@ -112,7 +112,7 @@ def _danced_round(
         return
     danced = list(dances)
     store = ClipStore.from_clips([each.truth for each in danced])
-    heard = DancedSongs(
+    heard = ClipSongTracks(
         store,
         {each.truth.source.song: each.heard for each in danced},
         (),
@@ -203,12 +203,12 @@ def tables(found: Sequence[Measures]) -> list[str]:
         cells = [kind]
         for key in ("by_motion", "by_music"):
             mean, chance = (_interval(rows, each) for each in (key, f"{key}_chance"))
-            cells.append(f"{_told(mean)}; {chance[0]:.3f}")
-            cells.append(_told(_interval(rows, key, truth)))
+            cells.append(f"{_stated(mean)}; {chance[0]:.3f}")
+            cells.append(_stated(_interval(rows, key, truth)))
             if key == "by_motion":
                 cells.append(", ".join(f"{each:.3f}" for each in _by_round(rows, truth, key)))
-        cells.append(_told([100 * each for each in _interval(rows, "sliding")], 2))
-        cells.append(_told(_interval(rows, "standing")))
+        cells.append(_stated([100 * each for each in _interval(rows, "sliding")], 2))
+        cells.append(_stated(_interval(rows, "standing")))
         lines.append(f"| {' | '.join(cells)} |")
     for kind in (each for each in kinds if each != TRUTH):
         rows = [row for row in found if row["kind"] == kind]
@@ -253,13 +253,13 @@ def _song_mean(rows: Sequence[Measures], song: str, key: str) -> float:
     return float(np.mean([row[key] for row in rows if row["song"] == song]))
 
 
-def _told(interval: Sequence[float], digits: int = 3) -> str:
+def _stated(interval: Sequence[float], digits: int = 3) -> str:
     mean, low, high = (f"{each:.{digits}f}" for each in interval)
     return f"{mean} [{low}, {high}]"
 
 
 def _keep(content: Any, file: Path) -> None:
-    with replacing(file) as out:
+    with atomic_write(file) as out:
         out.write(json.dumps(content, indent=1).encode())
 
 

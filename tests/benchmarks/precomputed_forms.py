@@ -14,8 +14,8 @@ import numpy as np
 import torch
 
 from apps.runs.controller import Form, in_form
-from controllers.controller import Controller
 from controllers.networks.pfnn import PrecomputedPfnn
+from controllers.runtime.controller import Controller
 from tests.benchmarks.rounds import medians
 
 _CALLS = 50

@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from deepphase.formats.bvh_writer import save_bvh
+from deepphase.formats.bvh.writer import save_bvh
 from deepphase.synthetic.locomotion import locomotion
 from tests.browser.dashboard_pages import (
     answer_where,

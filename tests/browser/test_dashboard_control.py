@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from apps.demo_controller import CONTROLLER
+from apps.demo.controller import CONTROLLER
 from tests.browser.dashboard_pages import (
     answer_where,
     at_rest,

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from deepphase.formats.bvh_writer import save_bvh
+from deepphase.formats.bvh.writer import save_bvh
 from deepphase.synthetic.locomotion import locomotion
 from tests.browser.dashboard_pages import settled, started, until
 

@@ -7,7 +7,7 @@ import pytest
 
 from deepphase.figures.player.actor import Actor, links_of
 from deepphase.figures.player.page import player_html
-from deepphase.figures.player.song import Song
+from deepphase.figures.player.song import PlayerSong
 from deepphase.figures.player.take import Channels, Curve, Marker, Take
 from tests.browser.dashboard_pages import PATIENCE_S
 from tests.figures.made_phases import FPS, made_phases
@@ -100,16 +100,16 @@ def test_joints_are_where_they_belong(made):
     eye = np.array(shown["target"]) - forward * shown["distance"]
     focal = 0.5 * min(box["height"], 1.15 * box["width"]) / np.tan(np.radians(18))
     for joint in range(take.actors[0].positions.shape[1]):
-        told = made.evaluate("joint => deepphasePlayer.joint(0, joint)", joint)
+        given = made.evaluate("joint => deepphasePlayer.joint(0, joint)", joint)
         place = take.actors[0].positions[60, joint]
-        np.testing.assert_allclose(told["world"], place, atol=1e-3)
+        np.testing.assert_allclose(given["world"], place, atol=1e-3)
         away = place - eye
         scale = focal / (away @ forward)
         wanted = [
             box["width"] / 2 + scale * (away @ right),
             box["height"] / 2 - scale * (away @ up),
         ]
-        np.testing.assert_allclose(told["screen"][:2], wanted, atol=1.0)
+        np.testing.assert_allclose(given["screen"][:2], wanted, atol=1.0)
         colours = made.evaluate(OPAQUE, wanted)
         assert colours > 5, "nothing is drawn at the joint"
 
@@ -255,7 +255,7 @@ def test_several_bodies_at_their_own_rates(open_page):
 
 
 def test_song_is_the_clock(open_page):
-    song = Song(
+    song = PlayerSong(
         wav_bytes(3.0), "audio/wav", duration_s=3.0, beats=np.arange(0, 3, 0.5), start_s=0.5
     )
     page = open_page(player_html([made_take(300, song=song)]))
@@ -277,7 +277,7 @@ def test_song_is_the_clock(open_page):
 
 
 def test_song_that_cannot_be_played_is_said(open_page):
-    take = made_take(120, song=Song(b"no sound at all", "audio/wav", "noise", 2.0))
+    take = made_take(120, song=PlayerSong(b"no sound at all", "audio/wav", "noise", 2.0))
     page = open_page(player_html([take]))
     page.locator("#message").wait_for(state="visible")
     assert "cannot play the song" in page.locator("#message").inner_text()

@@ -6,21 +6,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from controllers.character import Character
-from controllers.controller import Controller
-from controllers.dancer import Dancer
-from controllers.dancing import dances_to
+from controllers.dance.dancer import Dancer
+from controllers.dance.dancing import dances_to
+from controllers.runtime.character import Character
+from controllers.runtime.controller import Controller
 from deepphase.corpus.store import open_store
 from deepphase.formats.load import load
 from deepphase.motion.kinematics import joint_positions
 from deepphase.music import cache
-from deepphase.music.dance_wish import DanceWish
+from deepphase.music.dance_request import DanceRequest
 from deepphase.phase.extractor import load_extractor
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.phase_file import load_phases
 from deepphase.synthetic.truth_file import Truth
-from matching.database import MotionDatabase
-from matching.search import open_searcher
+from matching.database.database import MotionDatabase
+from matching.search.searcher import open_searcher
 
 _FILES = Path(__file__).parent / "files"
 _FRAMES = 10
@@ -78,8 +78,8 @@ def _contents(name, folder, monkeypatch):
         database, index, _ = name.rsplit(".", 2)
         return _searched(database, index, folder)
     if kind == "dancer":
-        wishes = [(_song(folder, monkeypatch), DanceWish(start_s=1.0, seconds=0.5))]
-        (dance,) = dances_to(Dancer.load(_FILES / name), wishes)
+        requests = [(_song(folder, monkeypatch), DanceRequest(start_s=1.0, seconds=0.5))]
+        (dance,) = dances_to(Dancer.load(_FILES / name), requests)
         return joint_positions(dance.clip("dance"))[::10]
     if kind == "song":
         return _song(folder, monkeypatch).blocks["mel"][::40]

@@ -5,15 +5,16 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from controllers.configuration import ControllerConfig
+from controllers.config import ControllerConfig
 from controllers.data.controller_data import ControllerData
+from controllers.data.sample_split import SampleSplit
+from controllers.data.samples import ControllerSamples, schema_of_store
+from controllers.networks.normalised import NormalisedController
 from controllers.networks.registry import make_network, network_kind
-from controllers.normalised import NormalisedController
-from controllers.sample_split import SampleSplit
-from controllers.samples import ControllerSamples, schema_of_store
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.cycles import wrapped
 from deepphase.phase.model import ClipPhases
-from deepphase.phase.parameters import PhaseParameters, wrapped
+from deepphase.phase.parameters import PhaseParameters
 from deepphase.synthetic.locomotion import locomotion
 
 FREQUENCIES = np.array([1.0, 2.5])

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from controllers.dance_songs import Danced
-from controllers.dancer import Dancer
-from controllers.dancing import NetworkDance, dances_to
+from controllers.dance.dancer import Dancer
+from controllers.dance.dancing import NetworkDance, dances_to
+from controllers.dance.song_clips import SongClip
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.music.dance_wish import DanceWish
+from deepphase.music.dance_request import DanceRequest
 from deepphase.music.features import SongFeatures, features_of
 from deepphase.phase.model import ClipPhases
 from deepphase.phase.parameters import PhaseParameters
@@ -57,7 +57,7 @@ def made_dances(tempi=(100.0, 120.0, 90.0), seconds=12.0, **song):
         motions.append(replace(motion, clip=clip))
         songs[name] = features_of(made.samples, name=f"song_{number}")
     store = ClipStore.from_clips([each.clip for each in motions])
-    return Danced(store, songs, (), None), motions
+    return SongClip(store, songs, (), None), motions
 
 
 def song_of(bpm=110.0, seconds=12.0, seed=50, **options) -> SongFeatures:
@@ -67,5 +67,5 @@ def song_of(bpm=110.0, seconds=12.0, seed=50, **options) -> SongFeatures:
 
 
 def dance_to(dancer: Dancer, song: SongFeatures, *, guard: bool = True, **options) -> NetworkDance:
-    """A dance to one song; `options` are those of `DanceWish`."""
-    return dances_to(dancer, [(song, DanceWish(**options))], guard=guard)[0]
+    """A dance to one song; `options` are those of `DanceRequest`."""
+    return dances_to(dancer, [(song, DanceRequest(**options))], guard=guard)[0]

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from controllers.configuration import ControllerConfig
-from controllers.controller import Controller
-from controllers.frame_blocks import FrameBlocks
+from controllers.config import ControllerConfig
+from controllers.data.initial_states import InitialStates
+from controllers.data.samples import schema_of_store
 from controllers.networks.network import ControllerNetwork, NetworkDims
+from controllers.networks.normalised import NormalisedController
 from controllers.networks.registry import network_kind
-from controllers.normalised import NormalisedController
-from controllers.samples import schema_of_store
-from controllers.schema import ControllerSchema
-from controllers.starts import Starts
+from controllers.runtime.controller import Controller
+from controllers.schema.frame_blocks import FrameBlocks
+from controllers.schema.schema import ControllerSchema
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.features.normalisation import Normalisation
 from deepphase.motion.clip import Clip
@@ -42,7 +42,11 @@ def unchanged(width: int) -> Normalisation:
 
 
 def as_controller(
-    name: str, schema: ControllerSchema, network: ControllerNetwork, clip: Clip, starts: Starts
+    name: str,
+    schema: ControllerSchema,
+    network: ControllerNetwork,
+    clip: Clip,
+    starts: InitialStates,
 ) -> Controller:
     """A controller of a network whose values are not normalised."""
     dims = schema.dims
@@ -65,6 +69,6 @@ def replay_of(clip: Clip, name: str, first, phases=None, **changes):
     )
     blocks = FrameBlocks.of_clip(clip, schema, phases)
     first = np.atleast_1d(first)
-    starts = Starts.of_clip(clip, first, schema, phases)
+    starts = InitialStates.of_clip(clip, first, schema, phases)
     network = Replay(schema.dims, blocks.rows(schema.outputs), first)
     return as_controller(name, schema, network, clip, starts), starts, blocks

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from controllers.character import Character
-from controllers.character_frame import CharacterSettings
-from controllers.recorded_follower import RecordedFollower
+from controllers.runtime.character import Character
+from controllers.runtime.frame import CharacterSettings
+from controllers.training.free_running import RecordedGoals
 from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
@@ -70,7 +70,7 @@ def test_inputs_and_gate_are_what_training_saw(name):
     positions = schema.inputs.slices["trajectory_position"]
     for step in range(STEPS):
         character.step()
-        seen, seen_gate = character.seen
+        seen, input_gate = character.seen
         row = BEGIN + step
         if step == 0 or step >= RECORDED:
             np.testing.assert_allclose(seen[0], inputs[row], atol=1e-5)
@@ -78,9 +78,9 @@ def test_inputs_and_gate_are_what_training_saw(name):
         np.testing.assert_allclose(seen[0, positions], inputs[row, positions], atol=5e-3)
         np.testing.assert_allclose(seen[0], inputs[row], atol=0.1)
         if name == "pfnn":
-            assert cycles_apart(seen_gate[0], gate[row]).max() < 1e-4
+            assert cycles_apart(input_gate[0], gate[row]).max() < 1e-4
         elif gate.shape[1]:
-            np.testing.assert_allclose(seen_gate[0], gate[row], atol=2e-4)
+            np.testing.assert_allclose(input_gate[0], gate[row], atol=2e-4)
     assert not np.allclose(inputs[BEGIN], inputs[BEGIN + 7], atol=0.05)
 
 
@@ -134,7 +134,7 @@ def test_phases_are_told_with_their_frame():
 
 def test_the_manifold_goes_the_share_of_the_way_that_is_told():
     """Predicted phases that stand still, with the right frequency: each blend in between."""
-    ways = {}
+    policy = {}
     for blend in (0.0, 0.5, 1.0):
         settings = CharacterSettings(foot_ik=False, phase_blend=blend)
         character, _ = begun(walking(), "experts", settings)
@@ -144,11 +144,11 @@ def test_the_manifold_goes_the_share_of_the_way_that_is_told():
         first = character.controller.starts.gate
         before = np.arctan2(*_now(character, first).T)
         after = character.step().phases.phase[0]
-        ways[blend] = np.remainder(after - before / (2 * np.pi) + 0.5, 1.0) - 0.5
+        policy[blend] = np.remainder(after - before / (2 * np.pi) + 0.5, 1.0) - 0.5
     per_frame = np.array([1.0, 2.5]) / 60
-    np.testing.assert_allclose(ways[0.0], per_frame, atol=1e-4)
-    np.testing.assert_allclose(ways[1.0], 0.0, atol=1e-4)
-    np.testing.assert_allclose(ways[0.5], 0.5 * per_frame, atol=1e-4)
+    np.testing.assert_allclose(policy[0.0], per_frame, atol=1e-4)
+    np.testing.assert_allclose(policy[1.0], 0.0, atol=1e-4)
+    np.testing.assert_allclose(policy[0.5], 0.5 * per_frame, atol=1e-4)
 
 
 def _now(character, gate):
@@ -174,12 +174,12 @@ def test_wishing_what_is_predicted_changes_nothing(bias):
     settings = CharacterSettings(foot_ik=False, position_bias=bias, direction_bias=bias)
     character, blocks = begun(walking(), "no_phase", settings)
     root, schema = blocks.body.root, character.controller.schema
-    follower = RecordedFollower(
+    goal_source = RecordedGoals(
         root.positions[None, BEGIN:, ::2], root.angles[None, BEGIN:], schema.fps
     )
     inputs, gate = blocks.rows(schema.inputs), blocks.rows(schema.gate)
     for step in range(RECORDED + 40):
-        character.step(follower)
+        character.step(goal_source)
         if step == 0 or step >= RECORDED:
             np.testing.assert_allclose(character.seen[0][0], inputs[BEGIN + step], atol=1e-3)
         np.testing.assert_allclose(character.seen[1][0], gate[BEGIN + step], atol=1e-3)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from controllers.character import Character
-from controllers.character_frame import CharacterSettings
+from controllers.runtime.character import Character
+from controllers.runtime.frame import CharacterSettings
 from deepphase.formats.load import load
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.resample import resample

@@ -8,24 +8,24 @@ import numpy as np
 import pytest
 import torch
 
-from controllers.character import Character
-from controllers.character_frame import CharacterSettings
-from controllers.configuration import ControllerConfig
-from controllers.controller import Controller
+from controllers.config import ControllerConfig
+from controllers.data.initial_states import InitialStates
+from controllers.data.samples import ControllerSamples, schema_of_store
+from controllers.networks.normalised import NormalisedController
 from controllers.networks.registry import NETWORKS
-from controllers.normalised import NormalisedController
-from controllers.onnx_export import export_controller
-from controllers.onnx_network import OnnxNetwork
-from controllers.samples import ControllerSamples, schema_of_store
-from controllers.schema_config import SchemaConfig
-from controllers.starts import Starts
+from controllers.runtime.character import Character
+from controllers.runtime.controller import Controller
+from controllers.runtime.frame import CharacterSettings
+from controllers.runtime.onnx_export import export_controller
+from controllers.runtime.onnx_network import OnnxNetwork
+from controllers.schema.config import SchemaConfig
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError, ParameterError, SkeletonError
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.limbs import bone_lengths
-from deepphase.steering.followers import PathFollower
+from deepphase.steering.goal_sources import PathGoals
 from deepphase.steering.made_paths import circle
-from deepphase.steering.path import Path
+from deepphase.steering.path import GroundPath
 from deepphase.steering.run import rollout
 from deepphase.synthetic.locomotion import locomotion
 from tests.controllers.made_controllers import FormulaPhases, samples_for, walking_store
@@ -53,14 +53,14 @@ def untrained(name: str, store: ClipStore) -> tuple[Controller, ControllerSample
             torch.from_numpy(samples.inputs), torch.from_numpy(samples.gate)
         )
         network.fit(inputs, gate, running.target(torch.from_numpy(samples.outputs)))
-    starts = Starts.of_samples(samples, np.array([3, 40, 90]))
+    starts = InitialStates.of_samples(samples, np.array([3, 40, 90]))
     config = ControllerConfig.load(name)
     skeleton = store.clip(0).skeleton
     return Controller(config, samples.schema, running, skeleton, starts), samples
 
 
-def led(count: int) -> PathFollower:
-    return PathFollower(circle(1.3, 5.0, 10.0), np.zeros((count, 2)))
+def led(count: int) -> PathGoals:
+    return PathGoals(circle(1.3, 5.0, 10.0), np.zeros((count, 2)))
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -158,12 +158,12 @@ def test_noise_is_redrawn_with_a_step(monkeypatch):
 @pytest.mark.parametrize("which", ["position_bias", "direction_bias"])
 def test_the_larger_the_bias_the_nearer_the_wish(which):
     clip = locomotion(2, 6.0).clip
-    path = Path(np.array([0.0, 10.0]), np.array([[0.0, 0.0], [12.0, 0.0]]))
+    path = GroundPath(np.array([0.0, 10.0]), np.array([[0.0, 0.0], [12.0, 0.0]]))
     errors = []
     for bias in (0.5, 2.0, 5.0):
         controller, starts, _ = replay_of(clip, "mann", [90])
         character = Character(controller, starts, settings=CharacterSettings(**{which: bias}))
-        frame = character.step(PathFollower(path))
+        frame = character.step(PathGoals(path))
         if which == "position_bias":
             errors.append(np.abs(frame.trajectory - frame.desired).mean())
             # Velocities go with the places: from the prediction to the wish.
@@ -220,7 +220,7 @@ def test_feet_in_contact_are_held_where_they_stand():
     assert slide[True] < 0.5 * slide[False]
 
 
-def styled(store: ClipStore) -> tuple[Controller, Starts]:
+def styled(store: ClipStore) -> tuple[Controller, InitialStates]:
     clips = [replace(clip, labels={"style": s}) for clip, s in zip(store, "ab", strict=True)]
     made = ClipStore.from_clips(clips)
     config = SchemaConfig(label="style")
@@ -232,7 +232,7 @@ def styled(store: ClipStore) -> tuple[Controller, Starts]:
     running = NormalisedController(
         network, unchanged(dims.inputs), unchanged(dims.gate), unchanged(dims.outputs)
     )
-    starts = Starts.of_samples(samples, np.array([5]))
+    starts = InitialStates.of_samples(samples, np.array([5]))
     config = ControllerConfig.load("no_phase")
     return Controller(config, schema, running, clips[0].skeleton, starts), starts
 
@@ -248,10 +248,12 @@ def test_labels_change_as_wished_and_the_past_stays(store):
     character = Character(controller, starts, settings=at_once)
     character.step()
     np.testing.assert_array_equal(one_hot_of(character), np.tile([1, 0], (13, 1)))
-    path = Path(np.array([0.0, 5.0]), np.array([[0.0, 0], [0, 5]]), labels={"style": ("b", "b")})
-    follower = PathFollower(path)
+    path = GroundPath(
+        np.array([0.0, 5.0]), np.array([[0.0, 0], [0, 5]]), labels={"style": ("b", "b")}
+    )
+    goal_source = PathGoals(path)
     for _ in range(12):
-        character.step(follower)
+        character.step(goal_source)
     now = one_hot_of(character)
     np.testing.assert_array_equal(now[6:], np.tile([0, 1], (7, 1)))
     np.testing.assert_array_equal(now[:5], np.tile([1, 0], (5, 1)))
@@ -269,9 +271,11 @@ def test_unknown_labels_are_named(store):
     with pytest.raises(ParameterError, match="style 'c'") as raised:
         Character(controller, starts, labels={"style": "c"})
     assert "a, b" in raised.value.hint
-    path = Path(np.array([0.0, 5.0]), np.array([[0.0, 0], [0, 5]]), labels={"gait": ("x", "x")})
+    path = GroundPath(
+        np.array([0.0, 5.0]), np.array([[0.0, 0], [0, 5]]), labels={"gait": ("x", "x")}
+    )
     with pytest.raises(ParameterError, match="label 'gait', the controller 'style'"):
-        Character(controller, starts).step(PathFollower(path))
+        Character(controller, starts).step(PathGoals(path))
     with pytest.raises(ParameterError, match="2 values of style for 1"):
         Character(controller, starts, labels={"style": ["a", "b"]})
 
@@ -288,7 +292,7 @@ def test_tracks_are_given_at_every_step(store):
     running = NormalisedController(
         kind.network(schema.dims, kind.make_config(hidden=8)), *samples.normalisations()
     )
-    starts = Starts.of_samples(samples, np.array([5]))
+    starts = InitialStates.of_samples(samples, np.array([5]))
     controller = Controller(
         ControllerConfig.load("nn"), schema, running, store.clip(0).skeleton, starts
     )
@@ -334,7 +338,7 @@ def test_a_network_that_breaks_at_once_leaves_a_finite_body(store):
 def test_what_does_not_fit_is_refused(store):
     controller, _ = untrained("experts", store)
     starts = controller.starts
-    other = Starts.of_samples(samples_for("pfnn", store), np.array([3]))
+    other = InitialStates.of_samples(samples_for("pfnn", store), np.array([3]))
     with pytest.raises(ParameterError, match=r"starts of .* the controller 'experts' has"):
         Character(controller, other)
     with pytest.raises(ParameterError, match=r"positions \(2, 2\)"):
@@ -343,7 +347,7 @@ def test_what_does_not_fit_is_refused(store):
         Character(controller, starts, angles=np.array([0.0, np.nan, 0.0]))
     with pytest.raises(ParameterError, match="a wish for 2 characters, and there are 3"):
         Character(controller, starts).step(led(2))
-    broken = Starts(starts.inputs * np.nan, starts.gate, starts.names, starts.frames)
+    broken = InitialStates(starts.inputs * np.nan, starts.gate, starts.names, starts.frames)
     with pytest.raises(ParameterError, match="not finite"):
         Character(controller, broken)
     for seconds in (0.0, np.nan, -1.0):

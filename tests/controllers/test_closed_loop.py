@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 import torch
 
-from controllers.character import Character
-from controllers.character_frame import CharacterSettings
-from controllers.closed_loop import ClosedLoop
-from controllers.configuration import ControllerConfig
-from controllers.controller import Controller
+from controllers.config import ControllerConfig
 from controllers.data.controller_batches import ControllerBatches
 from controllers.data.controller_data import ControllerData
-from controllers.lesson import ControllerLesson
-from controllers.starts import Starts
-from controllers.training import train_controller
+from controllers.data.initial_states import InitialStates
+from controllers.runtime.character import Character
+from controllers.runtime.controller import Controller
+from controllers.runtime.frame import CharacterSettings
+from controllers.training.module import ControllerModule
+from controllers.training.train import train_controller
+from controllers.training.unrolled import ClosedLoop
 from deepphase.errors import ParameterError
 from tests.controllers.made_controllers import (
     FormulaPhases,
@@ -29,7 +29,7 @@ _SMALL = {
     "network.gating_hidden": 8,
     "network.dropout": 0.0,
     "training.samples": 12_000,
-    "training.own_frames": 4,
+    "training.unroll_frames": 4,
     "training.batch_size": 64,
 }
 _SEES = CharacterSettings(feedback="prediction", foot_ik=False)
@@ -45,7 +45,7 @@ def test_the_next_frame_is_what_a_running_character_sees(name, store):
     samples = samples_for(name, store)
     network = small_controller(name, samples, hidden=8).eval()
     schema = samples.schema
-    starts = Starts.of_samples(samples, np.array([3, 70]))
+    starts = InitialStates.of_samples(samples, np.array([3, 70]))
     controller = Controller(ControllerConfig.load(name), schema, network, store.skeleton, starts)
     character = Character(controller, starts, settings=_SEES)
     character.step()
@@ -53,15 +53,15 @@ def test_the_next_frame_is_what_a_running_character_sees(name, store):
     with torch.no_grad():
         outputs = network(inputs, gate)
     character.step()
-    seen, seen_gate = (torch.from_numpy(each.copy()) for each in character.seen)
+    seen, input_gate = (torch.from_numpy(each.copy()) for each in character.seen)
     loop = ClosedLoop(schema)
     # What lies behind is what it was given, the rest is the network's own, whatever it was given.
     for given, given_gate in (
-        (seen, seen_gate),
-        (torch.full_like(seen, 7.0), torch.full_like(seen_gate, 7.0)),
+        (seen, input_gate),
+        (torch.full_like(seen, 7.0), torch.full_like(input_gate, 7.0)),
     ):
         made, made_gate = loop.next_frame(given, given_gate, gate, outputs)
-        for mine, its, whole in ((made, seen, given), (made_gate, seen_gate, given_gate)):
+        for mine, its, whole in ((made, seen, given), (made_gate, input_gate, given_gate)):
             kept = mine == whole
             assert torch.where(kept, its, mine).allclose(its, atol=2e-5)
     own = made != 7.0
@@ -107,7 +107,7 @@ def test_frames_of_its_own_are_learnt(store, tmp_path):
     batches = ControllerBatches(data, config)
 
     def error(network):
-        module = ControllerLesson(batches, network)
+        module = ControllerModule(batches, network)
         module.eval()
         batch = batches.on_after_batch_transfer(batches.batch(0, 64), 0)
         return float(module.training_step(batch).detach())
@@ -119,8 +119,8 @@ def test_frames_of_its_own_are_learnt(store, tmp_path):
 
 def test_no_stretch_of_so_many_frames_is_refused(store):
     samples = samples_for("experts", store)
-    config = ControllerConfig.load("experts", **{"training.own_frames": 1000})
+    config = ControllerConfig.load("experts", **{"training.unroll_frames": 1000})
     rows = np.arange(len(samples))
     with pytest.raises(ParameterError, match="no stretch of 1000") as caught:
         ControllerBatches(data_of(samples, rows, rows), config)
-    assert "own_frames" in caught.value.hint
+    assert "unroll_frames" in caught.value.hint

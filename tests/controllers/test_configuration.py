@@ -3,12 +3,12 @@
 import pytest
 import torch
 
-from controllers.configuration import ControllerConfig
+from controllers.config import ControllerConfig
 from controllers.networks.network import NetworkDims
 from controllers.networks.registry import NETWORKS, make_network, network_kind
 from controllers.networks.variational import VariationalConfig
+from deepphase.config import config_names
 from deepphase.errors import ParameterError
-from deepphase.recipes import recipe_names
 
 NAMES = ["pfnn", "experts", "mann", "lmp", "no_phase", "vinn"]
 NAMES += ["nn", "nn_phase", "erd", "erd_phase", "gp", "pfgp"]
@@ -16,10 +16,10 @@ NAMES += ["nn", "nn_phase", "erd", "erd_phase", "gp", "pfgp"]
 
 def test_every_network_has_a_recipe_of_its_name():
     assert list(NETWORKS) == NAMES
-    assert set(NAMES) <= set(recipe_names("controller"))
+    assert set(NAMES) <= set(config_names("controller"))
 
 
-@pytest.mark.parametrize("name", recipe_names("controller"))
+@pytest.mark.parametrize("name", config_names("controller"))
 def test_every_shipped_recipe_can_be_read(name):
     recipe = ControllerConfig.load(name)
     assert recipe.name in NETWORKS

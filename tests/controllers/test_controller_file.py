@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from controllers.configuration import ControllerConfig
-from controllers.controller import FORMAT, VERSION, Controller
-from controllers.starts import Starts
+from controllers.config import ControllerConfig
+from controllers.data.initial_states import InitialStates
+from controllers.runtime.controller import FORMAT, VERSION, Controller
 from deepphase.errors import CheckpointError, ParameterError, SkeletonError
 from deepphase.formats.array_file import read_arrays, write_arrays
 from deepphase.synthetic.locomotion import locomotion
@@ -23,7 +23,7 @@ def controller() -> Controller:
     samples = samples_for("experts", store)
     config = ControllerConfig.load("experts", **{"network.hidden": 8, "network.experts": 2})
     network = small_controller("experts", samples, hidden=8, experts=2)
-    starts = Starts.of_samples(samples, np.array([0, 5, len(samples) - 1]))
+    starts = InitialStates.of_samples(samples, np.array([0, 5, len(samples) - 1]))
     return Controller(config, samples.schema, network, store.skeleton, starts)
 
 
@@ -63,7 +63,7 @@ def test_moments_of_samples_and_of_clips_are_the_same(controller):
     store, starts = walking_store(), controller.starts
     for index, (name, frame) in enumerate(zip(starts.names, starts.frames, strict=True)):
         clip = store.clip(store.names.index(name))
-        found = Starts.of_clip(clip, frame, controller.schema, FormulaPhases())
+        found = InitialStates.of_clip(clip, frame, controller.schema, FormulaPhases())
         np.testing.assert_allclose(found.inputs[0], starts.inputs[index], atol=1e-6)
         np.testing.assert_allclose(found.gate[0], starts.gate[index], atol=1e-6)
 
@@ -71,10 +71,10 @@ def test_moments_of_samples_and_of_clips_are_the_same(controller):
 def test_moments_that_are_not_there_are_refused(controller):
     clip = walking_store().clip(0)
     with pytest.raises(ParameterError, match="no frame"):
-        Starts.of_clip(clip, len(clip), controller.schema, FormulaPhases())
+        InitialStates.of_clip(clip, len(clip), controller.schema, FormulaPhases())
     dog = locomotion(1, 3.0, body="quadruped", gait="trot").clip
     with pytest.raises(SkeletonError, match="another skeleton"):
-        Starts.of_clip(dog, 0, controller.schema, FormulaPhases())
+        InitialStates.of_clip(dog, 0, controller.schema, FormulaPhases())
     with pytest.raises(ParameterError, match="does not know"):
         controller.starts.with_label(controller.schema, "happy")
 

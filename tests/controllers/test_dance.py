@@ -5,26 +5,26 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from controllers.controller import Controller
-from controllers.dance_config import MUSIC, DanceConfig
-from controllers.dance_health import dance_words
-from controllers.dance_music import MusicInput
-from controllers.dance_reference import DanceReference
-from controllers.dance_songs import danced, with_skeleton
-from controllers.dance_starts import StartsAnew
-from controllers.dance_training import DanceLessons, train_dance
-from controllers.dancer import Dancer
-from controllers.dancing import dances_to
-from controllers.running_network import RunningNetwork
+from controllers.dance.config import MUSIC, DanceConfig
+from controllers.dance.dancer import Dancer
+from controllers.dance.dancing import dances_to
+from controllers.dance.health import dance_words
+from controllers.dance.music_input import MusicInput
+from controllers.dance.reference import DanceReference
+from controllers.dance.restart_states import RestartStates
+from controllers.dance.song_clips import song_clips, with_skeleton
+from controllers.dance.training import DanceData, train_dance
+from controllers.runtime.controller import Controller
+from controllers.runtime.network_state import RunningNetwork
+from deepphase.config import config_names
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.motion.kinematics import joint_positions
-from deepphase.motion.point_clip import clip_of_points
 from deepphase.motion.point_track import PointTrack
 from deepphase.music.audio import HOP, SAMPLE_RATE
-from deepphase.music.dance_wish import DanceWish
+from deepphase.music.dance_request import DanceRequest
 from deepphase.music.features import features_of
-from deepphase.recipes import recipe_names
+from deepphase.solving.point_clip import clip_of_points
 from tests.controllers.made_dances import DancedPhases, dance_to, made_dances, song_of
 
 pytestmark = pytest.mark.slow
@@ -45,21 +45,19 @@ def corpus():
 
 
 @pytest.fixture(scope="module")
-def lessons(corpus):
-    return DanceLessons.read(
-        corpus[0], DanceConfig.load("experts", **_TINY), DancedPhases(corpus[1])
-    )
+def data(corpus):
+    return DanceData.read(corpus[0], DanceConfig.load("experts", **_TINY), DancedPhases(corpus[1]))
 
 
 @pytest.fixture(scope="module")
-def dancer(lessons, tmp_path_factory):
+def dancer(data, tmp_path_factory):
     folder = tmp_path_factory.mktemp("work")
-    return train_dance(lessons, DanceConfig.load("experts", **_TINY), folder=folder)
+    return train_dance(data, DanceConfig.load("experts", **_TINY), folder=folder)
 
 
 def test_every_recipe_loads_and_says_what_it_hears():
-    assert recipe_names("dance") == ["experts", "no_phase", "paper"]
-    for name in recipe_names("dance"):
+    assert config_names("dance") == ["experts", "no_phase", "paper"]
+    for name in config_names("dance"):
         recipe = DanceConfig.load(name)
         assert MUSIC in recipe.schema.tracks
         assert recipe.music.features
@@ -163,11 +161,11 @@ def test_a_track_begins_where_the_clip_does():
     np.testing.assert_array_equal(music.track(song, 3, 60.0, 99.0), rows[[-1, -1, -1]])
 
 
-def test_the_song_of_each_frame_is_what_the_network_sees(lessons):
-    samples, schema = lessons.lessons.samples, lessons.lessons.schema
+def test_the_song_of_each_frame_is_what_the_network_sees(data):
+    samples, schema = data.data.samples, data.data.schema
     run = 1
-    clip = lessons.danced.store.clip(lessons.danced.store.names.index(samples.names[run]))
-    rows = lessons.music.rows(lessons.danced.song(clip))
+    clip = data.danced.store.clip(data.danced.store.names.index(samples.names[run]))
+    rows = data.music.rows(data.danced.song(clip))
     row = int(samples.run_starts[run]) + 7
     frame = int(samples.first_frames[run]) + 7
     seen = samples.inputs[row, schema.inputs.slices[MUSIC]].reshape(13, -1)
@@ -175,11 +173,11 @@ def test_the_song_of_each_frame_is_what_the_network_sees(lessons):
     np.testing.assert_array_equal(seen, rows[frame + offsets])
 
 
-def test_whole_songs_are_held_out(corpus, lessons):
-    kept = lessons.lessons.split.sources
+def test_whole_songs_are_held_out(corpus, data):
+    kept = data.data.split.sources
     assert len(kept) == 1
-    held = lessons.lessons.samples.run_of(lessons.lessons.split.held_out)
-    assert {lessons.lessons.samples.sources[run] for run in held} == kept
+    held = data.data.samples.run_of(data.data.split.held_out)
+    assert {data.data.samples.sources[run] for run in held} == kept
     # Two clips of one song are on one side.
     clips = [corpus[0].store.clip(index) for index in range(3)]
     twice = replace(clips[0], name="again", source=replace(clips[0].source, path="again.bvh"))
@@ -188,8 +186,8 @@ def test_whole_songs_are_held_out(corpus, lessons):
     motions = [*corpus[1], replace(corpus[1][0], clip=twice)]
     for seed in range(4):
         config = DanceConfig.load("experts", **_TINY, **{"training.split_seed": seed})
-        read = DanceLessons.read(both, config, DancedPhases(motions))
-        sources = read.lessons.split.sources
+        read = DanceData.read(both, config, DancedPhases(motions))
+        sources = read.data.split.sources
         assert ("again.bvh" in sources) == ("song_0.wav" in sources)
 
 
@@ -234,7 +232,7 @@ def test_a_dance_hears_its_own_part_of_the_song(dancer, monkeypatch):
 
     class Listening:
         def __init__(self, *args, **options):
-            from controllers.character import Character
+            from controllers.runtime.character import Character
 
             self._character = Character(*args, **options)
 
@@ -244,11 +242,11 @@ def test_a_dance_hears_its_own_part_of_the_song(dancer, monkeypatch):
         def __len__(self):
             return len(self._character)
 
-        def step(self, follower, tracks):
+        def step(self, goal_source, tracks):
             heard.append(tracks[MUSIC][0, 6])
-            return self._character.step(follower, tracks)
+            return self._character.step(goal_source, tracks)
 
-    monkeypatch.setattr("controllers.dancing.Character", Listening)
+    monkeypatch.setattr("controllers.dance.dancing.Character", Listening)
     made = dance_to(dancer, song, start_s=2.0, seconds=1.0)
     assert len(made.run) == 60
     # What leads to the first frame, at the song's second 2, is a frame before it.
@@ -327,13 +325,13 @@ def test_clips_without_a_song_are_left_out_with_a_word(corpus, tmp_path):
     (tmp_path / "song_1.wav").write_bytes(b"no sound")
     clips = [corpus[0].store.clip(index) for index in range(3)]
     silent = replace(clips[2], source=replace(clips[2].source, song=""))
-    found = danced(ClipStore.from_clips([*clips[:2], silent]), tmp_path)
+    found = song_clips(ClipStore.from_clips([*clips[:2], silent]), tmp_path)
     assert found.store.names == (clips[0].name,)
     why = dict(found.left_out)
     assert why[silent.name] == "no song beside it"
     assert "song_1.wav" in why[clips[1].name]
     with pytest.raises(ParameterError, match="no clip has a song"):
-        danced(ClipStore.from_clips([silent]), tmp_path)
+        song_clips(ClipStore.from_clips([silent]), tmp_path)
 
 
 def test_the_reference_is_what_the_dances_measure(corpus):
@@ -385,16 +383,16 @@ def test_a_dance_that_came_to_stand_begins_anew_without_a_jump(dancer, corpus, m
     _fails(monkeypatch, dancer, 0, 3.0)
     song = song_of(105.0, 12.0)
     frozen, made = (dance_to(dancer, song, guard=guard) for guard in (False, True))
-    assert frozen.anew_s == ()
+    assert frozen.restarts_s == ()
     moved = [np.abs(np.diff(joint_positions(each.clip("x")), axis=0)) for each in (frozen, made)]
     assert moved[0][240:].max() < 1e-3
     # It stands from the third second on, and another two are looked at.
-    assert made.anew_s[0] == pytest.approx(5.0, abs=0.6)
-    assert np.diff(made.anew_s).min() >= 4.0
-    assert len(made.anew_s) == 2
-    note = f"began anew 2 times, at first after {made.anew_s[0]:.1f}"
+    assert made.restarts_s[0] == pytest.approx(5.0, abs=0.6)
+    assert np.diff(made.restarts_s).min() >= 4.0
+    assert len(made.restarts_s) == 2
+    note = f"began anew 2 times, at first after {made.restarts_s[0]:.1f}"
     assert any(note in each for each in made.notes)
-    first = round(60 * made.anew_s[0])
+    first = round(60 * made.restarts_s[0])
     # The filter looks less than a second ahead.
     before = slice(0, first - 60)
     np.testing.assert_allclose(
@@ -417,9 +415,9 @@ def test_who_dances_beside_one_that_stands_is_not_touched(dancer, monkeypatch):
     _fails(monkeypatch, dancer, 1, 2.0)
     # So that only what does not move at all stands.
     lively = replace(dancer, reference=replace(dancer.reference, usual_speed=1e-2))
-    wishes = [(song_of(bpm, 7.0), DanceWish()) for bpm in (105.0, 95.0, 115.0)]
-    free, held = (dances_to(lively, wishes, guard=guard) for guard in (False, True))
-    assert [len(each.anew_s) for each in held] == [0, 1, 0]
+    requests = [(song_of(bpm, 7.0), DanceRequest()) for bpm in (105.0, 95.0, 115.0)]
+    free, held = (dances_to(lively, requests, guard=guard) for guard in (False, True))
+    assert [len(each.restarts_s) for each in held] == [0, 1, 0]
     for index in (0, 2):
         for name in ("rotations", "translations", "contacts", "gating"):
             np.testing.assert_array_equal(
@@ -437,7 +435,7 @@ def test_a_dance_that_left_all_bounds_begins_anew(dancer, monkeypatch):
     assert not made.alive[60]
     assert made.alive[:60].all()
     assert made.alive[61:115].all()
-    assert made.anew_s[0] == pytest.approx(61 / 60)
+    assert made.restarts_s[0] == pytest.approx(61 / 60)
     assert any(note.startswith("the network left all bounds after 1.0 s") for note in made.notes)
     assert any("stands still from there" in n for n in dance_to(dancer, song, guard=False).notes)
     assert np.isfinite(made.clip("x").translations).all()
@@ -449,11 +447,11 @@ def test_a_moment_to_go_on_with_is_lively_and_another_each_time(dancer):
     speeds = np.linalg.norm(known.inputs[:, block].reshape(len(known), -1, 3), axis=-1).mean(1)
     slowest = known.of([int(speeds.argmin())]).inputs
     music = slowest[:, schema.inputs.slices[MUSIC]].reshape(1, len(schema.config.offsets_s), -1)
-    choice = StartsAnew(dancer, [3])
+    choice = RestartStates(dancer, [3])
     found = [choice.of(np.array([0]), music, slowest) for _ in range(8)]
     assert len({(each.names[0], int(each.frames[0])) for each in found}) == 8
     for each in found:
         speed = np.linalg.norm(each.inputs[0, block].reshape(-1, 3), axis=-1).mean()
         assert speed > 0.4 * np.median(speeds)
-    again = StartsAnew(dancer, [3]).of(np.array([0]), music, slowest)
+    again = RestartStates(dancer, [3]).of(np.array([0]), music, slowest)
     np.testing.assert_array_equal(again.inputs, found[0].inputs)

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from controllers.character import Character
-from controllers.character_frame import CharacterSettings
-from controllers.dance_finish import finished
+from controllers.dance.dancing import smooth_and_lock_feet
+from controllers.runtime.character import Character
+from controllers.runtime.frame import CharacterSettings
 from deepphase.evaluation.dance_body import bandwidth_hz
 from deepphase.motion import quaternions
 from deepphase.motion.kinematics import joint_positions
@@ -40,7 +40,7 @@ def _jerk(run):
 
 def test_trembling_goes_and_movement_stays_where_it_is_in_time(walk):
     run, controller = walk
-    calm = finished(_trembling(run, 1.0), controller, 6.0, feet=False)
+    calm = smooth_and_lock_feet(_trembling(run, 1.0), controller, 6.0, feet=False)
     assert _jerk(calm) < 0.1 * _jerk(_trembling(run, 1.0))
     before, after = joint_positions(run.clip()), joint_positions(calm.clip())
     assert np.linalg.norm(before - after, axis=-1).mean() < 0.01
@@ -57,7 +57,9 @@ def test_trembling_goes_and_movement_stays_where_it_is_in_time(walk):
 def test_feet_are_held_when_it_is_calm(walk):
     run, controller = walk
     shaken = _trembling(run, 1.0)
-    free, held = (finished(shaken, controller, 8.0, feet=feet) for feet in (False, True))
+    free, held = (
+        smooth_and_lock_feet(shaken, controller, 8.0, feet=feet) for feet in (False, True)
+    )
     skeleton = run.spec.skeleton
     speeds = []
     for each in (free, held):

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from controllers.dance_config import DanceConfig
-from controllers.dance_songs import Danced
-from controllers.dance_training import DanceLessons, train_dance
+from controllers.dance.config import DanceConfig
+from controllers.dance.song_clips import SongClip
+from controllers.dance.training import DanceData, train_dance
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from tests.controllers.made_dances import TINY, made_dances
@@ -40,8 +40,8 @@ def reused(corpus):
     )
 
 
-def _lessons(danced: Danced, **changes) -> DanceLessons:
-    return DanceLessons.read(danced, DanceConfig.load("no_phase", **TINY, **changes))
+def _lessons(danced: SongClip, **changes) -> DanceData:
+    return DanceData.read(danced, DanceConfig.load("no_phase", **TINY, **changes))
 
 
 def test_a_held_out_segment_is_nowhere_in_what_is_learnt_from(reused):
@@ -51,9 +51,9 @@ def test_a_held_out_segment_is_nowhere_in_what_is_learnt_from(reused):
             "training.held_out": 0.3,
             "training.split_seed": seed,
         }
-        lessons = _lessons(reused, **changes)
-        samples, split = lessons.lessons.samples, lessons.lessons.split
-        assert lessons.unheard == frozenset()
+        data = _lessons(reused, **changes)
+        samples, split = data.data.samples, data.data.split
+        assert data.unused_songs == frozenset()
         names = reused.store.names
         held = {name: np.zeros(1200, bool) for name in names}
         learnt = {name: np.zeros(1200, bool) for name in names}
@@ -87,9 +87,9 @@ def _frames(samples, split, held, learnt):
 def test_a_dancer_says_what_it_was_asked_with(corpus, tmp_path):
     changes = {"dance.held_out_by": "segment", "training.held_out": 0.3}
     config = DanceConfig.load("no_phase", **TINY, **changes)
-    made = train_dance(DanceLessons.read(corpus, config), config, folder=tmp_path)
-    told = made.controller.provenance
-    assert (told["held_out_by"], told["unheard"], told["clips"]) == ("segment", [], 3)
+    made = train_dance(DanceData.read(corpus, config), config, folder=tmp_path)
+    given = made.controller.provenance
+    assert (given["held_out_by"], given["unheard"], given["clips"]) == ("segment", [], 3)
     assert made.controller.health["dance"]["songs"] == 3
     assert not made.controller.health["dance"]["unheard"]
 

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from controllers.networks.network import NetworkDims
+from controllers.networks.normalised import NormalisedController, normalisation_of
 from controllers.networks.plain import Plain, PlainConfig
-from controllers.normalised import NormalisedController, normalisation_of
 from deepphase.errors import ParameterError
 from deepphase.features.layout import Feature, FeatureLayout
 from tests.controllers.made_controllers import samples_for, small_controller, walking_store

@@ -7,18 +7,17 @@ import json
 import numpy as np
 import pytest
 
-from controllers.character import Character
-from controllers.character_frame import CharacterSettings
-from controllers.obstacle_file import read_obstacles
-from controllers.obstacles import Disk, Obstacles, Polygon, Segment
+from controllers.runtime.character import Character
+from controllers.runtime.frame import CharacterSettings
+from controllers.runtime.obstacles import Disk, Obstacles, Polygon, Wall, read_obstacles
 from deepphase.errors import FormatError, ParameterError
-from deepphase.steering.followers import PathFollower
-from deepphase.steering.path import Path
+from deepphase.steering.goal_sources import PathGoals
+from deepphase.steering.path import GroundPath
 from deepphase.steering.run import rollout
 from deepphase.synthetic.locomotion import locomotion
 from tests.controllers.replaying import replay_of
 
-AHEAD = Segment((-5.0, 1.0), (5.0, 1.0))
+AHEAD = Wall((-5.0, 1.0), (5.0, 1.0))
 PIT = Polygon.box((0.0, 2.0), (10.0, 2.0))
 
 
@@ -50,14 +49,14 @@ def test_a_pit_is_stopped_at_and_left_again():
 def test_nothing_is_jumped_over(shape):
     found = way(Obstacles([shape]), 0j, 9j, 9j, 100j)
     assert (found.imag < 1.0).all()
-    if not isinstance(shape, Segment):
+    if not isinstance(shape, Wall):
         assert (way(Obstacles([], [shape]), 0j, 9j, 100j).imag < 1.0).all()
 
 
 def test_a_corner_holds_and_a_round_wall_is_gone_round():
-    corner = Obstacles([AHEAD, Segment((1.0, -5.0), (1.0, 5.0))], clearance=0.3)
+    corner = Obstacles([AHEAD, Wall((1.0, -5.0), (1.0, 5.0))], clearance=0.3)
     assert way(corner, 0j, 4 + 4j)[0] == pytest.approx(0.7 + 0.7j, abs=1e-6)
-    sharp = Obstacles([Segment((0, 1), (-1, -3)), Segment((0, 1), (1, -3))], clearance=0.3)
+    sharp = Obstacles([Wall((0, 1), (-1, -3)), Wall((0, 1), (1, -3))], clearance=0.3)
     assert np.abs(way(sharp, -1j, 5j, 9j) - 1j).min() > 0.3
     found = way(Obstacles([Disk((0.05, 2.0), 0.5)], clearance=0.2), 0j, *(1j * np.arange(1, 8)))
     assert np.abs(found - (0.05 + 2j)).min() == pytest.approx(0.7, abs=0.01)
@@ -69,8 +68,8 @@ def replayed(obstacles, **options):
     controller, starts, _ = replay_of(clip, "mann", [70, 90])
     positions = np.array([[0.0, 0.0], [0.5, -1.0]])
     character = Character(controller, starts, positions=positions, obstacles=obstacles, **options)
-    path = Path(np.array([0.0, 10.0]), np.array([[0.0, 0.0], [1.0, 15.0]]))
-    return rollout(character, PathFollower(path, positions), 5.0)
+    path = GroundPath(np.array([0.0, 10.0]), np.array([[0.0, 0.0], [1.0, 15.0]]))
+    return rollout(character, PathGoals(path, positions), 5.0)
 
 
 @pytest.mark.slow
@@ -78,7 +77,7 @@ def replayed(obstacles, **options):
 def test_a_character_led_into_a_wall_does_not_cross_it(angle):
     free = replayed(None, angles=np.full(2, angle))
     assert free.positions[..., 1].max() > 3.0
-    run = replayed(Obstacles([Segment((-50.0, 1.0), (50.0, 1.0))]), angles=np.full(2, angle))
+    run = replayed(Obstacles([Wall((-50.0, 1.0), (50.0, 1.0))]), angles=np.full(2, angle))
     assert run.positions[..., 1].max() <= 0.7 + 1e-6
     assert run.trajectory[..., 1].max() <= 0.7 + 1e-6
     along = np.ptp(run.positions[0, 200:, 0])
@@ -97,7 +96,7 @@ def test_a_character_led_into_a_pit_stops_before_it():
 def test_what_lies_ahead_slows_down_before_a_wall():
     clip = locomotion(3, 8.0).clip
     controller, starts, _ = replay_of(clip, "mann", [90])
-    walls = Obstacles([Segment((-5.0, 1.0), (5.0, 1.0))])
+    walls = Obstacles([Wall((-5.0, 1.0), (5.0, 1.0))])
     velocities = []
     for obstacles in (None, walls):
         settings = CharacterSettings(foot_ik=False)
@@ -137,7 +136,7 @@ def test_files_of_both_kinds_say_the_same(tmp_path):
         first.walls
         == second.walls
         == (
-            Segment((0, 3), (2, 3)),
+            Wall((0, 3), (2, 3)),
             Polygon.box((0, 5), (1, 2), 0.5),
         )
     )

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from controllers.normalised import NormalisedController
-from controllers.onnx_export import export_controller
-from controllers.schema import ControllerSchema
+from controllers.networks.normalised import NormalisedController
+from controllers.runtime.onnx_export import export_controller
+from controllers.schema.schema import ControllerSchema
 from deepphase.errors import ParameterError
 from deepphase.export.onnx_file import PARITY_BATCHES
 from tests.controllers.made_controllers import samples_for, small_controller, walking_store
@@ -61,9 +61,9 @@ def test_raw_frames_in_raw_frames_out(tmp_path, store, name, inputs, outputs):
         del frames[1]
     found = session.run(["outputs"], dict(zip(inputs, frames, strict=True)))[0]
     np.testing.assert_allclose(found, expected.numpy(), atol=1e-4)
-    told = {each.key: each.value for each in graph.metadata_props}
-    assert ControllerSchema.from_mapping(json.loads(told["schema"])) == samples.schema
-    assert json.loads(told["outputs_columns"]) == samples.schema.outputs.value_names
+    given = {each.key: each.value for each in graph.metadata_props}
+    assert ControllerSchema.from_mapping(json.loads(given["schema"])) == samples.schema
+    assert json.loads(given["outputs_columns"]) == samples.schema.outputs.value_names
 
 
 def test_precomputed_forms_stay_here(tmp_path, store):

@@ -12,13 +12,13 @@ from torch import nn
 
 from apps.commands import train_controller as train_command
 from apps.options import read_command_line
-from controllers.character import Character
-from controllers.configuration import ControllerConfig
-from controllers.controller import Controller
+from controllers.config import ControllerConfig
 from controllers.data.controller_data import ControllerData
 from controllers.networks.network import ControllerNetwork, ControllerNetworkConfig, NetworkDims
 from controllers.networks.registry import NETWORKS, register_network
-from controllers.training import train_controller
+from controllers.runtime.character import Character
+from controllers.runtime.controller import Controller
+from controllers.training.train import train_controller
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.steering.run import rollout
 from tests.controllers.made_controllers import FormulaPhases, walking_store

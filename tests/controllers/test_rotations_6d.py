@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from controllers.rotations_6d import from_six_numbers, six_numbers
+from controllers.schema.rotations_6d import from_six_numbers, six_numbers
 from deepphase.motion.quaternions import angle_between
 
 

@@ -5,21 +5,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from controllers import samples as samples_module
-from controllers.configuration import ControllerConfig
-from controllers.frame_blocks import FrameBlocks
+from controllers.config import ControllerConfig
+from controllers.data import samples as samples_module
+from controllers.data.samples import ControllerSamples, schema_of_store
 from controllers.networks.registry import network_kind
-from controllers.rotations_6d import from_six_numbers
-from controllers.samples import ControllerSamples, schema_of_store
-from controllers.schema_config import SchemaConfig
+from controllers.schema.config import SchemaConfig
+from controllers.schema.frame_blocks import FrameBlocks
+from controllers.schema.rotations_6d import from_six_numbers
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import find_roles
-from deepphase.phase.baselines.contact_phase import ContactPhase
-from deepphase.phase.baselines.pfnn_phase import PfnnPhase
+from deepphase.phase.baselines.foot_phases import ContactPhase, PfnnPhase
 from tests.controllers.made_controllers import (
     FREQUENCIES,
     FormulaPhases,
@@ -53,8 +52,8 @@ def test_a_straight_walk_by_formula():
     for side in ("inputs", "outputs"):
         offsets = np.array(getattr(made.schema, side)["trajectory_position"].offsets_s)
         ahead = np.stack([0 * offsets, 1.2 * offsets], 1).ravel()
-        ways = block(made, side, "trajectory_position")
-        np.testing.assert_allclose(ways, np.tile(ahead, (len(made), 1)), atol=1e-3)
+        policy = block(made, side, "trajectory_position")
+        np.testing.assert_allclose(policy, np.tile(ahead, (len(made), 1)), atol=1e-3)
         speed = block(made, side, "trajectory_velocity").reshape(-1, 2)
         np.testing.assert_allclose(speed, np.tile([0, 1.2], (len(speed), 1)), atol=1e-3)
 
@@ -230,9 +229,11 @@ def test_large_samples_are_mapped_and_equal(store, samples, monkeypatch):
 
 def test_progress_and_what_is_missing(store):
     schema = samples_for("experts", store).schema
-    told = []
-    ControllerSamples.read(store, schema, FormulaPhases(), progress=lambda *each: told.append(each))
-    assert [each[1:3] for each in told] == [(1, 2), (2, 2)]
+    given = []
+    ControllerSamples.read(
+        store, schema, FormulaPhases(), progress=lambda *each: given.append(each)
+    )
+    assert [each[1:3] for each in given] == [(1, 2), (2, 2)]
     with pytest.raises(ParameterError, match="reads 2 phase channels, and there is no phase model"):
         ControllerSamples.read(store, schema)
     with pytest.raises(ParameterError, match="expected 240 and 3"):

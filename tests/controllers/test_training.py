@@ -11,23 +11,23 @@ import torch
 from pytorch_lightning.callbacks import Timer
 from pytorch_lightning.loggers import CSVLogger
 
-from controllers.character import Character
-from controllers.character_frame import CharacterSettings
-from controllers.configuration import ControllerConfig
-from controllers.controller import Controller
+from controllers.config import ControllerConfig
 from controllers.data.controller_batches import ControllerBatches
 from controllers.data.controller_data import ControllerData
-from controllers.lesson import ControllerLesson, restarted_rate
-from controllers.recorded_follower import RecordedFollower
-from controllers.sample_split import SampleSplit
-from controllers.schema_config import POSE_BLOCKS
-from controllers.training import measured_controller, train_controller
-from controllers.training_health import words
+from controllers.data.sample_split import SampleSplit
+from controllers.runtime.character import Character
+from controllers.runtime.controller import Controller
+from controllers.runtime.frame import CharacterSettings
+from controllers.schema.config import POSE_BLOCKS
+from controllers.training.free_running import RecordedGoals
+from controllers.training.health import words
+from controllers.training.module import ControllerModule, restarted_rate
+from controllers.training.train import measured_controller, train_controller
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.motion.kinematics import joint_positions
-from deepphase.phase.metrics import read_metrics
-from deepphase.steering.movers import Movers
+from deepphase.phase.training.metrics import read_metrics
+from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import rollout
 from deepphase.synthetic.locomotion import locomotion
 from tests.controllers.made_controllers import (
@@ -165,18 +165,18 @@ def test_sequences_lie_in_one_run():
     assert batches.steps(1) == round(options.samples / options.batch_size)
 
 
-@pytest.mark.parametrize("own_frames", [1, 3])
+@pytest.mark.parametrize("unroll_frames", [1, 3])
 @pytest.mark.parametrize("pose_noise", [0.0, 0.1])
 def test_the_pose_alone_is_trained_with_noise_of_the_scale_that_the_config_gives(
-    pose_noise, own_frames, monkeypatch
+    pose_noise, unroll_frames, monkeypatch
 ):
-    changes = {"training.pose_noise": pose_noise, "training.own_frames": own_frames}
+    changes = {"training.pose_noise": pose_noise, "training.unroll_frames": unroll_frames}
     config = _config("pfnn", **changes)
     samples = samples_for("pfnn", walking_store())
     controller = small_controller("pfnn", samples, hidden=8)
-    rows = np.flatnonzero(samples.following(np.arange(len(samples))) >= own_frames)
+    rows = np.flatnonzero(samples.following(np.arange(len(samples))) >= unroll_frames)
     batches = ControllerBatches(data_of(samples, rows, rows[:40]), config)
-    module = ControllerLesson(batches, controller)
+    module = ControllerModule(batches, controller)
     batch = batches.on_after_batch_transfer(torch.from_numpy(rows), 0)
     seen, outputs = [], controller.network.training_outputs
 
@@ -187,7 +187,7 @@ def test_the_pose_alone_is_trained_with_noise_of_the_scale_that_the_config_gives
     monkeypatch.setattr(controller.network, "training_outputs", recorded)
     torch.manual_seed(0)
     module.training_step(batch)
-    assert len(seen) == own_frames
+    assert len(seen) == unroll_frames
     raw = (torch.from_numpy(np.asarray(each[rows])) for each in (samples.inputs, samples.gate))
     clean = controller.normalised(*raw)[0].numpy()
     noise = seen[0] - clean
@@ -210,7 +210,7 @@ def test_the_pose_alone_is_trained_with_noise_of_the_scale_that_the_config_gives
 @pytest.mark.parametrize(
     ("name", "changes"),
     [
-        ("experts", {"training.own_frames": 3}),
+        ("experts", {"training.unroll_frames": 3}),
         ("erd", {}),
         ("nn", {"training.schedule": "restarts", "training.learning_rate": 0.01}),
     ],
@@ -219,7 +219,7 @@ def test_a_trainer_of_ones_own_trains_it(name, changes, tmp_path):
     config = _config(name, **{"network.dropout": 0.0, **changes})
     data = ControllerData.read(walking_store(), config, FormulaPhases())
     batches = ControllerBatches(data, config)
-    module = ControllerLesson(batches)
+    module = ControllerModule(batches)
     logger = CSVLogger(tmp_path)
     own = pl.Trainer(
         max_epochs=2,
@@ -255,7 +255,7 @@ def test_a_network_that_is_fitted_is_not_trained_by_gradient_descent():
     config = _config("gp")
     data = ControllerData.read(walking_store(), config, FormulaPhases())
     with pytest.raises(ParameterError, match="'gp' is fitted"):
-        ControllerLesson(ControllerBatches(data, config))
+        ControllerModule(ControllerBatches(data, config))
 
 
 def test_warm_restarts_are_those_of_the_paper():
@@ -271,16 +271,16 @@ def test_a_recorded_trajectory_is_wished_as_it_was():
     times = np.arange(61) / 60.0
     positions = np.stack([np.stack([times, 2 * times], axis=1)] * 2)
     angles = np.stack([0.5 * times, 0 * times])
-    follower = RecordedFollower(positions, angles, 60.0)
-    movers = Movers(np.zeros((2, 2)), np.zeros((2, 2)), np.zeros(2), np.zeros(2))
-    follower.advance(movers, 0.25)
-    places, facing = follower.ahead(movers, np.array([0]), np.array([0.1, 2.0]))
+    goal_source = RecordedGoals(positions, angles, 60.0)
+    root_states = RootStates(np.zeros((2, 2)), np.zeros((2, 2)), np.zeros(2), np.zeros(2))
+    goal_source.advance(root_states, 0.25)
+    places, facing = goal_source.ahead(root_states, np.array([0]), np.array([0.1, 2.0]))
     # Behind its end it goes on as it did.
     np.testing.assert_allclose(places[0], [[0.35, 0.7], [2.25, 4.5]], atol=1e-9)
     np.testing.assert_allclose(facing[0], [0.175, 1.125], atol=1e-9)
-    np.testing.assert_allclose(follower.point()[0][1], [0.25, 0.5], atol=1e-9)
+    np.testing.assert_allclose(goal_source.point()[0][1], [0.25, 0.5], atol=1e-9)
     with pytest.raises(ParameterError, match="2 frames"):
-        RecordedFollower(positions[:, :1], angles[:, :1], 60.0)
+        RecordedGoals(positions[:, :1], angles[:, :1], 60.0)
 
 
 def test_a_cyclic_motion_is_learnt_and_runs_for_ten_minutes(tmp_path):

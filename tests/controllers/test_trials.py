@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 import torch
 
-from controllers.configuration import ControllerConfig
-from controllers.controller import Controller
+from controllers.config import ControllerConfig
+from controllers.data.initial_states import InitialStates
+from controllers.measures.phase_sensitivity import phase_sensitivity
+from controllers.measures.trials import path_errors, run_variation, survival
 from controllers.networks.network import ControllerNetwork
-from controllers.phase_sensitivity import phase_sensitivity
-from controllers.run_start import CharacterSource
-from controllers.starts import Starts
-from controllers.trials import path_errors, run_variation, survival
+from controllers.runtime.controller import Controller
+from controllers.runtime.start import CharacterSource
 from deepphase.errors import ParameterError
 from deepphase.evaluation.motion_measures import measured_data
-from deepphase.steering.path import Path
-from deepphase.steering.run import start_on_path, start_under_stick
-from deepphase.steering.stick import Stick
+from deepphase.steering.gamepad import Gamepad
+from deepphase.steering.path import GroundPath
+from deepphase.steering.run import start_on_path, start_under_gamepad
 from tests.controllers.made_controllers import samples_for, small_controller, walking_store
 from tests.controllers.replaying import as_controller
 
@@ -41,7 +41,7 @@ def controller_of(name: str) -> Controller:
         samples.schema,
         small_controller(name, samples, **SIZES[name]),
         store.skeleton,
-        Starts.of_samples(samples, rows),
+        InitialStates.of_samples(samples, rows),
         data=measured_data(store, samples.schema),
     )
 
@@ -66,7 +66,7 @@ class Circling(ControllerNetwork):
 def test_sensitivity_is_the_slope_that_was_made(name, norm):
     store = walking_store()
     samples = samples_for(name, store)
-    starts = Starts.of_samples(samples, np.arange(5))
+    starts = InitialStates.of_samples(samples, np.arange(5))
     network = Circling(samples.schema.dims)
     made = as_controller(name, samples.schema, network, store.clip(0), starts)
     found = phase_sensitivity(made)
@@ -118,15 +118,15 @@ def test_characters_begin_with_the_moment_that_goes_as_the_path_does(pfnn):
     chosen = pfnn.starts.inputs[7]
     offsets = np.array(pfnn.schema.config.offsets_s)
     later = offsets >= 0
-    way = Path(offsets[later], chosen[block].reshape(-1, 2)[later], np.zeros(later.sum()))
+    way = GroundPath(offsets[later], chosen[block].reshape(-1, 2)[later], np.zeros(later.sum()))
     source = CharacterSource(pfnn)
-    character, follower = start_on_path(source, way, characters=3)
+    character, goal_source = start_on_path(source, way, characters=3)
     assert len(character) == 3
-    np.testing.assert_allclose(character.movers.positions, follower.origins, atol=1e-6)
-    begun = source.moments(follower, character.movers)
+    np.testing.assert_allclose(character.root_states.positions, goal_source.origins, atol=1e-6)
+    begun = source.moments(goal_source, character.root_states)
     assert (begun.names[0], begun.frames[0]) == (pfnn.starts.names[7], pfnn.starts.frames[7])
-    still = Stick(np.array([0.0, 1.0]), np.zeros((2, 2)), np.zeros((2, 2)))
-    under, _ = start_under_stick(source, still, characters=2)
+    still = Gamepad(np.array([0.0, 1.0]), np.zeros((2, 2)), np.zeros((2, 2)))
+    under, _ = start_under_gamepad(source, still, characters=2)
     assert len(under) == 2
     with pytest.raises(ParameterError, match="characters must be at least 1, not 0"):
         start_on_path(source, way, characters=0)

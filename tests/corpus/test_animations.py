@@ -10,7 +10,7 @@ from deepphase.corpus.inspection import inspect_files
 from deepphase.corpus.prepare import prepare
 from deepphase.corpus.store import open_store
 from deepphase.errors import FormatError
-from deepphase.formats.gltf_writer import save_gltf
+from deepphase.formats.gltf.writer import save_gltf
 from deepphase.formats.load import list_animations, load, load_all
 from tests.corpus.made_clips import made_clip, write_bvh
 

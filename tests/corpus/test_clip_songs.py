@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from deepphase.corpus.clip_songs import songs_of_clips
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.corpus.songs import songs_of_clips
 from deepphase.errors import ParameterError
 from deepphase.music.audio import SAMPLE_RATE
 from tests.formula_motion import swinging
@@ -25,15 +25,15 @@ def test_clips_without_a_song_are_left_out_with_a_word(tmp_path):
     (tmp_path / "bad.ogg").write_bytes(b"no sound")
     songs = (("a.wav", "one"), ("", "mute"), ("bad.ogg", "broken"), ("a.wav", "two"))
     store = ClipStore.from_clips([clip_with(song, name) for song, name in songs])
-    told = []
-    found = songs_of_clips(store, tmp_path, lambda *words: told.append(words))
+    given = []
+    found = songs_of_clips(store, tmp_path, lambda *words: given.append(words))
     assert found.store.names == ("one", "two")
     assert list(found.songs) == ["a.wav"]
     assert found.songs["a.wav"].duration_s == pytest.approx(1.0)
     why = dict(found.left_out)
     assert why["mute"] == "no song beside it"
     assert "bad.ogg" in why["broken"]
-    assert told[-1] == ("listening", 4, 4, "two")
+    assert given[-1] == ("listening", 4, 4, "two")
 
 
 def test_no_song_at_all_is_an_error_that_says_why(tmp_path):

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deepphase.corpus.label_table import LabelledPiece, read_label_table
-from deepphase.corpus.labels import LabelPattern, folder_labels
+from deepphase.corpus.labels import LabelledPiece, LabelPattern, folder_labels, read_label_table
 from deepphase.errors import FormatError, ParameterError
 
 FILES = ["walk.bvh", "a/run.bvh", "b/run.bvh", "b/dance 1.bvh"]

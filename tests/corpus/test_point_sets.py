@@ -11,9 +11,9 @@ from deepphase.corpus.motion_files import find_motion_files
 from deepphase.corpus.point_sets import agreed_point_sets
 from deepphase.corpus.prepare import prepare
 from deepphase.corpus.store import open_store
-from deepphase.formats.bvh_writer import save_bvh
+from deepphase.formats.bvh.writer import save_bvh
 from deepphase.formats.points import load_points, save_points
-from deepphase.motion.point_structure import find_structure
+from deepphase.solving.point_structure import find_structure
 from tests.motion.point_bodies import points_of, walker
 from tests.real_data import real_clips
 
@@ -85,7 +85,7 @@ def test_real_dances_agree_on_one_body():
     files = sorted(real_clips("dance_music").glob("*.npz"))[::4]
     structures = [find_structure(load_points(path)) for path in files]
     assert len(set(structures)) == 1
-    assert min(structure.sureness for structure in structures) > 0.5
+    assert min(structure.confidence for structure in structures) > 0.5
     points = dict(zip(structures[0].names, structures[0].points, strict=True))
     # Both legs and arms, from the trunk outwards, as the set's own table has them.
     assert {points["LeftKnee"], points["RightKnee"]} == {(8,), (17,)}

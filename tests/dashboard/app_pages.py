@@ -7,10 +7,10 @@ from pathlib import Path
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
-import apps.dashboard_script
-from apps.pages.parts.folder import FOLDER_VARIABLE
+import apps.dashboard.script
+from apps.dashboard.parts.folder import FOLDER_VARIABLE
 
-SCRIPT = Path(apps.dashboard_script.__file__).parent / "run.py"
+SCRIPT = Path(apps.dashboard.script.__file__).parent / "run.py"
 _LIMIT_S = 180
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from apps.pages.parts import demo
-from apps.pages.parts.channel_views import followed, phases_table, window_of
-from apps.pages.parts.collection import OpenClips, OpenModel
-from apps.pages.parts.encodings import encodings
+from apps.dashboard.parts import demo
+from apps.dashboard.parts.channel_views import followed, phases_table, window_of
+from apps.dashboard.parts.collection import OpenClips, OpenModel
+from apps.dashboard.parts.encodings import encodings
 from deepphase.corpus.store import write_store
-from deepphase.formats.bvh_writer import save_bvh
+from deepphase.formats.bvh.writer import save_bvh
 from deepphase.synthetic.locomotion import locomotion
 from tests.dashboard.app_pages import opened, players, words
 from tests.synthetic.poses import constant_pose

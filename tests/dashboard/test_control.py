@@ -14,24 +14,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from apps.demo_controller import CONTROLLER
-from apps.pages.parts import controller_intake, own_file, result_cache
-from apps.pages.parts.controller_intake import take_in_controller
-from apps.pages.parts.open_steering import OpenController, OpenMatching
-from apps.pages.parts.path_map import checked_points, drawn_path
-from apps.pages.parts.result_cache import ResultCache
-from apps.pages.parts.steered_runs import Ask, steered_run
-from apps.pages.parts.wished_path import path_of
-from controllers.character_frame import CharacterSettings
-from controllers.controller import Controller
+from apps.dashboard.parts import result_cache, steerables, uploads
+from apps.dashboard.parts.desired_path import checked_points, drawn_path, path_of
+from apps.dashboard.parts.result_cache import ResultCache
+from apps.dashboard.parts.steerables import OpenController, OpenMatching, read_controller_upload
+from apps.dashboard.parts.steered_runs import Ask, steered_run
+from apps.demo.controller import CONTROLLER
+from controllers.runtime.controller import Controller
+from controllers.runtime.frame import CharacterSettings
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import open_store, write_store
 from deepphase.errors import CheckpointError, FormatError, ParameterError
 from deepphase.formats.load import load
 from deepphase.steering.made_paths import made_path
 from deepphase.synthetic.locomotion import locomotion
-from matching.database import MotionDatabase
-from matching.player import PlayerSettings
+from matching.database.database import MotionDatabase
+from matching.player.player import PlayerSettings
 from tests.dashboard.app_pages import opened, players, words
 
 _SHORT_S = 3
@@ -104,8 +102,8 @@ def test_a_gait_is_another_run_at_its_own_speed(page):
     for gait in ("run", "walk"):
         chosen(page, "Gait", gait)
         speeds[gait] = measures(page)["Speed"]
-        wished = widget(page, "Speed (m/s)").value
-        assert speeds[gait] == pytest.approx(wished, rel=0.3)
+        desired = widget(page, "Speed (m/s)").value
+        assert speeds[gait] == pytest.approx(desired, rel=0.3)
     assert speeds["run"] > 1.7 * speeds["walk"]
 
 
@@ -179,9 +177,9 @@ def test_an_empty_map_says_what_to_do(page):
 
 
 @pytest.mark.parametrize("told", [[[0, 0, 0, 1, 5]], [["a", "b"]], [[0, 1e9]], [[0, None]]])
-def test_what_a_browser_draws_is_checked(told):
+def test_what_a_browser_draws_is_checked(given):
     with pytest.raises(ParameterError):
-        checked_points(told)
+        checked_points(given)
 
 
 def test_a_drawing_becomes_a_path_of_constant_speed():
@@ -218,7 +216,7 @@ def test_a_path_of_a_file(page):
     ],
 )
 def test_a_file_that_is_no_path_is_refused(content, error, tmp_path, monkeypatch):
-    monkeypatch.setattr("apps.pages.parts.wished_path.session", lambda: Reader(tmp_path))
+    monkeypatch.setattr("apps.dashboard.parts.desired_path.session", lambda: Reader(tmp_path))
     with pytest.raises(error):
         path_of("../../way.csv", content)
     assert list(tmp_path.iterdir()) == []
@@ -235,15 +233,15 @@ class Reader:
 def reader(tmp_path, monkeypatch):
     """Whose controllers are taken in."""
     own: dict[str, OpenController] = {}
-    monkeypatch.setattr(own_file, "session", lambda: Reader(tmp_path))
-    monkeypatch.setattr(controller_intake, "uploaded_controllers", lambda: own)
+    monkeypatch.setattr(uploads, "session", lambda: Reader(tmp_path))
+    monkeypatch.setattr(steerables, "uploaded_controllers", lambda: own)
     return own
 
 
 def test_an_uploaded_controller_is_kept_under_its_name(reader, tmp_path):
     content = CONTROLLER.read_bytes()
-    assert take_in_controller("mine.controller", content) == "mine"
-    assert take_in_controller("mine.controller", content) == "mine (2)"
+    assert read_controller_upload("mine.controller", content) == "mine"
+    assert read_controller_upload("mine.controller", content) == "mine (2)"
     assert reader["mine"].values == ("jog", "run", "skip", "walk")
     assert list(tmp_path.iterdir()) == []
 
@@ -253,7 +251,7 @@ def broken(where: str) -> bytes:
     if where == "half":
         return content[: len(content) // 2]
     if where == "other":
-        return (CONTROLLER.parent / "demo_phases.model").read_bytes()
+        return (CONTROLLER.parent / "phases.model").read_bytes()
     if where == "huge":
         # The header says that a layer is wider than the file has it.
         assert content.count(b'\\"hidden\\":64') == 1
@@ -264,7 +262,7 @@ def broken(where: str) -> bytes:
 @pytest.mark.parametrize("where", ["half", "other", "pickle", "huge"])
 def test_what_is_no_controller_is_refused(reader, tmp_path, where):
     with pytest.raises((CheckpointError, FormatError)) as caught:
-        take_in_controller("../../evil.controller", broken(where))
+        read_controller_upload("../../evil.controller", broken(where))
     assert caught.value.hint
     assert str(tmp_path) not in str(caught.value)
     assert reader == {}

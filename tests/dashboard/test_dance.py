@@ -13,22 +13,21 @@ import numpy as np
 import pytest
 import soundfile
 
-from apps.demo_controller import CONTROLLER
-from apps.pages.parts import songs
-from apps.pages.parts.dancers import OpenDancer
-from apps.pages.parts.demo_dances import made_dances
-from apps.pages.parts.made_dances import danced_song
-from apps.pages.parts.songs import OpenSong, made_song, taken_in_song
-from apps.reports.dance_by_database import DatabaseDanceMaker
-from controllers.dance_config import DanceConfig
-from controllers.dance_training import DanceLessons, train_dance
+from apps.dances.makers import DatabaseDanceMaker
+from apps.dashboard.parts import songs
+from apps.dashboard.parts.dancers import OpenDancer, dance_of_song
+from apps.dashboard.parts.demo import made_dances
+from apps.dashboard.parts.songs import OpenSong, made_song, uploaded_song
+from apps.demo.controller import CONTROLLER
+from controllers.dance.config import DanceConfig
+from controllers.dance.training import DanceData, train_dance
 from deepphase.corpus.store import open_store, write_store
 from deepphase.errors import FormatError
 from deepphase.formats.load import load
-from deepphase.music.dance_wish import DanceWish
+from deepphase.music.dance_request import DanceRequest
 from deepphase.synthetic.locomotion import locomotion
 from deepphase.synthetic.song import make_song
-from matching.database import MotionDatabase
+from matching.database.database import MotionDatabase
 from tests.controllers.made_dances import TINY, DancedPhases
 from tests.controllers.made_dances import made_dances as some_dances
 from tests.dashboard.app_pages import opened, players, words
@@ -86,10 +85,10 @@ def values(app) -> dict[str, float]:
     return dict(zip(table["Measure"], table["This dance"].astype(float), strict=True))
 
 
-def sound(seconds: float = 5.0, bpm: float = 100.0, form: str = "WAV", **told) -> bytes:
+def sound(seconds: float = 5.0, bpm: float = 100.0, form: str = "WAV", **given) -> bytes:
     # MP3 has no other rates than these.
     made, file = make_song(7, seconds, tempo_bpm=bpm, sample_rate=48_000), io.BytesIO()
-    soundfile.write(file, made.samples, made.sample_rate, format=form, **told)
+    soundfile.write(file, made.samples, made.sample_rate, format=form, **given)
     return file.getvalue()
 
 
@@ -145,15 +144,20 @@ def test_a_part_of_the_song(page):
 
 def test_seed_and_lock_change_the_dance(demo, song):
     dances = [
-        danced_song(demo, song, wish, quiet).files["bvh"]
-        for wish in (DanceWish(), DanceWish(), DanceWish(seed=3), DanceWish(lock=0.0))
+        dance_of_song(demo, song, request, quiet).files["bvh"]
+        for request in (
+            DanceRequest(),
+            DanceRequest(),
+            DanceRequest(seed=3),
+            DanceRequest(lock=0.0),
+        )
     ]
     assert dances[0] == dances[1]
     assert len(set(dances)) == 3
 
 
 def test_files_of_a_dance(demo, song, tmp_path, reader):
-    dance = danced_song(demo, song, DanceWish(), quiet)
+    dance = dance_of_song(demo, song, DanceRequest(), quiet)
     for suffix in ("bvh", "glb"):
         (tmp_path / f"dance.{suffix}").write_bytes(dance.files[suffix])
         assert len(load(tmp_path / f"dance.{suffix}")) == 60 * _SHORT_S
@@ -167,7 +171,7 @@ def test_files_of_a_dance(demo, song, tmp_path, reader):
 
 @pytest.mark.parametrize("form", ["WAV", "OGG", "FLAC", "MP3"])
 def test_songs_are_told_by_their_content(form, reader):
-    taken = taken_in_song("../../etc/passwd.txt", sound(form=form))
+    taken = uploaded_song("../../etc/passwd.txt", sound(form=form))
     assert taken.features.name == "passwd"
     assert taken.features.duration_s == pytest.approx(5, abs=0.1)
     assert taken.features.tempo_bpm == pytest.approx(100, rel=0.03)
@@ -196,7 +200,7 @@ def test_what_is_no_song_is_refused(content, fact, reader):
         content = file.getvalue()
         assert len(content) < 1_000_000
     with pytest.raises(FormatError) as caught:
-        taken_in_song("../evil.wav", content)
+        uploaded_song("../evil.wav", content)
     assert re.search(fact, str(caught.value))
     assert caught.value.hint
     assert str(caught.value.path) == "evil"
@@ -242,8 +246,8 @@ def folder(tmp_path_factory):
     root = tmp_path_factory.mktemp("folder")
     corpus, motions = some_dances(seconds=8.0)
     config = DanceConfig.load("experts", **TINY)
-    lessons = DanceLessons.read(corpus, config, DancedPhases(motions))
-    dancer = train_dance(lessons, config, folder=tmp_path_factory.mktemp("work"))
+    data = DanceData.read(corpus, config, DancedPhases(motions))
+    dancer = train_dance(data, config, folder=tmp_path_factory.mktemp("work"))
     assert dancer is not None
     dancer.save(root / "made.dancer")
     made_dances(quiet).save(root / "hears.database")

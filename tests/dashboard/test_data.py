@@ -12,15 +12,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from apps.pages.parts.folder import look_into
-from apps.pages.parts.intake import shown_name, suffix_of, take_in
-from apps.pages.parts.session import Session
+from apps.dashboard.parts.folder import look_into
+from apps.dashboard.parts.session import Session
+from apps.dashboard.parts.uploads import read_upload, shown_name, suffix_of
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import write_store
 from deepphase.errors import DeepPhaseError, FormatError
-from deepphase.formats.bvh_writer import save_bvh
-from deepphase.formats.gltf_writer import save_gltf
-from deepphase.formats.npz_motion import save_npz_motion
+from deepphase.formats.bvh.writer import save_bvh
+from deepphase.formats.gltf.writer import save_gltf
+from deepphase.formats.npz.motion import save_npz_motion
 from deepphase.synthetic.locomotion import locomotion
 from tests.dashboard.app_pages import opened, players, words
 
@@ -149,7 +149,7 @@ def test_each_format_is_told_by_its_content(tmp_path, clip, kind):
     write(clip, tmp_path / f"clip.{kind}")
     content = (tmp_path / f"clip.{kind}").read_bytes()
     own = Session()
-    taken = take_in(own, "wrong.txt", content)
+    taken = read_upload(own, "wrong.txt", content)
     assert taken.error is None, taken.error
     assert taken.clips[0].skeleton.same_hierarchy(clip.skeleton)
     assert not list(own.folder.iterdir()), "the bytes stay no longer than they are read"
@@ -183,7 +183,7 @@ def bomb() -> bytes:
 )
 def test_a_hostile_upload_is_refused_in_a_sentence(content, said):
     own = Session()
-    taken = take_in(own, "../../" + "x" * 5000 + "\x00.bvh", content)
+    taken = read_upload(own, "../../" + "x" * 5000 + "\x00.bvh", content)
     assert isinstance(taken.error, DeepPhaseError)
     assert said in taken.error.fact
     assert not taken.clips
@@ -225,7 +225,7 @@ def test_a_sessions_files_go_with_it(clip):
 
 
 def test_one_session_keeps_no_more_than_it_may(monkeypatch, clip):
-    monkeypatch.setattr("apps.pages.parts.session.MOST_FRAMES", 2 * len(clip))
+    monkeypatch.setattr("apps.dashboard.parts.session.MOST_FRAMES", 2 * len(clip))
     own = Session()
     assert own.add_clip(clip, {}).name == clip.name
     assert own.add_clip(clip, {}).name == f"{clip.name} (2)"

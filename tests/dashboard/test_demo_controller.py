@@ -12,14 +12,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from apps.demo_controller import CONTROLLER, demo_controller_config, demo_data
-from apps.demo_model import EMBEDDING, PHASES
-from apps.pages.parts.open_steering import OpenController
-from apps.pages.parts.steered_runs import Ask, steered_run
-from controllers.controller import Controller
+from apps.dashboard.parts.steerables import OpenController
+from apps.dashboard.parts.steered_runs import Ask, steered_run
+from apps.demo.controller import CONTROLLER, demo_controller_config, demo_data
+from apps.demo.model import EMBEDDING, PHASES
 from controllers.data.controller_data import ControllerData
-from controllers.training import train_controller
-from controllers.training_health import training_health
+from controllers.runtime.controller import Controller
+from controllers.training.health import training_health
+from controllers.training.train import train_controller
 from deepphase.phase.model import PhaseModel
 from deepphase.steering.made_paths import made_path
 
@@ -41,9 +41,9 @@ def test_all_that_ships_is_small():
 
 
 def test_it_is_of_this_recipe_and_reads_the_phases_that_ship(shipped):
-    told = demo_controller_config()
-    assert shipped.config.network == told.network
-    assert shipped.config.training == told.training
+    given = demo_controller_config()
+    assert shipped.config.network == given.network
+    assert shipped.config.training == given.training
     assert shipped.config.schema.label == "gait"
     assert shipped.phases["sha256"] == PhaseModel.load(PHASES).sha256
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from apps.demo_model import PHASES, PRESETS, demo_config, made_model
-from apps.pages.parts.demo import demo_clips
+from apps.dashboard.parts.demo import demo_clips
+from apps.demo.model import PHASES, PRESETS, demo_config, made_model
 from deepphase.phase.model import PhaseModel
 
 

@@ -9,23 +9,24 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from apps.demo_model import demo_config
-from apps.pages.parts import demo
-from apps.pages.parts.clouds import cloud_of, drawn_points
-from apps.pages.parts.collection import OpenClips, OpenModel
-from apps.pages.parts.encodings import Encodings
-from apps.pages.parts.passages import (
+from apps.dashboard.parts import demo
+from apps.dashboard.parts.clouds import (
     Passage,
+    cloud_of,
+    drawn_points,
     passages_of,
     passages_take,
     playable,
     selected_points,
 )
+from apps.dashboard.parts.collection import OpenClips, OpenModel
+from apps.dashboard.parts.encodings import Encodings
+from apps.demo.model import demo_config
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import write_store
 from deepphase.motion.kinematics import joint_positions
 from deepphase.phase.model import PhaseModel
-from deepphase.phase.presets import make_autoencoder
+from deepphase.phase.networks.presets import make_autoencoder
 from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.synthetic.locomotion import locomotion
 from tests.dashboard.app_pages import opened, players, words
@@ -182,7 +183,7 @@ def test_clips_shorter_than_a_window_are_shown_with_a_word(tmp_path, monkeypatch
 
 
 def test_the_autoencoder_beside_is_trained_where_there_is_none(tmp_path, monkeypatch):
-    monkeypatch.setattr("apps.pages.parts.comparison._WINDOWS", 512)
+    monkeypatch.setattr("apps.dashboard.parts.model_comparison._WINDOWS", 512)
     dogs = [locomotion(seed, 6.0, body="quadruped", gait="trot").clip for seed in (1, 2, 3)]
     store = ClipStore.from_clips(dogs)
     write_store(tmp_path / "dogs.store", store)

@@ -5,11 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from apps.pages.parts import demo
-from apps.pages.parts.collection import OpenClips, OpenModel
-from apps.pages.parts.databases import PHASE, Databases
-from apps.pages.parts.encodings import encodings
-from apps.pages.parts.found_moments import BY_PHASE, BY_POSE, find, found_take, moment_file
+from apps.dashboard.parts import demo
+from apps.dashboard.parts.collection import OpenClips, OpenModel
+from apps.dashboard.parts.databases import (
+    BY_PHASE,
+    BY_POSE,
+    PHASE,
+    Databases,
+    find,
+    matched_take,
+    moment_file,
+)
+from apps.dashboard.parts.encodings import encodings
 from deepphase.corpus.store import write_store
 from deepphase.formats.load import load
 from deepphase.synthetic.locomotion import locomotion
@@ -71,7 +78,7 @@ def test_only_elsewhere(pair, databases):
 
 
 def test_all_bodies_stand_aligned_at_the_moment(databases, answer):
-    take = found_take(databases[0].database, answer, 2.0)
+    take = matched_take(databases[0].database, answer, 2.0)
     assert [actor.name for actor in take.actors] == [
         "query",
         *(f"phase {rank}" for rank in (1, 2, 3)),

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import apps.training.run as runs
-from apps.demo_model import PHASES
-from apps.pages.parts.model_intake import take_in_model
+from apps.dashboard.parts.uploads import read_model_upload
+from apps.demo.model import PHASES
 from apps.training.request import TrainingRequest
 from apps.training.run import TrainingRun
-from apps.training.status import FAILED, FINISHED, TrainingStatus, load_points, load_views
+from apps.training.status import FAILED, FINISHED, TrainingStatus, load_curve_points, load_views
 from deepphase.corpus.store import write_store
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.phase.model import PhaseModel
@@ -61,7 +61,7 @@ def test_a_training_leaves_a_model_and_what_led_to_it(finished):
     assert status.epochs[-1].loss > 0
     assert status.epochs[-1].health.frames > 0
     views = load_views(finished.folder, len(status.epochs))
-    clips, seconds = load_points(finished.folder)
+    clips, seconds = load_curve_points(finished.folder)
     assert all(view.shape == (len(clips), 3) for view in views)
     assert set(clips) <= {0, 1, 2}
     assert 0.4 < seconds.min() < seconds.max() < 3.6
@@ -71,7 +71,7 @@ def test_a_training_leaves_a_model_and_what_led_to_it(finished):
 
 def test_the_model_is_that_of_the_library(finished, store, tmp_path):
     from deepphase.corpus.store import open_store
-    from deepphase.phase.training import train_phase
+    from deepphase.phase.training.train import train_phase
 
     same = train_phase(
         open_store(store), request(store).config(), folder=tmp_path, accelerator="cpu"
@@ -151,7 +151,7 @@ def button(app, name):
 
 
 def test_the_page_trains_opens_and_compares(store, monkeypatch):
-    monkeypatch.setattr("apps.pages.train._LENGTHS", {"Usual": 256, "Long": 512})
+    monkeypatch.setattr("apps.dashboard.pages.train._LENGTHS", {"Usual": 256, "Long": 512})
     app = opened("train", monkeypatch, store.parent)
     assert "Nothing was trained here yet" in [each.value for each in app.header]
     next(each for each in app.slider if each.label == "Window (s)").set_value(1.0)
@@ -178,7 +178,7 @@ def test_the_page_trains_opens_and_compares(store, monkeypatch):
 
 
 def test_the_page_cancels(store, monkeypatch):
-    monkeypatch.setattr("apps.pages.train._LENGTHS", {"Usual": 400_000, "Long": 400_000})
+    monkeypatch.setattr("apps.dashboard.pages.train._LENGTHS", {"Usual": 400_000, "Long": 400_000})
     app = opened("train", monkeypatch, store.parent)
     next(each for each in app.slider if each.label == "Window (s)").set_value(1.0).run()
     button(app, "Start training").click().run()
@@ -209,8 +209,8 @@ def test_no_model_is_refused(tmp_path, monkeypatch, finished):
         def add_model(self, name, model):
             return name
 
-    monkeypatch.setattr("apps.pages.parts.model_intake.session", Reader)
+    monkeypatch.setattr("apps.dashboard.parts.uploads.session", Reader)
     with pytest.raises(CheckpointError):
-        take_in_model("../../evil.model", b"\x00" * 4096)
-    assert take_in_model("../mine.model", finished.model_file.read_bytes()) == "../mine"
+        read_model_upload("../../evil.model", b"\x00" * 4096)
+    assert read_model_upload("../mine.model", finished.model_file.read_bytes()) == "../mine"
     assert list(tmp_path.iterdir()) == []

@@ -5,6 +5,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
 from deepphase.evaluation.channel_joints import (
     followed_parts,
@@ -13,12 +14,11 @@ from deepphase.evaluation.channel_joints import (
     joints_lost,
     spread_windows,
 )
-from deepphase.motion.body_parts import body_parts
 from deepphase.motion.clip import Clip
-from deepphase.motion.roles import find_roles
-from deepphase.phase.configuration import PhaseConfig
-from deepphase.phase.parameters import PhaseParameters, wrapped
-from deepphase.phase.training import train_phase
+from deepphase.motion.roles import body_parts, find_roles
+from deepphase.phase.config import PhaseConfig
+from deepphase.phase.parameters import PhaseParameters
+from deepphase.phase.training.train import train_phase
 from tests.formula_motion import NAMES, body
 
 pytestmark = pytest.mark.slow

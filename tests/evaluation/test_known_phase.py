@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
 from deepphase.evaluation.known_phase import (
     KnownClip,
@@ -14,7 +15,6 @@ from deepphase.evaluation.known_phase import (
     known_phase_errors,
     phase_errors,
 )
-from deepphase.phase.parameters import wrapped
 
 
 def _truth(frames=400, hertz=1.3, start=0.2, fps=60.0):

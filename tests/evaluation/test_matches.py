@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
 from deepphase.evaluation.matches import (
     Frames,
@@ -11,7 +12,7 @@ from deepphase.evaluation.matches import (
     future_ranks,
     interval_95,
 )
-from deepphase.phase.parameters import PhaseParameters, wrapped
+from deepphase.phase.parameters import PhaseParameters
 
 
 def circling(clips=6, length=300, rate=1.1):

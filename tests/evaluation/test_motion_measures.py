@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from controllers.schema import ControllerSchema
+from controllers.schema.schema import ControllerSchema
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.evaluation.motion_measures import MeasuredMotion, measured_data
 from deepphase.synthetic.locomotion import locomotion

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from controllers.character import Character
-from controllers.character_frame import CharacterSettings
+from controllers.runtime.character import Character
+from controllers.runtime.frame import CharacterSettings
 from deepphase.errors import ParameterError
 from deepphase.evaluation.motion_measures import MeasuredMotion, measured_data
 from deepphase.evaluation.run_measures import (
-    MEASURES,
+    RUN_MEASURES,
     RunMeasures,
     data_values,
     joint_rotations,
@@ -20,7 +20,7 @@ from deepphase.evaluation.run_measures import (
     travelling_speed,
 )
 from deepphase.evaluation.runs import joint_rotation_rates
-from deepphase.steering.path import Path
+from deepphase.steering.path import GroundPath
 from deepphase.steering.run import rollout
 from deepphase.synthetic.locomotion import locomotion
 from tests.controllers.replaying import replay_of
@@ -28,7 +28,7 @@ from tests.controllers.replaying import replay_of
 BEGIN, SECONDS = 90, 3.0
 BARE = CharacterSettings(foot_ik=False)
 # Straight ahead, and half a metre beside where the body goes.
-BESIDE = Path(np.array([0.0, 10.0]), np.array([[0.5, -5.0], [0.5, 20.0]]))
+BESIDE = GroundPath(np.array([0.0, 10.0]), np.array([[0.5, -5.0], [0.5, 20.0]]))
 
 
 @pytest.fixture(scope="module")
@@ -63,8 +63,8 @@ def test_a_path_beside_the_run_is_as_far_as_it_lies(replayed):
     assert found.largest_path_error >= found.path_error
     moved = run_measures(run, controller.data, path=BESIDE, origins=np.array([[-0.5, 0.0]]))
     assert moved.path_error < 0.1
-    wished = np.array(run.positions) + np.array([0.3, 0.4])
-    at_clock = run_measures(replace(run, desired_positions=wished), controller.data, path=BESIDE)
+    desired = np.array(run.positions) + np.array([0.3, 0.4])
+    at_clock = run_measures(replace(run, desired_positions=desired), controller.data, path=BESIDE)
     assert at_clock.clock_error == pytest.approx(0.5, abs=1e-6)
 
 
@@ -128,7 +128,7 @@ def test_jumps_are_measured_where_there_are_some(replayed):
 
 
 def test_every_measure_has_a_unit_and_a_definition():
-    assert list(MEASURES) == list(RunMeasures.__dataclass_fields__)
+    assert list(RUN_MEASURES) == list(RunMeasures.__dataclass_fields__)
 
 
 def test_the_data_stands_beside_and_is_needed(replayed):

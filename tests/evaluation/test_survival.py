@@ -41,6 +41,6 @@ def test_the_limb_that_grows_most_is_told():
 def test_a_body_is_frozen_in_seconds_in_which_it_was_wished_to_move_and_did_not():
     assert seconds_of(np.arange(130.0), FPS).tolist() == [29.5, 89.5]
     speeds = np.repeat([1.0, 0.01, 0.01, 1.0], 60)
-    wished = np.repeat([1.0, 1.0, 0.0, 1.0], 60)
-    assert frozen_share(speeds, wished, FPS, still=0.1, moving=0.5) == pytest.approx(1 / 3)
-    assert frozen_share(speeds, 0 * wished, FPS, still=0.1, moving=0.5) == 0.0
+    desired = np.repeat([1.0, 1.0, 0.0, 1.0], 60)
+    assert frozen_share(speeds, desired, FPS, still=0.1, moving=0.5) == pytest.approx(1 / 3)
+    assert frozen_share(speeds, 0 * desired, FPS, still=0.1, moving=0.5) == 0.0

@@ -10,9 +10,9 @@ from deepphase.errors import CheckpointError
 from deepphase.export import onnx_file
 from deepphase.export.onnx_file import OPSET, PARITY_BATCHES, export_onnx
 from deepphase.export.phase_encoder import OUTPUTS, export_phase_model
-from deepphase.phase.configuration import PhaseConfig
+from deepphase.phase.config import PhaseConfig
 from deepphase.phase.model import PhaseModel
-from deepphase.phase.presets import make_autoencoder
+from deepphase.phase.networks.presets import make_autoencoder
 from deepphase.phase.signals import JointVelocities
 
 pytestmark = pytest.mark.slow
@@ -62,9 +62,9 @@ def test_an_encoder_is_exported_to_plain_operators_with_parity(tmp_path, preset)
     graph = onnx.load(tmp_path / "encoder.onnx")
     assert {node.op_type for node in graph.graph.node} <= _PLAIN
     assert [each.version for each in graph.opset_import if each.domain == ""] == [OPSET]
-    told = {each.key: each.value for each in graph.metadata_props}
-    assert json.loads(told["signals"]) == model.signals.names
-    assert told["model_sha256"] == model.sha256
+    given = {each.key: each.value for each in graph.metadata_props}
+    assert json.loads(given["signals"]) == model.signals.names
+    assert given["model_sha256"] == model.sha256
 
 
 def test_the_file_says_what_the_model_says_at_a_size_that_was_not_compared(tmp_path):

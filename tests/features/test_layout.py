@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import yaml
 
+from deepphase.config import config_names
 from deepphase.errors import ParameterError
 from deepphase.features.layout import Feature, FeatureLayout
 from deepphase.motion.roles import find_roles
-from deepphase.recipes import recipe_names
 from tests.formula_motion import body
 
 LAYOUT = FeatureLayout(
@@ -37,7 +37,7 @@ def test_yaml_round_trip():
     assert again == LAYOUT
 
 
-@pytest.mark.parametrize("name", recipe_names("matching"))
+@pytest.mark.parametrize("name", config_names("matching"))
 def test_shipped_layouts_fit_a_body(name):
     layout = FeatureLayout.load(name)
     skeleton = body()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from deepphase.phase.parameters import PhaseParameters, wrapped
+from deepphase.cycles import wrapped
+from deepphase.phase.parameters import PhaseParameters
 
 FPS = 60.0
 

@@ -21,7 +21,7 @@ PARENTS = np.array([-1, 0, 1, 0, 3, 0])
 FEET = (2, 4)
 
 
-def made_actor(frames: int = 120, *, name: str = "made", fps: float = FPS, **told) -> Actor:
+def made_actor(frames: int = 120, *, name: str = "made", fps: float = FPS, **given) -> Actor:
     """A body that goes along +Z at 1 m/s and swings its feet once a second."""
     time = np.arange(frames) / fps
     rest = np.array(
@@ -42,10 +42,10 @@ def made_actor(frames: int = 120, *, name: str = "made", fps: float = FPS, **tol
         "root_positions": path,
         "root_directions": facing,
     }
-    return Actor(name, positions, links, fps, **(known | told))
+    return Actor(name, positions, links, fps, **(known | given))
 
 
-def made_take(frames: int = 120, channels: int = 5, *, name: str = "made", **told) -> Take:
+def made_take(frames: int = 120, channels: int = 5, *, name: str = "made", **given) -> Take:
     """A take with everything but a song."""
     phases = made_phases(frames, channels)
     interior = np.ones(frames, bool)
@@ -62,7 +62,7 @@ def made_take(frames: int = 120, channels: int = 5, *, name: str = "made", **tol
         "curves": [Curve("Speed", "m/s", np.linspace(0, 2, frames), FPS)],
         "markers": [Marker("first half", 0.0, frames / FPS / 2)],
     }
-    return Take(name, **(known | told))
+    return Take(name, **(known | given))
 
 
 def wav_bytes(seconds: float, rate: int = 8000) -> bytes:

@@ -19,10 +19,10 @@ from tests.figures.made_phases import made_phases
 
 def _figures(folder):
     points = made_phases(1200, 3).manifold()[:, :3]
-    told = {"explained": np.full(3, 0.3), "colour": Colouring("x", points[:, 0], "m")}
+    given = {"explained": np.full(3, 0.3), "colour": Colouring("x", points[:, 0], "m")}
     return {
-        folder / "2d.png": manifold_2d(points, **told),
-        folder / "below" / "3d.png": manifold_3d(points, **told),
+        folder / "2d.png": manifold_2d(points, **given),
+        folder / "below" / "3d.png": manifold_3d(points, **given),
     }
 
 

@@ -94,10 +94,10 @@ def test_every_axis_says_its_unit(name):
         for axis in holder.to_plotly_json()
         if axis.startswith(("xaxis", "yaxis", "zaxis"))
     ]
-    told = [text for text in titles if text]
+    given = [text for text in titles if text]
     # Every figure has at least one along and one up, but for columns of clips.
-    assert len(told) >= (1 if name == "frequencies" else 2)
-    for text in told:
+    assert len(given) >= (1 if name == "frequencies" else 2)
+    for text in given:
         assert text in PLAIN or text.endswith(UNITS) or any(unit in text for unit in UNITS), text
     if layout.coloraxis.colorbar.title.text:
         assert layout.coloraxis.colorbar.title.text in (
@@ -109,11 +109,11 @@ def test_every_axis_says_its_unit(name):
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_channel_has_its_colour_everywhere(name):
     for trace in FIGURES[name].data:
-        told = (trace.name or "").removeprefix("learnt: ")
-        channel = told.removeprefix("channel ").split()[0].rstrip(":") if told else ""
+        given = (trace.name or "").removeprefix("learnt: ")
+        channel = given.removeprefix("channel ").split()[0].rstrip(":") if given else ""
         if name == "parameters":
             channel = trace.name
-        if not channel.isdigit() or "latent" in told or "median" in told:
+        if not channel.isdigit() or "latent" in given or "median" in given:
             continue
         if isinstance(trace, go.Heatmap):
             continue  # a scale from clear to the colour: test_phase_strips

@@ -6,10 +6,11 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
+from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
 from deepphase.figures.parameters_over_time import broken_at_wrap, parameters_over_time
 from deepphase.figures.theme import channel_colour
-from deepphase.phase.parameters import PhaseParameters, wrapped
+from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.windows import interior_frames
 from tests.figures.made_phases import FPS, made_phases
 

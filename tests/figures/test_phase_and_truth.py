@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
 from deepphase.figures.channel_frequencies import channel_frequencies
 from deepphase.figures.phase_and_truth import phase_and_truth
 from deepphase.figures.theme import channel_colour
-from deepphase.phase.parameters import wrapped
 
 TIME = np.arange(120) / 60.0
 

@@ -9,7 +9,7 @@ import pytest
 from deepphase.errors import ParameterError
 from deepphase.figures.parameter_distributions import parameter_distributions
 from deepphase.figures.phase_strips import phase_strips, strip
-from deepphase.figures.theme import channel_colour, faded
+from deepphase.figures.theme import channel_colour, with_opacity
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.windows import interior_frames
 from tests.figures.made_phases import FPS, made_phases
@@ -36,7 +36,9 @@ def test_a_strip_is_as_high_as_the_phase_and_as_opaque_as_the_amplitude():
 def test_a_row_a_channel_in_its_colour():
     chart = phase_strips(made_phases(200, 4), FPS)
     strips = [trace for trace in chart.data if isinstance(trace, go.Heatmap)]
-    assert [s.colorscale[1][1] for s in strips] == [faded(channel_colour(i), 1) for i in range(4)]
+    assert [s.colorscale[1][1] for s in strips] == [
+        with_opacity(channel_colour(i), 1) for i in range(4)
+    ]
     assert all(s.colorscale[0][1].endswith(",0)") for s in strips)
     # The first channel on top, none over another.
     bottoms = [s.y0 - s.dy / 2 for s in strips]

@@ -10,7 +10,7 @@ from deepphase.figures.colouring import Colouring
 from deepphase.figures.player.actor import Actor, links_of
 from deepphase.figures.player.packing import PackedArrays
 from deepphase.figures.player.page import player_html, save_player
-from deepphase.figures.player.song import Song
+from deepphase.figures.player.song import PlayerSong
 from deepphase.figures.player.take import (
     Channels,
     Curve,
@@ -63,24 +63,28 @@ def test_positions_come_back_to_a_tenth_of_a_millimetre_far_from_the_origin():
 def test_everything_of_a_take_comes_back():
     take = made_take(200, 7)
     parts = PageParts(player_html([take]))
-    told = parts.scene["takes"][0]
+    stated = parts.scene["takes"][0]
     parameters = take.channels.parameters
     for name in ("phase", "frequency", "amplitude", "offset"):
         values = getattr(parameters, name)
-        again = parts.array(told["channels"][name])
+        again = parts.array(stated["channels"][name])
         assert np.abs(again - values).max() <= np.ptp(values, axis=0).max() / 65534 + 1e-6
-    np.testing.assert_array_equal(parts.array(told["channels"]["interior"]), take.channels.interior)
-    np.testing.assert_allclose(
-        parts.array(told["gating"]["values"]), take.gating.weights, atol=1e-4
+    np.testing.assert_array_equal(
+        parts.array(stated["channels"]["interior"]), take.channels.interior
     )
     np.testing.assert_allclose(
-        parts.array(told["curves"][0]["values"]), take.curves[0].values, atol=1e-4
+        parts.array(stated["gating"]["values"]), take.gating.weights, atol=1e-4
     )
-    np.testing.assert_allclose(parts.array(told["manifold"]["path"]), take.manifold.path, atol=1e-3)
-    actor = told["actors"][0]
+    np.testing.assert_allclose(
+        parts.array(stated["curves"][0]["values"]), take.curves[0].values, atol=1e-4
+    )
+    np.testing.assert_allclose(
+        parts.array(stated["manifold"]["path"]), take.manifold.path, atol=1e-3
+    )
+    actor = stated["actors"][0]
     np.testing.assert_array_equal(parts.array(actor["contacts"]), take.actors[0].contacts)
     np.testing.assert_allclose(parts.array(actor["rootPositions"]), take.actors[0].root_positions)
-    assert told["markers"] == [["first half", 0.0, 200 / FPS / 2]]
+    assert stated["markers"] == [["first half", 0.0, 200 / FPS / 2]]
 
 
 @settings(max_examples=30, deadline=None)
@@ -94,9 +98,9 @@ def test_everything_of_a_take_comes_back():
 def test_series_are_exact_to_a_part_of_their_range(frames, columns, middle, extent, seed):
     values = middle + extent * np.random.default_rng(seed).uniform(-1, 1, (frames, columns))
     packed = PackedArrays()
-    told = packed.add_series(values)
-    whole = np.frombuffer(packed.contents[told["id"]], "<i2").reshape(columns, frames).T
-    again = whole * np.array(told["step"]) + np.array(told["middle"])
+    stated = packed.add_series(values)
+    whole = np.frombuffer(packed.contents[stated["id"]], "<i2").reshape(columns, frames).T
+    again = whole * np.array(stated["step"]) + np.array(stated["middle"])
     assert np.abs(again - values).max() <= np.ptp(values, axis=0).max() / 65534 + 1e-9 * abs(middle)
 
 
@@ -116,7 +120,7 @@ def test_names_are_data_and_no_markup():
         note=HOSTILE,
         markers=[Marker(HOSTILE, 0, 1)],
         curves=[Curve(HOSTILE, HOSTILE, np.zeros((120, 2)), FPS, lines=(HOSTILE, "b"))],
-        song=Song(wav_bytes(1.0), "audio/wav", HOSTILE),
+        song=PlayerSong(wav_bytes(1.0), "audio/wav", HOSTILE),
     )
     plain, hostile = (
         PageParts(player_html([made_take()])),
@@ -151,7 +155,7 @@ def test_time_axis_holds_actors_of_several_rates():
     assert take.fps == 120.0
     assert take.duration_s == pytest.approx(2.5)
     longer = Take(
-        "song", take.actors, song=Song(wav_bytes(1.0), "audio/wav", duration_s=9, start_s=1)
+        "song", take.actors, song=PlayerSong(wav_bytes(1.0), "audio/wav", duration_s=9, start_s=1)
     )
     assert longer.duration_s == 10
     assert Take("curve", curves=[Curve("a", "", np.zeros(31), 10.0)]).duration_s == 3.0
@@ -210,20 +214,20 @@ def test_save_writes_the_page(tmp_path):
 def test_song_of_a_file(tmp_path):
     path = tmp_path / "tone.WAV"
     path.write_bytes(wav_bytes(0.5))
-    song = Song.of_file(path, beats=np.array([0.1, 0.2]))
+    song = PlayerSong.of_file(path, beats=np.array([0.1, 0.2]))
     assert (song.mime, song.name) == ("audio/wav", "tone")
     parts = PageParts(player_html([Take("s", [made_actor()], song=song)]))
-    told = parts.scene["takes"][0]["song"]
-    assert parts.raw(told["data"]) == path.read_bytes()
-    assert told["beats"] == [0.1, 0.2]
+    stated = parts.scene["takes"][0]["song"]
+    assert parts.raw(stated["data"]) == path.read_bytes()
+    assert stated["beats"] == [0.1, 0.2]
     (tmp_path / "a.mid").write_bytes(b"x")
     with pytest.raises(FormatError, match=r"no \.mid"):
-        Song.of_file(tmp_path / "a.mid")
+        PlayerSong.of_file(tmp_path / "a.mid")
     with pytest.raises(FormatError, match="cannot be read"):
-        Song.of_file(tmp_path / "none.wav")
+        PlayerSong.of_file(tmp_path / "none.wav")
     (tmp_path / "b.wav").touch()
     with pytest.raises(FormatError, match="empty"):
-        Song.of_file(tmp_path / "b.wav")
+        PlayerSong.of_file(tmp_path / "b.wav")
 
 
 def _nan(shape):
@@ -254,8 +258,8 @@ def _nan(shape):
         (lambda: Marker("m", 2, 1), "marker"),
         (lambda: ManifoldCloud(np.zeros((2, 2)), np.zeros((3, 3)), FPS, np.ones(3)), "points"),
         (lambda: ManifoldCloud(np.zeros((2, 3)), _nan((3, 3)), FPS, np.ones(3)), "not finite"),
-        (lambda: Song(b"", "audio/wav"), "byte"),
-        (lambda: Song(b"x", "audio/wav", spectrogram=np.zeros((2, 2))), "duration"),
+        (lambda: PlayerSong(b"", "audio/wav"), "byte"),
+        (lambda: PlayerSong(b"x", "audio/wav", spectrogram=np.zeros((2, 2))), "duration"),
         (lambda: player_html([], look="pink"), "look"),
     ],
 )

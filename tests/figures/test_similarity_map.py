@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
 from deepphase.figures.similarity_map import frame_cosines, frame_distances, similarity_map
-from deepphase.phase.parameters import PhaseParameters, wrapped
+from deepphase.phase.parameters import PhaseParameters
 
 FPS = 60.0
 

@@ -5,8 +5,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from deepphase.errors import FormatError, ParameterError
-from deepphase.formats.amass import load_amass
-from deepphase.formats.amass_pose import LAYOUTS
+from deepphase.formats.amass import LAYOUTS, load_amass
 from deepphase.formats.load import load
 from deepphase.formats.smpl_skeleton import BODY, STATURE_M, smpl_skeleton
 from deepphase.motion.clip import Clip
@@ -97,9 +96,9 @@ def test_a_missing_rate_is_asked_for_and_can_be_told(tmp_path):
         load(path)
     assert "--file-fps" in caught.value.hint
     assert load(path, fps=50).fps == 50.0
-    told = load(written_smpl(tmp_path / "walk.npz"), fps=30)
-    assert told.fps == 30.0
-    assert "in place of the file's mocap_framerate 60" in " ".join(told.source.notes)
+    given = load(written_smpl(tmp_path / "walk.npz"), fps=30)
+    assert given.fps == 30.0
+    assert "in place of the file's mocap_framerate 60" in " ".join(given.source.notes)
 
 
 def split(poses, joints):

@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as numpy_strategies
 
+from deepphase.atomic_write import atomic_write
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.formats import array_file
 from deepphase.formats.array_file import map_arrays, read_arrays, read_header, write_arrays
 from deepphase.formats.array_table import front_bytes
-from deepphase.replacing import replacing
 
 FORMAT = {"format": "deepphase.test", "version": 2}
 
@@ -167,7 +167,10 @@ def test_an_interrupted_write_leaves_the_older_file_and_nothing_else(file, monke
 
 
 def test_a_full_disk_is_one_error_and_leaves_nothing(tmp_path):
-    with pytest.raises(CheckpointError, match="No space left") as caught, replacing(tmp_path / "f"):
+    with (
+        pytest.raises(CheckpointError, match="No space left") as caught,
+        atomic_write(tmp_path / "f"),
+    ):
         raise OSError(28, os.strerror(28))
     assert caught.value.hint
     assert list(tmp_path.iterdir()) == []

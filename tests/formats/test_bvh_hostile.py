@@ -5,7 +5,7 @@ import os
 import pytest
 
 from deepphase.errors import FormatError
-from deepphase.formats.bvh import load_bvh, read_bvh
+from deepphase.formats.bvh.reader import load_bvh, read_bvh
 from tests.formats.bvh_text import written
 from tests.hostile.bvh_cases import GOOD, HEAD
 

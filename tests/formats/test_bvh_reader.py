@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from deepphase.errors import FormatError, ParameterError
-from deepphase.formats.bvh import load_bvh, read_bvh
+from deepphase.formats.bvh.reader import load_bvh, read_bvh
 from tests.formats.bvh_text import JOINT_CHANNELS, ROOT_CHANNELS, bvh_text, two_joints, written
 
 OFFSET_BY_AXIS = (("x", 4), ("y", 5), ("z", 6))

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from deepphase.formats.bvh import load_bvh, read_bvh
-from deepphase.formats.bvh_writer import save_bvh
+from deepphase.formats.bvh.reader import load_bvh, read_bvh
+from deepphase.formats.bvh.writer import save_bvh
 from tests.real_data import real_clips
 
 pytestmark = pytest.mark.real_data

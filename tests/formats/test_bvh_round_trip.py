@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from deepphase.errors import FormatError, ParameterError
-from deepphase.formats.bvh import load_bvh, read_bvh
-from deepphase.formats.bvh_writer import save_bvh
-from deepphase.formats.euler import EULER_ORDERS
+from deepphase.formats.bvh.channels import EULER_ORDERS
+from deepphase.formats.bvh.reader import load_bvh, read_bvh
+from deepphase.formats.bvh.writer import save_bvh
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.skeleton import Skeleton
@@ -194,7 +194,7 @@ def test_nothing_half_written_stays(tmp_path, monkeypatch):
         yield b"1 2 3\n"
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("deepphase.formats.bvh_writer._frames", full)
+    monkeypatch.setattr("deepphase.formats.bvh.writer._frames", full)
     with pytest.raises(FormatError, match="No space left"):
         save_bvh(random_clip(), path)
     assert path.read_text() == "before"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from deepphase.formats.euler import (
+from deepphase.formats.bvh.channels import (
     EULER_ORDERS,
     completed_order,
     continuous_euler,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from deepphase.formats.frame_rate import frame_rate
+from deepphase.formats.units import frame_rate
 
 
 @pytest.mark.parametrize(

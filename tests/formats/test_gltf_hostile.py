@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from deepphase.errors import FormatError
-from deepphase.formats.gltf import load_gltf, load_gltf_clips
+from deepphase.formats.gltf.reader import load_gltf, load_gltf_clips
 from tests.formats.gltf_files import FRAMES, Made, travel, turns, two_joints
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.transform import Rotation, Slerp
 
 from deepphase.errors import FormatError, ParameterError
-from deepphase.formats.gltf import load_gltf, load_gltf_clips
+from deepphase.formats.gltf.reader import load_gltf, load_gltf_clips
 from deepphase.motion.kinematics import end_positions, global_transforms, joint_positions
 from tests.formats.gltf_files import FPS, FRAMES, Made, travel, turns, two_joints
 from tests.formats.test_bvh_round_trip import turn_degrees
@@ -267,8 +267,8 @@ def test_animations_are_chosen(tmp_path):
     clip = load_gltf(path)
     assert clip.name == "walk"
     assert said(clip, "2 'back'")
-    for told in ("back", 2, "2"):
-        assert load_gltf(path, animation=told).name == "back"
+    for given in ("back", 2, "2"):
+        assert load_gltf(path, animation=given).name == "back"
     with pytest.raises(FormatError, match=r"animations\[0\]: moves none"):
         load_gltf(path, animation="blink")
     with pytest.raises(ParameterError, match="no animation 7"):

@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from deepphase.errors import FormatError, ParameterError, SkeletonError
-from deepphase.formats.gltf import load_gltf, load_gltf_clips, load_gltf_phases
-from deepphase.formats.gltf_phases import PhaseTrack
-from deepphase.formats.gltf_writer import save_gltf
+from deepphase.formats.gltf.phase_extras import PhaseTrack
+from deepphase.formats.gltf.reader import load_gltf, load_gltf_clips, load_gltf_phases
+from deepphase.formats.gltf.writer import save_gltf
 from deepphase.formats.load import load, save
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import end_positions, joint_positions

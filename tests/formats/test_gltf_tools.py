@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deepphase.formats.gltf_writer import save_gltf
+from deepphase.formats.gltf.writer import save_gltf
 from deepphase.motion.kinematics import joint_positions
 from deepphase.synthetic.locomotion import locomotion
 from tests.formats.test_bvh_round_trip import random_clip

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from deepphase.errors import FormatError, ParameterError
-from deepphase.formats.bvh import load_bvh
+from deepphase.formats.bvh.reader import load_bvh
 from deepphase.formats.load import load, save
-from deepphase.formats.npz_archive import read_npz, write_npz
-from deepphase.formats.npz_motion import load_npz_motion, save_npz_motion
+from deepphase.formats.npz.archive import read_npz, write_npz
+from deepphase.formats.npz.motion import load_npz_motion, save_npz_motion
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.skeleton import Skeleton
 from tests.formats.bvh_text import two_joints, written

@@ -42,9 +42,9 @@ def test_a_unit_that_is_told_goes_first_and_an_unlikely_one_is_said(tmp_path, tr
     path = tmp_path / "walk.npz"
     np.savez(path, positions=track.positions * 100, fps=30, units="mm")
     assert any("check the unit" in note for note in load_points(path).source.notes)
-    told = load_points(path, unit="cm")
-    assert told.source.unit_m == 0.01
-    assert not any("check the unit" in note for note in told.source.notes)
+    given = load_points(path, unit="cm")
+    assert given.source.unit_m == 0.01
+    assert not any("check the unit" in note for note in given.source.notes)
 
 
 def test_relative_points_and_centre(tmp_path, track):

@@ -15,17 +15,17 @@ from deepphase.evaluation.runs import joint_accelerations
 from deepphase.features.layout import FeatureLayout
 from deepphase.motion.kinematics import joint_positions
 from deepphase.music.audio import SAMPLE_RATE
-from deepphase.music.dance_wish import DanceWish
+from deepphase.music.dance_request import DanceRequest
 from deepphase.music.features import features_of
 from deepphase.phase.signals import JointVelocities
 from deepphase.synthetic.song import make_song
-from matching.beat_clock import MOST, BeatClock, beat_phases
-from matching.dancing import dance_to
-from matching.database import MotionDatabase
-from matching.playback import Playback
-from matching.search import open_searcher
-from matching.song_rows import DanceSettings
-from matching.song_tracks import DancedSongs, track_features
+from matching.database.database import MotionDatabase
+from matching.music.dancing import dance_with_database
+from matching.music.music_search import DanceSettings
+from matching.music.playback_sync import MAX_RATE_CHANGE, PlaybackSync, beat_phases
+from matching.music.song_tracks import ClipSongTracks, track_features
+from matching.player.playback import Playback
+from matching.search.searcher import open_searcher
 from tests.controllers.made_dances import DancedPhases, made_dances
 
 pytestmark = pytest.mark.slow
@@ -57,7 +57,7 @@ def corpus():
 @pytest.fixture(scope="module")
 def heard(corpus):
     danced = corpus[0]
-    return DancedSongs(danced.store, danced.songs, (), tuple(track_features(LAYOUT)))
+    return ClipSongTracks(danced.store, danced.songs, (), tuple(track_features(LAYOUT)))
 
 
 def opened(database):
@@ -83,7 +83,7 @@ def new_song():
 
 @pytest.fixture(scope="module")
 def made(hearing, new_song):
-    return dance_to(*hearing, new_song[0])
+    return dance_with_database(*hearing, new_song[0])
 
 
 def alignment(clip, beats):
@@ -107,7 +107,7 @@ def test_a_new_song_is_danced_on_its_beats(corpus, made, new_song, deaf):
     )
     assert own > chance + 0.2
     assert own > 0.8 * truth
-    without = dance_to(*deaf, new_song[0])
+    without = dance_with_database(*deaf, new_song[0])
     assert alignment(without.clip, new_song[1])[0] < own - 0.15
     assert any("hear no music" in text for text in without.notes)
 
@@ -123,7 +123,7 @@ def test_a_dance_is_as_long_as_its_song_and_whole(made, new_song, hearing):
     played = ~made.jumped[1:]
     assert set(np.diff(made.rows)[played]) <= {0, 1, 2}
     assert (np.diff(database.clip_of(made.rows))[played] == 0).all()
-    assert np.abs(made.rates - 1.0).max() <= MOST + 1e-9
+    assert np.abs(made.rates - 1.0).max() <= MAX_RATE_CHANGE + 1e-9
     assert made.jumped.sum() >= 2
 
 
@@ -152,7 +152,7 @@ def test_feet_slide_no_more_than_the_data_and_nothing_freezes(made, corpus):
 
 def test_the_same_seed_is_the_same_dance_and_another_is_another(hearing, new_song):
     rows = [
-        dance_to(*hearing, new_song[0], DanceWish(seconds=4.0, seed=seed)).rows
+        dance_with_database(*hearing, new_song[0], DanceRequest(seconds=4.0, seed=seed)).rows
         for seed in (0, 0, 1, 2)
     ]
     assert np.array_equal(rows[0], rows[1])
@@ -168,7 +168,7 @@ def test_what_was_danced_is_not_danced_again_at_once(made):
 
 def test_jumps_lead_where_there_is_something_to_dance(made, deaf, new_song):
     """Ends of clips look alike: without that a dance would go from end to end."""
-    for each, database in ((made, None), (dance_to(*deaf, new_song[0]), deaf[0])):
+    for each, database in ((made, None), (dance_with_database(*deaf, new_song[0]), deaf[0])):
         pieces = np.diff([0, *np.flatnonzero(each.jumped[1:]) + 1, len(each.rows)])
         # A song's end may come soon after a jump.
         assert (pieces[:-1] >= 54).all()
@@ -179,21 +179,21 @@ def test_jumps_lead_where_there_is_something_to_dance(made, deaf, new_song):
 
 def test_a_part_of_a_song(hearing, new_song):
     song = new_song[0]
-    made = dance_to(*hearing, song, DanceWish(start_s=5.0, seconds=3.0))
+    made = dance_with_database(*hearing, song, DanceRequest(start_s=5.0, seconds=3.0))
     assert len(made.clip) == 180
     assert made.start_s == 5.0
     assert not made.notes
-    late = dance_to(*hearing, song, DanceWish(start_s=12.0, seconds=60.0))
+    late = dance_with_database(*hearing, song, DanceRequest(start_s=12.0, seconds=60.0))
     assert len(late.clip) == 120
     assert "the song ends 2.0 s after the start" in late.notes[0]
     with pytest.raises(ParameterError, match=r"has 14.00 s, the dance starts at 14"):
-        dance_to(*hearing, song, DanceWish(start_s=14.0))
+        dance_with_database(*hearing, song, DanceRequest(start_s=14.0))
 
 
 @pytest.mark.parametrize("seconds", [0.02, 3.0])
 def test_silence_is_danced_to_as_it_was_captured(hearing, seconds):
     song = features_of(np.zeros(round(seconds * SAMPLE_RATE), np.float32), name="silence")
-    made = dance_to(*hearing, song)
+    made = dance_with_database(*hearing, song)
     assert len(made.clip) == max(round(60 * seconds), 1)
     assert (made.rates == 1.0).all()
     assert "no beat can be told in this song: playback is not locked to it" in made.notes
@@ -204,7 +204,7 @@ def test_a_database_of_one_short_clip_goes_on(corpus, heard, new_song):
     clip = heard.store.clip(0).sliced(0, 240)
     alone = replace(heard, store=ClipStore.from_clips([clip]))
     ready = opened(MotionDatabase.build(alone.store, LAYOUT, TruePhases(corpus[1]), tracks=alone))
-    made = dance_to(*ready, new_song[0])
+    made = dance_with_database(*ready, new_song[0])
     speed = measured_dance(made.clip).moving
     assert made.jumped.sum() >= 3
     assert speed.min() > 0.2 * np.median(measured_dance(clip).moving)
@@ -221,7 +221,7 @@ def test_the_clock_follows_the_beat_up_to_a_tenth(hearing, new_song):
     def settled(beats_s, lock):
         """The rate after two seconds of playing from a row that is on the beat."""
         notes: list[str] = []
-        clock = BeatClock(database, replace(song, beats_s=beats_s), lock, notes)
+        clock = PlaybackSync(database, replace(song, beats_s=beats_s), lock, notes)
         assert clock.runs == (lock > 0)
         now, played = 0.0, float(row)
         for _ in range(240):
@@ -230,7 +230,12 @@ def test_the_clock_follows_the_beat_up_to_a_tenth(hearing, new_song):
         return rate
 
     first = -float(phase[row]) / truth
-    for faster, expected in ((1.0, 1.0), (1.04, 1.04), (1.3, 1.0 + MOST), (0.75, 1.0 - MOST)):
+    for faster, expected in (
+        (1.0, 1.0),
+        (1.04, 1.04),
+        (1.3, 1.0 + MAX_RATE_CHANGE),
+        (0.75, 1.0 - MAX_RATE_CHANGE),
+    ):
         beats = first + np.arange(-4, 40) / (truth * faster)
         assert settled(beats, 1.0) == pytest.approx(expected, abs=0.012)
     assert settled(first + np.arange(-4, 40) / (1.3 * truth), 0.0) == 1.0
@@ -241,13 +246,13 @@ def test_the_clock_follows_the_beat_up_to_a_tenth(hearing, new_song):
 def test_what_hears_no_beat_says_so(deaf, new_song):
     assert beat_phases(deaf[0]) is None
     notes: list[str] = []
-    assert BeatClock(deaf[0], new_song[0], 1.0, notes).rate(5, 1.0) == 1.0
+    assert PlaybackSync(deaf[0], new_song[0], 1.0, notes).rate(5, 1.0) == 1.0
     assert notes == ["the database's features hear no beat: playback is not locked to it"]
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("least_s", -1.0), ("memory_s", 0.0), ("better_by", 1.0), ("variety", np.nan)],
+    [("least_s", -1.0), ("memory_s", 0.0), ("min_improvement", 1.0), ("variety", np.nan)],
 )
 def test_impossible_settings_are_refused(name, value):
     with pytest.raises(ParameterError, match=name):

@@ -10,11 +10,11 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import open_store, write_store
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError, SkeletonError
 from deepphase.features.layout import Feature, FeatureLayout
-from matching.clip_queries import clip_queries
-from matching.database import MotionDatabase
-from matching.exact import ExactSearcher
-from matching.moments import following, nearest_moments, placed
-from matching.search import open_searcher
+from matching.database.database import MotionDatabase
+from matching.database.queries import clip_queries
+from matching.search.exact import ExactSearcher
+from matching.search.moments import following, nearest_moments, placed
+from matching.search.searcher import open_searcher
 from tests.corpus.made_clips import made_clip
 from tests.matching.made_databases import swinging_store, untrained_model
 
@@ -73,8 +73,8 @@ def test_query_takes_rows_wishes_and_later_phases(database):
     rows = np.array([30, 300])
     np.testing.assert_array_equal(database.query(rows), database.features[rows])
     slices = database.layout.slices
-    wished = np.ones((2, 12), np.float32)
-    query = database.query(rows, {"trajectory_position": wished}, advance_s=np.array([0.0, 0.1]))
+    desired = np.ones((2, 12), np.float32)
+    query = database.query(rows, {"trajectory_position": desired}, advance_s=np.array([0.0, 0.1]))
     raw = database.normalisation.inverse(query)
     np.testing.assert_allclose(raw[:, slices["trajectory_position"]], 1.0, atol=1e-5)
     for row, seconds, found in zip(rows, (0.0, 0.1), raw, strict=True):
@@ -83,9 +83,9 @@ def test_query_takes_rows_wishes_and_later_phases(database):
     directions = slices["trajectory_direction"]
     np.testing.assert_array_equal(query[:, directions], database.features[rows][:, directions])
     with pytest.raises(ParameterError, match="no feature 'way'"):
-        database.query(rows, {"way": wished})
+        database.query(rows, {"way": desired})
     with pytest.raises(ParameterError, match="not finite"):
-        database.query(rows, {"trajectory_position": wished * np.nan})
+        database.query(rows, {"trajectory_position": desired * np.nan})
 
 
 def test_saved_and_loaded(database, tmp_path):
@@ -113,8 +113,8 @@ def test_a_store_that_moved_or_changed(store, model, tmp_path):
         (away / path.name).unlink()
         with pytest.raises(CheckpointError, match="not there"):
             MotionDatabase.load(away / saved.name).clip(0)
-        told = MotionDatabase.load(away / saved.name, store=store)
-        np.testing.assert_array_equal(told.clip(1).rotations, store.clip(1).rotations)
+        given = MotionDatabase.load(away / saved.name, store=store)
+        np.testing.assert_array_equal(given.clip(1).rotations, store.clip(1).rotations)
         write_store(away / path.name, swinging_store(first=1))
         with pytest.raises(CheckpointError, match="not the store"):
             MotionDatabase.load(away / saved.name).clip(0)

@@ -12,17 +12,17 @@ from deepphase.errors import ParameterError
 from deepphase.evaluation.run_measures import run_measures
 from deepphase.features.layout import Feature, FeatureLayout
 from deepphase.motion.kinematics import joint_positions
+from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.made_paths import MADE_PATHS
-from deepphase.steering.run import rollout, start_on_path, start_under_stick
-from deepphase.steering.stick import Stick
+from deepphase.steering.run import rollout, start_on_path, start_under_gamepad
 from deepphase.synthetic.locomotion import locomotion
-from matching.comparison import pose_databases
-from matching.database import MotionDatabase
-from matching.playback import Playback
-from matching.player import Player, PlayerSettings
-from matching.search import open_searcher
-from matching.start import PlayerSource, database_measures
-from matching.transitions import Shown, Transitions
+from matching.database.database import MotionDatabase
+from matching.player.playback import Playback
+from matching.player.player import Player, PlayerSettings
+from matching.player.pose_layouts import pose_databases
+from matching.player.start import PlayerSource, database_measures
+from matching.player.transitions import PosePair, Transitions
+from matching.search.searcher import open_searcher
 
 SPEED = 1.3
 AHEAD = (0.33, 0.67, 1.0)
@@ -110,7 +110,7 @@ def test_a_rehearsal_tells_a_jump_that_pops_from_one_that_does_not(walks):
     rows = np.array([100])
     before, now = play.rotations[rows - 1], play.rotations[rows]
     places = play.translations[rows - 1], play.translations[rows]
-    shown = Shown(before, places[0], now, places[1], play.steps[rows] * play.fps)
+    shown = PosePair(before, places[0], now, places[1], play.steps[rows] * play.fps)
     stride = len(database) // 7
     # The same moment; its neighbour; the same clip three quarters of a second later or so.
     rough = transitions.roughness(np.array([[100, 101, 100 + stride // 11]]), shown)[0]
@@ -125,10 +125,10 @@ def test_walking_follows_a_path_with_feet_that_stay(walks, name):
     database, play, _ = walks
     path = MADE_PATHS[name](SPEED, {"wave": 8.0, "square": 5.0, "circle": 4.0}[name], 6.0)
     source = PlayerSource(*walks)
-    player, follower = start_on_path(source, path)
-    run = rollout(player, follower, 6.0)
+    player, goal_source = start_on_path(source, path)
+    run = rollout(player, goal_source, 6.0)
     data = database_measures(database, play)
-    measured = run_measures(run, data, path=path, origins=follower.origins)
+    measured = run_measures(run, data, path=path, origins=goal_source.origins)
     assert measured.path_error < 0.15
     assert measured.contact_speed < 0.15
     assert measured.jump_acceleration < 1.2 * data["usual_acceleration"]
@@ -154,8 +154,8 @@ def test_walking_follows_a_path_with_feet_that_stay(walks, name):
 def test_nothing_crosses_a_clips_end(walks):
     database, _, _ = walks
     path = MADE_PATHS["square"](SPEED, 3.0, 8.0)
-    player, follower = start_on_path(PlayerSource(*walks, seed=2), path, characters=4)
-    run = rollout(player, follower, 5.0)
+    player, goal_source = start_on_path(PlayerSource(*walks, seed=2), path, characters=4)
+    run = rollout(player, goal_source, 5.0)
     assert run.jumped.any()
     clips = database.clip_of(run.tracks["row"].ravel()).reshape(run.tracks["row"].shape)
     for rows, jumped, of_clip in zip(run.tracks["row"], run.jumped, clips, strict=True):
@@ -167,8 +167,8 @@ def test_one_clip_is_played_again_and_again_without_a_pop():
     opened_one = opened(walking_store((0.0,), seconds=4.0))
     database = opened_one[0]
     path = MADE_PATHS["wave"](SPEED, 100.0, 8.0)
-    player, follower = start_on_path(PlayerSource(*opened_one), path)
-    run = rollout(player, follower, 8.0)
+    player, goal_source = start_on_path(PlayerSource(*opened_one), path)
+    run = rollout(player, goal_source, 8.0)
     assert (run.tracks["row"] >= 0).all()
     assert (run.tracks["row"] < len(database)).all()
     assert 2 <= run.jumped.sum() < 20
@@ -181,9 +181,9 @@ def test_one_clip_is_played_again_and_again_without_a_pop():
 
 def test_many_characters_play_as_each_would_alone(walks):
     path = MADE_PATHS["circle"](SPEED, 4.0, 3.0)
-    many, follower = start_on_path(PlayerSource(*walks, seed=1), path, characters=5)
+    many, goal_source = start_on_path(PlayerSource(*walks, seed=1), path, characters=5)
     start = many.rows.copy()
-    together = rollout(many, follower, 3.0)
+    together = rollout(many, goal_source, 3.0)
     alone_player, alone_follower = start_on_path(PlayerSource(*walks), path)
     alone = rollout(alone_player, alone_follower, 3.0)
     assert start[0] == together.tracks["row"][0, 0] - 1
@@ -198,8 +198,8 @@ def test_a_held_foot_stays_to_millimetres(walks):
     speeds = {}
     for locks in (False, True):
         settings = PlayerSettings(foot_lock=locks)
-        player, follower = start_on_path(PlayerSource(*walks, settings=settings), path)
-        run = rollout(player, follower, 4.0)
+        player, goal_source = start_on_path(PlayerSource(*walks, settings=settings), path)
+        run = rollout(player, goal_source, 4.0)
         tips = joint_positions(run.clip())[:, play.limbs.tips][..., ::2]
         contacts = play.contacts[run.tracks["row"][0]]
         # The second half of every stance: the blending in is over.
@@ -213,12 +213,12 @@ def test_a_held_foot_stays_to_millimetres(walks):
 def test_only_clips_with_the_labels_are_played(walks):
     database, _, _ = walks
     path = MADE_PATHS["circle"](SPEED, 4.0, 4.0)
-    player, follower = start_on_path(
+    player, goal_source = start_on_path(
         PlayerSource(*walks, labels={"way": ["left", "straight"]}), path, characters=3
     )
-    run = rollout(player, follower, 4.0)
-    ways = [database.labels[clip]["way"] for clip in database.clip_of(run.tracks["row"].ravel())]
-    assert set(ways) <= {"left", "straight"}
+    run = rollout(player, goal_source, 4.0)
+    policy = [database.labels[clip]["way"] for clip in database.clip_of(run.tracks["row"].ravel())]
+    assert set(policy) <= {"left", "straight"}
     with pytest.raises(ParameterError, match="way"):
         start_on_path(PlayerSource(*walks, labels={"way": ["up"]}), path)
 
@@ -226,10 +226,10 @@ def test_only_clips_with_the_labels_are_played(walks):
 def test_a_paths_labels_are_wished_from_their_point_on(walks):
     database, _, _ = walks
     path = MADE_PATHS["wave"](SPEED, 100.0, 6.0)
-    ways = tuple("straight" if time < 3 else "left" for time in path.times)
-    path = replace(path, labels={"way": ways, "unknown": ("x",) * len(ways)})
-    player, follower = start_on_path(PlayerSource(*walks), path)
-    run = rollout(player, follower, 6.0)
+    policy = tuple("straight" if time < 3 else "left" for time in path.times)
+    path = replace(path, labels={"way": policy, "unknown": ("x",) * len(policy)})
+    player, goal_source = start_on_path(PlayerSource(*walks), path)
+    run = rollout(player, goal_source, 6.0)
     way = np.array(
         [database.labels[clip]["way"] for clip in database.clip_of(run.tracks["row"][0])]
     )
@@ -240,9 +240,9 @@ def test_a_paths_labels_are_wished_from_their_point_on(walks):
 def test_a_stick_starts_walks_and_stops(rested):
     _, play, _ = rested
     moves = np.array([[0, 0], [0, 0], [0, 1], [0, 1], [0, 0], [0, 0.0]])
-    stick = Stick(np.array([0, 1, 1.05, 4, 4.05, 8.0]), moves, np.zeros_like(moves))
-    player, follower = start_under_stick(PlayerSource(*rested), stick, characters=2)
-    run = rollout(player, follower, 8.0)
+    gamepad = Gamepad(np.array([0, 1, 1.05, 4, 4.05, 8.0]), moves, np.zeros_like(moves))
+    player, goal_source = start_under_gamepad(PlayerSource(*rested), gamepad, characters=2)
+    run = rollout(player, goal_source, 8.0)
     speed = np.linalg.norm(np.diff(run.positions, axis=1), axis=-1)[0] * 60
     assert speed[30:55].max() < 0.3
     assert speed[150:230].mean() > 0.7 * play.travelling_speed
@@ -253,9 +253,9 @@ def test_a_stick_starts_walks_and_stops(rested):
 
 def test_a_search_that_does_not_win_changes_nothing(walks):
     path = MADE_PATHS["wave"](SPEED, 100.0, 2.0)
-    settings = PlayerSettings(better_by=0.99)
-    player, follower = start_on_path(PlayerSource(*walks, settings=settings), path)
-    run = rollout(player, follower, 2.0)
+    settings = PlayerSettings(min_improvement=0.99)
+    player, goal_source = start_on_path(PlayerSource(*walks, settings=settings), path)
+    run = rollout(player, goal_source, 2.0)
     assert not run.jumped.any()
     assert (np.diff(run.tracks["row"][0]) == 1).all()
 
@@ -282,12 +282,12 @@ def test_the_impossible_is_refused(walks):
         Player(still, Playback.of_database(still), open_searcher(still), [0])
     with pytest.raises(ParameterError, match="the motion of"):
         Player(still, play, searcher, [0])
-    player, follower = start_on_path(PlayerSource(*walks), MADE_PATHS["wave"](SPEED, 8.0, 2.0))
+    player, goal_source = start_on_path(PlayerSource(*walks), MADE_PATHS["wave"](SPEED, 8.0, 2.0))
     with pytest.raises(ParameterError, match="run of"):
-        rollout(player, follower, 0.0)
+        rollout(player, goal_source, 0.0)
     for name, value in (
         ("search_s", 0.0),
-        ("better_by", 1.0),
+        ("min_improvement", 1.0),
         ("adjust_share", -0.1),
         ("transition_halflife_s", np.nan),
     ):

@@ -6,13 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deepphase.errors import ParameterError
-from matching.approximate import FaissSearcher
-from matching.block_tree import BlockTree
-from matching.distances import scan
-from matching.exact import ExactSearcher
-from matching.recall import RECALL_WANTED, measured_recall, split_by_clips, unusual_queries
-from matching.request import Request
-from matching.search import INDEX_NAMES, open_searcher
+from matching.search.approximate import FaissSearcher
+from matching.search.block_tree import BlockTree
+from matching.search.distances import scan
+from matching.search.exact import ExactSearcher
+from matching.search.query import SearchQuery
+from matching.search.recall import RECALL_WANTED, measured_recall, split_by_clips, unusual_queries
+from matching.search.searcher import INDEX_NAMES, open_searcher
 from tests.matching.made_databases import rows_database, smooth_rows
 
 
@@ -80,7 +80,7 @@ def test_exact_is_exact(data):
 def test_scan_is_the_definition():
     database = rows_database(smooth_rows(500))
     queries = database.features[::100] + np.float32(0.1)
-    request = Request.checked(queries, 7, rows=500, dims=12, cost_bound=2.0)
+    request = SearchQuery.checked(queries, 7, rows=500, dims=12, cost_bound=2.0)
     expected = by_formula(database, queries, 7, bound=2.0)
     for index in range(len(queries)):
         squares, rows = scan(database.features, database.offered_rows, request, index)

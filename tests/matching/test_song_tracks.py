@@ -11,7 +11,7 @@ from deepphase.errors import ParameterError
 from deepphase.features.layout import Feature, FeatureLayout
 from deepphase.music.features import features_of
 from deepphase.synthetic.song import make_song
-from matching.song_tracks import DancedSongs, is_of_songs, song_track, track_features
+from matching.music.song_tracks import ClipSongTracks, is_of_songs, song_track, track_features
 from tests.formula_motion import swinging
 
 
@@ -62,7 +62,7 @@ def test_which_layouts_are_of_songs():
 def test_a_clip_hears_its_song_from_where_it_starts(song):
     clip = swinging(1.0, 4.0)[0]
     clip = replace(clip, source=replace(clip.source, song="a.wav", song_start_s=2.5))
-    heard = DancedSongs(None, {"a.wav": song}, (), ("mel", "beat_cycle"))
+    heard = ClipSongTracks(None, {"a.wav": song}, (), ("mel", "beat_cycle"))
     tracks = heard(clip)
     assert list(tracks) == ["mel", "beat_cycle"]
     np.testing.assert_array_equal(tracks["mel"], song.blocks["mel"][150 : 150 + len(clip)])

@@ -8,9 +8,8 @@ import numpy as np
 
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
-from deepphase.motion.point_names import plain_names
 from deepphase.motion.point_track import PointTrack
-from deepphase.motion.point_tree import PointStructure
+from deepphase.solving.point_tree import PointStructure, plain_names
 from deepphase.synthetic.locomotion import locomotion
 
 

@@ -1,7 +1,6 @@
 """Parts of bodies in words."""
 
-from deepphase.motion.body_parts import body_parts
-from deepphase.motion.roles import find_roles
+from deepphase.motion.roles import body_parts, find_roles
 from tests.formula_motion import NAMES, body
 from tests.synthetic.poses import constant_pose
 

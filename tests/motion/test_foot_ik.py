@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
-from deepphase.motion.foot_ik import Limbs, LimbSolver, two_joint_turns
+from deepphase.motion.foot_ik import LegChains, LimbSolver, two_joint_turns
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import find_roles
 from tests.motion.bodies import DOG, HUMAN, body, random_clip
@@ -112,7 +112,7 @@ def test_a_knee_that_passes_through_straight_does_not_pop(shorter):
 def test_a_solver_moves_feet_of_many_frames_and_nothing_else(geometry, count):
     skeleton, _ = body(geometry)
     clip = random_clip(skeleton, np.random.default_rng(5), frames=40, spread=0.3)
-    limbs = Limbs.of_skeleton(skeleton, find_roles(skeleton))
+    limbs = LegChains.of_skeleton(skeleton, find_roles(skeleton))
     assert len(limbs) == count
     before = joint_positions(clip)
     solver = LimbSolver(skeleton, limbs)
@@ -143,4 +143,4 @@ def test_a_solver_moves_feet_of_many_frames_and_nothing_else(geometry, count):
 
 def test_a_body_without_legs_has_no_limbs():
     skeleton, _ = body({"hips": (None, (0, 1.0, 0)), "spine": ("hips", (0, 0.2, 0))})
-    assert len(Limbs.of_skeleton(skeleton, find_roles(skeleton))) == 0
+    assert len(LegChains.of_skeleton(skeleton, find_roles(skeleton))) == 0

@@ -11,15 +11,15 @@ from deepphase.errors import SkeletonError
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.mirror import mirrored
 from deepphase.motion.orientation import AXES, turn_to_y
-from deepphase.motion.point_clip import clip_of_points
-from deepphase.motion.point_names import plain_names
-from deepphase.motion.point_structure import find_structure
 from deepphase.motion.point_track import PointTrack
-from deepphase.motion.point_up import infer_points_up
 from deepphase.motion.quaternions import conjugate, rotate
 from deepphase.motion.resample import resample
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import root_trajectory
+from deepphase.solving.point_clip import clip_of_points
+from deepphase.solving.point_structure import find_structure
+from deepphase.solving.point_tree import plain_names
+from deepphase.solving.point_up import infer_points_up
 from tests.motion.point_bodies import points_of, walker
 
 # Our name -> the made body's, which says what it is.
@@ -53,7 +53,7 @@ def test_limbs_sides_and_front_of_shuffled_points(gait, noise):
         found = true.truth_of(structure)
         assert of_roles(found) == TRUE_NAMES
         assert found["Hips"] == "Hips"
-        assert structure.sureness > 0.5
+        assert structure.confidence > 0.5
 
 
 def test_the_hierarchy_leads_outwards_from_the_hips():
@@ -122,8 +122,8 @@ def test_names_overrule_what_motion_says_of_sides():
 def test_a_description_names_points_and_edges():
     track = points_of(walker()).track
     names = [f"p{point}" for point in range(len(track.names))]
-    told = {"names": names, "hips": "p0", "edges": [["p0", "p1"]]}
-    structure = find_structure(track, told)
+    stated = {"names": names, "hips": "p0", "edges": [["p0", "p1"]]}
+    structure = find_structure(track, stated)
     assert set(structure.names) == set(names)
     assert structure.names[0] == "p0"
     with pytest.raises(SkeletonError, match="names 1 points, the track has"):

@@ -10,19 +10,19 @@ from deepphase.errors import ParameterError, SkeletonError
 from deepphase.formats.points import load_points
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.mirror import mirrored
-from deepphase.motion.point_clip import clip_of_points
-from deepphase.motion.point_names import plain_names
 from deepphase.motion.point_track import PointTrack
-from deepphase.motion.rig.feet import find_tips
-from deepphase.motion.rig.rigged import RigSettings, body_roles, rigged
-from deepphase.motion.rig.shared_body import rig_body
 from deepphase.motion.roles import find_roles
+from deepphase.solving.feet import find_tips
+from deepphase.solving.fitting import solve_body
+from deepphase.solving.point_clip import clip_of_points
+from deepphase.solving.point_tree import plain_names
+from deepphase.solving.solve import SolveSettings, body_roles, solve_points
 from deepphase.synthetic.dance import dance
 from deepphase.synthetic.locomotion import locomotion
 from deepphase.synthetic.song import make_song
 from tests.real_data import real_clips
 
-EXACT = RigSettings(smoothing_hz=0.0, hold_feet=False, level_floor=False)
+EXACT = SolveSettings(smoothing_hz=0.0, hold_feet=False, level_floor=False)
 # Joints that a rig has whatever points there are.
 LIMBS = tuple(
     side + part
@@ -96,7 +96,7 @@ def angular_speed(clip):
 @pytest.mark.parametrize("edges", [True, False])
 def test_without_noise_every_point_is_reached(make, edges):
     clip = make()
-    result = rigged(track_of_joints(clip, edges=edges), settings=EXACT)
+    result = solve_points(track_of_joints(clip, edges=edges), settings=EXACT)
     assert result.residuals.max() < 0.002
     # A joint may be off its point by millimetres: limbs are straight at rest, points are not.
     assert max(errors_cm(result, clip).values()) < 0.5
@@ -110,7 +110,7 @@ def test_without_noise_every_point_is_reached(make, edges):
 def test_noise_and_changing_lengths(make):
     clip = make()
     points = noisy(clip)
-    result = rigged(replace(track_of_joints(clip), positions=points))
+    result = solve_points(replace(track_of_joints(clip), positions=points))
     # Noise of a centimetre on each axis is 1.6 cm of distance; lengths add to it.
     assert 1.2 < 100 * result.residuals.mean() < 2.3
     assert 100 * np.percentile(result.residuals, 95) < 4.5
@@ -125,8 +125,8 @@ def test_noise_and_changing_lengths(make):
 def test_feet_stay_where_they_stand():
     clip = walker()
     track = replace(track_of_joints(clip), positions=noisy(clip))
-    free = rigged(track, settings=RigSettings(hold_feet=False))
-    held = rigged(track)
+    free = solve_points(track, settings=SolveSettings(hold_feet=False))
+    held = solve_points(track)
     contacts = held.feet.contacts
     assert 0.3 < contacts.mean() < 0.8
     assert not free.feet.contacts.any()
@@ -145,7 +145,7 @@ def test_feet_stay_where_they_stand():
 
 @pytest.mark.slow
 def test_rest_pose_is_upright_and_symmetric():
-    body = rigged(track_of_joints(dancer(), names=False, edges=False, seed=4)).body
+    body = solve_points(track_of_joints(dancer(), names=False, edges=False, seed=4)).body
     skeleton, pairs = body.skeleton, list(body.plan.pairs)
     mirrored = skeleton.offsets[pairs] * [-1.0, 1.0, 1.0]
     assert np.allclose(skeleton.offsets, mirrored, atol=1e-9)
@@ -161,18 +161,18 @@ def test_rest_pose_is_upright_and_symmetric():
 def test_points_in_any_order_without_names(left_out):
     clip = dancer()
     track = track_of_joints(clip, names=False, edges=False, seed=2, left_out=left_out)
-    result = rigged(track, settings=EXACT)
+    result = solve_points(track, settings=EXACT)
     # Without points on the trunk its joints are guesses, and the limbs are where they were.
     assert max(errors_cm(result, clip).values()) < (2.0 if left_out else 1.0)
-    roles, told = find_roles(result.clip.skeleton), body_roles(result.body)
+    roles, given = find_roles(result.clip.skeleton), body_roles(result.body)
     for part in ("hip", "knee", "foot", "toe", "shoulder", "elbow", "hand"):
-        assert roles.both(part) == told.both(part)
+        assert roles.both(part) == given.both(part)
 
 
 def test_knees_and_elbows_bend_their_way():
     clip = dancer()
     track = track_of_joints(clip, names=False, edges=False, seed=2, left_out=TRUNK)
-    result = rigged(replace(track, positions=track.positions), settings=RigSettings())
+    result = solve_points(replace(track, positions=track.positions), settings=SolveSettings())
     rig = joint_positions(result.clip)
     hips = (
         rig[:, result.clip.skeleton.index("LeftUpLeg")]
@@ -190,8 +190,8 @@ def test_knees_and_elbows_bend_their_way():
 def test_mirrored_points_give_the_mirrored_motion():
     clip = dancer()
     image = mirrored(clip, find_roles(clip.skeleton))
-    one = joint_positions(rigged(track_of_joints(clip), settings=EXACT).clip)
-    other = rigged(track_of_joints(image), settings=EXACT).clip
+    one = joint_positions(solve_points(track_of_joints(clip), settings=EXACT).clip)
+    other = solve_points(track_of_joints(image), settings=EXACT).clip
     there = joint_positions(other)
     across = there[:, other.skeleton.index("LeftHand")]
     partner = one[:, other.skeleton.index("RightHand")] * [-1.0, 1.0, 1.0]
@@ -203,8 +203,8 @@ def test_one_body_for_people_of_two_sizes():
     clip = walker()
     track = track_of_joints(clip)
     large = replace(track, positions=1.2 * track.positions)
-    body = rig_body([track, track, large])
-    same, scaled = rigged(track, body), rigged(large, body)
+    body = solve_body([track, track, large])
+    same, scaled = solve_points(track, body), solve_points(large, body)
     assert same.scale == 1.0
     assert scaled.scale == pytest.approx(1 / 1.2, abs=0.01)
     assert scaled.clip.skeleton is same.clip.skeleton
@@ -218,18 +218,20 @@ def test_a_floor_that_drifts_is_levelled():
     track = track_of_joints(clip)
     raised = track.positions.copy()
     raised[..., 1] += np.linspace(0.0, 0.4, len(raised))[:, None]
-    level = rigged(replace(track, positions=raised)).clip
-    kept = rigged(replace(track, positions=raised), settings=RigSettings(level_floor=False)).clip
+    level = solve_points(replace(track, positions=raised)).clip
+    kept = solve_points(
+        replace(track, positions=raised), settings=SolveSettings(level_floor=False)
+    ).clip
     heights = [joint_positions(each)[:, 0, 1] for each in (level, kept)]
     assert heights[0][-20:].mean() == pytest.approx(heights[0][:20].mean(), abs=0.08)
     assert heights[1][-20:].mean() > heights[1][:20].mean() + 0.3
     # One that does not is left alone.
-    assert not any("levelled" in text for text in rigged(track).clip.source.notes)
+    assert not any("levelled" in text for text in solve_points(track).clip.source.notes)
 
 
 def test_the_clip_that_readers_make_of_points():
     track = track_of_joints(dancer(), names=False, edges=False, seed=1)
-    result = rigged(clip_of_points(track))
+    result = solve_points(clip_of_points(track))
     assert result.residuals.mean() < 0.02
     assert "LeftForeArm" in result.clip.skeleton.names
 
@@ -241,7 +243,7 @@ def test_song_and_labels_stay():
         labels={"style": "waltz"},
         source=replace(track.source, song="a.ogg", song_start_s=2.5),
     )
-    clip = rigged(track).clip
+    clip = solve_points(track).clip
     assert (clip.source.song, clip.source.song_start_s) == ("a.ogg", 2.5)
     assert dict(clip.labels) == {"style": "waltz"}
 
@@ -249,30 +251,34 @@ def test_song_and_labels_stay():
 def test_one_frame_and_short_tracks():
     track = track_of_joints(walker())
     for frames in (1, 2, 7):
-        assert len(rigged(track.sliced(0, frames), rig_body([track])).clip) == frames
+        assert len(solve_points(track.sliced(0, frames), solve_body([track])).clip) == frames
 
 
 def test_what_cannot_be_rigged():
     clip = walker()
     with pytest.raises(SkeletonError, match="rotations"):
-        rigged(clip)
+        solve_points(clip)
     track = track_of_joints(clip)
     with pytest.raises(SkeletonError, match="points"):
-        rigged(PointTrack(track.names[:9], track.positions[:, :9], track.fps), rig_body([track]))
+        solve_points(
+            PointTrack(track.names[:9], track.positions[:, :9], track.fps), solve_body([track])
+        )
     rng = np.random.default_rng(0)
     with pytest.raises(SkeletonError, match="two legs"):
-        rigged(PointTrack(plain_names(5), rng.normal(size=(50, 5, 3)), 30.0))
+        solve_points(PointTrack(plain_names(5), rng.normal(size=(50, 5, 3)), 30.0))
     with pytest.raises(SkeletonError, match="quadruped"):
-        rigged(track_of_joints(locomotion(1, 4.0, body="quadruped", gait="trot", fps=30.0).clip))
+        solve_points(
+            track_of_joints(locomotion(1, 4.0, body="quadruped", gait="trot", fps=30.0).clip)
+        )
     with pytest.raises(ParameterError, match="smoothing"):
-        RigSettings(smoothing_hz=-1.0)
+        SolveSettings(smoothing_hz=-1.0)
 
 
 def test_real_dances():
     folder = real_clips("dance_music")
     for name in ("DANCE_W_2", "DANCE_R_2"):
         track = load_points(folder / f"{name}.npz").sliced(0, 500)
-        result = rigged(track)
+        result = solve_points(track)
         assert result.residuals.mean() < 0.02
         assert result.feet.sliding_after < 0.01 < result.feet.sliding_before
         assert angular_speed(result.clip).max() < 30.0

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
+from deepphase.config import config_path
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion import roles as roles_module
 from deepphase.motion.glitches import find_glitches
@@ -15,8 +16,7 @@ from deepphase.motion.orientation import AXES, infer_unit, infer_up
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.motion.skeleton import Skeleton
-from deepphase.motion.skeleton_description import KINDS, load_description
-from deepphase.recipes import recipe_path
+from deepphase.motion.skeleton_description import BODY_TYPES, load_description
 from tests.motion.bodies import (
     CONVENTIONS,
     DOG,
@@ -230,7 +230,7 @@ def test_any_tree_with_any_names_gets_roles_that_fit_together(joints, seed, move
         if pairs[joint] != joint:
             assert pairs[skeleton.parents[joint]] == skeleton.parents[pairs[joint]]
     assert 0 <= roles.hips < joints
-    assert roles.kind in KINDS
+    assert roles.kind in BODY_TYPES
     assert infer_unit(skeleton)[0] > 0
     assert infer_up(clip or standing(skeleton))[0] in AXES
     if clip is not None:
@@ -268,7 +268,7 @@ def test_a_description_overrules_names(tmp_path):
 
 def test_the_shipped_example_describes_smpl():
     skeleton, index = body(HUMAN, CONVENTIONS["smpl"])
-    description = load_description(recipe_path("skeletons", "example"))
+    description = load_description(config_path("skeletons", "example"))
     description["pairs"] = description["pairs"][:1]
     assert roles_of(find_roles(skeleton, description)) == expected(index)
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from deepphase.music.bars import counted, find_bars
+from deepphase.music.bars import counted_beats, find_bars
 from deepphase.music.beats import Beats
 from deepphase.music.features import FPS
 from deepphase.music.spectra import short_time_spectra
@@ -25,7 +25,7 @@ def halves(song, first):
 @pytest.mark.parametrize("bpm", [80.0, 87.0, 96.0])
 def test_a_waltz_heard_twice_as_fast_is_counted_by_its_beats(bpm, first):
     song, spectra = made(bpm, 3)
-    beats = counted(halves(song, first), spectra, FPS)
+    beats = counted_beats(halves(song, first), spectra, FPS)
     assert beats.tempo_bpm == pytest.approx(bpm, rel=1e-3)
     assert beats.confidence == 0.7
     np.testing.assert_allclose(beats.beats_s, song.beats[first:])
@@ -41,15 +41,15 @@ def test_a_waltz_heard_twice_as_fast_is_counted_by_its_beats(bpm, first):
 def test_a_fast_song_keeps_its_beats(bpm, metre):
     song, spectra = made(bpm, metre)
     beats = Beats(song.beats, bpm, 0.7)
-    assert counted(beats, spectra, FPS) is beats
+    assert counted_beats(beats, spectra, FPS) is beats
 
 
 def test_songs_in_four_and_slow_or_short_ones_keep_theirs():
     song, spectra = made(87.0, 4)
     beats = halves(song, 0)
-    assert counted(beats, spectra, FPS) is beats
+    assert counted_beats(beats, spectra, FPS) is beats
     song, spectra = made(74.0, 3)
     beats = halves(song, 0)
-    assert counted(beats, spectra, FPS) is beats
+    assert counted_beats(beats, spectra, FPS) is beats
     short = Beats(beats.beats_s[:17], 174.0, 0.7)
-    assert counted(short, spectra, FPS) is short
+    assert counted_beats(short, spectra, FPS) is short

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from deepphase.music.beats import beat_position, local_tempo_bpm
-from deepphase.music.features import SURE, features_of
+from deepphase.music.features import MIN_CONFIDENCE, features_of
 from deepphase.synthetic.song import SAMPLE_RATE, make_song
 from tests.music.made_sounds import babble, clicks, f_measure, white_noise
 
@@ -41,7 +41,7 @@ def test_songs_with_known_beats_and_bars(options):
     made = make_song(7, 30.0, **options)
     song = features_of(made.samples)
     assert f_measure(song.beats_s, made.beats) > 0.97
-    assert song.beat_confidence > SURE
+    assert song.beat_confidence > MIN_CONFIDENCE
     assert song.beats_per_bar == made.tempo.beats_per_bar
     assert song.downbeats_s is not None
     assert f_measure(song.downbeats_s, made.bars) > 0.9
@@ -77,7 +77,7 @@ def test_what_has_no_beat(kind, seconds):
         "hum": lambda: np.sin(2 * np.pi * 100 * np.arange(count) / SAMPLE_RATE),
     }[kind]()
     song = features_of(samples)
-    assert song.beat_confidence < (SURE if seconds > 3 else 0.5)
+    assert song.beat_confidence < (MIN_CONFIDENCE if seconds > 3 else 0.5)
     assert song.downbeats_s is None
     assert np.isfinite(song.tempo_bpm)
     for block in song.blocks.values():

@@ -29,7 +29,7 @@ def made(monkeypatch):
     calls = []
     make = cache.features_of
     monkeypatch.setattr(
-        cache, "features_of", lambda *args, **told: calls.append(1) or make(*args, **told)
+        cache, "features_of", lambda *args, **given: calls.append(1) or make(*args, **given)
     )
     return calls
 

@@ -7,9 +7,9 @@ import pytest
 
 from deepphase.errors import ParameterError
 from deepphase.music.audio import HOP
-from deepphase.music.dance_wish import DanceWish
+from deepphase.music.conditioning import confidence, sample_at
+from deepphase.music.dance_request import DanceRequest
 from deepphase.music.features import features_of
-from deepphase.music.heard import at_moments, sureness
 
 
 @pytest.fixture(scope="module")
@@ -21,25 +21,25 @@ def song():
 @pytest.mark.parametrize(
     ("wish", "fps", "frames"),
     [
-        (DanceWish(), 60.0, 270),
-        (DanceWish(), 25.0, 112),
-        (DanceWish(1.0, 2.0), 60.0, 120),
-        (DanceWish(4.4), 60.0, 6),
-        (DanceWish(0.0, 1e-6), 60.0, 1),
+        (DanceRequest(), 60.0, 270),
+        (DanceRequest(), 25.0, 112),
+        (DanceRequest(1.0, 2.0), 60.0, 120),
+        (DanceRequest(4.4), 60.0, 6),
+        (DanceRequest(0.0, 1e-6), 60.0, 1),
     ],
 )
-def test_a_dance_ends_with_its_song(song, wish, fps, frames):
+def test_a_dance_ends_with_its_song(song, request, fps, frames):
     notes: list[str] = []
-    assert wish.frames(song, fps, notes) == frames
+    assert request.frames(song, fps, notes) == frames
     assert not notes
 
 
 def test_a_song_that_is_over_too_soon_is_told(song):
     notes: list[str] = []
-    assert DanceWish(3.0, 10.0).frames(song, 60.0, notes) == 90
+    assert DanceRequest(3.0, 10.0).frames(song, 60.0, notes) == 90
     assert notes == ["the song ends 1.5 s after the start: so does the dance"]
     with pytest.raises(ParameterError, match=r"still has 4.50 s, the dance starts at 5 s"):
-        DanceWish(5.0).frames(song, 60.0, notes)
+        DanceRequest(5.0).frames(song, 60.0, notes)
 
 
 @pytest.mark.parametrize(
@@ -54,16 +54,16 @@ def test_a_song_that_is_over_too_soon_is_told(song):
         ({"lock": np.nan}, "lock must lie in 0 to 1, not nan"),
     ],
 )
-def test_impossible_wishes_are_refused(wish, says):
+def test_impossible_wishes_are_refused(request, says):
     with pytest.raises(ParameterError, match=says):
-        DanceWish(**wish)
+        DanceRequest(**request)
 
 
 def test_a_moment_is_heard_in_the_nearest_frame_and_before_and_behind_a_song_in_its_ends():
     values = np.arange(10.0)[:, None]
     moments = np.array([[-3.0, 0.0], [4.4 / 60, 4.6 / 60], [9.0 / 60, 80.0]])
-    assert at_moments(values, moments)[..., 0].tolist() == [[0, 0], [4, 5], [9, 9]]
+    assert sample_at(values, moments)[..., 0].tolist() == [[0, 0], [4, 5], [9, 9]]
 
 
 def test_sureness():
-    assert [sureness(each) for each in (0.0, 0.125, 0.25, 0.9)] == [0.0, 0.5, 1.0, 1.0]
+    assert [confidence(each) for each in (0.0, 0.125, 0.25, 0.9)] == [0.0, 0.5, 1.0, 1.0]

@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 from deepphase.errors import ParameterError
 from deepphase.music import spectra
 from deepphase.music.cache import song_features
-from deepphase.music.features import FPS, KINDS, PAPER_FEATURES, features_of, value_names
+from deepphase.music.features import (
+    FPS,
+    PAPER_FEATURES,
+    SONG_FEATURE_KINDS,
+    features_of,
+    value_names,
+)
 from deepphase.synthetic.song import SAMPLE_RATE, make_song
 from tests.music.made_sounds import clicks, file_bytes, white_noise
 
@@ -32,7 +38,7 @@ def test_names_and_shapes(song):
         "beat_cycle.sin",
         "beat_cycle.cos",
     ]
-    for name, kind in KINDS.items():
+    for name, kind in SONG_FEATURE_KINDS.items():
         assert song.blocks[name].shape == (len(song), len(kind.values))
         assert song.blocks[name].dtype == np.float32
     with pytest.raises(ParameterError, match="loudness"):
@@ -88,7 +94,7 @@ def test_pitch_and_crossings_are_what_sounds():
 def test_a_features_value_does_not_depend_on_the_level():
     samples = make_song(4, 8.0).samples
     loud, soft = features_of(samples), features_of(0.01 * samples)
-    for name in KINDS:
+    for name in SONG_FEATURE_KINDS:
         np.testing.assert_allclose(loud.blocks[name], soft.blocks[name], atol=2e-3)
     np.testing.assert_allclose(loud.beats_s, soft.beats_s, atol=1e-4)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from deepphase.music.features import features_of
-from deepphase.music.recount import bar_seconds, octaves_to, recounted
+from deepphase.music.tempo_range import bar_seconds, octaves_to, within_tempo_range
 from deepphase.synthetic.song import make_song
 
 
@@ -15,7 +15,7 @@ def song(request):
 
 
 def test_twice_as_many_beats_are_those_and_the_ones_between(song):
-    twice = recounted(song, 1)
+    twice = within_tempo_range(song, 1)
     np.testing.assert_allclose(twice.beats_s[::2], song.beats_s)
     assert np.diff(twice.beats_s).max() < 0.6 * np.diff(song.beats_s).max()
     assert twice.tempo_bpm == pytest.approx(200.0, rel=0.02)
@@ -32,7 +32,7 @@ def test_twice_as_many_beats_are_those_and_the_ones_between(song):
 
 
 def test_half_as_many_beats_begin_their_bars_where_bars_began(song):
-    half = recounted(song, -1)
+    half = within_tempo_range(song, -1)
     assert np.isin(half.beats_s, song.beats_s).all()
     assert half.tempo_bpm == pytest.approx(50.0, rel=0.02)
     np.testing.assert_allclose(half.downbeats_s, song.downbeats_s[::2])
@@ -44,12 +44,12 @@ def test_half_as_many_beats_begin_their_bars_where_bars_began(song):
 
 
 def test_there_and_back_is_the_song(song):
-    back = recounted(recounted(song, 1), -1)
+    back = within_tempo_range(within_tempo_range(song, 1), -1)
     np.testing.assert_allclose(back.beats_s, song.beats_s)
     np.testing.assert_allclose(back.downbeats_s, song.downbeats_s)
     for name, values in song.blocks.items():
         np.testing.assert_allclose(back.blocks[name], values, atol=1e-5)
-    assert recounted(song, 0) is song
+    assert within_tempo_range(song, 0) is song
 
 
 def test_the_octave_that_is_nearest(song):
@@ -58,7 +58,7 @@ def test_the_octave_that_is_nearest(song):
         for longer in (1.2, 1 / 1.2):
             middle = bar_s * longer / 2**octaves
             assert octaves_to(song, (0.9 * middle, middle / 0.9), any_beat) == octaves
-    nearest = recounted(song, octaves_to(song, (0.5 * bar_s, 0.5 * bar_s), any_beat))
+    nearest = within_tempo_range(song, octaves_to(song, (0.5 * bar_s, 0.5 * bar_s), any_beat))
     assert bar_seconds(nearest) == pytest.approx(0.5 * bar_s, rel=0.02)
 
 
@@ -73,13 +73,13 @@ def test_a_song_inside_of_the_range_is_counted_as_it_is(song):
 def test_a_song_without_bars_is_counted_by_its_beats_and_silence_by_nothing():
     silence = features_of(np.zeros(30_720, np.float32))
     assert octaves_to(silence, (2.0, 2.0), (0.5, 0.5)) == 0
-    assert recounted(silence, 1) is silence
+    assert within_tempo_range(silence, 1) is silence
     clicks = np.zeros(30_720 * 12, np.float32)
     for second in np.arange(0.3, 11.5, 0.4):
         clicks[round(second * 30_720) :][:300] += np.hanning(300) * np.sin(np.arange(300))
     beats = features_of(clicks)
     assert beats.downbeats_s is None
     assert octaves_to(beats, (9.0, 9.9), (0.7, 0.9)) == -1
-    half = recounted(beats, -1)
+    half = within_tempo_range(beats, -1)
     np.testing.assert_allclose(half.beats_s, beats.beats_s[::2])
     assert half.downbeats_s is None

@@ -8,7 +8,7 @@ import math
 import torch
 from torch import nn
 
-from deepphase.phase.autoencoder import PeriodicAutoencoder
+from deepphase.phase.networks.autoencoder import PeriodicAutoencoder
 
 
 class PlainAutoencoder(nn.Module):

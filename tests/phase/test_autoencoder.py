@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from deepphase.errors import ParameterError
-from deepphase.phase.configuration import NetworkConfig
-from deepphase.phase.presets import make_autoencoder
+from deepphase.phase.config import NetworkConfig
+from deepphase.phase.networks.presets import make_autoencoder
 from tests.phase.released_form import PlainAutoencoder
 
 

@@ -10,17 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.cycles import wrapped
 from deepphase.errors import CheckpointError, ParameterError, SkeletonError
 from deepphase.evaluation.known_phase import circular_median
 from deepphase.formats.array_file import write_arrays
 from deepphase.motion.mirror import mirrored
 from deepphase.motion.roles import find_roles
+from deepphase.phase.baselines.foot_phases import PfnnPhase
 from deepphase.phase.baselines.pca_phase import PcaPhase
-from deepphase.phase.baselines.pfnn_phase import PfnnPhase
 from deepphase.phase.baselines.sinusoids import fitted_sinusoids
 from deepphase.phase.baselines.strikes import paced, strikes
 from deepphase.phase.extractor import BASELINES, load_extractor
-from deepphase.phase.parameters import wrapped
 from deepphase.synthetic.locomotion import SyntheticMotion, locomotion, perform
 from deepphase.synthetic.program import Segment
 

@@ -5,12 +5,13 @@ import torch
 from torch import Tensor, nn
 
 from deepphase.errors import CheckpointError, ParameterError
-from deepphase.phase import configuration, presets
-from deepphase.phase.autoencoder import Encoding, PeriodicAutoencoder
-from deepphase.phase.configuration import NetworkConfig, PhaseConfig
+from deepphase.phase import config as phase_config
+from deepphase.phase.config import NetworkConfig, PhaseConfig
 from deepphase.phase.model import PhaseModel
-from deepphase.phase.presets import make_autoencoder, register_autoencoder
-from deepphase.phase.training import train_phase
+from deepphase.phase.networks import presets
+from deepphase.phase.networks.autoencoder import Encoding, PeriodicAutoencoder
+from deepphase.phase.networks.presets import make_autoencoder, register_autoencoder
+from deepphase.phase.training.train import train_phase
 from tests.formula_motion import swinging
 from tests.phase.test_training import config, store
 
@@ -37,13 +38,13 @@ class Spectral(PeriodicAutoencoder):
 @pytest.fixture
 def registry(monkeypatch):
     """The registry, as it was before afterwards."""
-    monkeypatch.setattr(configuration, "_registered", [])
+    monkeypatch.setattr(config, "_registered", [])
     monkeypatch.setattr(presets, "PRESETS", dict(presets.PRESETS))
 
 
 def forget(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another program, that has registered nothing."""
-    monkeypatch.setattr(configuration, "_registered", [])
+    monkeypatch.setattr(config, "_registered", [])
     monkeypatch.delitem(presets.PRESETS, "spectral")
 
 
@@ -85,4 +86,4 @@ def test_registered_again_the_last_one_counts(registry):
     register_autoencoder("spectral", lambda signals, fps, config: nn.Linear(signals, 1))
     register_autoencoder("spectral", Spectral)
     assert isinstance(make_autoencoder(3, 60.0, NetworkConfig("spectral")), Spectral)
-    assert configuration.presets().count("spectral") == 1
+    assert phase_config.presets().count("spectral") == 1

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
-from deepphase.phase.parameters import PhaseParameters, wrapped
+from deepphase.phase.parameters import PhaseParameters
 
 
 def parameters(phase, frequency=1.0, amplitude=1.0, offset=0.0):

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
+from deepphase.config import config_names
 from deepphase.errors import ParameterError
-from deepphase.phase.centroid_autoencoder import CentroidAutoencoder, TimeNorm
-from deepphase.phase.configuration import SHIPPED, NetworkConfig, PhaseConfig
-from deepphase.phase.presets import PRESETS, make_autoencoder
-from deepphase.recipes import recipe_names
+from deepphase.phase.config import SHIPPED, NetworkConfig, PhaseConfig
+from deepphase.phase.networks.paper_autoencoder import PaperAutoencoder, TimeNorm
+from deepphase.phase.networks.presets import PRESETS, make_autoencoder
 
 SIGNALS, FPS = 12, 60.0
 
@@ -172,11 +172,9 @@ def test_every_name_has_a_network():
     assert set(PRESETS) == set(SHIPPED)
 
 
-@pytest.mark.parametrize("name", recipe_names("phase"))
+@pytest.mark.parametrize("name", config_names("phase"))
 def test_shipped_recipes_load(name):
     config = PhaseConfig.load(name)
     assert isinstance(make_autoencoder(SIGNALS, FPS, config.network), torch.nn.Module)
     faithful = config.network.preset in ("paper", "released_v0", "released_v1", "released_v2")
-    assert faithful == isinstance(
-        make_autoencoder(SIGNALS, FPS, config.network), CentroidAutoencoder
-    )
+    assert faithful == isinstance(make_autoencoder(SIGNALS, FPS, config.network), PaperAutoencoder)

@@ -5,8 +5,8 @@ import pytest
 
 from deepphase.corpus.prepare import prepare
 from deepphase.corpus.store import open_store
-from deepphase.phase.configuration import PhaseConfig
-from deepphase.phase.training import train_phase
+from deepphase.phase.config import PhaseConfig
+from deepphase.phase.training.train import train_phase
 from tests.real_data import real_clips
 
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from deepphase.errors import ParameterError
-from deepphase.phase.sine_fit import SineFitLayer
+from deepphase.phase.networks.sine_fit import SineFitLayer
 
 WINDOW, FPS = 121, 60.0
 TIMES = (torch.arange(WINDOW) - WINDOW // 2) / FPS

@@ -7,19 +7,19 @@ import pytest
 import soundfile
 
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.corpus.song_files import find_songs, holds_only_songs
+from deepphase.corpus.songs import find_songs, holds_only_songs
+from deepphase.cycles import wrapped
 from deepphase.errors import CheckpointError, DeepPhaseError, FormatError, ParameterError
 from deepphase.formats.array_file import read_header
 from deepphase.music.audio import HOP, SAMPLE_RATE
 from deepphase.music.cache import song_features
 from deepphase.music.features import features_of
-from deepphase.phase.configuration import PhaseConfig
+from deepphase.phase.config import PhaseConfig
 from deepphase.phase.extractor import load_extractor, reads_songs
 from deepphase.phase.model import PhaseModel
-from deepphase.phase.parameters import wrapped
 from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.phase.song_signals import SONG_FEATURES, SongSignals
-from deepphase.phase.training import train_phase
+from deepphase.phase.training.train import train_phase
 from deepphase.synthetic.song import make_song
 from tests.formula_motion import swinging
 
@@ -182,11 +182,11 @@ def test_signals_that_do_not_fit_are_refused():
         SongSignals(("beat",), (1.0, 2.0))
     with pytest.raises(ParameterError, match="scale"):
         SongSignals(("beat",), (0.0,))
-    told = json.loads(json.dumps(SongSignals(("beat", "chroma"), (1.0,) * 13).as_mapping()))
-    assert SongSignals.from_mapping(told).scale == (1.0,) * 13
-    told["values"][0] = "clap"
+    given = json.loads(json.dumps(SongSignals(("beat", "chroma"), (1.0,) * 13).as_mapping()))
+    assert SongSignals.from_mapping(given).scale == (1.0,) * 13
+    given["values"][0] = "clap"
     with pytest.raises(ParameterError, match="does not make"):
-        SongSignals.from_mapping(told)
+        SongSignals.from_mapping(given)
 
 
 def test_which_files_are_songs(tmp_path):

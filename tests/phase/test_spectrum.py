@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from deepphase.errors import ParameterError
-from deepphase.phase.spectrum import SpectralLayer
+from deepphase.phase.networks.spectrum import SpectralLayer
 
 
 def test_matrix_form_equals_rfft():

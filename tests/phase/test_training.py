@@ -11,16 +11,16 @@ from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
 from pytorch_lightning.loggers import CSVLogger
 
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.cycles import wrapped
 from deepphase.errors import CheckpointError, ParameterError, SkeletonError
 from deepphase.motion.clip import Clip
-from deepphase.phase.configuration import PhaseConfig
-from deepphase.phase.lesson import PhaseModule
-from deepphase.phase.metrics import metrics_file, read_metrics
+from deepphase.phase.config import PhaseConfig
 from deepphase.phase.model import PhaseModel
-from deepphase.phase.parameters import wrapped
-from deepphase.phase.resume import resume_point, sole_training
-from deepphase.phase.training import train_phase
-from deepphase.phase.training_data import PhaseData
+from deepphase.phase.training.data import PhaseData
+from deepphase.phase.training.metrics import metrics_file, read_metrics
+from deepphase.phase.training.module import PhaseModule
+from deepphase.phase.training.resume import resume_point, sole_training
+from deepphase.phase.training.train import train_phase
 from tests.formula_motion import body, swinging
 
 pytestmark = pytest.mark.slow

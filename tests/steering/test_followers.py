@@ -4,99 +4,105 @@ import numpy as np
 import pytest
 
 from deepphase.errors import ParameterError
-from deepphase.steering.blending import blended_angles, blended_positions, wish_weights
-from deepphase.steering.followers import PathFollower, StickFollower, StickSettings
+from deepphase.steering.blending import blended_angles, blended_positions, desired_weights
+from deepphase.steering.gamepad import Gamepad
+from deepphase.steering.goal_sources import GamepadGoals, GamepadSettings, PathGoals
 from deepphase.steering.made_paths import circle
-from deepphase.steering.movers import Movers
-from deepphase.steering.path import Path
-from deepphase.steering.stick import Stick
+from deepphase.steering.path import GroundPath
+from deepphase.steering.root_states import RootStates
 
 AHEAD = np.array([0.33, 0.67, 1.0])
-STRAIGHT = Path(np.array([0.0, 10.0]), np.array([[0.0, 0.0], [0.0, 10.0]]))
+STRAIGHT = GroundPath(np.array([0.0, 10.0]), np.array([[0.0, 0.0], [0.0, 10.0]]))
 
 
-def movers(x, z, vx, vz, angle=0.0):
-    return Movers(np.array([[x, z]]), np.array([[vx, vz]]), np.array([angle]), np.zeros(1))
+def root_states(x, z, vx, vz, angle=0.0):
+    return RootStates(np.array([[x, z]]), np.array([[vx, vz]]), np.array([angle]), np.zeros(1))
 
 
 def test_on_the_path_the_path_is_wished():
     path = circle(1.0, 4.0, 20.0)
-    follower = PathFollower(path)
-    follower.times[:] = 5.0
+    goal_source = PathGoals(path)
+    goal_source.times[:] = 5.0
     now = np.array([5.0])
-    on_path = Movers(
+    on_path = RootStates(
         path.positions_at(now), path.velocities_at(now), path.facings_at(now), np.array([0.5])
     )
-    positions, angles = follower.ahead(on_path, np.array([0]), AHEAD)
+    positions, angles = goal_source.ahead(on_path, np.array([0]), AHEAD)
     np.testing.assert_allclose(positions[0], path.positions_at(5.0 + AHEAD), atol=1e-9)
     np.testing.assert_allclose(angles[0], path.facings_at(5.0 + AHEAD), atol=1e-3)
 
 
 def test_beside_the_path_half_the_way_back_in_a_halflife():
-    follower = PathFollower(STRAIGHT)
-    follower.times[:] = 2.0
-    halflife = follower.settings.halflife_s
-    positions, _ = follower.ahead(movers(0.4, 2.0, 0.0, 1.0), np.array([0]), np.array([halflife]))
+    goal_source = PathGoals(STRAIGHT)
+    goal_source.times[:] = 2.0
+    halflife = goal_source.settings.halflife_s
+    positions, _ = goal_source.ahead(
+        root_states(0.4, 2.0, 0.0, 1.0), np.array([0]), np.array([halflife])
+    )
     np.testing.assert_allclose(positions[0, 0], [0.2, 2.0 + halflife], atol=1e-9)
 
 
 def test_the_path_waits_for_who_lags_and_not_for_who_leads():
-    follower = PathFollower(STRAIGHT)
-    follower.times[:] = 5.0
-    follower.advance(movers(0.0, 3.0, 0.0, 1.0), 0.1)
-    assert follower.times[0] == 5.0
-    follower.advance(movers(0.0, 7.0, 0.0, 1.0), 0.1)
-    assert follower.times[0] == pytest.approx(5.1)
+    goal_source = PathGoals(STRAIGHT)
+    goal_source.times[:] = 5.0
+    goal_source.advance(root_states(0.0, 3.0, 0.0, 1.0), 0.1)
+    assert goal_source.times[0] == 5.0
+    goal_source.advance(root_states(0.0, 7.0, 0.0, 1.0), 0.1)
+    assert goal_source.times[0] == pytest.approx(5.1)
 
 
 def test_labels_of_the_path_are_wished_in_their_time():
-    path = Path(np.array([0.0, 1.0, 2.0]), np.zeros((3, 2)), labels={"gait": ("walk", "", "run")})
-    follower = PathFollower(path, np.zeros((3, 2)))
-    follower.times[:] = [0.5, 1.5, 2.5]
-    assert follower.labels() == [{"gait": "walk"}, {}, {"gait": "run"}]
+    path = GroundPath(
+        np.array([0.0, 1.0, 2.0]), np.zeros((3, 2)), labels={"gait": ("walk", "", "run")}
+    )
+    goal_source = PathGoals(path, np.zeros((3, 2)))
+    goal_source.times[:] = [0.5, 1.5, 2.5]
+    assert goal_source.labels() == [{"gait": "walk"}, {}, {"gait": "run"}]
 
 
-def stick(*moves):
+def gamepad(*moves):
     moves = np.array(moves, float)
-    return Stick(np.arange(len(moves)), moves, np.zeros_like(moves))
+    return Gamepad(np.arange(len(moves)), moves, np.zeros_like(moves))
 
 
 def test_a_stick_is_answered_with_its_speed_and_facing():
-    follower = StickFollower(stick([1, 0], [1, 0]), movers(0, 0, 0, 0), StickSettings(top_speed=2))
-    state = movers(0.0, 0.0, 0.0, 0.0)
+    goal_source = GamepadGoals(
+        gamepad([1, 0], [1, 0]), root_states(0, 0, 0, 0), GamepadSettings(top_speed=2)
+    )
+    state = root_states(0.0, 0.0, 0.0, 0.0)
     for _ in range(300):
-        follower.advance(state, 1 / 60)
-    positions, angles = follower.ahead(state, np.array([0]), AHEAD)
+        goal_source.advance(state, 1 / 60)
+    positions, angles = goal_source.ahead(state, np.array([0]), AHEAD)
     np.testing.assert_allclose(positions[0], np.outer(2 * AHEAD, [1, 0]), atol=1e-3)
     np.testing.assert_allclose(angles[0], np.pi / 2, atol=1e-3)
     # On its leash: the wished place does not run away.
-    place, _ = follower.point()
-    assert np.linalg.norm(place[0]) == pytest.approx(follower.settings.leash_m)
+    place, _ = goal_source.point()
+    assert np.linalg.norm(place[0]) == pytest.approx(goal_source.settings.leash_m)
 
 
 def test_an_abrupt_stick_asks_for_a_search_once():
-    thrown = Stick(
+    thrown = Gamepad(
         np.array([0, 1, 1.01, 3.0]), np.array([[0, 1], [0, 1], [1, 0], [1, 0.0]]), np.zeros((4, 2))
     )
-    follower = StickFollower(thrown, movers(0, 0, 0, 0))
-    state = movers(0, 0, 0, 0)
-    changed = [bool(follower.advance(state, 0.1)[0]) for _ in range(20)]
+    goal_source = GamepadGoals(thrown, root_states(0, 0, 0, 0))
+    state = root_states(0, 0, 0, 0)
+    changed = [bool(goal_source.advance(state, 0.1)[0]) for _ in range(20)]
     assert sum(changed) == 1
     assert 9 <= changed.index(True) <= 11
 
 
 def test_blending_goes_from_the_prediction_to_the_wish():
-    weights = wish_weights(6, 2.0)
+    weights = desired_weights(6, 2.0)
     assert weights[-1] == 1.0
     assert (np.diff(weights) > 0).all()
-    assert (wish_weights(6, 0.5)[:-1] < weights[:-1]).all()
+    assert (desired_weights(6, 0.5)[:-1] < weights[:-1]).all()
     predicted = np.stack([np.zeros(4), np.arange(1, 5.0)], 1)
-    wished = np.stack([np.arange(1, 5.0), np.zeros(4)], 1)
-    blended = blended_positions(predicted, wished, 1.0)
-    np.testing.assert_allclose(blended[0], 0.75 * predicted[0] + 0.25 * wished[0])
+    desired = np.stack([np.arange(1, 5.0), np.zeros(4)], 1)
+    blended = blended_positions(predicted, desired, 1.0)
+    np.testing.assert_allclose(blended[0], 0.75 * predicted[0] + 0.25 * desired[0])
     np.testing.assert_allclose(blended[-1] - blended[-2], [1.0, 0.0])
     np.testing.assert_allclose(blended_positions(predicted, predicted, 0.7), predicted)
     turned = blended_angles(np.full(2, 3.0), np.full(2, -3.0), 1.0)
     np.testing.assert_allclose(turned, [np.pi, 2 * np.pi - 3.0])
     with pytest.raises(ParameterError):
-        wish_weights(0, 1.0)
+        desired_weights(0, 1.0)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from deepphase.errors import ParameterError
-from deepphase.motion.foot_ik import Limbs, LimbSolver
+from deepphase.motion.foot_ik import LegChains, LimbSolver
 from deepphase.motion.roles import find_roles
 from deepphase.steering.foot_lock import FootLock, FootLockSettings
 from tests.motion.bodies import HUMAN, body, standing
@@ -17,7 +17,7 @@ def sliding(contacts, *, speed=0.3, settings=None):
     """Tips (frames, limbs, 3), as held and as moved, of a crouched body that slides along +Z."""
     skeleton, _ = body(HUMAN)
     roles = find_roles(skeleton)
-    limbs = Limbs.of_skeleton(skeleton, roles)
+    limbs = LegChains.of_skeleton(skeleton, roles)
     solver = LimbSolver(skeleton, limbs)
     lock = FootLock(solver, 1, settings)
     clip = standing(skeleton, frames=1)
@@ -88,7 +88,7 @@ def test_a_foot_that_swings_is_not_caught_until_it_is_slow():
 
 def test_a_body_without_limbs_is_left_alone():
     skeleton, _ = body({"hips": (None, (0, 1.0, 0)), "spine": ("hips", (0, 0.2, 0))})
-    limbs = Limbs.of_skeleton(skeleton, find_roles(skeleton))
+    limbs = LegChains.of_skeleton(skeleton, find_roles(skeleton))
     lock = FootLock(LimbSolver(skeleton, limbs), 1)
     clip = standing(skeleton, frames=1)
     rotations = clip.rotations.copy()

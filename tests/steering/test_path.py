@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from deepphase.errors import FormatError, ParameterError
+from deepphase.steering.gamepad import read_gamepad
 from deepphase.steering.made_paths import MADE_PATHS, circle, made_path, square, wave
-from deepphase.steering.path import Path, read_path
-from deepphase.steering.stick import read_stick
+from deepphase.steering.path import GroundPath, read_path
 
 
 def test_a_file_is_read_with_facing_and_labels(tmp_path):
@@ -62,14 +62,14 @@ def test_a_missing_or_binary_file_is_named(tmp_path):
 def test_a_stick_is_read_and_kept_in_its_circle(tmp_path):
     file = tmp_path / "stick.csv"
     file.write_text("t,move_x,move_z,jump\n0,0,1,0\n1,1,1,1\n2,0.05,0,0\n")
-    stick = read_stick(file)
-    moves = stick.move_at(np.array([0.0, 1.0, 2.0]))
+    gamepad = read_gamepad(file)
+    moves = gamepad.move_at(np.array([0.0, 1.0, 2.0]))
     np.testing.assert_allclose(np.linalg.norm(moves, axis=1), [1, 1, 0])
-    assert stick.button_at("jump", 1.5) == "1"
-    assert not stick.look_at(np.array([0.5])).any()
+    assert gamepad.button_at("jump", 1.5) == "1"
+    assert not gamepad.look_at(np.array([0.5])).any()
     file.write_text("t,move_x,move_z\n0,0,1\n1,1.5,0\n")
     with pytest.raises(FormatError, match=r"\[-1, 1\]"):
-        read_stick(file)
+        read_gamepad(file)
 
 
 @pytest.mark.parametrize("name", MADE_PATHS)
@@ -86,8 +86,8 @@ def test_made_paths_suit_the_speed_where_no_size_is_told():
     for speed in (0.5, 4.0):
         round_trip = made_path("circle", speed, 60.0)
         assert np.ptp(round_trip.positions[:, 0]) == pytest.approx(3.2 * speed, rel=1e-2)
-    told = made_path("square", 1.0, 60.0, 2.0)
-    assert np.ptp(told.positions[:, 0]) == pytest.approx(2.0)
+    given = made_path("square", 1.0, 60.0, 2.0)
+    assert np.ptp(given.positions[:, 0]) == pytest.approx(2.0)
     with pytest.raises(ParameterError, match="no path 'spiral'"):
         made_path("spiral", 1.0, 60.0)
 
@@ -101,7 +101,7 @@ def test_made_paths_have_their_shape():
 
 
 def test_facing_follows_the_way_and_stays_where_it_rests():
-    path = Path(np.array([0.0, 2.0, 4.0, 6.0]), np.array([[0, 0], [2, 0], [2, 0], [2, 2.0]]))
+    path = GroundPath(np.array([0.0, 2.0, 4.0, 6.0]), np.array([[0, 0], [2, 0], [2, 0], [2, 2.0]]))
     angles = path.facings_at(np.array([1.0, 2.5, 5.5]))
     np.testing.assert_allclose(angles[[0, 2]], [np.pi / 2, 0.0], atol=1e-6)
     np.testing.assert_allclose(path.velocities_at(np.array(1.0)), [1.0, 0.0], atol=1e-9)
@@ -109,7 +109,7 @@ def test_facing_follows_the_way_and_stays_where_it_rests():
 
 
 def test_another_speed_leaves_rests_out():
-    path = Path(
+    path = GroundPath(
         np.array([0.0, 1.0, 5.0, 6.0]),
         np.array([[0, 0], [0, 2], [0, 2], [0, 3.0]]),
         labels={"gait": ("a", "b", "c", "d")},
@@ -122,7 +122,7 @@ def test_another_speed_leaves_rests_out():
 
 
 def test_distances_are_to_the_nearest_place():
-    path = Path(np.array([0.0, 1.0, 2.0]), np.array([[0, 0], [0, 2], [2, 2.0]]))
+    path = GroundPath(np.array([0.0, 1.0, 2.0]), np.array([[0, 0], [0, 2], [2, 2.0]]))
     points = np.array([[1, 1], [0.5, 1], [3, 2], [0, 2], [-1, -1]])
     np.testing.assert_allclose(path.distances(points), [1, 0.5, 1, 0, np.sqrt(2)])
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from controllers.character import Character
+from controllers.runtime.character import Character
 from deepphase.errors import ParameterError
 from deepphase.motion.kinematics import joint_positions
-from deepphase.steering.followers import PathFollower
+from deepphase.steering.goal_sources import PathGoals
 from deepphase.steering.made_paths import circle
-from deepphase.steering.movers import Movers
+from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import Frame, RunnerSpec, rollout
 from deepphase.synthetic.locomotion import locomotion
 from tests.controllers.made_controllers import FormulaPhases
@@ -24,13 +24,13 @@ def made(name="experts", phases=None):
 
 
 def test_a_run_holds_what_its_frames_say():
-    follower, again = (
-        PathFollower(circle(1.3, 5.0, 10.0), np.array([[0.0, 0.0], [3.0, 1.0]])) for _ in range(2)
+    goal_source, again = (
+        PathGoals(circle(1.3, 5.0, 10.0), np.array([[0.0, 0.0], [3.0, 1.0]])) for _ in range(2)
     )
-    told = []
-    run = rollout(made(phases=FormulaPhases()), follower, 0.5, lambda *each: told.append(each))
+    given = []
+    run = rollout(made(phases=FormulaPhases()), goal_source, 0.5, lambda *each: given.append(each))
     assert (run.characters, len(run), run.fps) == (2, 30, 60)
-    assert told[-1] == ("running", 30, 30, "")
+    assert given[-1] == ("running", 30, 30, "")
     assert run.gating is None  # a replay has no gate
     character = made(phases=FormulaPhases())
     for index in range(30):
@@ -61,21 +61,21 @@ class Standing:
         self.spec = RunnerSpec(
             50.0, skeleton, np.array([0]), skeleton.names, (), {}, np.array([0.5, 1.0]), "stands"
         )
-        self.movers = Movers.at_rest(np.zeros((count, 2)))
+        self.root_states = RootStates.at_rest(np.zeros((count, 2)))
         self.steps = 0
 
     def __len__(self):
-        return len(self.movers.angles)
+        return len(self.root_states.angles)
 
-    def step(self, follower=None):
+    def step(self, goal_source=None):
         count, joints = len(self), len(self.spec.skeleton)
-        if follower is not None:
-            follower.advance(self.movers, 1.0 / self.spec.fps)
+        if goal_source is not None:
+            goal_source.advance(self.root_states, 1.0 / self.spec.fps)
         self.steps += 1
         rotations = np.tile(np.array([0, 0, 0, 1], np.float32), (count, joints, 1))
         places = np.zeros((count, 1, 3), np.float32)
         tracks = {"steps": np.full(count, self.steps)}
-        states = self.movers
+        states = self.root_states
         alive, contacts = np.ones(count, bool), np.zeros((count, 0))
         return Frame(
             rotations, places, states.positions, states.angles, contacts, alive, tracks=tracks
@@ -83,14 +83,14 @@ class Standing:
 
 
 def test_any_runner_is_recorded_with_its_tracks_and_the_trajectory_ahead():
-    follower = PathFollower(circle(1.3, 5.0, 10.0), np.zeros((3, 2)))
-    run = rollout(Standing(3), follower, 0.4)
+    goal_source = PathGoals(circle(1.3, 5.0, 10.0), np.zeros((3, 2)))
+    run = rollout(Standing(3), goal_source, 0.4)
     assert (run.characters, len(run), run.fps) == (3, 20, 50)
     np.testing.assert_array_equal(run.tracks["steps"], np.tile(np.arange(1, 21), (3, 1)))
     assert run.tracks["steps"].dtype.kind == "i"
     assert run.alive.all()
     assert run.trajectory.shape == (3, 20, 2, 2)
-    ahead, _ = follower.ahead(Standing(3).movers, np.arange(3), np.array([0.5, 1.0]))
+    ahead, _ = goal_source.ahead(Standing(3).root_states, np.arange(3), np.array([0.5, 1.0]))
     np.testing.assert_allclose(run.trajectory[:, -1], ahead, atol=1e-5)
     clip = run.clip(2, "third")
     assert (clip.fps, clip.source.notes) == (50.0, ("stands",))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.motion.clip import Clip
-from deepphase.motion.skeleton import Array
 from deepphase.synthetic.bodies import Body, body_named
 from deepphase.synthetic.gait import Gait
 from deepphase.synthetic.locomotion import locomotion, made_clip

@@ -5,8 +5,7 @@ from scipy.signal import find_peaks, stft
 from deepphase.errors import ParameterError
 from deepphase.synthetic.bodies import biped
 from deepphase.synthetic.dance import dance
-from deepphase.synthetic.song import SAMPLE_RATE, make_song
-from deepphase.synthetic.tempo import TempoMap
+from deepphase.synthetic.song import SAMPLE_RATE, TempoMap, make_song
 from tests.synthetic.motion_checks import (
     largest_acceleration,
     largest_slide,

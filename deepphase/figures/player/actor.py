@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
@@ -15,8 +16,6 @@ from deepphase.motion.kinematics import end_positions, global_transforms
 from deepphase.motion.point_track import PointTrack
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import root_trajectory
-
-Array = np.ndarray
 
 # Of the lowest joint over time: a stray frame below the ground does not lower it.
 _FLOOR_PERCENTILE = 5
@@ -135,10 +134,10 @@ class Actor:
         return self.start_s + (len(self) - 1) / self.fps
 
     @classmethod
-    def of_clip(cls, clip: Clip, **told: Any) -> Actor:
+    def of_clip(cls, clip: Clip, **given: Any) -> Actor:
         """The joints and tips of a clip, its contacts and its path over the ground.
 
-        `told` are further fields, such as `name`, `start_s` or `colour`. A body without feet has
+        `given` are further fields, such as `name`, `start_s` or `colour`. A body without feet has
         no contacts; what stands above the hips (a node at the origin, as some files have it) is
         left out.
         """
@@ -174,18 +173,18 @@ class Actor:
             known |= {"contacts": contacts.flags, "feet": feet}
             known["floor"] = min(known["floor"], contacts.floor)
         links = links_of(np.array([place.get(int(parents[joint]), -1) for joint in body]))
-        return cls(positions=positions, links=links, fps=clip.fps, **(known | told))
+        return cls(positions=positions, links=links, fps=clip.fps, **(known | given))
 
     @classmethod
-    def of_points(cls, track: PointTrack, **told: Any) -> Actor:
-        """The points of a track, joined by its edges; `told` as for `of_clip`."""
+    def of_points(cls, track: PointTrack, **given: Any) -> Actor:
+        """The points of a track, joined by its edges; `given` as for `of_clip`."""
         known: dict[str, Any] = {"name": track.name, "floor": _lowest(track.positions)}
         return cls(
             positions=track.positions,
             links=track.edges,
             fps=track.fps,
             joint_names=track.names,
-            **(known | told),
+            **(known | given),
         )
 
 

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.figures.player.actor import Actor
 from deepphase.figures.player.packing import PackedArrays
-from deepphase.figures.player.song import Song
+from deepphase.figures.player.song import PlayerSong
 from deepphase.figures.player.take import Channels, ManifoldCloud, Take
 from deepphase.figures.theme import DARK, LIGHT, NEUTRAL, channel_style
-
-Array = np.ndarray
 
 # Channels and experts that differ by colour and dash.
 _STYLES = 32
@@ -127,7 +126,7 @@ def _manifold(cloud: ManifoldCloud, packed: PackedArrays) -> dict[str, Any]:
     )
 
 
-def _song(song: Song, packed: PackedArrays) -> dict[str, Any]:
+def _song(song: PlayerSong, packed: PackedArrays) -> dict[str, Any]:
     drawn = None
     if song.spectrogram is not None:
         loudness = song.spectrogram.astype(np.float64)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray
+from deepphase.arrays import Array
 
 # Steps on either side of the middle of a range: int16 without its lowest value.
 _STEPS = 32767

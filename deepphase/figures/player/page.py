@@ -6,12 +6,12 @@ import html
 from collections.abc import Sequence
 from pathlib import Path
 
+from deepphase.atomic_write import atomic_write
 from deepphase.errors import ParameterError
 from deepphase.figures.page_data import json_in_page
 from deepphase.figures.player.description import described, palette
 from deepphase.figures.player.packing import PackedArrays
 from deepphase.figures.player.take import Take
-from deepphase.replacing import replacing
 
 _FOLDER = Path(__file__).parent
 # In this order they make one script.
@@ -119,7 +119,7 @@ def save_player(
         Where the disk or the folder refuses.
     """
     content = player_html(takes, title=title, look=look, max_bytes=max_bytes).encode("utf-8")
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         file.write(content)
     return Path(path)
 

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.errors import FormatError, ParameterError
-
-Array = np.ndarray
 
 # What browsers play, by suffix.
 _MIME = {
@@ -27,7 +26,7 @@ _MIME = {
 
 
 @dataclass(frozen=True, eq=False)
-class Song:
+class PlayerSong:
     """Sound that the take is played to: where there is one, it is the clock.
 
     Parameters
@@ -90,8 +89,8 @@ class Song:
                 )
 
     @classmethod
-    def of_file(cls, path: str | Path, **told: Any) -> Song:
-        """The bytes of a sound file; `told` are further fields.
+    def of_file(cls, path: str | Path, **given: Any) -> PlayerSong:
+        """The bytes of a sound file; `given` are further fields.
 
         Raises
         ------
@@ -112,4 +111,4 @@ class Song:
             raise FormatError(f"cannot be read: {error.strerror or error}", path=path) from None
         if not data:
             raise FormatError("an empty file", path=path)
-        return cls(data, mime, **({"name": path.stem} | told))
+        return cls(data, mime, **({"name": path.stem} | given))

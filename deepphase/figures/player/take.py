@@ -8,14 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from plotly.colors import sample_colorscale
 
+from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.figures.colouring import Colouring
 from deepphase.figures.player.actor import Actor
-from deepphase.figures.player.song import Song
+from deepphase.figures.player.song import PlayerSong
 from deepphase.figures.theme import CYCLIC, SEQUENTIAL, spread
 from deepphase.phase.parameters import PhaseParameters
-
-Array = np.ndarray
 
 # Different colours of a scale; between two of them nobody sees a step.
 _SHADES = 64
@@ -189,7 +188,7 @@ class Take:
     gating: Gating | None = None
     curves: Sequence[Curve] = ()
     markers: Sequence[Marker] = ()
-    song: Song | None = None
+    song: PlayerSong | None = None
     note: str = ""
 
     @property

@@ -17,7 +17,7 @@ from deepphase.formats.array_file import read_arrays, write_arrays
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import resample
 from deepphase.motion.roles import Roles, find_roles
-from deepphase.phase.configuration import NetworkConfig
+from deepphase.phase.config import NetworkConfig
 from deepphase.phase.health import Health
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.model import ClipPhases
@@ -25,8 +25,6 @@ from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.signals import JointVelocities
 from deepphase.phase.windows import interior_frames
 from deepphase.progress import Progress
-
-Array = np.ndarray
 
 _VERSION = 1
 # Frames that the projection is fitted to, at most, and of one clip.

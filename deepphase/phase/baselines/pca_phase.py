@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.motion.clip import Clip
@@ -18,8 +19,6 @@ from deepphase.phase.baselines.sinusoids import fitted_sinusoids
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.progress import Progress
-
-Array = np.ndarray
 
 # m/s: a limb that swings less is held still.
 _SILENCE = 0.01

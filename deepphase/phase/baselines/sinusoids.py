@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from scipy.ndimage import gaussian_filter1d
 
-from deepphase.phase.parameters import PhaseParameters, wrapped
-from deepphase.phase.sine_fit import SineFitLayer
-
-Array = np.ndarray
+from deepphase.arrays import Array
+from deepphase.cycles import wrapped
+from deepphase.phase.networks.sine_fit import SineFitLayer
+from deepphase.phase.parameters import PhaseParameters
 
 # Windows that are fitted at once.
 _BATCH = 2048

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-Array = np.ndarray
+from deepphase.arrays import Array
 
 # Seconds: no two steps follow each other faster, and no foot strikes again sooner. What does is a
 # heel that rocks, or the second foot of a landing from a jump.

@@ -1,0 +1,1 @@
+"""Dances as files, pages and reports."""

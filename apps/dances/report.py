@@ -1,0 +1,325 @@
+"""A dance to a song: files, a page that plays it with its sound, and its measures."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from apps.dances.makers import DanceResult
+from apps.reports.evaluation_report import FORMAT, VERSION
+from apps.reports.page import Link, Page
+from apps.runs.files import write_motion, write_table
+from controllers.dance.reference import DanceReference
+from deepphase.arrays import Array
+from deepphase.atomic_write import atomic_write
+from deepphase.errors import FormatError
+from deepphase.figures.player.actor import Actor
+from deepphase.figures.player.page import save_player
+from deepphase.figures.player.song import PlayerSong
+from deepphase.figures.player.take import Channels, Take
+from deepphase.music.audio import read_sound
+from deepphase.music.features import MIN_CONFIDENCE, SongFeatures
+from deepphase.music.spectra import MEL_RANGE_HZ
+from deepphase.progress import Progress
+
+# Frames of a column: 30 columns a second are as fine as a lane shows them.
+_FRAMES_A_COLUMN = 2
+# Larger files, and parts of songs, are put into the page anew.
+_LARGEST_BYTES = 24_000_000
+# What Vorbis is best at; samples are encoded in pieces of so many.
+_RATE, _PIECE = 44_100, 1 << 16
+
+
+def song_of_dance(path: Path, features: SongFeatures, start_s: float, seconds: float) -> PlayerSong:
+    """The sound of a dance, with its beats and its spectrogram, from the dance's first frame on.
+
+    Parameters
+    ----------
+    path
+        The song's file.
+    features
+        What it sounds like.
+    start_s, seconds
+        The part that was danced to.
+    """
+    fps = features.fps
+    first, last = round(start_s * fps), round((start_s + seconds) * fps)
+    whole = start_s == 0 and seconds > features.duration_s - 1.0
+    given: dict[str, object] = {}
+    if features.beat_confidence >= MIN_CONFIDENCE:
+        given["beats"] = _inside(features.beats_s, start_s, seconds)
+        if features.downbeats_s is not None:
+            given["downbeats"] = _inside(features.downbeats_s, start_s, seconds)
+    given |= {
+        "name": features.name,
+        "duration_s": features.duration_s if whole else seconds,
+        "spectrogram": features.blocks["mel"][first : max(last, first + 1) : _FRAMES_A_COLUMN].T,
+        "band_hz": MEL_RANGE_HZ,
+    }
+    if whole and path.stat().st_size <= _LARGEST_BYTES:
+        try:
+            return PlayerSong.of_file(path, **given)
+        except FormatError:
+            # A format that browsers do not play: then it is encoded anew.
+            pass
+    return PlayerSong(_encoded(path, start_s, seconds), "audio/ogg", **given)  # type: ignore[arg-type]
+
+
+def _inside(times: Array, start_s: float, seconds: float) -> Array:
+    times = times - start_s
+    return times[(times >= 0) & (times <= seconds)]
+
+
+def _encoded(path: Path, start_s: float, seconds: float) -> bytes:
+    """Ogg Vorbis of a part of a song, mono."""
+    import soundfile
+    import soxr
+
+    from deepphase.music.audio import SAMPLE_RATE
+
+    samples = read_sound(path).samples
+    first = round(start_s * SAMPLE_RATE)
+    part = samples[first : first + round(seconds * SAMPLE_RATE)]
+    part = soxr.resample(part, SAMPLE_RATE, _RATE)
+    loudest = float(np.abs(part).max(initial=0.0))
+    if loudest > 1.0:
+        part = part / loudest
+    file = io.BytesIO()
+    with soundfile.SoundFile(file, "w", _RATE, 1, format="OGG", subtype="VORBIS") as encoder:
+        for start in range(0, len(part), _PIECE):
+            encoder.write(part[start : start + _PIECE])
+    return file.getvalue()
+
+
+_BAR = (
+    "{} of the {}-beat bar, 20 s windows; recorded dances follow the bar more than the beat",
+    "the same where the song is faster or slower by 13 to 21 %",
+)
+# Measure -> (unit, definition).
+DANCE_MEASURES = {
+    "by_motion": (
+        "",
+        "beat alignment over motion beats: mean of exp(-d^2 / (2 s^2)), d to the nearest beat of "
+        "the song, s = 0.05 s (AIST++)",
+    ),
+    "by_motion_chance": ("", "the same with the song shifted round the dance"),
+    "by_music": ("", "beat alignment over music beats: d to the nearest beat of the movement"),
+    "by_music_chance": ("", "the same with the song shifted round the dance"),
+    "beat_height": ("", "share of the hips' height that a sinusoid of the beat explains"),
+    "beat_height_shifted": ("", _BAR[1]),
+    "bar_3_speed": ("", _BAR[0].format("vector strength of the joints' speed", 3)),
+    "bar_3_speed_shifted": ("", _BAR[1]),
+    "bar_3_height": ("", _BAR[0].format("share of the hips' height explained by a sinusoid", 3)),
+    "bar_3_height_shifted": ("", _BAR[1]),
+    "bar_4_speed": ("", _BAR[0].format("vector strength of the joints' speed", 4)),
+    "bar_4_speed_shifted": ("", _BAR[1]),
+    "bar_4_height": ("", _BAR[0].format("share of the hips' height explained by a sinusoid", 4)),
+    "bar_4_height_shifted": ("", _BAR[1]),
+    "speed": ("m/s", "mean over joints and frames"),
+    "accents": ("1/s", "beats of the movement a second"),
+    "turning": ("degrees/s", "mean over joints of local rotation"),
+    "jerk": ("m/s3", "mean over points of the body and frames"),
+    "sliding": ("m/s", "mean speed over the ground of feet in contact"),
+    "skating": ("", "the same over the recorded dances' largest"),
+    "foot_contact": ("", "physical foot contact score (EDGE); less is better"),
+    "standing": ("", "share of seconds slower than a tenth of the recorded dances' usual speed"),
+    "broken": ("", "share of seconds faster than 1.5 times the recorded dances' fastest"),
+    "begun_anew": ("1/min", "how often it had come to a halt and went on with another moment"),
+}
+
+
+@dataclass(frozen=True)
+class DanceReport:
+    """What was written, and its table as texts."""
+
+    page: Path
+    columns: list[str]
+    rows: list[list[str]]
+
+
+def dance_report(
+    dance: DanceResult, song: Path, folder: Path, progress: Progress | None = None
+) -> DanceReport:
+    """Write all files of a dance into a folder, index.html last.
+
+    Parameters
+    ----------
+    song
+        The song's file.
+
+    Raises
+    ------
+    ParameterError
+        Where the page would be too large for a browser.
+    CheckpointError
+        Where the folder cannot be written.
+    """
+    stem = _stem(dance.song.name)
+    steps = ("measuring", "writing motion", "writing the page")
+
+    def tell(step: int) -> None:
+        if progress is not None:
+            progress("finishing", step, len(steps), steps[step] if step < len(steps) else "")
+
+    tell(0)
+    values = _values(dance)
+    tell(1)
+    files = write_motion(dance.clip, folder, stem)
+    if dance.phases is not None:
+        name = f"{stem}.phases.csv"
+        write_table(folder / name, *_phase_table(dance))
+        files.append((name, "phase, frequency and amplitude of every channel and frame"))
+    tell(2)
+    title = f"A dance to {dance.song.name}"
+    save_player(folder / "player.html", [dance_take(dance, song)], title=title)
+    columns, rows = _table(dance, values)
+    content = {
+        "format": FORMAT,
+        "version": VERSION,
+        "made_with": {"deepphase": metadata.version("deepphase"), **dance.made_with},
+        "data": _song_data(dance),
+        "seeds": [dance.made_with.get("seed", 0)],
+        "measures": [
+            {
+                "name": name,
+                "definition": definition,
+                "value": values[name],
+                "unit": unit,
+                "n": len(dance.clip),
+                "by": {"song": dance.song.name},
+                **_recorded(dance.reference, name),
+            }
+            for name, (unit, definition) in DANCE_MEASURES.items()
+            if name in values
+        ],
+        "notes": list(dance.notes),
+    }
+    with atomic_write(folder / "report.json") as file:
+        file.write(json.dumps(content, indent=1).encode())
+    page = _page(title, dance, columns, rows, files).write(folder / "index.html")
+    tell(3)
+    return DanceReport(page, columns, rows)
+
+
+def dance_take(dance: DanceResult, song: Path) -> Take:
+    """A dance as the player shows it, with its sound."""
+    clip = dance.clip
+    return Take(
+        name=dance.song.name,
+        actors=[Actor.of_clip(clip, name="dancer")],
+        channels=None if dance.phases is None else Channels(dance.phases, clip.fps),
+        gating=dance.gating,
+        curves=dance.curves,
+        markers=dance.markers,
+        song=song_of_dance(song, dance.song, dance.start_s, clip.duration),
+        note=" ".join(dance.notes),
+    )
+
+
+def _values(dance: DanceResult) -> dict[str, float]:
+    clip = dance.clip
+    if clip.duration < 1.0:
+        return {}
+    reference = dance.reference or DanceReference.of([clip], [dance.song])
+    found = reference.measured(clip, dance.song, dance.start_s)
+    if dance.reference is None:
+        # Against itself these say nothing.
+        for name in ("standing", "broken", "skating"):
+            found.pop(name, None)
+    if dance.restarts_s is not None:
+        found["begun_anew"] = len(dance.restarts_s) / (clip.duration / 60.0)
+    return found
+
+
+def _recorded(reference: DanceReference | None, name: str) -> dict[str, float]:
+    values = {} if reference is None else reference.values
+    return {"recorded": values[name]} if name in values else {}
+
+
+def _table(dance: DanceResult, values: Mapping[str, float]) -> tuple[list[str], list[list[str]]]:
+    recorded = {} if dance.reference is None else dance.reference.values
+    columns = ["measure", "unit", "this dance", *(["recorded dances"] if recorded else [])]
+    rows = []
+    for name, (unit, _) in DANCE_MEASURES.items():
+        if name not in values:
+            continue
+        row = [name.replace("_", " "), unit, f"{values[name]:.3g}"]
+        if recorded:
+            row.append(f"{recorded[name]:.3g}" if name in recorded else "")
+        rows.append(row)
+    return columns, rows
+
+
+def _song_data(dance: DanceResult) -> dict[str, Any]:
+    song = dance.song
+    return {
+        "song": song.name,
+        "song_sha256": song.sha256,
+        "start_s": dance.start_s,
+        "seconds": dance.clip.duration,
+        "fps": dance.clip.fps,
+        "tempo_bpm": song.tempo_bpm,
+        "beat_confidence": song.beat_confidence,
+        "beats_per_bar": song.beats_per_bar,
+    }
+
+
+def _phase_table(dance: DanceResult) -> tuple[list[str], list[list[object]]]:
+    phases = dance.phases
+    assert phases is not None
+    names = ("phase", "frequency", "amplitude")
+    columns = ["t", *(f"{name}_{i}" for name in names for i in range(phases.channels))]
+    values = [getattr(phases, name) for name in names]
+    return columns, [
+        [f"{frame / dance.clip.fps:.4f}", *(f"{v:.5f}" for each in values for v in each[frame])]
+        for frame in range(len(dance.clip))
+    ]
+
+
+def _page(
+    title: str,
+    dance: DanceResult,
+    columns: list[str],
+    rows: list[list[str]],
+    files: list[tuple[str, str]],
+) -> Page:
+    song = dance.song
+    beats = (
+        f"{song.tempo_bpm:.0f} beats a minute, confidence {song.beat_confidence:.2f}"
+        if len(song.beats_s)
+        else "no beat"
+    )
+    metre = f", bars of {song.beats_per_bar}" if song.beats_per_bar else ""
+    page = Page(title, f"{song.name}: {beats}{metre}. player.html plays the dance with its sound.")
+    if dance.notes:
+        page.add_list(list(dance.notes), heading="Notes")
+    if rows:
+        page.add_table(columns, rows, heading="Measures")
+        page.add_list(
+            [
+                f"{name.replace('_', ' ')}: {DANCE_MEASURES[name][1]}"
+                for name in DANCE_MEASURES
+                if name.replace("_", " ") in {row[0] for row in rows}
+            ]
+        )
+    else:
+        page.add_text("A dance of less than a second is not measured.", heading="Measures")
+    page.add_table(
+        ("File", "What it is"),
+        [(Link("player.html"), "plays the dance"), *((Link(name), what) for name, what in files)],
+        heading="Files",
+    )
+    return page
+
+
+def _stem(name: str) -> str:
+    """The name of the song as a file's, which other programs can be told."""
+    plain = "".join(each if each.isalnum() or each in "-_." else "_" for each in name)
+    return plain.strip("._")[:80] or "dance"

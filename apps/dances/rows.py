@@ -1,0 +1,286 @@
+"""The measures of a set of dances as a report lists them: values, controls, intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from apps.dances.dance_set import DanceSet
+from deepphase.arrays import Array
+from deepphase.errors import ParameterError
+from deepphase.evaluation.dance_measures import DanceMeasures, DanceScale
+from deepphase.evaluation.dance_repeats import shared_share
+from deepphase.evaluation.frechet import Spread, diversity, halves_distance, smallest_half
+from deepphase.evaluation.matches import interval_95
+
+_PERIODS = {1: "beat"}
+
+
+@dataclass(frozen=True)
+class DanceMeasure:
+    """One number of one set of dances, as report.json lists it.
+
+    Parameters
+    ----------
+    interval_95
+        From resampling songs; None where the number is not a mean over them.
+    n
+        Of what `unit_of_n` says.
+    """
+
+    name: str
+    definition: str
+    value: float
+    unit: str
+    n: int
+    unit_of_n: str
+    interval_95: list[float] | None = None
+
+
+def measures_of(
+    dances: DanceSet, reference: DanceSet, scale: DanceScale, metres: Sequence[int]
+) -> list[DanceMeasure]:
+    """All measures of a set of dances.
+
+    Parameters
+    ----------
+    reference
+        The recorded dances: distances are from these. Where it is the same set, the distance is
+        of one half of it from the other.
+    """
+    return [
+        *_alignments(dances),
+        *_rhythms(dances, metres),
+        *body_measures(dances, scale),
+        *_distances(dances, reference, scale),
+        *_repeats(dances),
+    ]
+
+
+def _alignments(dances: DanceSet) -> list[DanceMeasure]:
+    found = []
+    for key, over, asks in (
+        ("by_motion", "motion beats", "is each accent of the movement on a beat? (AIST++)"),
+        ("by_music", "music beats", "is each beat of the song danced? (Bailando)"),
+    ):
+        own, chance, other = [], [], []
+        for each in _with_song(dances):
+            own.append((float(getattr(dances.own[each.name].alignment, key)), each))
+            chance.append((float(getattr(dances.own[each.name].by_chance, key)), each))
+            foreign = [float(getattr(to.alignment, key)) for to in dances.others[each.name]]
+            other += [(float(np.mean(foreign)), each)] if foreign else []
+        text = f"mean over {over} of exp(-d^2 / (2 s^2)), s = 0.05 s (3 frames at 60); {asks}"
+        name = f"beat alignment over {over}"
+        found += mean_of(name, text, "", "dances", own)
+        text = "the same with the song's beats shifted round the dance"
+        found += mean_of(f"{name}, by chance", text, "", "dances", chance)
+        text = "the same against the beats of other songs of the set"
+        found += mean_of(f"{name}, other songs", text, "", "dances", other)
+    return found
+
+
+def _rhythms(dances: DanceSet, metres: Sequence[int]) -> list[DanceMeasure]:
+    found = []
+    for count in (1, *metres):
+        period = _PERIODS.get(count, f"bar of {count}")
+        for what, own, shifted, text in (
+            (
+                "speed",
+                "strength",
+                "strength_shifted",
+                f"vector strength of the mean joint speed at the {period}, 20 s windows",
+            ),
+            (
+                "hips' height",
+                "variance",
+                "variance_shifted",
+                f"share of the hips' height that a sinusoid of the {period} explains, 20 s windows",
+            ),
+        ):
+            name = f"{period}, {what}"
+            windows = [
+                (dances.own[each.name].rhythms[count], each, dances.others[each.name])
+                for each in _with_song(dances)
+            ]
+            mine = [(v, each) for r, each, _ in windows for v in getattr(r, own)]
+            other = [(v, each) for r, each, _ in windows for v in getattr(r, shifted)]
+            over = [(a[0] - b[0], a[1]) for a, b in zip(mine, other, strict=True)]
+            foreign = [
+                (v, each)
+                for _, each, songs in windows
+                for song in songs
+                for v in getattr(song.rhythms[count], own)
+            ]
+            found += mean_of(name, text, "", "windows", mine)
+            found += mean_of(
+                f"{name}, tempo shifted",
+                "the same where the song is faster or slower by 13 to 21 %",
+                "",
+                "windows",
+                other,
+            )
+            found += mean_of(
+                f"{name}, over the shifted", "the one less the other", "", "windows", over
+            )
+            found += mean_of(
+                f"{name}, other songs",
+                "the same against the beats of other songs of the set",
+                "",
+                "windows",
+                foreign,
+            )
+    return found
+
+
+def body_measures(dances: DanceSet, scale: DanceScale) -> list[DanceMeasure]:
+    """What needs no song: feet, speed, jerk, turning."""
+    given: tuple[tuple[str, str, str, Callable[[DanceMeasures], float | None]], ...] = (
+        (
+            "physical foot contact",
+            "",
+            "10^4 mean of |a| |v_left| |v_right|, a over its largest, v in m a 30th second (EDGE)",
+            lambda each: each.foot_contact,
+        ),
+        (
+            "foot sliding",
+            "cm/s",
+            "mean speed over the ground of feet in contact, of each foot's slowest point",
+            lambda each: 100.0 * float(each.sliding.mean()) if len(each.sliding) else None,
+        ),
+        (
+            "foot skating",
+            "",
+            "mean of v / v_max in contact, v_max the 99.9th percentile of the first row",
+            scale.skating,
+        ),
+        (
+            "standing",
+            "",
+            "share of windows of 1 s slower than a tenth of the first row's median",
+            scale.standing,
+        ),
+        (
+            "coming apart",
+            "",
+            "share of windows of 1 s faster than 1.5 times the first row's fastest",
+            scale.broken,
+        ),
+        (
+            "speed",
+            "m/s",
+            "mean over points of the body and frames",
+            lambda each: float(each.speed.mean()),
+        ),
+        ("jerk", "m/s3", "mean over points of the body and frames", lambda each: each.jerk),
+        (
+            "accents",
+            "1/s",
+            "beats of the movement a second",
+            lambda each: len(each.beats) / each.seconds,
+        ),
+        ("turning", "degrees/s", "mean over joints of local rotation", lambda each: each.turning),
+    )
+    found: list[DanceMeasure] = []
+    for name, unit, definition, of in given:
+        samples = [(of(each), each) for each in dances.measures]
+        found += mean_of(name, definition, unit, "dances", samples)
+    return found
+
+
+def _distance(name: str, text: str, spread: Spread) -> DanceMeasure:
+    interval = [spread.low, spread.high]
+    return DanceMeasure(name, text, spread.mean, "", spread.rows, "windows a half", interval)
+
+
+def _distances(dances: DanceSet, reference: DanceSet, scale: DanceScale) -> list[DanceMeasure]:
+    found = []
+    same = dances is reference
+    for kind in ("kinetic", "geometric"):
+        mine = scale.features(dances.measures, kind)
+        real = scale.features(reference.measures, kind)
+        clips, real_clips = _clip_of_windows(dances), _clip_of_windows(reference)
+        text = (
+            "Frechet distance of standardised features of 4 s windows, halves by clip, 20 "
+            "splits, shrunk covariance"
+        )
+        try:
+            # As many rows as halves of the recorded dances have: distances depend on it.
+            rows = min(smallest_half(clips), smallest_half(real_clips))
+            others = None if same else (real, real_clips)
+            spread = halves_distance(mine, clips, others, rows=rows)
+            side = "of one half from the other" if same else "from the first row"
+            found.append(_distance(f"FID, {kind}", f"{text}; {side}", spread))
+            if same:
+                segments = _segment_of_windows(dances)
+                spread = halves_distance(mine, segments, rows=min(rows, smallest_half(segments)))
+                given = "the same where no captured segment is in both halves"
+                found.append(_distance(f"FID, {kind}, halves by segment", given, spread))
+        except ParameterError:
+            # A single dance has no halves.
+            pass
+        if len(np.unique(clips)) > 1:
+            found.append(
+                DanceMeasure(
+                    f"diversity, {kind}",
+                    "mean distance between features of windows of different dances",
+                    diversity(mine, clips),
+                    "",
+                    len(mine),
+                    "windows",
+                )
+            )
+    return found
+
+
+def _repeats(dances: DanceSet) -> list[DanceMeasure]:
+    share = shared_share(dances.segments)
+    numbers = np.concatenate(dances.segments)
+    return [
+        DanceMeasure(
+            "shared movement",
+            "share of frames whose captured segment is in another dance of the set as well",
+            share,
+            "",
+            len(np.unique(numbers)),
+            "segments",
+        )
+    ]
+
+
+def mean_of(
+    name: str,
+    definition: str,
+    unit: str,
+    unit_of_n: str,
+    samples: Iterable[tuple[float | None, DanceMeasures]],
+) -> list[DanceMeasure]:
+    """The mean with its interval over songs; nothing where there is nothing to average."""
+    known = [(value, each.song) for value, each in samples if value is not None]
+    if not known:
+        return []
+    values, songs = np.array([value for value, _ in known]), np.array([song for _, song in known])
+    interval = interval_95(values, songs) if len(np.unique(songs)) > 1 else None
+    one = DanceMeasure(name, definition, float(values.mean()), unit, len(values), unit_of_n)
+    return [replace(one, interval_95=interval)]
+
+
+def _with_song(dances: DanceSet) -> list[DanceMeasures]:
+    return [each for each in dances.measures if each.name in dances.own]
+
+
+def _clip_of_windows(dances: DanceSet) -> Array:
+    return np.repeat(
+        np.arange(len(dances.measures)), [len(each.windows) for each in dances.measures]
+    )
+
+
+def _segment_of_windows(dances: DanceSet) -> Array:
+    """(windows,) the captured segment in the middle of each window."""
+    return np.concatenate(
+        [
+            segments[each.windows.mean(axis=1).astype(int)]
+            for segments, each in zip(dances.segments, dances.measures, strict=True)
+        ]
+    )

@@ -1,0 +1,251 @@
+"""Page Channels: what each phase channel says, when, and of which part of the body."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from apps.dashboard.parts.channel_views import (
+    followed,
+    part_of,
+    phases_file,
+    phases_table,
+    reconstructs,
+    signals,
+    window_of,
+)
+from apps.dashboard.parts.collection import OpenClips, OpenModel, needed_model, open_clips
+from apps.dashboard.parts.encodings import encodings
+from apps.dashboard.parts.messages import show_error
+from apps.dashboard.parts.theme import heading
+from apps.dashboard.parts.widgets import (
+    offer,
+    offer_figure,
+    offer_player,
+    offer_table,
+    show_figure,
+    show_player,
+)
+from deepphase.errors import DeepPhaseError
+from deepphase.figures.channel_joints import channel_joints, followed_body, followed_parts_bars
+from deepphase.figures.parameters_over_time import parameters_over_time
+from deepphase.figures.phase_strips import phase_strips
+from deepphase.figures.similarity_map import similarity_map
+from deepphase.figures.theme import label
+from deepphase.figures.window_fit import window_fit
+from deepphase.phase.model import ClipPhases
+
+# What the player and the figures show of a long clip at once.
+_SHOWN_S = 40.0
+_PLAYER_HEIGHT = 960
+_STRIPS, _WINDOW, _FOLLOWS, _ALIKE = (
+    "Strips and parameters",
+    "Reconstruction",
+    "What each channel follows",
+    "Frames that are alike",
+)
+_ALONE, _SILENT = "What it foretells alone", "What its silence loses"
+_KINDS = {"Distance": "distance", "Cosine": "cosine"}
+
+
+def page() -> None:
+    """Draw the page."""
+    heading(
+        "Channels",
+        "Each channel describes the movement around a frame by one wave: its phase turns like a "
+        "wheel, with a frequency and an amplitude. Play the clip: body, wheels and curves share "
+        "one cursor.",
+    )
+    clips = open_clips()
+    model = needed_model(clips)
+    store = clips.store
+    choosers = st.columns([2, 3])
+    index = choosers[0].selectbox(
+        "Clip", range(len(store)), format_func=store.names.__getitem__, key=f"clip {clips.id}"
+    )
+    length_s = float(store.lengths[index]) / store.fps
+    start_s = 0.0
+    if length_s > _SHOWN_S:
+        start_s = choosers[1].slider(
+            "From (s)",
+            0.0,
+            round(length_s - _SHOWN_S, 1),
+            step=1.0,
+            key=f"from {clips.id} {index}",
+            help=f"The clip has {length_s:,.0f} s, of which {_SHOWN_S:g} s are shown at once.",
+        )
+    stop_s = min(length_s, start_s + _SHOWN_S)
+    phases = encodings(clips, model).phases(index)
+    take = part_of(clips, model, index, start_s, stop_s)
+    show_player([take], height=_PLAYER_HEIGHT, title=take.name)
+    with st.container(horizontal=True):
+        offer_player(lambda: [take], "channels", "player html")
+        offer(
+            "Phases (npz)",
+            lambda: phases_file(phases, model),
+            "clip.phases.npz",
+            "application/octet-stream",
+            "phases npz",
+        )
+        names, values = phases_table(phases)
+        offer_table(names, values.tolist(), "phases", "phases csv")
+    _sections(clips, model, index, phases, start_s, stop_s)
+
+
+@st.fragment
+def _sections(
+    clips: OpenClips,
+    model: OpenModel,
+    index: int,
+    phases: ClipPhases,
+    start_s: float,
+    stop_s: float,
+) -> None:
+    """What is looked at below the player; choosing does not disturb it."""
+    chosen = st.segmented_control(
+        "Look at",
+        [_STRIPS, _WINDOW, _FOLLOWS, _ALIKE],
+        default=_STRIPS,
+        required=True,
+        key="section",
+        label_visibility="collapsed",
+    )
+    try:
+        if chosen == _WINDOW:
+            _reconstruction(clips, model, index, phases)
+        elif chosen == _FOLLOWS:
+            _follows(clips, model, index, phases)
+        elif chosen == _ALIKE:
+            _alike(clips, model, index)
+        else:
+            _strips(phases, start_s, stop_s)
+    except DeepPhaseError as error:
+        show_error(error)
+
+
+def _strips(phases: ClipPhases, start_s: float, stop_s: float) -> None:
+    frames = slice(round(start_s * phases.fps), round(stop_s * phases.fps))
+    part, inside = phases.parameters[frames], phases.interior[frames]
+    st.markdown(
+        ":gray[A row is a channel: it fills up over each cycle and is faint where the channel has "
+        "little amplitude. In a steady movement phases climb in straight lines, as steep as their "
+        "frequency is high.]"
+    )
+    strips = phase_strips(part, phases.fps, interior=inside, start=start_s)
+    show_figure(strips, "strips")
+    offer_figure(strips, "phase_strips", "strips html")
+    chart = parameters_over_time(part, phases.fps, interior=inside, start=start_s)
+    show_figure(chart, "parameters")
+    offer_figure(chart, "phase_parameters", "parameters html")
+
+
+def _reconstruction(clips: OpenClips, model: OpenModel, index: int, phases: ClipPhases) -> None:
+    if not reconstructs(model):
+        st.info(
+            f"{model.name} gives no window back: it has no decoder of sinusoids. Choose a trained "
+            "phase model on the left.",
+            icon=":material/info:",
+        )
+        return
+    st.markdown(
+        ":gray[The joint velocities around a moment become one curve a channel; of each curve only "
+        "the wave that fits it is kept, and the velocities are made of these waves again.]"
+    )
+    inside = np.flatnonzero(phases.interior)
+    first, last = (int(inside[0]), int(inside[-1])) if inside.size else (0, len(phases) - 1)
+    at_s = first / phases.fps
+    if last > first:
+        at_s = st.slider(
+            "Middle of the window (s)",
+            first / phases.fps,
+            last / phases.fps,
+            (first + last) / 2 / phases.fps,
+            step=1.0 / phases.fps,
+            format="%.2f",
+            key=f"window {clips.id} {index}",
+        )
+    chart = window_fit(window_of(clips, model, index, at_s))
+    show_figure(chart, "window")
+    offer_figure(chart, "window", "window html")
+
+
+def _follows(clips: OpenClips, model: OpenModel, index: int, phases: ClipPhases) -> None:
+    measures = [_SILENT, _ALONE] if reconstructs(model) else [_ALONE]
+    words = st.segmented_control(
+        "Measure", measures, default=measures[0], required=True, key=f"measure {model.id}"
+    )
+    alone = words != _SILENT
+    st.markdown(
+        ":gray[How much of a joint's velocity the channel's phase and amplitude foretell, by a "
+        "straight line; joints that swing at its pace come out high, whatever their lag.]"
+        if alone
+        else ":gray[How much less of a joint's velocity comes back when the channel is silenced "
+        "before the decoder: what this channel alone knows of it. More than 100 % where the other "
+        "channels then mislead the decoder; 0 where a joint comes back better without it.]"
+    )
+    found = followed(clips, model, index, "alone" if alone else "silent")
+    inside = phases.interior if phases.interior.any() else np.ones(len(phases), bool)
+    frequencies = np.median(phases.parameters.frequency[inside], axis=0)
+    st.markdown("\n".join(f"- {sentence}" for sentence in found.sentences(frequencies)))
+    left, right = st.columns(2, gap="medium")
+    body = followed_body(found.shares, found.positions, found.links, found.joints)
+    bars = followed_parts_bars(found.parts)
+    map_ = channel_joints(found.shares, found.joints)
+    with left:
+        show_figure(body, "followed body")
+        offer_figure(body, "body_by_channel", "body html")
+        show_figure(bars, "followed parts")
+        offer_figure(bars, "parts_by_channel", "parts html")
+    with right:
+        show_figure(map_, "followed joints")
+        with st.container(horizontal=True):
+            offer_figure(map_, "joints_by_channel", "joints html")
+            offer_table(
+                ["joint", *(f"channel_{channel}" for channel in range(len(found.shares)))],
+                [
+                    (joint, *map(float, row))
+                    for joint, row in zip(found.joints, found.shares.T, strict=True)
+                ],
+                "joints_by_channel",
+                "joints csv",
+            )
+
+
+def _alike(clips: OpenClips, model: OpenModel, index: int) -> None:
+    store = clips.store
+    st.markdown(
+        ":gray[Every frame of the clip above against every frame of another one, or of itself; "
+        "bright: alike. Lines along the diagonal are passages that run alike, one for every cycle. "
+        "Lines across it are frames that look alike while time runs backwards: the phase manifold "
+        "should have none.]"
+    )
+    choosers = st.columns([2, 1, 2])
+    other = choosers[0].selectbox(
+        "Compared with",
+        range(len(store)),
+        index=index,
+        format_func=store.names.__getitem__,
+        key=f"other {clips.id} {index}",
+    )
+    kind = choosers[1].segmented_control(
+        "Likeness", list(_KINDS), default="Distance", required=True, key="likeness"
+    )
+    manifolds, velocities = [], []
+    for each in (index, other):
+        phases = encodings(clips, model).phases(each)
+        inside = phases.interior if phases.interior.any() else np.ones(len(phases), bool)
+        manifolds.append(phases.parameters.manifold()[inside])
+        velocities.append(signals(clips.key, model.key, each, clips, model)[inside])
+    names = (store.names[index], store.names[other])
+    chart = similarity_map(
+        {
+            "phase manifold": (manifolds[0], manifolds[1]),
+            "joint velocities": (velocities[0], velocities[1]),
+        },
+        model.extractor.fps,
+        names=names,
+        kind="cosine" if kind == "Cosine" else "distance",
+        title=f"{label(names[0], 30)} with {label(names[1], 30) if index != other else 'itself'}",
+    )
+    show_figure(chart, "alike")
+    offer_figure(chart, "frames_alike", "alike html")

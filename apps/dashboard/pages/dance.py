@@ -1,0 +1,139 @@
+"""Page Dance: drop a song, and somebody dances to it."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from apps.dances.report import DANCE_MEASURES
+from apps.dashboard.parts.dancers import (
+    DancerSource,
+    OpenDance,
+    OpenDancer,
+    dance_cache,
+    dance_of_song,
+    dancer_sources,
+)
+from apps.dashboard.parts.messages import plain, show_error
+from apps.dashboard.parts.result_cache import cached_or_made
+from apps.dashboard.parts.songs import OpenSong, choose_part, choose_song, show_song_facts
+from apps.dashboard.parts.theme import heading, wide_columns
+from apps.dashboard.parts.widgets import offer, offer_player, offer_table, show_player
+from deepphase.errors import DeepPhaseError
+from deepphase.music.dance_request import DanceRequest
+
+_PLAYER_HEIGHT = 1040
+_CHOSEN = "dancer"
+# Those that stand above the table, and what they are called there.
+_FIRST = {
+    "by_motion": "Moves on the beat",
+    "by_motion_chance": "The same by chance",
+    "speed": "Speed",
+    "sliding": "Feet slide",
+}
+# Below, metres a second are told in centimetres.
+_SLOW = 0.1
+_UNITS = {"m/s3": "m/s³", "degrees/s": "°/s"}
+
+
+def page() -> None:
+    """Draw the page."""
+    heading(
+        "Dance",
+        "Drop a song, and somebody dances to it: a network that was trained to, or captured "
+        "dances that are put together anew. Play: the song is the clock.",
+    )
+    left, right = wide_columns("dance", [3, 7])
+    opened = song = request = None
+    with left:
+        source = _source()
+        try:
+            song = choose_song()
+            opened = source.open()
+            if song is not None:
+                show_song_facts(song)
+                request = choose_part(song, opened.lock, source.id)
+        except DeepPhaseError as error:
+            show_error(error)
+    with right:
+        if opened is not None and song is not None and request is not None:
+            dance = _dance(opened, song, request)
+            if dance is not None:
+                _show(dance)
+
+
+def _source() -> DancerSource:
+    sources = {each.id: each for each in dancer_sources()}
+    if st.session_state.get(_CHOSEN) not in sources:
+        st.session_state[_CHOSEN] = next(iter(sources))
+    chosen = st.selectbox(
+        "Who dances", list(sources), format_func=lambda id: sources[id].name, key=_CHOSEN
+    )
+    return sources[chosen]
+
+
+def _dance(dancer: OpenDancer, song: OpenSong, request: DanceRequest) -> OpenDance | None:
+    """The dance, from what is kept or made now; None where it was cancelled or is impossible."""
+    return cached_or_made(
+        dance_cache(),
+        # With the name: what is shown of another reader's song is not.
+        (dancer.key, song.key, song.features.name, request),
+        lambda progress: dance_of_song(dancer, song, request, progress),
+        "A dance",
+    )
+
+
+def _show(dance: OpenDance) -> None:
+    show_player([dance.take], height=_PLAYER_HEIGHT, title="Dance")
+    for note in dance.notes:
+        st.warning(plain(note[:1].upper() + note[1:]) + ".", icon=":material/info:")
+    with st.container(horizontal=True):
+        for words, suffix, mime in (
+            ("BVH", "bvh", "text/plain"),
+            ("GLB", "glb", "model/gltf-binary"),
+            ("Phases (CSV)", "csv", "text/csv"),
+        ):
+            if suffix in dance.files:
+                offer(words, dance.files[suffix], f"dance.{suffix}", mime, f"dance {suffix}")
+        offer_player(lambda: [dance.take], "dance", "dance player")
+        offer("Report (ZIP)", dance.report, "dance.zip", "application/zip", "dance report")
+    _measures(dance)
+
+
+def _measures(dance: OpenDance) -> None:
+    """What the dance measures, beside the dances that it was learnt or taken from."""
+    if not dance.rows:
+        return
+    known = {row[0]: row for row in dance.rows}
+    first = {
+        words: known[name.replace("_", " ")]
+        for name, words in _FIRST.items()
+        if name.replace("_", " ") in known
+    }
+    for column, (words, row) in zip(st.columns(len(first)), first.items(), strict=True):
+        name, unit, value, *recorded = row
+        column.metric(
+            words, _stated(value, unit),
+            f"recorded {_stated(recorded[0], unit)}" if recorded and recorded[0] else None,
+            delta_color="off", delta_arrow="off", help=DANCE_MEASURES[name.replace(" ", "_")][1],
+        )  # fmt: skip
+    with st.expander(
+        "All measures, beside those of recorded dances", icon=":material/table_chart:"
+    ):
+        columns = zip(*dance.rows, strict=True)
+        table = {
+            _title(each): list(column) for each, column in zip(dance.columns, columns, strict=True)
+        }
+        table["Measure"] = [_title(row[0]) for row in dance.rows]
+        table["What it is"] = [DANCE_MEASURES[row[0].replace(" ", "_")][1] for row in dance.rows]
+        st.dataframe(table, hide_index=True, height=36 * (len(dance.rows) + 1))
+        offer_table(dance.columns, dance.rows, "measures", "dance measures")
+
+
+def _stated(value: str, unit: str) -> str:
+    if unit == "m/s" and abs(float(value)) < _SLOW:
+        value, unit = f"{100 * float(value):.2g}", "cm/s"
+    return f"{value} {_UNITS.get(unit, unit)}".strip()
+
+
+def _title(words: str) -> str:
+    return words[:1].upper() + words[1:]

@@ -1,0 +1,218 @@
+"""Page Data: which clips there are, any of them playing, and motion files from the reader."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import streamlit as st
+
+from apps.dashboard.parts.clip_table import ClipRow, clip_rows, filtered, filters, ground_contacts
+from apps.dashboard.parts.collection import OpenClips, choose, open_clips
+from apps.dashboard.parts.messages import error_sentence, plain, show_error, working
+from apps.dashboard.parts.session import session
+from apps.dashboard.parts.theme import heading, wide_columns
+from apps.dashboard.parts.uploads import MAX_MOTION_MB, MOTION_SUFFIXES, UploadResult, read_upload
+from apps.dashboard.parts.widgets import offer, offer_player, offer_table, show_player
+from apps.reports.player_takes import takes_of_clips
+from deepphase.errors import DeepPhaseError
+from deepphase.figures.player.take import Take
+from deepphase.formats.bvh.writer import save_bvh
+from deepphase.motion.clip import Clip
+from deepphase.motion.roles import find_roles
+
+# Up to so many frames, all contacts are measured without being asked for: a second's work.
+_AT_ONCE = 40_000
+# What the player gets of a long clip.
+_PLAYED_S = 120.0
+_TABLE_HEIGHT, _PLAYER_HEIGHT = 352, 830
+# Filters beside each other.
+_FILTERS = 3
+
+
+def page() -> None:
+    """Draw the page."""
+    heading(
+        "Data",
+        "The clips of the open collection. Choose a row and it plays; add your own motion files "
+        "below, and every page shows them.",
+    )
+    left, right = wide_columns("data", [5, 6])
+    try:
+        clips = open_clips()
+    except DeepPhaseError as error:
+        show_error(error)
+        clips = None
+    with left:
+        row = None if clips is None else _table(clips)
+        _uploader()
+    with right:
+        if clips is not None and row is not None:
+            _played(clips, row)
+
+
+def _table(clips: OpenClips) -> ClipRow | None:
+    """The filter, the table and what it offers; the row that is chosen."""
+    rows = clip_rows(clips.store)
+    known = filters(clips.store)
+    columns = st.columns(1 + min(len(known), _FILTERS))
+    words = columns[0].text_input("Find a clip", placeholder="part of its name", key="find")
+    wanted = {
+        name: column.multiselect(plain(name), values, key=f"label {name}", placeholder="any")
+        for column, (name, values) in zip(columns[1:], known.items(), strict=False)
+    }
+    shown = filtered(rows, words, wanted)
+    if not shown:
+        st.info(
+            "No clip is like that: take words or labels away.", icon=":material/filter_alt_off:"
+        )
+        return None
+    contacts = ground_contacts(clips)
+    missing = [row.index for row in rows if not contacts.known(row.index)]
+    if missing and clips.store.frames <= _AT_ONCE:
+        with working("Measuring ground contacts") as progress:
+            contacts.measure(missing, progress)
+        missing = []
+    labels = [name for name in clips.store.label_names if name in known]
+    labels += [name for name in clips.store.label_names if name not in known]
+    headings = ["Clip", *labels, "Seconds", "On the ground", "Captured at", "File"]
+    content = [
+        _cells(row, labels, contacts.share(row.index) if not missing else None) for row in shown
+    ]
+    table = {name: [cells[at] for cells in content] for at, name in enumerate(headings)}
+    event = st.dataframe(
+        table,
+        hide_index=True,
+        height=min(_TABLE_HEIGHT, 37 * (len(shown) + 1)),
+        on_select="rerun",
+        selection_mode="single-row-required",
+        selection_default={"selection": {"rows": [0]}},
+        key=f"table {clips.id} {words} {wanted}",
+        column_config={
+            "Seconds": st.column_config.NumberColumn("Length", format="%.1f s"),
+            "On the ground": st.column_config.NumberColumn(
+                "Ground",
+                help="Share of frames and feet in which a foot stands on the ground",
+                format="%.0f %%",
+            ),
+            "Captured at": st.column_config.NumberColumn("Captured", format="%.0f fps"),
+        },
+    )
+    chosen = event["selection"]["rows"] or [0]
+    row = shown[min(chosen[0], len(shown) - 1)]
+    with st.container(horizontal=True):
+        offer_table(headings, content, "clips", "clips csv")
+        if missing and st.button("Measure ground contacts", icon=":material/footprint:"):
+            with working("Measuring ground contacts") as progress:
+                contacts.measure(missing, progress)
+            st.rerun()
+    return row
+
+
+def _cells(row: ClipRow, labels: Sequence[str], contact: float | None) -> list[object]:
+    given: list[object] = [row.labels.get(name, "") for name in labels]
+    percent = None if contact is None else round(100 * contact, 1)
+    return [row.name, *given, round(row.seconds, 2), percent, row.captured_fps, row.file]
+
+
+def _played(clips: OpenClips, row: ClipRow) -> None:
+    clip = clips.store.clip(row.index)
+    takes = _takes(clip)
+    show_player(takes, height=_PLAYER_HEIGHT, title=row.name)
+    if row.seconds > _PLAYED_S:
+        st.caption(f"The first {_PLAYED_S:g} s of {row.seconds:,.0f} s play here.")
+    with st.container(horizontal=True):
+        offer("Clip (BVH)", lambda: _bvh(clip), f"{_file_name(row.name)}.bvh", "text/plain", "bvh")
+        offer_player(lambda: takes, _file_name(row.name), "player html")
+    with st.expander(f"Skeleton: {len(clip.skeleton)} joints", icon=":material/accessibility:"):
+        _skeleton(clip)
+
+
+def _takes(clip: Clip) -> list[Take]:
+    return takes_of_clips([clip.sliced(0, round(_PLAYED_S * clip.fps))])
+
+
+def _bvh(clip: Clip) -> bytes:
+    with tempfile.TemporaryDirectory(prefix="deepphase-") as folder:
+        path = Path(folder) / "clip.bvh"
+        save_bvh(clip, path)
+        return path.read_bytes()
+
+
+def _file_name(name: str) -> str:
+    return (
+        "".join(c if c.isalnum() or c in "-_ ." else "_" for c in name)[:80].strip(". ") or "clip"
+    )
+
+
+def _skeleton(clip: Clip) -> None:
+    """Joints, what they are, and where they hang."""
+    skeleton = clip.skeleton
+    roles = find_roles(skeleton, clip=clip)
+    known = {
+        getattr(roles, name): name.replace("_", " ")
+        for name in roles.__dataclass_fields__
+        if isinstance(getattr(roles, name), int) and not name.endswith("_end")
+    }
+    parents = [int(parent) for parent in skeleton.parents]
+    st.dataframe(
+        {
+            "Joint": list(skeleton.names),
+            "Hangs from": [skeleton.names[p] if p >= 0 else "" for p in parents],
+            "Understood as": [known.get(joint, "") for joint in range(len(skeleton))],
+            "Mirror partner": [
+                skeleton.names[pair] if pair != joint else ""
+                for joint, pair in enumerate(int(p) for p in roles.pairs)
+            ],
+        },
+        hide_index=True,
+    )
+    st.caption(f"Understood as a {plain(roles.kind)}.")
+    for words in roles.notes:
+        st.caption(plain(words))
+
+
+def _uploader() -> None:
+    """Files from the reader; each is read once and then said what became of it."""
+    own = session()
+    files = st.file_uploader(
+        "Add your motion files",
+        type=list(MOTION_SUFFIXES),
+        accept_multiple_files=True,
+        max_upload_size=MAX_MOTION_MB,
+        key="motion files",
+        help="Nobody else sees them, and they are gone with this browser tab. Units, up axis and "
+        "rate are read or inferred.",
+    )
+    outcomes: dict[str, UploadResult] = st.session_state.setdefault("taken", {})
+    fresh = [file for file in files or [] if file.file_id not in outcomes]
+    if fresh:
+        with working("Reading your files") as progress:
+            for done, file in enumerate(fresh, start=1):
+                outcomes[file.file_id] = read_upload(own, file.name, bytes(file.getbuffer()))
+                progress("files", done, len(fresh), "")
+        taken = [outcomes[file.file_id] for file in fresh]
+        last = next((each.clips[-1] for each in reversed(taken) if each.clips), None)
+        if last is not None:
+            group = next(s.group for s in own.stores() if last.name in s.names)
+            choose(clips=f"uploads:{group}")
+            st.rerun()
+    for file in files or []:
+        _outcome(outcomes[file.file_id])
+    if own.clips and st.button("Remove my files", icon=":material/delete:"):
+        own.remove_clips()
+        st.rerun()
+
+
+def _outcome(taken: UploadResult) -> None:
+    if taken.error is not None:
+        st.error(f"Refused. {error_sentence(taken.error)}", icon=":material/block:")
+        return
+    parts = [
+        f"{plain(clip.name)}: {clip.duration:.1f} s, {len(clip.skeleton)} joints"
+        for clip in taken.clips
+    ]
+    st.success("; ".join(parts), icon=":material/check:")
+    for note in taken.notes[:6]:
+        st.caption(plain(note))

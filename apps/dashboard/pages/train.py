@@ -1,0 +1,303 @@
+"""Page Train: a small training on the open clips, watched as it goes on; finished ones compared."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from apps.dashboard.parts.collection import EMBEDDING_PRESET, OpenClips, choose, open_clips
+from apps.dashboard.parts.messages import plain, show_error
+from apps.dashboard.parts.model_comparison import compare_models
+from apps.dashboard.parts.theme import heading
+from apps.dashboard.parts.trainings import (
+    OwnTraining,
+    curve_of,
+    forget,
+    own_trainings,
+    running_training,
+    start_training,
+    training_windows,
+)
+from apps.dashboard.parts.uploads import offer_model_upload
+from apps.dashboard.parts.widgets import offer, offer_figure, offer_table, show_figure
+from apps.training.request import CHANNELS, OFFERED_CONFIGS, WINDOW_S
+from apps.training.status import FAILED, Epoch, TrainingStatus
+from deepphase.errors import DeepPhaseError
+from deepphase.figures.learning_curves import learning_curves
+from deepphase.figures.manifold_change import aligned_views, manifold_change
+from deepphase.phase.health import Health
+
+# Windows that may be shown: words -> how many.
+_LENGTHS = {
+    "Glance": 3_000,
+    "Short": 12_000,
+    "Usual": 36_000,
+    "Long": 120_000,
+    "Longest": 400_000,
+}
+_LOOK_EVERY_S = 1.0
+_MOST_LETTERS = 40
+
+
+def page() -> None:
+    """Draw the page."""
+    heading(
+        "Train",
+        "Learn phases from the open clips in a process of its own: watch the loss fall and the "
+        "manifold take shape. A finished model opens on all pages.",
+    )
+    clips = open_clips()
+    left, right = st.columns([2, 5], gap="large")
+    with left:
+        _form(clips)
+        offer_model_upload()
+    with right:
+        _trainings()
+    compare_models(clips)
+
+
+def _form(clips: OpenClips) -> None:
+    busy = running_training() is not None
+    store = clips.store
+    st.header("A new training", anchor=False)
+    st.caption(f"On {plain(clips.name)}: {len(store)} clips, {store.minutes:.1f} minutes.")
+    recipe = st.selectbox(
+        "Network",
+        list(OFFERED_CONFIGS),
+        format_func=OFFERED_CONFIGS.__getitem__,
+        key="train recipe",
+    )
+    channels = st.slider("Phase channels", *CHANNELS, 5, key="train channels")
+    window_s = st.slider(
+        "Window (s)",
+        *WINDOW_S,
+        2.0,
+        step=0.5,
+        key="train window",
+        help="What one phase is read from: about two cycles of the slowest movement.",
+    )
+    length = st.select_slider("Length", list(_LENGTHS), "Usual", key="train length")
+    windows = _LENGTHS[length]
+    whole = training_windows(clips, window_s)
+    passes = f", about {windows / whole:.2g} passes over all" if whole else ""
+    st.caption(f"{windows:,} windows{passes}.")
+    with st.expander("More"):
+        batch_size = st.select_slider(
+            "Windows a step", [16, 32, 64, 128, 256], 64, key="train batch"
+        )
+        seed = st.number_input("Seed", 0, 2**31 - 1, 0, key="train seed")
+    name = st.text_input("Name", "My training", max_chars=_MOST_LETTERS, key="training name")
+    if not whole:
+        st.warning(
+            f"No clip is as long as {window_s:g} s: choose a shorter window.",
+            icon=":material/info:",
+        )
+    begin = st.button(
+        "Start training",
+        type="primary",
+        icon=":material/play_arrow:",
+        disabled=busy or not whole,
+        help="One training at a time" if busy else None,
+        key="start training",
+    )
+    if begin:
+        try:
+            start_training(
+                clips,
+                name.strip() or "My training",
+                recipe=recipe,
+                channels=channels,
+                window_s=window_s,
+                windows=windows,
+                batch_size=batch_size,
+                seed=int(seed),
+            )
+        except DeepPhaseError as error:
+            show_error(error)
+        else:
+            st.session_state.pop("shown training", None)
+            st.rerun()
+
+
+def _trainings() -> None:
+    """The training that is under way, or the one that is chosen of those that have ended."""
+    running = running_training()
+    if running is not None:
+        _watched(running)
+        return
+    kept = own_trainings()[::-1]
+    if not kept:
+        st.header("Nothing was trained here yet", anchor=False)
+        st.info(
+            "Start a training on the left; the usual length takes about a minute on two minutes "
+            "of motion. It goes on while you look at other pages, and ends with this browser tab.",
+            icon=":material/model_training:",
+        )
+        return
+    for each in kept:
+        try:
+            each.keep_model()
+        except DeepPhaseError as error:
+            show_error(error)
+    chosen = kept[0]
+    if len(kept) > 1:
+        place = st.selectbox(
+            "Training",
+            range(len(kept)),
+            format_func=[each.name for each in kept].__getitem__,
+            key="shown training",
+        )
+        chosen = kept[min(place, len(kept) - 1)]
+    _ended(chosen)
+
+
+@st.fragment(run_every=_LOOK_EVERY_S)
+def _watched(training: OwnTraining) -> None:
+    """Looks at the training again and again, and at nothing else."""
+    if not training.run.running:
+        st.rerun()
+    try:
+        status = training.status()
+        st.header(f"{plain(training.name)} is learning", anchor=False)
+        _progress(status)
+        if st.button("Cancel", icon=":material/stop:", key="cancel training"):
+            forget(training)
+            st.rerun()
+        _measures(status.epochs)
+        _pictures(training, status, live=True)
+    except DeepPhaseError as error:
+        show_error(error)
+
+
+def _progress(status: TrainingStatus) -> None:
+    share = min(max(status.done / max(status.of, 1), 0.0), 1.0)
+    words = f"{status.what}, {status.done:,} of {status.of:,}" if status.of else status.what
+    if status.what == "training" and status.of:
+        words = f"Training: {status.done:,} of {status.of:,} windows"
+    words = f"{words[:1].upper()}{words[1:]}"
+    if status.words:
+        words += f", {plain(status.words)}"
+    st.progress(share, text=f"{words}, {status.seconds:.0f} s so far")
+
+
+def _measures(epochs: tuple[Epoch, ...]) -> None:
+    """Figures of the last epoch, and how they changed since the one before."""
+    if not epochs:
+        return
+    last, before = epochs[-1], epochs[-2] if len(epochs) > 1 else None
+    columns = st.columns(4)
+    columns[0].metric(
+        "Loss ((m/s)²)",
+        f"{last.loss:.4f}",
+        None if before is None else f"{last.loss - before.loss:+.4f}",
+        delta_color="inverse",
+    )
+    columns[1].metric(
+        "Explained variance",
+        f"{100 * last.explained:.1f} %",
+        None if before is None else f"{100 * (last.explained - before.explained):+.1f} %",
+    )
+    if last.health is not None:
+        health = last.health
+        columns[2].metric("Phase goes forward", f"{100 * health.forward_strongest:.1f} %")
+        used = sum(channel.in_use for channel in health.channels)
+        columns[3].metric("Channels in use", f"{used} of {len(health.channels)}")
+
+
+def _pictures(training: OwnTraining, status: TrainingStatus, *, live: bool) -> None:
+    """Curves and the manifold; a slider goes through its epochs once the training has ended."""
+    epochs = status.epochs
+    if not epochs:
+        st.caption("The first measures come after a twentieth of the training.")
+        return
+    curves = learning_curves(
+        [curve_of(training.name, epochs)],
+        last_epoch=training.run.request.windows / max(status.training_windows, 1),
+    )
+    views = training.views(len(epochs))
+    if live:
+        # Turned to lie as the views before, so that the picture does not jump.
+        shown, numbers = [aligned_views(views[::-1])[0]], [epochs[-1].epoch]
+        axes, title = ("Axis 1", "Axis 2"), f"The manifold at epoch {epochs[-1].epoch:.2f}"
+    else:
+        shown, numbers = aligned_views(views), [each.epoch for each in epochs]
+        axes, title = ("PC 1", "PC 2"), "The manifold takes shape"
+    manifold = manifold_change(shown, numbers, colour=training.colouring(), axes=axes, title=title)
+    show_figure(curves, f"curves {live}", alt="Loss and measures over the epochs")
+    if not live:
+        with st.container(horizontal=True):
+            offer_figure(curves, "learning_curves", "curves html")
+            offer_table(*_curve_table(epochs), "learning_curves", "curves csv")
+    show_figure(manifold, f"change {live}", alt="The phase manifold, epoch by epoch")
+    if not live:
+        offer_figure(manifold, "manifold_by_epoch", "change html")
+
+
+def _curve_table(epochs: tuple[Epoch, ...]) -> tuple[list[str], list[tuple[object, ...]]]:
+    curve = curve_of("", epochs)
+    names = ["epoch", "windows", "loss", "explained", "forward", "speed_error"]
+    columns = (
+        curve.epoch,
+        [each.windows for each in epochs],
+        curve.loss,
+        curve.explained,
+        curve.forward,
+        curve.speed_error,
+    )
+    return names, list(zip(*columns, strict=True))
+
+
+def _ended(training: OwnTraining) -> None:
+    status = training.status()
+    st.header(plain(training.name), anchor=False)
+    if status.state == FAILED:
+        hint = f" {plain(status.hint)}." if status.hint else ""
+        st.error(
+            f"It failed: {plain(status.fact)}.{hint[:2].upper()}{hint[2:]}",
+            icon=":material/error:",
+        )
+        if st.button("Remove", icon=":material/delete:", key="remove training"):
+            forget(training)
+            st.rerun()
+        return
+    request = training.run.request
+    st.caption(
+        f"Network: {OFFERED_CONFIGS[request.recipe]}, {request.channels} channels, "
+        f"{request.windows:,} windows of {plain(training.clips_name)} in {status.seconds:.0f} s."
+    )
+    with st.container(horizontal=True):
+        if request.recipe != EMBEDDING_PRESET and st.button(
+            "Open on all pages",
+            type="primary",
+            icon=":material/open_in_new:",
+            key="open trained model",
+        ):
+            choose(model=f"session:{training.model_name}")
+            st.rerun()
+        offer(
+            "Model",
+            training.run.model_file.read_bytes,
+            f"{_file_name(training.name)}.model",
+            "application/octet-stream",
+            "model file",
+        )
+        if st.button("Remove", icon=":material/delete:", key="remove training"):
+            forget(training)
+            st.rerun()
+    _measures(status.epochs)
+    health = status.epochs[-1].health if status.epochs else None
+    if health is not None:
+        _findings(health)
+    _pictures(training, status, live=False)
+
+
+def _findings(health: Health) -> None:
+    if not health.findings:
+        st.success("It worked, by all measures.", icon=":material/check:")
+    for finding in health.findings:
+        # The page's own words for what the command line calls by option.
+        words = finding.split(" (--")[0]
+        st.warning(f"{plain(words[:1].upper())}{plain(words[1:])}.", icon=":material/info:")
+
+
+def _file_name(name: str) -> str:
+    return "".join(c if c.isalnum() or c in "-_" else "_" for c in name)[:60] or "phases"

@@ -1,0 +1,1 @@
+"""Parts that pages of the dashboard share."""

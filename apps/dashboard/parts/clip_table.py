@@ -1,0 +1,122 @@
+"""The clips of a collection as rows: labels, length, and how much they touch the ground."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+
+from apps.dashboard.parts.collection import OpenClips
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.errors import SkeletonError
+from deepphase.motion.contacts import foot_contacts
+from deepphase.motion.roles import find_roles
+from deepphase.progress import Progress
+
+# Collections whose contacts are kept for all sessions together.
+_KEPT = 8
+# Values of a label that a filter lists.
+_MOST_VALUES = 200
+# So few are worth a filter though each clip has another.
+_FEW_VALUES = 13
+
+
+@dataclass(frozen=True)
+class ClipRow:
+    """One clip: what a table shows of it."""
+
+    index: int
+    name: str
+    labels: Mapping[str, str]
+    seconds: float
+    frames: int
+    file: str
+    captured_fps: float
+
+
+class GroundContacts:
+    """Share of the frames in which each clip has a foot on the ground, measured clip by clip."""
+
+    def __init__(self, store: ClipStore) -> None:
+        self._store = store
+        self._shares: dict[int, float | None] = {}
+        self._lock = threading.Lock()
+
+    def known(self, index: int) -> bool:
+        """Whether it was measured."""
+        return index in self._shares
+
+    def share(self, index: int) -> float | None:
+        """Of all its feet and frames; None for a body without feet."""
+        with self._lock:
+            if index not in self._shares:
+                self._shares[index] = _share(self._store, index)
+            return self._shares[index]
+
+    def measure(self, indices: Sequence[int], progress: Progress | None = None) -> None:
+        """Measure some clips; what was measured before an interruption stays."""
+        for done, index in enumerate(indices, start=1):
+            self.share(index)
+            if progress is not None:
+                progress("clips", done, len(indices), "")
+
+
+def ground_contacts(clips: OpenClips) -> GroundContacts:
+    """The contacts of these clips; nothing is measured before it is asked for."""
+    return _contacts(clips.key, clips.store)
+
+
+@st.cache_resource(max_entries=_KEPT, show_spinner=False)
+def _contacts(key: Hashable, _store: ClipStore) -> GroundContacts:
+    return GroundContacts(_store)
+
+
+def clip_rows(store: ClipStore) -> list[ClipRow]:
+    """A row of each clip, in the store's order."""
+    return [
+        ClipRow(
+            index,
+            name,
+            store.labels[index],
+            float(store.lengths[index] / store.fps),
+            int(store.lengths[index]),
+            store.sources[index].path,
+            float(store.sources[index].fps),
+        )
+        for index, name in enumerate(store.names)
+    ]
+
+
+def filters(store: ClipStore) -> dict[str, list[str]]:
+    """Labels that tell clips apart, and their values."""
+    found = {}
+    for name in store.label_names:
+        values = sorted({labels[name] for labels in store.labels if name in labels})
+        if 2 <= len(values) <= _MOST_VALUES and len(values) < max(len(store), _FEW_VALUES):
+            found[name] = values
+    return found
+
+
+def filtered(
+    rows: Sequence[ClipRow], words: str, wanted: Mapping[str, Sequence[str]]
+) -> list[ClipRow]:
+    """Rows whose name holds all the words and whose labels are among those that are wanted."""
+    parts = words.lower().split()
+    return [
+        row
+        for row in rows
+        if all(part in row.name.lower() for part in parts)
+        and all(row.labels.get(name, "") in values for name, values in wanted.items() if values)
+    ]
+
+
+def _share(store: ClipStore, index: int) -> float | None:
+    clip = store.clip(index)
+    try:
+        flags = foot_contacts(clip, find_roles(clip.skeleton, clip=clip)).flags
+    except SkeletonError:
+        return None
+    return float(np.mean(flags))

@@ -1,0 +1,347 @@
+"""Motion databases of the open clips, built once for all sessions."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import streamlit as st
+
+from apps.dashboard.parts.collection import OpenClips, OpenModel
+from apps.dashboard.parts.encodings import Encodings, encodings
+from apps.dashboard.parts.messages import working
+from apps.reports.matches_page import moment_actor
+from deepphase.arrays import Array
+from deepphase.figures.match_distances import MatchSet
+from deepphase.figures.player.actor import Actor
+from deepphase.figures.player.take import Marker, Take
+from deepphase.figures.theme import NEUTRAL, channel_colour
+from deepphase.formats.load import save
+from deepphase.motion.clip import Clip
+from deepphase.phase.health import Health
+from deepphase.phase.manifold import ManifoldProjection
+from deepphase.phase.model import ClipPhases
+from deepphase.phase.signals import JointVelocities
+from deepphase.progress import Progress
+from matching.database.database import MotionDatabase
+from matching.search.moments import Moment, following, nearest_moments
+from matching.search.searcher import Searcher, open_searcher
+
+BY_PHASE, BY_POSE = "phase", "pose"
+# No two matches of a clip nearer than this, none so near to the query.
+_APART_S, _OWN_S = 0.5, 1.0
+# Seconds before the moment that are played, and metres between bodies and rows.
+_BEFORE_S, _BESIDE_M, _BEHIND_M = 0.5, 1.3, 2.2
+# Frames whose distances stand for all the others'.
+_OTHERS, _SEED = 1_500, 7
+# Seconds around a moment from which its facing is read.
+_AROUND_S = 1.0
+COLOURS = {BY_PHASE: channel_colour(0), BY_POSE: channel_colour(1)}
+
+
+@dataclass(frozen=True, eq=False)
+class MatchedMoment:
+    """A moment that was found.
+
+    Parameters
+    ----------
+    by, rank
+        "phase" or "pose", and from 1.
+    moment
+        Where it is.
+    phase_distance, pose_distance
+        From the query, whichever it was found by: standardised units.
+    joint_distance_m
+        Metres: mean distance between the corresponding joints of both poses in root space.
+    """
+
+    by: str
+    rank: int
+    moment: Moment
+    phase_distance: float
+    pose_distance: float
+    joint_distance_m: float
+
+    @property
+    def name(self) -> str:
+        """As the player and the table call it."""
+        return f"{self.by} {self.rank}"
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What was found of one moment.
+
+    Parameters
+    ----------
+    row
+        Of the query, in both databases.
+    found
+        By phase and by pose, nearest first.
+    others
+        (frames, 2) distances in phase and pose of some frames that were not looked for.
+    """
+
+    row: int
+    found: tuple[MatchedMoment, ...]
+    others: Array
+
+    def of(self, by: str) -> list[MatchedMoment]:
+        """Those that were found by phase, or by pose."""
+        return [each for each in self.found if each.by == by]
+
+    def sets(self) -> list[MatchSet]:
+        """For the figure: where they are by both distances, in phase and in pose."""
+        return [
+            MatchSet(
+                f"nearest in {by}",
+                np.array([[e.phase_distance, e.pose_distance] for e in found]).reshape(-1, 2),
+                [f"{e.moment.clip} at {e.moment.time_s:.2f} s" for e in found],
+                COLOURS[by],
+            )
+            for by, found in ((BY_PHASE, self.of(BY_PHASE)), (BY_POSE, self.of(BY_POSE)))
+        ]
+
+
+def find(
+    phase: Searched,
+    pose: Searched,
+    signals: JointVelocities,
+    clip: str,
+    frame: int,
+    k: int,
+    *,
+    elsewhere: bool = False,
+) -> Answer:
+    """The k nearest moments in phase and the k nearest in pose.
+
+    Parameters
+    ----------
+    phase, pose
+        Databases of the same clips.
+    signals
+        Reads the poses whose joints are compared.
+    clip, frame
+        The query, at the databases' rate.
+    elsewhere
+        Only in other clips than the query's.
+    """
+    row = phase.database.row_of(clip, frame)
+    own_clip = phase.database.ranges_of(row)
+    queries = {by: each.database.features[row] for by, each in ((BY_PHASE, phase), (BY_POSE, pose))}
+    poses = _PoseReader(phase.database, signals)
+    asked = poses.at(row)
+    found = []
+    for by, each in ((BY_PHASE, phase), (BY_POSE, pose)):
+        own = np.array(own_clip) if elsewhere else each.database.neighbourhood(row, _OWN_S)
+        moments = nearest_moments(
+            each.database, each.searcher, queries[by], k, apart_s=_APART_S, excluded=own
+        )
+        for rank, moment in enumerate(moments, start=1):
+            in_phase, in_pose = (
+                float(np.linalg.norm(other.database.features[moment.row] - queries[which]))
+                for which, other in ((BY_PHASE, phase), (BY_POSE, pose))
+            )
+            apart = np.linalg.norm(poses.at(moment.row) - asked, axis=-1).mean()
+            found.append(MatchedMoment(by, rank, moment, in_phase, in_pose, float(apart)))
+    rows = np.random.default_rng(_SEED).integers(0, len(phase.database), _OTHERS)
+    rows = np.unique(rows)
+    others = np.stack(
+        [
+            np.linalg.norm(each.database.features[rows] - queries[by], axis=1)
+            for by, each in ((BY_PHASE, phase), (BY_POSE, pose))
+        ],
+        axis=1,
+    )
+    return Answer(row, tuple(found), others)
+
+
+def matched_take(database: MotionDatabase, answer: Answer, seconds: float) -> Take:
+    """The query in front, the matches in phase to one row behind it, those in pose to another."""
+    index, frame = int(database.clip_of(answer.row)), int(database.frame_of(answer.row))
+    query = database.clip(index)
+
+    def actor(row: int, place: tuple[float, float], name: str, colour: str) -> Actor:
+        return moment_actor(
+            database.clip(int(database.clip_of(row))),
+            int(database.frame_of(row)),
+            database.root_positions[row],
+            float(database.root_angles[row]),
+            before_s=_BEFORE_S,
+            seconds=seconds,
+            place=np.array([place[0], 0.0, place[1]]),
+            name=name,
+            colour=colour,
+        )
+
+    actors = [actor(answer.row, (0.0, 0.0), "query", NEUTRAL)]
+    for depth, by in ((1, BY_PHASE), (2, BY_POSE)):
+        row = answer.of(by)
+        for column, each in enumerate(row):
+            across = (column - (len(row) - 1) / 2) * _BESIDE_M
+            place = (across, -depth * _BEHIND_M)
+            actors.append(actor(each.moment.row, place, each.name, COLOURS[by]))
+    return Take(
+        name=f"{query.name} at {frame / database.fps:.2f} s",
+        actors=actors,
+        markers=[Marker("matched moment", _BEFORE_S, _BEFORE_S)],
+        note="In front the query, behind it the moments nearest in phase, then those in pose",
+    )
+
+
+def moment_file(
+    database: MotionDatabase, row: int, seconds: float, format: Literal["bvh", "glb"]
+) -> bytes:
+    """What follows a moment, as a motion file."""
+    with tempfile.TemporaryDirectory(prefix="deepphase-") as folder:
+        path = Path(folder) / f"moment.{format}"
+        save(following(database, row, seconds), path)
+        return path.read_bytes()
+
+
+def table_of(answer: Answer) -> tuple[list[str], list[tuple[object, ...]]]:
+    """Headings and rows: what was found, where, and how far it is."""
+    columns = ["Found by", "Rank", "Clip", "Time (s)", "Distance in phase", "Distance in pose"]
+    rows: list[tuple[object, ...]] = [
+        (
+            each.by,
+            each.rank,
+            each.moment.clip,
+            round(each.moment.time_s, 3),
+            round(each.phase_distance, 4),
+            round(each.pose_distance, 4),
+            round(100 * each.joint_distance_m, 2),
+        )
+        for each in answer.found
+    ]
+    return [*columns, "Joints apart (cm)"], rows
+
+
+class _PoseReader:
+    """Poses in root space at single rows."""
+
+    def __init__(self, database: MotionDatabase, signals: JointVelocities) -> None:
+        self._database, self._signals = database, signals
+        self._known: dict[int, Array] = {}
+
+    def at(self, row: int) -> Array:
+        """(joints, 3) metres."""
+        if row not in self._known:
+            database = self._database
+            clip = database.clip(int(database.clip_of(row)))
+            frame, around = int(database.frame_of(row)), round(_AROUND_S * database.fps)
+            start = max(frame - around, 0)
+            part = clip.sliced(start, min(frame + around + 1, len(clip)))
+            self._known[row] = self._signals.poses(part)[frame - start]
+        return self._known[row]
+
+
+def names_of(found: Sequence[MatchedMoment]) -> list[str]:
+    """As a chooser lists them."""
+    return [f"{e.name}: {e.moment.clip} at {e.moment.time_s:.2f} s" for e in found]
+
+
+# Pairs of clips and model whose databases are kept for all sessions together.
+_KEPT = 3
+PHASE = "phase"
+
+
+@dataclass(frozen=True, eq=False)
+class Searched:
+    """A database and what finds its nearest rows."""
+
+    database: MotionDatabase
+    searcher: Searcher
+
+
+class KnownPhases:
+    """A model whose phases of a store's clips were read before: a `PhaseExtractor`."""
+
+    def __init__(self, read: Encodings) -> None:
+        self._read, self._model = read, read.extractor
+        self._places = {name: index for index, name in enumerate(read.store.names)}
+        self.signals: JointVelocities = self._model.signals
+        self.projection: ManifoldProjection | None = self._model.projection
+        self.health: Health | None = self._model.health
+
+    @property
+    def fps(self) -> float:
+        return self._model.fps
+
+    @property
+    def window(self) -> int:
+        return self._model.window
+
+    @property
+    def channels(self) -> int:
+        return self._model.channels
+
+    @property
+    def sha256(self) -> str:
+        return self._model.sha256
+
+    def encode(self, clip: Clip) -> ClipPhases:
+        """What was read of the clip of that name."""
+        return self._read.phases(self._places[clip.name])
+
+    def save(self, path: str | Path) -> None:
+        self._model.save(path)
+
+
+class Databases:
+    """The databases of one store by one model, each built when it is first asked for."""
+
+    def __init__(self, clips: OpenClips, model: OpenModel) -> None:
+        self._read = encodings(clips, model)
+        self._built: dict[str, Searched] = {}
+        self._lock = threading.Lock()
+
+    def known(self, layout: str) -> Searched | None:
+        """The database of a layout, if it is there."""
+        return self._built.get(layout)
+
+    def built(self, layout: str, progress: Progress) -> Searched:
+        """The database of a layout; whoever comes second waits for the first.
+
+        Raises ParameterError where clips, model and layout do not fit.
+        """
+        with self._lock:
+            if layout not in self._built:
+                database = MotionDatabase.build(
+                    self._read.store,
+                    layout,
+                    KnownPhases(self._read) if layout == PHASE else None,
+                    progress=progress,
+                )
+                searcher = open_searcher(database, "exact", progress=progress)
+                self._built[layout] = Searched(database, searcher)
+            return self._built[layout]
+
+
+def searched(clips: OpenClips, model: OpenModel, layout: str, what: str) -> Searched:
+    """A database to search; the page tells how far building is.
+
+    Parameters
+    ----------
+    layout
+        A recipe of configs/matching.
+    what
+        What is searched, in words.
+    """
+    kept = _kept(clips.key, model.key, clips, model)
+    found = kept.known(layout)
+    if found is None:
+        with working(f"Getting ready to search {what}") as progress:
+            progress("starting", 0, 1, "")
+            found = kept.built(layout, progress)
+    return found
+
+
+@st.cache_resource(max_entries=_KEPT, show_spinner=False)
+def _kept(clips_key: Hashable, model_key: str, _clips: OpenClips, _model: OpenModel) -> Databases:
+    return Databases(_clips, _model)

@@ -1,0 +1,129 @@
+"""Phases of the open clips by the open model, read once for all sessions."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+import streamlit as st
+
+from apps.dashboard.parts.collection import OpenClips, OpenModel
+from apps.dashboard.parts.messages import working
+from deepphase.arrays import Array
+from deepphase.figures.excerpt import thinning
+from deepphase.phase.extractor import PhaseExtractor
+from deepphase.phase.model import ClipPhases, PhaseModel
+from deepphase.phase.windows import interior_frames
+from deepphase.progress import Progress
+
+# Pairs of clips and model that are kept for all sessions together.
+_KEPT = 6
+# Frames whose signals are kept: as many as a cloud has points at most.
+MOST_POINTS = 20_000
+
+
+class Encodings:
+    """What one model reads off the clips of one store; filled clip by clip, so that work that was
+    interrupted goes on where it stopped.
+
+    Parameters
+    ----------
+    clips, model
+        The pair.
+    """
+
+    def __init__(self, clips: OpenClips, model: OpenModel) -> None:
+        self.store, self.extractor = clips.store, model.extractor
+        self._phases: dict[int, ClipPhases] = {}
+        self._signals: dict[int, Array] = {}
+        self._speeds: dict[int, Array | None] = {}
+        self._lock = threading.RLock()
+        self._frames = _chosen_frames(
+            clips.store.lengths * (model.extractor.fps / clips.store.fps), model.extractor.window
+        )
+
+    def phases(self, index: int) -> ClipPhases:
+        """Of one clip, at the model's rate. SkeletonError where it lacks a joint."""
+        with self._lock:
+            if index not in self._phases:
+                self._read(index)
+            return self._phases[index]
+
+    def all(self, progress: Progress | None = None) -> list[ClipPhases]:
+        """Of all clips, in the store's order."""
+        count = len(self.store)
+        for index in range(count):
+            if index not in self._phases:
+                self.phases(index)
+                if progress is not None:
+                    progress("reading phases", index + 1, count, "")
+        return [self._phases[index] for index in range(count)]
+
+    def frames(self, index: int) -> Array:
+        """Frames of a clip that a cloud of all clips shows: interior ones, evenly spread."""
+        phases = self.phases(index)
+        return self._frames[index][self._frames[index] < len(phases)]
+
+    def signals(self, index: int) -> Array:
+        """(those frames, signals) m/s: joint velocities in root space."""
+        self.phases(index)
+        return self._signals[index]
+
+    def speed(self, index: int) -> Array | None:
+        """(all frames,) m/s of the hips over the ground; None where they are not read."""
+        self.phases(index)
+        return self._speeds[index]
+
+    @property
+    def padded(self) -> bool:
+        """No clip is as long as a window, so `frames` are not interior ones."""
+        window, fps = self.extractor.window, self.extractor.fps
+        return bool((self.store.lengths * (fps / self.store.fps) < window).all())
+
+    def _read(self, index: int) -> None:
+        clip, extractor = self.store.clip(index), self.extractor
+        signals = extractor.signals.read(clip)
+        if isinstance(extractor, PhaseModel):
+            phases = extractor.encode_signals(signals, name=clip.name, source=clip.source.path)
+        else:
+            phases = extractor.encode(clip)
+        frames = self._frames[index]
+        self._signals[index] = signals[frames[frames < len(phases)]]
+        self._speeds[index] = _speed(extractor, signals)
+        self._phases[index] = phases
+
+
+def encodings(clips: OpenClips, model: OpenModel) -> Encodings:
+    """The phases of these clips by this model; nothing is read before it is asked for."""
+    return _kept(clips.key, model.key, clips, model)
+
+
+def all_phases(clips: OpenClips, model: OpenModel) -> list[ClipPhases]:
+    """The phases of all clips; the page tells how far it is."""
+    with working("Reading phases") as progress:
+        return encodings(clips, model).all(progress)
+
+
+@st.cache_resource(max_entries=_KEPT, show_spinner=False)
+def _kept(clips_key: Hashable, model_key: str, _clips: OpenClips, _model: OpenModel) -> Encodings:
+    return Encodings(_clips, _model)
+
+
+def _chosen_frames(lengths: Array, window: int) -> list[Array]:
+    """Interior frames of each clip, every n-th; all frames where no clip has an interior one."""
+    inside: Sequence[Array] = [
+        np.flatnonzero(interior_frames(round(float(length)), window)) for length in lengths
+    ]
+    if not any(each.size for each in inside):
+        inside = [np.arange(round(float(length))) for length in lengths]
+    step = thinning(sum(len(each) for each in inside), MOST_POINTS)
+    return [each[::step] for each in inside]
+
+
+def _speed(extractor: PhaseExtractor, signals: Array) -> Array | None:
+    hips, names = extractor.signals.body.get("hips"), extractor.signals.names
+    if f"{hips}.x" not in names:
+        return None
+    sideways, forward = names.index(f"{hips}.x"), names.index(f"{hips}.z")
+    return np.hypot(signals[:, sideways], signals[:, forward])

@@ -1,0 +1,192 @@
+"""Two phase models beside each other on the open clips."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+
+import streamlit as st
+
+from apps.dashboard.parts.clouds import open_cloud
+from apps.dashboard.parts.collection import OpenClips, OpenModel, model_sources
+from apps.dashboard.parts.messages import plain, show_error, working
+from apps.dashboard.parts.session import session
+from apps.dashboard.parts.trainings import curve_of, own_trainings
+from apps.dashboard.parts.widgets import offer_figure, offer_table, show_figure
+from deepphase.errors import DeepPhaseError
+from deepphase.figures.learning_curves import learning_curves
+from deepphase.figures.manifold import manifold_2d
+from deepphase.figures.theme import label
+from deepphase.phase.health import Health
+from deepphase.phase.model import PhaseModel
+from deepphase.phase.training.train import train_phase
+
+# As many windows as take a minute on a laptop; a look, not a result.
+_WINDOWS, _BATCH = 40_960, 128
+_NAME = "Without phases"
+
+
+def compared_embedding(clips: OpenClips, model: OpenModel) -> OpenModel | None:
+    """The embedding that reads these clips; where there is none, the page offers to train one."""
+    sources = model_sources(clips, embeddings=True)
+    window = model.extractor.window
+    for source in sources:
+        opened = source.open()
+        if opened.extractor.window == window:
+            return opened
+    st.info(
+        "No autoencoder without phase layers reads this skeleton yet. It trains in about a "
+        "minute, for this session alone.",
+        icon=":material/compare:",
+    )
+    if isinstance(model.extractor, PhaseModel) and st.button(
+        "Train it", type="primary", key="train embedding"
+    ):
+        session().add_model(_NAME, _trained(clips, model.extractor))
+        st.rerun()
+    return None
+
+
+def _trained(clips: OpenClips, model: PhaseModel) -> PhaseModel:
+    """The same convolutions, window and channels around fully connected layers."""
+    network = replace(model.config.network, preset="conv_embedding")
+    training = replace(
+        model.config.training,
+        windows=_WINDOWS,
+        batch_size=_BATCH,
+        learning_rate=2e-3,
+        schedule="cosine",
+    )
+    with (
+        working("Training the autoencoder without phases") as progress,
+        tempfile.TemporaryDirectory(prefix="deepphase-", dir=session().folder) as folder,
+    ):
+        trained: PhaseModel | None = train_phase(
+            clips.store,
+            replace(model.config, network=network, training=training),
+            folder=folder,
+            progress=progress,
+            accelerator="cpu",
+        )
+    assert trained is not None, "one process trains"
+    return trained
+
+
+# Points of each picture, and its height.
+_POINTS, _HEIGHT = 5_000, 520
+_NONE = "none"
+
+
+def compare_models(clips: OpenClips) -> None:
+    """Two models that can read the clips: their measures, curves and manifolds."""
+    sources = [
+        *model_sources(clips),
+        *(each for each in model_sources(clips, embeddings=True) if each.id != "demo"),
+    ]
+    st.header("Compare two models", anchor=False)
+    if len(sources) < 2:
+        st.caption(
+            "There is one model that reads these clips. Train or open another one, and it can be "
+            "compared here."
+        )
+        return
+    if not st.toggle(
+        "Show the comparison", key="compare", help="Both models read the phases of all clips"
+    ):
+        return
+    _compared(clips)
+
+
+@st.fragment
+def _compared(clips: OpenClips) -> None:
+    sources = [
+        *model_sources(clips),
+        *(each for each in model_sources(clips, embeddings=True) if each.id != "demo"),
+    ]
+    places = list(range(len(sources)))
+    columns = st.columns(2, gap="medium")
+    chosen = [
+        column.selectbox(
+            words, places, index=at, format_func=lambda at: sources[at].name, key=f"compared {at}"
+        )
+        for at, (column, words) in enumerate(zip(columns, ("One", "Other"), strict=True))
+    ]
+    try:
+        models = [sources[at].open() for at in chosen]
+        _measures(models)
+        _curves(models)
+        for at, (column, model) in enumerate(zip(columns, models, strict=True)):
+            with column:
+                _manifold(clips, model, at)
+    except DeepPhaseError as error:
+        show_error(error)
+
+
+def _measures(models: list[OpenModel]) -> None:
+    healths = [model.extractor.health for model in models]
+    rows = [(words, *(tell(health) for health in healths)) for words, tell in _ROWS]
+    rows = [("Phase channels", *(str(model.extractor.channels) for model in models)), *rows]
+    rows.append(("Window", *(f"{m.extractor.window / m.extractor.fps:.2f} s" for m in models)))
+    names = [models[0].name, models[1].name]
+    if names[0] == names[1]:
+        names[1] += " (again)"
+    st.dataframe(
+        {
+            "Measure, each on its own held-out clips": [row[0] for row in rows],
+            names[0]: [row[1] for row in rows],
+            names[1]: [row[2] for row in rows],
+        },
+        hide_index=True,
+        height=35 * (len(rows) + 1) + 3,
+    )
+    offer_table(["measure", *names], rows, "models_compared", "compared csv")
+
+
+def _curves(models: list[OpenModel]) -> None:
+    known = {f"session:{each.model_name}": each for each in own_trainings() if each.model_name}
+    runs = list(dict.fromkeys(model.id for model in models if model.id in known))
+    if not runs:
+        return
+    chart = learning_curves(
+        [curve_of(known[each].name, known[each].status().epochs) for each in runs],
+        title="How they learnt",
+    )
+    show_figure(chart, "compared curves")
+    offer_figure(chart, "learning_curves_compared", "compared curves html")
+
+
+def _manifold(clips: OpenClips, model: OpenModel, at: int) -> None:
+    cloud = open_cloud(clips, model, _POINTS)
+    labels = [name for name in cloud.colourings if name.startswith("Label: ")]
+    colouring = cloud.colourings[labels[0] if labels else "Clip"]
+    chart = manifold_2d(colour=colouring, title=label(model.name), **cloud.cloud.given)
+    show_figure(chart, f"compared manifold {at}", height=_HEIGHT)
+    offer_figure(chart, f"manifold_{at + 1}", f"compared manifold html {at}")
+    st.caption(f"{plain(model.name)} on {plain(clips.name)}.")
+
+
+def _percent(share: float | None) -> str:
+    return _NONE if share is None else f"{100 * share:.1f} %"
+
+
+_ROWS = (
+    ("Explained variance", lambda h: _NONE if h is None else _percent(h.explained_variance)),
+    ("Phase goes forward", lambda h: _NONE if h is None else _percent(h.forward_strongest)),
+    ("Speed error", lambda h: _NONE if h is None else _percent(h.speed_error)),
+    (
+        "Frequency roughness",
+        lambda h: _NONE if h is None else f"{h.frequency_roughness:.2f} /s",
+    ),
+    ("Channels in use", lambda h: _NONE if h is None else _used(h)),
+    ("Frequencies in use", lambda h: _NONE if h is None else _frequencies(h)),
+    ("Held-out frames", lambda h: _NONE if h is None else f"{h.frames:,}"),
+)
+
+
+def _used(health: Health) -> str:
+    return f"{sum(channel.in_use for channel in health.channels)} of {len(health.channels)}"
+
+
+def _frequencies(health: Health) -> str:
+    used = sorted(channel.frequency[1] for channel in health.channels if channel.in_use)
+    return f"{', '.join(f'{each:.2f}' for each in used)} Hz" if used else _NONE

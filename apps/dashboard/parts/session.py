@@ -1,0 +1,116 @@
+"""What belongs to one reader alone: uploaded clips, trained models, and a folder for both."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.errors import ParameterError
+from deepphase.motion.clip import Clip
+from deepphase.phase.extractor import PhaseExtractor
+
+_KEY = "deepphase session"
+# Of one reader, so that many can share a machine.
+MOST_CLIPS, MOST_FRAMES, MOST_MODELS = 200, 400_000, 12
+
+
+class Session:
+    """One reader's own things; gone, with their files, when the session is.
+
+    Attributes
+    ----------
+    clips
+        Uploaded clips with their provenance, at one rate.
+    models
+        Models that were trained or uploaded here, by the name that is shown.
+    """
+
+    def __init__(self) -> None:
+        self.clips: list[tuple[Clip, Mapping[str, Any]]] = []
+        self.models: dict[str, PhaseExtractor] = {}
+        self._folder: Path | None = None
+        self._stores: list[ClipStore] | None = None
+
+    @property
+    def folder(self) -> Path:
+        """A folder of its own in the system's temporary one, made when it is asked for."""
+        if self._folder is None:
+            self._folder = Path(tempfile.mkdtemp(prefix="deepphase-session-"))
+            # Also at the end of the program.
+            weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        return self._folder
+
+    def add_clip(self, clip: Clip, provenance: Mapping[str, Any]) -> Clip:
+        """Keep a clip; it comes back with a name that no other one has.
+
+        Raises ParameterError where there are more clips than one reader may keep.
+        """
+        frames = len(clip) + sum(len(each) for each, _ in self.clips)
+        if len(self.clips) >= MOST_CLIPS or frames > MOST_FRAMES:
+            raise ParameterError(
+                f"more than {MOST_CLIPS} clips or {MOST_FRAMES:,} frames in one session",
+                hint="remove some, or give the program a folder: deepphase app FOLDER",
+            )
+        clip = _renamed(clip, {each.name for each, _ in self.clips})
+        self.clips.append((clip, provenance))
+        self._stores = None
+        return clip
+
+    def remove_clips(self) -> None:
+        """Forget all uploaded clips."""
+        self.clips.clear()
+        self._stores = None
+
+    def add_model(self, name: str, model: PhaseExtractor) -> str:
+        """Keep a model, the oldest gives way; the name under which it can be chosen."""
+        while len(self.models) >= MOST_MODELS:
+            self.models.pop(next(iter(self.models)))
+        given, number = name, 2
+        while given in self.models:
+            given, number = f"{name} ({number})", number + 1
+        self.models[given] = model
+        return given
+
+    def stores(self) -> list[ClipStore]:
+        """The uploaded clips, one store for each skeleton."""
+        if self._stores is None:
+            self._stores = self._grouped()
+        return self._stores
+
+    def _grouped(self) -> list[ClipStore]:
+        groups: list[list[tuple[Clip, Mapping[str, Any]]]] = []
+        for each in self.clips:
+            for group in groups:
+                if group[0][0].skeleton.same_hierarchy(each[0].skeleton):
+                    group.append(each)
+                    break
+            else:
+                groups.append([each])
+        return [
+            ClipStore.from_clips(
+                [clip for clip, _ in group], provenance=[given for _, given in group]
+            )
+            for group in groups
+        ]
+
+
+def session() -> Session:
+    """The session of the reader whose page is drawn."""
+    if _KEY not in st.session_state:
+        st.session_state[_KEY] = Session()
+    return st.session_state[_KEY]
+
+
+def _renamed(clip: Clip, taken: set[str]) -> Clip:
+    name, number = clip.name, 2
+    while name in taken:
+        name, number = f"{clip.name} ({number})", number + 1
+    return replace(clip, name=name)

@@ -1,0 +1,118 @@
+"""The dashboard's look: the figures' colours, in light and in dark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import streamlit as st
+from PIL import Image
+from streamlit.delta_generator import DeltaGenerator
+
+from deepphase.figures.theme import DARK, FONT, LIGHT, channel_colour
+
+
+def _colours(template: Any, accent: str) -> dict[str, str]:
+    layout = template.layout
+    return {
+        "primaryColor": accent,
+        "backgroundColor": layout.paper_bgcolor,
+        "secondaryBackgroundColor": layout.scene.xaxis.backgroundcolor,
+        "textColor": layout.font.color,
+        "borderColor": layout.xaxis.gridcolor,
+        "linkColor": accent,
+        "grayTextColor": layout.xaxis.linecolor,
+    }
+
+
+# Streamlit's own settings.
+THEME = {
+    "theme.font": FONT,
+    "theme.headingFont": FONT,
+    "theme.baseFontSize": 15,
+    "theme.baseRadius": "8px",
+    "theme.showWidgetBorder": True,
+    **{f"theme.light.{name}": value for name, value in _colours(LIGHT, channel_colour(0)).items()},
+    **{f"theme.dark.{name}": value for name, value in _colours(DARK, channel_colour(4)).items()},
+}
+
+# What Streamlit has no setting for: less air at the top, lines that can be read, quiet captions.
+_STYLE = """<style>
+[data-testid="stMainBlockContainer"] { padding: 2.6rem 2.2rem 3rem; max-width: 1680px; }
+[data-testid="stHeader"] { height: 2.6rem; min-height: 2.6rem; background: transparent; }
+[data-testid="stSidebarHeader"] { margin-bottom: 0; }
+h1 { font-size: 1.65rem !important; font-weight: 650 !important; padding: 0 !important; }
+h2 { font-size: 1.2rem !important; font-weight: 650 !important; padding: 0.6rem 0 0 !important; }
+h3 { font-size: 1.02rem !important; font-weight: 650 !important; padding: 0.2rem 0 0 !important; }
+[data-testid="stMainBlockContainer"] [data-testid="stMarkdownContainer"] p { max-width: 108ch; }
+[data-testid="stButtonGroup"] [role="radiogroup"] { flex-wrap: wrap; row-gap: 4px; }
+[data-testid="stButtonGroup"] button { padding: 0.2rem 0.62rem; }
+iframe[data-testid="stIFrame"] { border: 1px solid rgba(133, 137, 143, 0.28); border-radius: 10px; }
+[data-testid="stPlotlyChart"] { position: relative; }
+[data-testid="stPlotlyChart"]::after { content: ""; position: absolute; inset: 0;
+  border: 1px solid rgba(133, 137, 143, 0.28); border-radius: 10px; pointer-events: none; }
+/* Columns that hold pictures stand below each other before they are too narrow to read. */
+@media (max-width: 1100px) {
+  [class*="st-key-wide"] > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"],
+  [class*="st-key-wide"] > [data-testid="stHorizontalBlock"] { flex-direction: column; }
+  [class*="st-key-wide"] > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"]
+    > [data-testid="stColumn"],
+  [class*="st-key-wide"] > [data-testid="stHorizontalBlock"] > [data-testid="stColumn"] {
+    width: 100%; min-width: 100%; flex: 1 1 auto; }
+}
+@media (max-width: 640px) {
+  [data-testid="stMainBlockContainer"] { padding: 2.6rem 1rem 2rem; }
+}
+</style>"""
+
+
+# A ring, as motion that repeats draws it, and the name.
+_MARK = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 148 32" width="148" height="32">'
+    '<circle cx="15" cy="16" r="10" fill="none" stroke="{ring}" stroke-width="4.5" '
+    'stroke-linecap="round" stroke-dasharray="52 12" transform="rotate(-60 15 16)"/>'
+    '<circle cx="20" cy="7.3" r="3.4" fill="{ring}"/>'
+    '<text x="34" y="22" font-family="{font}" font-size="18.5" font-weight="650" '
+    'fill="{ink}">deepphase</text></svg>'
+)
+
+
+@st.cache_resource(show_spinner=False)
+def icon() -> Image.Image:
+    """The page's icon: one cycle of phase as a ring. Others come from a server."""
+    side = 64
+    across, down = np.meshgrid(*[np.linspace(-1, 1, side)] * 2)
+    radius, turns = np.hypot(across, down), np.arctan2(across, -down) / (2 * np.pi) % 1.0
+    colours = [channel_colour(0), channel_colour(4)]
+    ends = np.array([[int(each[at : at + 2], 16) for at in (1, 3, 5)] for each in colours])
+    drawn = np.zeros((side, side, 4), np.uint8)
+    drawn[..., :3] = ends[0] + (ends[1] - ends[0]) * turns[..., None]
+    drawn[..., 3] = 255 * np.clip((0.22 - np.abs(radius - 0.7)) * side / 2, 0, 1)
+    return Image.fromarray(drawn)
+
+
+def apply_theme() -> None:
+    """Style and mark of every page; once a run."""
+    st.html(_STYLE)
+    ink = (DARK if is_dark() else LIGHT).layout.font.color
+    st.logo(
+        _MARK.format(ink=ink, ring=channel_colour(4 if is_dark() else 0), font=FONT), size="large"
+    )
+
+
+def wide_columns(key: str, spec: int | Sequence[float]) -> list[DeltaGenerator]:
+    """Columns for pictures: below each other where the window is narrow. `key` names the row."""
+    return st.container(key=f"wide-{key}").columns(spec, gap="medium")
+
+
+def is_dark() -> bool:
+    """Whether the reader's page is dark."""
+    return st.context.theme.type == "dark"
+
+
+def heading(title: str, words: str = "") -> None:
+    """A page's name, and in a sentence or two what it shows and what to do with it."""
+    st.title(title, anchor=False)
+    if words:
+        st.markdown(f":gray[{words}]")

@@ -1,0 +1,137 @@
+"""Figures, the player and downloads, as every page shows them."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from apps.dashboard.parts.theme import is_dark
+from deepphase.figures.player.page import player_html
+from deepphase.figures.player.take import Take
+from deepphase.figures.theme import dressed
+
+Selection = Literal["points", "box", "lasso"]
+# What a browser takes from us at once without a pause.
+_PLAYER_BYTES = 40_000_000
+
+
+def show_player(takes: Sequence[Take], *, height: int = 640, title: str = "Player") -> None:
+    """The player of these takes in the page; it plays in the browser, without asking the server.
+
+    Parameters
+    ----------
+    takes
+        What can be chosen in it.
+    height
+        Pixels.
+    title
+        Its own heading.
+
+    Raises
+    ------
+    ParameterError
+        Where the takes are too long for a page.
+    """
+    look = "dark" if is_dark() else "light"
+    page = player_html(takes, title=title, look=look, max_bytes=_PLAYER_BYTES)
+    st.iframe(page, height=height)
+
+
+def show_figure(
+    chart: go.Figure,
+    key: str,
+    *,
+    select: Sequence[Selection] = (),
+    height: int | None = None,
+    alt: str = "",
+) -> dict[str, Any]:
+    """A figure in the reader's look; what is selected in it, as plotly's event ({} if nothing).
+
+    Parameters
+    ----------
+    chart
+        As `deepphase.figures` draws it.
+    key
+        Names it on its page.
+    select
+        Ways of selecting that rerun the page.
+    height
+        Pixels; the figure's own by default.
+    alt
+        What a screen reader says of it.
+    """
+    drawn = dressed(chart, dark=is_dark())
+    if height is not None:
+        drawn.update_layout(height=height)
+    drawn.update_layout(autosize=True)
+    config = {"displaylogo": False, "responsive": True}
+    words = alt or drawn.layout.title.text or key
+    if not select:
+        st.plotly_chart(drawn, theme=None, key=key, config=config, alt=words)
+        return {}
+    event = st.plotly_chart(
+        drawn,
+        theme=None,
+        key=key,
+        config=config,
+        on_select="rerun",
+        selection_mode=tuple(select),
+        alt=words,
+    )
+    return dict(event.get("selection", {})) if event else {}
+
+
+def offer(
+    words: str, data: bytes | str | Callable[[], bytes | str], file_name: str, mime: str, key: str
+) -> None:
+    """A button that downloads; a function is called when it is pressed."""
+    st.download_button(
+        words,
+        data,
+        file_name=file_name,
+        mime=mime,
+        key=key,
+        on_click="ignore",
+        icon=":material/download:",
+    )
+
+
+def offer_figure(chart: go.Figure, file_name: str, key: str, words: str = "Figure (HTML)") -> None:
+    """The figure as a page of its own that opens offline."""
+    dark = is_dark()
+    offer(
+        words,
+        lambda: dressed(chart, dark=dark).to_html(include_plotlyjs=True, full_html=True),
+        f"{file_name}.html",
+        "text/html",
+        key,
+    )
+
+
+def offer_player(
+    takes: Callable[[], Sequence[Take]], file_name: str, key: str, words: str = "Player (HTML)"
+) -> None:
+    """The player of these takes as a page of its own that opens offline."""
+    offer(
+        words, lambda: player_html(takes(), title=file_name), f"{file_name}.html", "text/html", key
+    )
+
+
+def offer_table(
+    columns: Sequence[str], rows: Iterable[Sequence[object]], file_name: str, key: str
+) -> None:
+    """A table as CSV."""
+
+    def content() -> str:
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(rows)
+        return text.getvalue()
+
+    offer("Table (CSV)", content, f"{file_name}.csv", "text/csv", key)

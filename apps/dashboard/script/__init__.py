@@ -1,0 +1,1 @@
+"""The script that Streamlit runs, apart from `pages`, which Streamlit would collect by itself."""

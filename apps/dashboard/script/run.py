@@ -1,0 +1,5 @@
+"""Runs at every change of a page."""
+
+from apps.dashboard.entry import dashboard
+
+dashboard()

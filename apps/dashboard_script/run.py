@@ -1,5 +1,0 @@
-"""Runs at every change of a page."""
-
-from apps.dashboard import dashboard
-
-dashboard()

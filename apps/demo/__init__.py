@@ -1,0 +1,1 @@
+"""The demo: the whole chain on made data."""

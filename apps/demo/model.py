@@ -1,0 +1,69 @@
+"""The dashboard's small models, and how they are made: `python -m apps.demo_model`.
+
+They are learnt from motion by formula, in seconds, and lie beside this module.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from apps.demo.controller import CONTROLLER, made_controller
+from apps.terminal import note, progress
+from controllers.training.health import words
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.phase.config import NetworkConfig, PhaseConfig, TrainingConfig
+from deepphase.phase.model import PhaseModel
+from deepphase.phase.training.train import train_phase
+from deepphase.progress import Progress
+from deepphase.synthetic.training_set import corpus
+
+# The periodic autoencoder, and the embedding that it is compared with (Starke et al. 2022, fig. 6).
+PHASES, EMBEDDING = (Path(__file__).parent / f"{name}.model" for name in ("phases", "embedding"))
+PRESETS: dict[Path, str] = {PHASES: "sine_fit", EMBEDDING: "conv_embedding"}
+
+# Small enough to ship, and to be made again in the time of a test.
+_HIDDEN, _KERNEL_S, _BAND_HZ = 12, 0.4, 10.0
+_WINDOWS, _BATCH, _RATE = 24_576, 128, 4e-3
+_SEED, _MINUTES, _CLIP_S = 7, 4.0, 12.0
+
+
+def demo_config(preset: str) -> PhaseConfig:
+    """The recipe of a small model."""
+    return PhaseConfig(
+        NetworkConfig(preset, kernel_s=_KERNEL_S, hidden=_HIDDEN, band_hz=_BAND_HZ),
+        TrainingConfig(windows=_WINDOWS, batch_size=_BATCH, learning_rate=_RATE),
+    )
+
+
+def made_model(preset: str, progress: Progress | None = None) -> PhaseModel:
+    """Train a small model, in some ten seconds; the same on every run of one machine."""
+    clips = corpus(_SEED, _MINUTES, clip_seconds=_CLIP_S)
+    store = ClipStore.from_clips(motion.clip for motion in clips)
+    with tempfile.TemporaryDirectory(prefix="deepphase-") as folder:
+        model = train_phase(
+            store, demo_config(preset), folder=folder, progress=progress, accelerator="cpu"
+        )
+    assert model is not None, "one process trains"
+    return model
+
+
+def write_demo_models() -> None:
+    """Make the models that lie beside this module anew."""
+    for path, preset in PRESETS.items():
+        with progress() as shown:
+            model = made_model(preset, shown)
+        model.save(path)
+        note(f"{path}: {path.stat().st_size / 1e3:.0f} kB")
+        for line in model.health.words() if model.health else ():
+            note(f"  {line}")
+    with progress() as shown:
+        controller = made_controller(PhaseModel.load(PHASES), shown)
+    controller.save(CONTROLLER)
+    note(f"{CONTROLLER}: {CONTROLLER.stat().st_size / 1e3:.0f} kB")
+    for line in words(controller.health):
+        note(f"  {line}")
+
+
+if __name__ == "__main__":
+    write_demo_models()

@@ -1,0 +1,1 @@
+"""Dancers: controllers conditioned on music."""

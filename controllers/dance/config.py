@@ -1,0 +1,142 @@
+"""What a recipe of a dancer says: the content of configs/dance/*.yaml."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from controllers.config import ControllerConfig, ControllerTraining
+from controllers.networks.network import ControllerNetworkConfig
+from controllers.schema.config import SchemaConfig
+from deepphase.config import load_config, section
+from deepphase.errors import ParameterError
+from deepphase.music.features import check_names
+
+HeldOutBy = Literal["song", "segment"]
+
+MUSIC = "music"
+"""The track of a dancer's schema that holds the song."""
+
+
+@dataclass(frozen=True)
+class MusicConfig:
+    """Audio features of the dancer.
+
+    Parameters
+    ----------
+    features
+        Names of the audio features that are inputs: mel, mfcc, chroma, spectral_flux,
+        onset_strength, beat, zero_crossing_rate, beat_phase, bar_phase, beat_cycle, bar_cycle,
+        tempo_bpm.
+    """
+
+    features: tuple[str, ...] = ("onset_strength", "spectral_flux", "beat_cycle", "bar_cycle")
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "features", tuple(self.features))
+        check_names(self.features)
+
+
+@dataclass(frozen=True)
+class DanceTraining:
+    """Training data of the dancer.
+
+    Parameters
+    ----------
+    held_out_by
+        What is held out of training for measurement: "song" holds out whole songs, "segment"
+        captured segments of movement, in every song that they occur in.
+    """
+
+    held_out_by: HeldOutBy = "song"
+
+    def __post_init__(self) -> None:
+        if self.held_out_by not in get_args(HeldOutBy):
+            raise ParameterError(
+                f"held_out_by {self.held_out_by!r}", hint=f"one of {', '.join(get_args(HeldOutBy))}"
+            )
+
+
+@dataclass(frozen=True)
+class DanceConfig:
+    """A recipe: a controller's, and what it hears.
+
+    Parameters
+    ----------
+    controller
+        Its network, inputs and outputs, and training.
+    music
+        Which features of a song are its control.
+    dance
+        What dances are learnt from.
+
+    Raises
+    ------
+    ParameterError
+        Where the schema does not have the track "music".
+    """
+
+    controller: ControllerConfig
+    music: MusicConfig = field(default_factory=MusicConfig)
+    dance: DanceTraining = field(default_factory=DanceTraining)
+
+    def __post_init__(self) -> None:
+        if MUSIC not in self.schema.tracks:
+            raise ParameterError(
+                "a dancer needs music: its schema has no track 'music'",
+                hint="schema: {tracks: [music]}",
+            )
+
+    @property
+    def network(self) -> ControllerNetworkConfig:
+        """Sizes of the network."""
+        return self.controller.network
+
+    @property
+    def schema(self) -> SchemaConfig:
+        """Inputs and outputs."""
+        return self.controller.schema
+
+    @property
+    def training(self) -> ControllerTraining:
+        """How it is trained."""
+        return self.controller.training
+
+    @classmethod
+    def of_sections(
+        cls,
+        name: str,
+        network: ControllerNetworkConfig,
+        schema: SchemaConfig,
+        training: ControllerTraining,
+        music: MusicConfig,
+        dance: DanceTraining,
+    ) -> DanceConfig:
+        """The recipe of a network of that name with these sections."""
+        return cls(ControllerConfig(name, network, schema, training), music, dance)
+
+    @classmethod
+    def load(cls, recipe: str | Path, **changes: Any) -> DanceConfig:
+        """The shipped recipe of that name, or the YAML file at that path, with dotted `changes`.
+
+        Raises
+        ------
+        ParameterError
+            Where there is no such recipe, a key is unknown or a value impossible.
+        """
+        return load_config("dance", recipe, changes, cls.from_mapping)
+
+    @classmethod
+    def from_mapping(cls, content: Mapping[str, Any]) -> DanceConfig:
+        """A recipe from nested mappings; ParameterError where something in it is unknown."""
+        rest = {name: value for name, value in content.items() if name not in (MUSIC, "dance")}
+        music: MusicConfig = section(MusicConfig, content.get(MUSIC), MUSIC)
+        dance: DanceTraining = section(DanceTraining, content.get("dance"), "dance")
+        return cls(ControllerConfig.from_mapping(rest), music, dance)
+
+    def as_mapping(self) -> dict[str, Any]:
+        """The nested mappings that `from_mapping` reads."""
+        music = {"features": list(self.music.features)}
+        return {**self.controller.as_mapping(), MUSIC: music, "dance": asdict(self.dance)}

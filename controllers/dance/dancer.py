@@ -1,0 +1,88 @@
+"""A trained dancer: a controller that hears songs, and what the dances were like that it learnt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from controllers.dance.config import MUSIC
+from controllers.dance.music_input import MusicInput
+from controllers.dance.reference import DanceReference
+from controllers.runtime.controller import Controller
+from deepphase.errors import CheckpointError
+from deepphase.short_repr import counted, short_repr
+
+# Where a controller's data keep what makes it a dancer.
+_HEADER = "dance"
+
+
+@dataclass(frozen=True, eq=False)
+class Dancer:
+    """One file, a controller's, with all that a dance to a song needs.
+
+    Parameters
+    ----------
+    controller
+        Its schema has the track "music".
+    music
+        Reads songs for that track.
+    reference
+        What the dances measure that it learnt from.
+    """
+
+    controller: Controller
+    music: MusicInput
+    reference: DanceReference
+
+    def __repr__(self) -> str:
+        joints = counted(len(self.controller.skeleton), "joint")
+        return short_repr(self, self.controller.name, joints, f"{self.controller.fps:g} Hz")
+
+    def save(self, path: str | Path) -> None:
+        """Write the dancer's file, whole or not at all."""
+        header = {
+            "music": self.music.as_mapping(),
+            "reference": self.reference.as_mapping(),
+        }
+        data = {**self.controller.data, _HEADER: header}
+        replace(self.controller, data=data).save(path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Dancer:
+        """Read a dancer's file.
+
+        Raises
+        ------
+        CheckpointError
+            Where the file is damaged, foreign, or a controller that is no dancer.
+        """
+        controller = Controller.load(path)
+        header = controller.data.get(_HEADER)
+        if MUSIC not in controller.schema.inputs or not isinstance(header, Mapping):
+            raise CheckpointError(
+                f"a controller ({controller.name}), but no dancer: it hears no music",
+                hint="give what `deepphase train dance` wrote",
+                path=path,
+            )
+        try:
+            return cls(controller, *_of_header(header, controller))
+        except CheckpointError as error:
+            raise CheckpointError(error.fact, hint=error.hint, path=path) from None
+
+
+def _of_header(
+    header: Mapping[str, Any], controller: Controller
+) -> tuple[MusicInput, DanceReference]:
+    missing = [name for name in ("music", "reference") if name not in header]
+    if missing:
+        raise CheckpointError(f"a dancer without {missing[0]}", hint="train the dancer again")
+    music = MusicInput.from_mapping(header["music"])
+    width = controller.schema.inputs[MUSIC].channels
+    if music.dims != width:
+        raise CheckpointError(
+            f"{music.dims} numbers of music, and a network that hears {width}",
+            hint="the file was changed after it was written: train again or take a copy",
+        )
+    return music, DanceReference.from_mapping(header["reference"])

@@ -1,0 +1,118 @@
+"""Raw values in and out of a network: normalisation as a part of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from controllers.networks.network import ControllerNetwork, State
+from controllers.schema.config import CYCLES_UNIT
+from deepphase.arrays import Array
+from deepphase.errors import ParameterError
+from deepphase.features.layout import FeatureLayout
+from deepphase.features.normalisation import Moments, Normalisation
+
+_ROWS_AT_ONCE = 1 << 14
+_MOMENTS = ("mean", "scale")
+
+
+def normalisation_of(layout: FeatureLayout | None, rows: Array) -> Normalisation:
+    """The normalisation of raw rows (rows, dims); blocks in cycles keep their values.
+
+    Raises ParameterError where there are no rows.
+    """
+    if layout is None:
+        return Normalisation(np.zeros(0, np.float32), np.zeros(0, np.float32))
+    moments = Moments(layout.dims)
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
+        moments.add(rows[start : start + _ROWS_AT_ONCE])
+    found = moments.normalisation(layout)
+    for feature in layout:
+        if feature.unit == CYCLES_UNIT:
+            block = layout.slices[feature.name]
+            found.mean[block], found.scale[block] = 0.0, 1.0
+    return found
+
+
+class NormalisedController(nn.Module):
+    """A network that takes and gives raw values: what is run, saved and exported.
+
+    Parameters
+    ----------
+    network
+        In normalised values.
+    inputs, gate, outputs
+        Normalisations of each.
+
+    Raises
+    ------
+    ParameterError
+        Where a normalisation has another width than the network.
+    """
+
+    inputs_mean: Tensor
+    inputs_scale: Tensor
+    gate_mean: Tensor
+    gate_scale: Tensor
+    outputs_mean: Tensor
+    outputs_scale: Tensor
+    outputs_unit: Tensor
+
+    def __init__(
+        self,
+        network: ControllerNetwork,
+        inputs: Normalisation,
+        gate: Normalisation,
+        outputs: Normalisation,
+    ) -> None:
+        super().__init__()
+        self.network = network
+        for name, each in (("inputs", inputs), ("gate", gate), ("outputs", outputs)):
+            width = getattr(network.dims, name)
+            if len(each.mean) != width:
+                raise ParameterError(
+                    f"{name}: a normalisation of {len(each.mean)} numbers, the network has {width}"
+                )
+            self.register_buffer(f"{name}_mean", torch.from_numpy(each.mean.copy()))
+            self.register_buffer(f"{name}_scale", torch.from_numpy(each.scale.copy()))
+        # A block of weight 0 is not learnt: it is its mean.
+        unlearnt = self.outputs_scale == 0
+        inverse = torch.where(unlearnt, torch.ones(()), self.outputs_scale).reciprocal()
+        self.register_buffer("outputs_unit", torch.where(unlearnt, torch.zeros(()), inverse))
+
+    def forward(self, inputs: Tensor, gate: Tensor) -> Tensor:
+        """Raw (batch, inputs) and (batch, gate) -> raw (batch, outputs)."""
+        return self.raw(self.network(*self.normalised(inputs, gate)))
+
+    def step(self, inputs: Tensor, gate: Tensor, state: State) -> tuple[Tensor, State]:
+        """One frame of a run, raw; see `ControllerNetwork.step`."""
+        outputs, state = self.network.step(*self.normalised(inputs, gate), state)
+        return self.raw(outputs), state
+
+    def normalised(self, inputs: Tensor, gate: Tensor) -> tuple[Tensor, Tensor]:
+        """Raw inputs and gate -> the network's."""
+        return (
+            (inputs - self.inputs_mean) * self.inputs_scale,
+            (gate - self.gate_mean) * self.gate_scale,
+        )
+
+    def blend_weights(self, gate: Tensor) -> Tensor | None:
+        """Of a raw gate (batch, gate); see `ControllerNetwork.blend_weights`."""
+        return self.network.blend_weights((gate - self.gate_mean) * self.gate_scale)
+
+    def precomputed(self, form: str) -> NormalisedController:
+        """The same in a precomputed form; see `ControllerNetwork.precomputed`."""
+        values = (
+            Normalisation(*(self.get_buffer(f"{name}_{part}").numpy() for part in _MOMENTS))
+            for name in ("inputs", "gate", "outputs")
+        )
+        return NormalisedController(self.network.precomputed(form), *values)
+
+    def target(self, outputs: Tensor) -> Tensor:
+        """Raw outputs -> what the network should give: losses are taken there."""
+        return (outputs - self.outputs_mean) * self.outputs_scale
+
+    def raw(self, outputs: Tensor) -> Tensor:
+        """What the network gave -> raw outputs."""
+        return outputs * self.outputs_unit + self.outputs_mean

@@ -1,0 +1,1 @@
+"""Controllers at run time: the state of characters, frame by frame."""

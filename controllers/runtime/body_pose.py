@@ -1,0 +1,191 @@
+"""Predicted poses, put back on a skeleton: rotations, and limbs of its own lengths."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from controllers.schema.rotations_6d import axes_of, from_axes
+from controllers.schema.schema import ControllerSchema
+from deepphase.arrays import Array
+from deepphase.errors import SkeletonError
+from deepphase.motion import quaternions
+from deepphase.motion.foot_ik import LegChains, LimbSolver
+from deepphase.motion.limbs import ancestors
+from deepphase.motion.roles import find_roles
+from deepphase.motion.skeleton import Skeleton
+from deepphase.steering.foot_lock import FootLock
+
+_IN_CONTACT = 0.5
+
+
+class CharacterFeet:
+    """Holds the feet that the network has in contact.
+
+    Parameters
+    ----------
+    skeleton, schema
+        Whose limbs and feet.
+    characters
+        How many.
+    """
+
+    def __init__(self, skeleton: Skeleton, schema: ControllerSchema, characters: int) -> None:
+        roles = find_roles(skeleton, description=dict(schema.body))
+        every = LegChains.of_skeleton(skeleton, roles)
+        columns = {skeleton.index(name): column for column, name in enumerate(schema.feet)}
+        known = np.array([int(last) in columns for last in every.last], bool)
+        limbs = LegChains(
+            *(getattr(every, name)[known] for name in ("upper", "middle", "last", "tips", "bends"))
+        )
+        self._columns = np.array([columns[int(last)] for last in limbs.last], np.int64)
+        self._lock = FootLock(LimbSolver(skeleton, limbs), characters)
+
+    def hold(
+        self,
+        rotations: Array,
+        local_positions: Array,
+        contacts: Array,
+        angles: Array,
+        seconds: float,
+    ) -> None:
+        """Change the local rotations (characters, joints, 4) so that feet in contact stay.
+
+        Parameters
+        ----------
+        local_positions : (characters, joints, 3)
+            Metres.
+        contacts : (characters, feet)
+            In [0, 1].
+        angles : (characters,)
+            Radians: the facing.
+        seconds
+            Since the frame before.
+        """
+        left = np.stack([np.cos(angles), np.zeros_like(angles), -np.sin(angles)], axis=1)
+        touching = contacts[:, self._columns] > _IN_CONTACT
+        self._lock.apply(rotations, local_positions, touching, left, seconds)
+
+
+_SIX = 6
+
+
+@dataclass(frozen=True, eq=False)
+class BodyPose:
+    """Bodies in root space, limbs as long as the skeleton's.
+
+    Parameters
+    ----------
+    rotations
+        (characters, joints, 4) of the schema's joints, in root space.
+    numbers
+        (characters, joints, 6) the same as six numbers.
+    positions
+        (characters, joints, 3) metres: the hips as predicted, the rest by the rotations.
+    """
+
+    rotations: Array
+    numbers: Array
+    positions: Array
+
+
+class BodyPoses:
+    """From predicted numbers to poses of a skeleton.
+
+    Parameters
+    ----------
+    skeleton
+        Whose limbs have their lengths; joints that the schema does not move stay at rest.
+    schema
+        Which joints are predicted, the hips first.
+
+    Raises
+    ------
+    SkeletonError
+        Where the skeleton lacks a joint of the schema, or one does not hang from the hips.
+    """
+
+    def __init__(self, skeleton: Skeleton, schema: ControllerSchema) -> None:
+        self.skeleton = skeleton
+        self.body = np.array([skeleton.index(name) for name in schema.joints])
+        place = {int(joint): index for index, joint in enumerate(self.body)}
+        parents = [place.get(int(skeleton.parents[joint]), -1) for joint in self.body]
+        if -1 in parents[1:]:
+            loose = schema.joints[parents.index(-1, 1)]
+            raise SkeletonError(f"the joint {loose!r} does not hang from {schema.joints[0]!r}")
+        self._parents = np.array([0, *parents[1:]])
+        self._offsets = skeleton.offsets[self.body].astype(np.float32)
+        self._offsets[0] = 0.0
+        # Which offsets add up to where each joint is.
+        self._chain = np.zeros((len(self.body), len(self.body)), np.float32)
+        for index, joint in enumerate(self.body.tolist()):
+            above = [place[each] for each in ancestors(skeleton, joint) if each in place]
+            self._chain[index, above] = 1.0
+        hips = int(self.body[0])
+        # Where a joint stands above the hips, the topmost one goes where the root goes.
+        self._above = np.array([each for each in ancestors(skeleton, hips) if each != hips], int)
+        self.translated_joints = np.unique([0, *self._above, hips])
+        self._hips_place = int(np.flatnonzero(self.translated_joints == hips)[0])
+
+    def read(self, numbers: Array, hips: Array) -> BodyPose:
+        """Poses of predicted values.
+
+        Parameters
+        ----------
+        numbers : (characters, 6 * joints)
+            Rotations in root space.
+        hips : (characters, 3)
+            Metres, root space.
+        """
+        axes = axes_of(numbers.reshape(len(numbers), -1, _SIX))  # (characters, joints, 3, 3)
+        above = axes.take(self._parents, axis=1)
+        # (characters, joints, 3): each joint's offset, turned with its parent.
+        turned = (self._offsets[:, None, :] @ above)[..., 0, :]
+        positions = self._chain @ turned + hips[:, None]
+        six = axes[..., :2, :].reshape(*axes.shape[:2], _SIX)
+        return BodyPose(from_axes(axes), six, positions)
+
+    def in_world(self, pose: BodyPose, places: Array, angles: Array) -> tuple[Array, Array]:
+        """Local rotations and translations of the whole skeleton, with the root in the world.
+
+        Parameters
+        ----------
+        places : (characters,) complex
+            x + i z of the roots, metres.
+        angles : (characters,)
+            Radians about Y.
+
+        Returns
+        -------
+        rotations : (characters, joints, 4) float32
+        translations : (characters, translated joints, 3) float32
+            Of `translated_joints`.
+        """
+        count = len(places)
+        turn = np.zeros((count, 4), np.float32)
+        turn[:, 1], turn[:, 3] = np.sin(0.5 * angles), np.cos(0.5 * angles)
+        rotations = np.zeros((count, len(self.skeleton), 4), np.float32)
+        rotations[..., 3] = 1.0
+        above = quaternions.conjugate(pose.rotations.take(self._parents, axis=1))
+        translations = np.zeros((count, len(self.translated_joints), 3), np.float32)
+        hips = pose.positions[:, 0]
+        if len(self._above):
+            above[:, 0] = rotations[:, 0]
+            rotations[:, 0] = turn
+            translations[:, 0, 0], translations[:, 0, 2] = places.real, places.imag
+            translations[:, self._hips_place] = hips
+        else:
+            above[:, 0] = turn
+            ground = places + (hips[:, 0] + 1j * hips[:, 2]) * np.exp(-1j * angles)
+            translations[:, 0, 0], translations[:, 0, 2] = ground.real, ground.imag
+            translations[:, 0, 1] = hips[:, 1]
+        rotations[:, self.body] = quaternions.multiply(above, pose.rotations)
+        return rotations, translations
+
+    def local_positions(self, translations: Array) -> Array:
+        """(characters, joints, 3) metres: rest offsets with the translations put in."""
+        offsets = self.skeleton.offsets.astype(translations.dtype)
+        local = np.broadcast_to(offsets, (len(translations), *offsets.shape)).copy()
+        local[:, self.translated_joints] = translations
+        return local

@@ -1,0 +1,213 @@
+"""A trained controller: one file, with all that a run needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from controllers.config import ControllerConfig
+from controllers.data.initial_states import InitialStates
+from controllers.networks.normalised import NormalisedController
+from controllers.networks.registry import UnregisteredNetworkError, make_network
+from controllers.schema.schema import ControllerSchema
+from deepphase.arrays import Array
+from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
+from deepphase.features.normalisation import Normalisation
+from deepphase.formats.array_file import read_arrays, write_arrays
+from deepphase.motion.skeleton import Skeleton
+from deepphase.phase.extractor import PhaseExtractor
+from deepphase.short_repr import counted, short_repr
+
+FORMAT, VERSION = "deepphase.controller", 1
+_NORMALISED = ("inputs", "gate", "outputs")
+_SKELETON = ("parents", "offsets", "end_parents", "end_offsets")
+
+
+@dataclass(eq=False)
+class Controller:
+    """A network with its schema, its body, and moments to begin with.
+
+    Parameters
+    ----------
+    config
+        What it was made and trained with.
+    schema
+        What goes in and comes out.
+    network
+        Raw values in and out; in evaluation mode.
+    skeleton
+        Of the motion that it makes.
+    starts
+        Moments of its training clips.
+    phases
+        ``sha256`` and ``format`` of the phase model whose phases it was trained on; empty where
+        it reads none.
+    data
+        What its training clips measure: a run's measures stand beside these.
+    health
+        Errors on clips held out, as `training_health` found them.
+    provenance
+        Data, package versions, seed: what made it.
+    """
+
+    config: ControllerConfig
+    schema: ControllerSchema
+    network: NormalisedController
+    skeleton: Skeleton
+    starts: InitialStates
+    phases: Mapping[str, str] = field(default_factory=dict)
+    data: Mapping[str, Any] = field(default_factory=dict)
+    health: Mapping[str, Any] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.network.eval()
+
+    @property
+    def name(self) -> str:
+        """Of the kind of network."""
+        return self.config.name
+
+    @property
+    def fps(self) -> float:
+        """Frames a second."""
+        return self.schema.fps
+
+    def __repr__(self) -> str:
+        return short_repr(
+            self,
+            self.name,
+            counted(len(self.skeleton), "joint"),
+            f"{self.fps:g} Hz",
+            f"{self.schema.inputs.dims} inputs",
+            f"{self.schema.outputs.dims} outputs",
+        )
+
+    def check_phases(self, extractor: PhaseExtractor | None) -> None:
+        """Raise ParameterError unless these are the phases that it was trained on."""
+        wanted = self.phases.get("sha256")
+        if wanted and extractor is None:
+            raise ParameterError(
+                "the controller reads phases, and there is no phase model",
+                hint="give the phase model that it was trained with",
+            )
+        if wanted and extractor is not None and extractor.sha256 != wanted:
+            raise ParameterError(
+                f"another phase model than the controller's: {extractor.sha256[:12]}, "
+                f"trained with {wanted[:12]}",
+                hint="give the phase model that it was trained with",
+            )
+
+    def precomputed(self, form: str) -> Controller:
+        """This controller with the weights of its network computed in advance.
+
+        Raises
+        ------
+        ParameterError
+            Where the network has no such form; see `ControllerNetwork.precomputed`.
+        """
+        return replace(self, network=self.network.precomputed(form))
+
+    def save(self, path: str | Path) -> None:
+        """Write the controller's file, whole or not at all."""
+        arrays: dict[str, Array] = {
+            f"network.{name}": tensor.detach().cpu().numpy()
+            for name, tensor in self.network.network.state_dict().items()
+        }
+        for name in _NORMALISED:
+            for part in ("mean", "scale"):
+                buffer = self.network.get_buffer(f"{name}_{part}")
+                arrays[f"{name}.{part}"] = buffer.cpu().numpy()
+        arrays |= {f"skeleton.{name}": getattr(self.skeleton, name) for name in _SKELETON}
+        starts = self.starts
+        arrays |= {
+            "starts.inputs": starts.inputs,
+            "starts.gate": starts.gate,
+            "starts.frames": starts.frames,
+        }
+        header = {
+            "config": self.config.as_mapping(),
+            "schema": self.schema.as_mapping(),
+            "skeleton": {"names": list(self.skeleton.names)},
+            "starts": list(starts.names),
+            "phases": dict(self.phases),
+            "data": dict(self.data),
+            "health": dict(self.health),
+            "provenance": dict(self.provenance),
+        }
+        write_arrays(path, arrays, header, format=FORMAT, version=VERSION)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Controller:
+        """Read a controller's file.
+
+        Raises
+        ------
+        CheckpointError
+            Where the file is damaged, foreign or does not fit its own schema, or its network is
+            not registered.
+        """
+        arrays, header = read_arrays(path, format=FORMAT, version=VERSION)
+        try:
+            config = ControllerConfig.from_mapping(header["config"])
+            schema = ControllerSchema.from_mapping(header["schema"])
+            network = make_network(config.name, schema.dims, config.network)
+            network.load_state_dict(
+                {
+                    name.removeprefix("network."): torch.from_numpy(np.array(value))
+                    for name, value in arrays.items()
+                    if name.startswith("network.")
+                }
+            )
+            normalisations = [
+                Normalisation(np.array(arrays[f"{name}.mean"]), np.array(arrays[f"{name}.scale"]))
+                for name in _NORMALISED
+            ]
+            starts = InitialStates(
+                np.array(arrays["starts.inputs"]),
+                np.array(arrays["starts.gate"]),
+                tuple(header["starts"]),
+                np.array(arrays["starts.frames"]),
+            )
+            _check_starts(starts, schema)
+            return cls(
+                config,
+                schema,
+                NormalisedController(network, *normalisations),
+                Skeleton(
+                    tuple(header["skeleton"]["names"]),
+                    *(np.array(arrays[f"skeleton.{name}"]) for name in _SKELETON),
+                ),
+                starts,
+                header["phases"],
+                header["data"],
+                header["health"],
+                header["provenance"],
+            )
+        except UnregisteredNetworkError as error:
+            raise CheckpointError(error.fact, hint=error.hint, path=path) from None
+        except (
+            KeyError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            RuntimeError,
+            DeepPhaseError,
+        ) as error:
+            raise CheckpointError(
+                f"the weights do not fit the header: {' '.join(str(error).split())[:200]}",
+                hint="the file was changed after it was written: train again or take a copy",
+                path=path,
+            ) from None
+
+
+def _check_starts(starts: InitialStates, schema: ControllerSchema) -> None:
+    count, dims = len(starts.names), schema.dims
+    expected = ((count, dims.inputs), (count, dims.gate), (count,))
+    if (starts.inputs.shape, starts.gate.shape, starts.frames.shape) != expected or not count:
+        raise ValueError("moments to begin with of other dimensions than the schema's")

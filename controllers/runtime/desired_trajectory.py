@@ -1,0 +1,132 @@
+"""The trajectory ahead of characters: what the network predicts, blended with what is wished.
+
+Places and velocities are complex numbers x + i z, as in `recorded_past`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from controllers.schema.schema import ControllerSchema
+from deepphase.arrays import Array
+from deepphase.errors import ParameterError
+from deepphase.features.layout import FeatureLayout
+from deepphase.features.trajectory import (
+    TRAJECTORY_DIRECTION,
+    TRAJECTORY_POSITION,
+    TRAJECTORY_VELOCITY,
+    TrajectoryBlocks,
+    complex_of,
+    pairs,
+)
+from deepphase.steering.blending import blended_angles, blended_positions, desired_weights
+from deepphase.steering.goal_sources import GoalSource
+from deepphase.steering.root_states import RootStates
+
+
+@dataclass(frozen=True, eq=False)
+class DesiredTrajectory:
+    """Trajectories from now on, seen from the roots of now.
+
+    Parameters
+    ----------
+    places
+        (characters, samples) complex metres, without now.
+    angles
+        (characters, samples) radians from the facing of now, without now.
+    velocities
+        (characters, 1 + samples) complex m/s relative to the world, of now and later.
+    """
+
+    places: Array
+    angles: Array
+    velocities: Array
+
+    def in_world(self, places: Array, angles: Array) -> tuple[Array, Array]:
+        """(characters, samples, 2) metres and (characters, samples) radians, seen from nowhere."""
+        turned = self.places * np.exp(-1j * angles)[:, None]
+        return pairs(places[:, None] + turned), angles[:, None] + self.angles
+
+
+class TrajectoryReader:
+    """Reads what lies ahead off rows of inputs or outputs.
+
+    Parameters
+    ----------
+    layout
+        Whose trajectory blocks are read.
+    schema
+        Whose offsets of now and later they are read at.
+    """
+
+    def __init__(self, layout: FeatureLayout, schema: ControllerSchema) -> None:
+        self._blocks = TrajectoryBlocks(layout.slices, len(schema.config.later_s))
+        self._step = schema.config.step_s
+
+    def read(self, rows: Array) -> DesiredTrajectory:
+        """Of raw rows (characters, dims)."""
+        blocks = self._blocks
+        places = blocks.read_later(rows, TRAJECTORY_POSITION)[:, 1:]
+        facing = blocks.read_later(rows, TRAJECTORY_DIRECTION)[:, 1:]
+        if TRAJECTORY_VELOCITY in blocks:
+            velocities = blocks.read_later(rows, TRAJECTORY_VELOCITY)
+        else:
+            way = np.concatenate([np.zeros_like(places[:, :1]), places], axis=1)
+            velocities = np.gradient(way, self._step, axis=1)
+        return DesiredTrajectory(places, np.arctan2(facing.real, facing.imag), velocities)
+
+
+class DesiredBlend:
+    """Blends predictions with wishes (Holden, Komura and Saito 2017, section 6).
+
+    Parameters
+    ----------
+    schema
+        Whose later samples are blended.
+    position_bias, direction_bias
+        As `deepphase.steering.blending.desired_weights` has them.
+    """
+
+    def __init__(
+        self, schema: ControllerSchema, position_bias: float, direction_bias: float
+    ) -> None:
+        later = np.array([each for each in schema.config.later_s if each > 0.0])
+        self._samples, frame = len(later), 1.0 / schema.fps
+        # A moment before and behind each sample tell its velocity.
+        self._moments = np.concatenate([later, later - frame, later + frame])
+        self._fps, self._biases = schema.fps, (position_bias, direction_bias)
+        self._weights = desired_weights(self._samples, position_bias)
+        desired_weights(self._samples, direction_bias)
+
+    def blended(
+        self, predicted: DesiredTrajectory, goal_source: GoalSource, root_states: RootStates
+    ) -> tuple[DesiredTrajectory, Array]:
+        """What lies ahead, and the places wished for: (characters, samples, 2) metres, world.
+
+        Raises ParameterError where a wish is not finite.
+        """
+        count, samples = len(root_states.angles), self._samples
+        desired, facings = goal_source.ahead(root_states, np.arange(count), self._moments)
+        if not (np.isfinite(desired).all() and np.isfinite(facings).all()):
+            raise ParameterError("a wished trajectory that is not finite")
+        here, turn = complex_of(root_states.positions), np.exp(1j * root_states.angles)[:, None]
+        seen = (complex_of(desired.reshape(count, -1)) - here) * turn
+        before, behind = seen[:, samples : 2 * samples], seen[:, 2 * samples :]
+        velocities = predicted.velocities.copy()
+        velocities[:, 1:] += self._weights * (
+            0.5 * self._fps * (behind - before) - velocities[:, 1:]
+        )
+        places = blended_positions(
+            pairs(predicted.places), pairs(seen[:, :samples]), self._biases[0]
+        )
+        angles = facings[:, :samples] - root_states.angles[:, None]
+        return (
+            DesiredTrajectory(
+                complex_of(places.reshape(count, -1)),
+                blended_angles(predicted.angles, angles, self._biases[1]),
+                velocities,
+            ),
+            desired[:, :samples],
+        )

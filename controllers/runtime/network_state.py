@@ -1,0 +1,204 @@
+"""A network as a run uses it: arrays in and out, its memory and its noise kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+import numpy as np
+import torch
+
+from controllers.networks.normalised import NormalisedController
+from controllers.networks.phase_update import updated_phases
+from controllers.schema.schema import ControllerSchema
+from deepphase.arrays import Array
+from deepphase.cycles import wrapped
+from deepphase.features.layout import FeatureLayout
+from deepphase.phase.parameters import PhaseParameters
+
+
+class RunningPhases(Protocol):
+    """What the runtime asks of phases."""
+
+    def fill(self, gate: Array) -> None:
+        """Write their blocks into the gate's rows (characters, dims)."""
+        ...
+
+    def advance(self, outputs: Array) -> None:
+        """Go on by one frame, as the network's raw outputs (characters, dims) say."""
+        ...
+
+    def parameters(self) -> PhaseParameters:
+        """Those of now, (characters, channels) each; amplitude 1 where there is but a phase."""
+        ...
+
+
+def running_phases(schema: ControllerSchema, gate: Array, blend: float) -> RunningPhases | None:
+    """The phases of starts with these gates (characters, dims); None where the gate has none."""
+    if schema.gate is None or not schema.channels:
+        return None
+    if "phase" in schema.gate:
+        return OnePhase(schema, schema.gate, gate)
+    return ManifoldMemory(schema, schema.gate, gate, blend)
+
+
+class OnePhase:
+    """One phase, which goes on by the rate that is predicted."""
+
+    def __init__(
+        self,
+        schema: ControllerSchema,
+        layout: FeatureLayout,
+        gate: Array,
+    ) -> None:
+        self._block = layout.slices["phase"]
+        self._rate_block = schema.outputs.slices["phase_rate"]
+        self._seconds = 1.0 / schema.fps
+        self._phase = np.array(gate[:, self._block], np.float64)
+        self._rate = np.zeros_like(self._phase)
+
+    def fill(self, gate: Array) -> None:
+        """As `RunningPhases.fill`."""
+        gate[:, self._block] = self._phase
+
+    def advance(self, outputs: Array) -> None:
+        """As `RunningPhases.advance`: it never goes back."""
+        self._rate = np.maximum(outputs[:, self._rate_block], 0.0)
+        self._phase = wrapped(self._phase + self._seconds * self._rate)
+
+    def parameters(self) -> PhaseParameters:
+        """As `RunningPhases.parameters`."""
+        phase, rate = self._phase.astype(np.float32), self._rate.astype(np.float32)
+        return PhaseParameters(phase, rate, np.ones_like(phase), np.zeros_like(phase))
+
+
+class ManifoldMemory:
+    """Phase vectors: past ones as they were, those of now and later by eq. 9 of DeepPhase."""
+
+    def __init__(
+        self,
+        schema: ControllerSchema,
+        layout: FeatureLayout,
+        gate: Array,
+        blend: float,
+    ) -> None:
+        self._gate_block = layout.slices["phase_manifold"]
+        names = ("phase_manifold", "phase_frequency", "phase_amplitude")
+        self._blocks = [schema.outputs.slices[name] for name in names]
+        self._seconds, self._blend = 1.0 / schema.fps, blend
+        offsets = np.array(schema.config.offsets_s)
+        count, past = len(gate), int((offsets < 0.0).sum())
+        self._past = np.round(offsets[:past] * schema.fps).astype(np.int64)
+        self._length = 1 - int(self._past.min(initial=0))
+        vectors = gate[:, self._gate_block].reshape(count, len(offsets), -1)
+        times = np.maximum(np.arange(1 - self._length, 1) / schema.fps, offsets[0])
+        self._memory = _between_samples(vectors, offsets, times).swapaxes(0, 1).copy()
+        self._memory[-1] = vectors[:, past]
+        self._later = torch.from_numpy(np.array(vectors[:, past:], np.float32))
+        self._frequency = np.zeros((count, schema.channels), np.float32)
+        self._now = self._length - 1
+
+    def fill(self, gate: Array) -> None:
+        """As `RunningPhases.fill`."""
+        block = gate[:, self._gate_block].reshape(len(gate), -1, self._later.shape[-1])
+        past = len(self._past)
+        block[:, :past] = self._memory[(self._now + self._past) % self._length].swapaxes(0, 1)
+        block[:, past:] = self._later.numpy()
+        gate[:, self._gate_block] = block.reshape(len(gate), -1)
+
+    def advance(self, outputs: Array) -> None:
+        """As `RunningPhases.advance`."""
+        count, samples = self._later.shape[:2]
+        predicted, frequency, amplitude = (
+            torch.from_numpy(np.array(outputs[:, block]).reshape(count, samples, -1))
+            for block in self._blocks
+        )
+        self._later = updated_phases(
+            self._later, predicted, frequency, amplitude, self._seconds, self._blend
+        )
+        self._frequency = np.maximum(frequency[:, 0].numpy(), 0.0)
+        self._now = (self._now + 1) % self._length
+        self._memory[self._now] = self._later[:, 0].numpy()
+
+    def parameters(self) -> PhaseParameters:
+        """As `RunningPhases.parameters`."""
+        vectors = self._memory[self._now].reshape(*self._frequency.shape, 2)
+        phase = wrapped(np.arctan2(vectors[..., 0], vectors[..., 1]) / (2.0 * np.pi))
+        length = np.sqrt(np.vecdot(vectors, vectors))
+        zeros = np.zeros_like(phase)
+        return PhaseParameters(phase.astype(np.float32), self._frequency, length, zeros)
+
+
+def _between_samples(vectors: Array, offsets: Array, times: Array) -> Array:
+    """(characters, times, 2 * channels) of samples of the same at `offsets`: turned and scaled."""
+    pairs = vectors.reshape(*vectors.shape[:2], -1, 2).astype(np.float64)
+    angles = np.arctan2(pairs[..., 0], pairs[..., 1])
+    # Phases grow: from one sample to the next by more than half a turn rather than back.
+    steps = np.diff(angles, axis=1)
+    steps = (steps + 0.5 * np.pi) % (2.0 * np.pi) - 0.5 * np.pi
+    grown = angles[:, :1] + np.concatenate([np.zeros_like(steps[:, :1]), steps.cumsum(1)], 1)
+    lengths = np.sqrt(np.vecdot(pairs, pairs))
+    before = np.minimum(np.searchsorted(offsets, times, side="right") - 1, len(offsets) - 2)
+    share = ((times - offsets[before]) / (offsets[before + 1] - offsets[before]))[:, None]
+    angle = grown[:, before] + share * (grown[:, before + 1] - grown[:, before])
+    length = lengths[:, before] + share * (lengths[:, before + 1] - lengths[:, before])
+    found = np.stack([length * np.sin(angle), length * np.cos(angle)], -1)
+    return found.reshape(len(vectors), len(times), -1).astype(np.float32)
+
+
+class RunningNetwork:
+    """Steps a network for a number of characters.
+
+    Parameters
+    ----------
+    network
+        Raw values in and out.
+    characters
+        How many.
+    seed
+        Of the noise of a network that draws; the program's own random numbers stay untouched.
+    """
+
+    def __init__(self, network: NormalisedController, characters: int, seed: int) -> None:
+        self._network = network
+        self._device = network.inputs_mean.device
+        self._random = torch.Generator().manual_seed(seed).get_state()
+        with torch.inference_mode(), self._own_randomness():
+            self._state = network.network.initial_state(characters)
+
+    @torch.inference_mode()
+    def step(self, inputs: Array, gate: Array) -> Array:
+        """Raw outputs (characters, dims) float32 of raw inputs and gate."""
+        found, self._state = self._network.step(
+            torch.from_numpy(inputs).to(self._device),
+            torch.from_numpy(gate).to(self._device),
+            self._state,
+        )
+        return found.cpu().numpy()
+
+    @torch.inference_mode()
+    def redraw(self, stepped: Array) -> None:
+        """New noise, where the network draws, for characters (characters,) whose foot came down."""
+        network = self._network.network
+        if network.is_stochastic:
+            with self._own_randomness():
+                self._state = network.redrawn(
+                    self._state, torch.from_numpy(stepped).to(self._device)
+                )
+
+    @torch.inference_mode()
+    def gating(self, gate: Array) -> Array | None:
+        """(characters, experts or control points) how much each counts; None without any."""
+        weights = self._network.blend_weights(torch.from_numpy(gate).to(self._device))
+        return None if weights is None else weights.cpu().numpy()
+
+    @contextmanager
+    def _own_randomness(self) -> Iterator[None]:
+        others = torch.get_rng_state()
+        torch.set_rng_state(self._random)
+        try:
+            yield
+            self._random = torch.get_rng_state()
+        finally:
+            torch.set_rng_state(others)

@@ -1,0 +1,1 @@
+"""Layout of the inputs and outputs of controller networks."""

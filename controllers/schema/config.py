@@ -1,0 +1,95 @@
+"""What a recipe says of a controller's inputs and outputs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from deepphase.errors import ParameterError
+from deepphase.features.trajectory import TRAJECTORY_BLOCKS
+
+Gate = Literal["phase", "manifold", "feet", "wish", "none"]
+GATES_OF_PHASES = ("phase", "manifold")
+CYCLES_UNIT = "cycles"
+"""Unit of blocks that are not normalised: they wrap."""
+POSE_BLOCKS = ("joint_position", "joint_velocity", "joint_rotation")
+PHASE_BLOCKS = ("phase", "phase_rate", "phase_manifold", "phase_frequency", "phase_amplitude")
+_OWN_BLOCKS = (
+    *TRAJECTORY_BLOCKS,
+    *(*POSE_BLOCKS, "foot_velocity"),
+    *("root_velocity", "root_turn", "contact", *PHASE_BLOCKS),
+)
+_MOST_SAMPLES, _LONGEST_STEP_S = 200, 5.0
+
+
+@dataclass(frozen=True)
+class SchemaConfig:
+    """Inputs and outputs of the controller.
+
+    Parameters
+    ----------
+    past_samples
+        Number of trajectory samples before the current frame. DeepPhase and PFNN have 6.
+    future_samples
+        Number of trajectory samples after the current frame. DeepPhase has 6, PFNN 5.
+    step_s
+        Time between two trajectory samples in seconds. DeepPhase has 1/6 s.
+    predicts
+        Trajectory samples among the outputs: "future" (the current frame and later), or "all".
+    trajectory_velocity
+        Whether the velocities of the trajectory samples are inputs.
+    input_rotation
+        Whether the joint rotations are inputs.
+    pose_weight
+        Weight of the pose relative to the trajectory in the inputs; PFNN has 0.1.
+    label
+        Label of the clips to steer by, such as style; none if empty.
+    tracks
+        Per-frame tracks of the motion that are inputs, such as music.
+    phase_channel
+        Channel of the phase model that gates a network with one phase. If None, training chooses
+        the channel that predicts the pose best.
+    """
+
+    past_samples: int = 6
+    future_samples: int = 6
+    step_s: float = 1.0 / 6.0
+    predicts: Literal["future", "all"] = "future"
+    trajectory_velocity: bool = True
+    input_rotation: bool = True
+    pose_weight: float = 1.0
+    label: str = ""
+    tracks: tuple[str, ...] = ()
+    phase_channel: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tracks", tuple(self.tracks))
+        if not (0 <= self.past_samples <= _MOST_SAMPLES):
+            raise ParameterError(f"past_samples must lie in 0 to {_MOST_SAMPLES}")
+        if not (1 <= self.future_samples <= _MOST_SAMPLES):
+            raise ParameterError(f"future_samples must lie in 1 to {_MOST_SAMPLES}")
+        if not 0.0 < self.step_s <= _LONGEST_STEP_S:
+            raise ParameterError(f"step_s must lie in 0 to {_LONGEST_STEP_S:g} s")
+        if self.predicts not in ("future", "all"):
+            raise ParameterError(f"predicts is 'future' or 'all', not {self.predicts!r}")
+        if not (math.isfinite(self.pose_weight) and self.pose_weight > 0):
+            raise ParameterError(f"pose_weight must be positive, not {self.pose_weight}")
+        named = [*self.tracks, self.label]
+        for name in named:
+            if name in _OWN_BLOCKS or (name and named.count(name) > 1):
+                raise ParameterError(f"two blocks of the name {name!r}: a label or track is one")
+        if self.phase_channel is not None and self.phase_channel < 0:
+            raise ParameterError(f"phase_channel must not be negative, not {self.phase_channel}")
+
+    @property
+    def offsets_s(self) -> tuple[float, ...]:
+        """Seconds of the trajectory's samples from the frame; 0 is one of them."""
+        steps = range(-self.past_samples, self.future_samples + 1)
+        # Decimal seconds that a file keeps as they are.
+        return tuple(round(step * self.step_s, 6) for step in steps)
+
+    @property
+    def later_s(self) -> tuple[float, ...]:
+        """Those of now and later."""
+        return tuple(offset for offset in self.offsets_s if offset >= 0.0)

@@ -1,0 +1,246 @@
+"""The values of a schema's blocks at every frame of a clip."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from controllers.schema.config import PHASE_BLOCKS
+from controllers.schema.rotations_6d import six_numbers
+from controllers.schema.schema import ControllerSchema
+from deepphase.arrays import Array
+from deepphase.cycles import wrapped
+from deepphase.errors import ParameterError
+from deepphase.features.feature import Feature
+from deepphase.features.frame_rows import at_offsets, offset_frames, reach_inside
+from deepphase.features.layout import FeatureLayout
+from deepphase.features.pose import BodyFrames
+from deepphase.features.trajectory import (
+    TRAJECTORY_PATH,
+    TRAJECTORY_VELOCITY,
+    path_of_clip,
+    relative_trajectory,
+)
+from deepphase.motion import quaternions
+from deepphase.motion.clip import Clip
+from deepphase.motion.contacts import foot_contacts
+from deepphase.motion.kinematics import global_transforms, velocities
+from deepphase.motion.roles import find_roles
+from deepphase.motion.root_trajectory import (
+    root_trajectory,
+    to_root_space,
+    velocities_in_root_space,
+)
+from deepphase.phase.model import ClipPhases
+
+
+class PhaseSource(Protocol):
+    """What gives phases: any `deepphase.phase.extractor.PhaseExtractor`."""
+
+    def encode(self, clip: Clip) -> ClipPhases:
+        """Phases of every frame of a clip, at the clip's rate."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class FrameBlocks:
+    """A clip as a controller sees it.
+
+    Parameters
+    ----------
+    schema
+        Which blocks there are.
+    body
+        Joints of the schema and the root trajectory.
+    rotations
+        (frames, joints, 4) of the same joints, in root space.
+    contacts
+        (frames, feet) bool.
+    phases
+        Of the clip; None where the schema has none.
+    label
+        The clip's value of the schema's label.
+    tracks
+        Name -> (frames, values).
+    """
+
+    schema: ControllerSchema
+    body: BodyFrames
+    rotations: Array
+    contacts: Array
+    phases: ClipPhases | None
+    label: str
+    tracks: Mapping[str, Array]
+
+    @classmethod
+    def of_clip(
+        cls,
+        clip: Clip,
+        schema: ControllerSchema,
+        phases: PhaseSource | None = None,
+        tracks: Mapping[str, Array] | None = None,
+    ) -> FrameBlocks:
+        """Read a clip.
+
+        Raises
+        ------
+        SkeletonError, ParameterError
+            Where the clip has another skeleton or rate, a label that the schema does not know, or
+            phases or a track are missing, of another length or another number of channels.
+        """
+        schema.check_clip(clip)
+        roles = find_roles(clip.skeleton, description=dict(schema.body), clip=clip)
+        transforms = global_transforms(clip)
+        root = root_trajectory(clip, roles, positions=transforms[1])
+        names = clip.skeleton.names
+        joints = [names.index(name) for name in schema.joints]
+        positions = transforms[1][:, joints]
+        contacts = foot_contacts(clip, roles, transforms=transforms)
+        columns = {names[joint]: i for i, joint in enumerate(contacts.joints)}
+        facing = quaternions.conjugate(root.rotations)[:, None]
+        tracks = dict(tracks or {})
+        for name in schema.config.tracks:
+            if len(tracks.get(name, ())) != len(clip):
+                raise ParameterError(
+                    f"{clip.name}: the track {name!r} is missing or of another length than the "
+                    f"clip's {len(clip)} frames"
+                )
+        return cls(
+            schema,
+            BodyFrames(
+                schema.joints,
+                to_root_space(positions, root),
+                velocities_in_root_space(velocities(positions, clip.fps), root),
+                root,
+                clip.fps,
+            ),
+            quaternions.multiply(facing, transforms[0][:, joints]),
+            contacts.flags[:, [columns[name] for name in schema.feet]],
+            _phases(clip, schema, phases),
+            _label(clip, schema),
+            tracks,
+        )
+
+    def __len__(self) -> int:
+        return len(self.body)
+
+    def rows(self, layout: FeatureLayout | None) -> Array:
+        """(frames, dims) float32: raw values of a layout of the schema, every frame's own."""
+        if layout is None:
+            return np.zeros((len(self), 0), np.float32)
+        return layout.assembled({feature.name: self._block(feature) for feature in layout})
+
+    def inside(self) -> Array:
+        """(frames,) bool: the trajectory's samples and the phase window lie in the clip."""
+        inside = reach_inside(len(self), self.schema.config.offsets_s, self.body.fps)
+        return inside if self.phases is None else inside & self.phases.interior
+
+    def _block(self, feature: Feature) -> Array:
+        name, frames = feature.name, len(self)
+        if feature.kind in TRAJECTORY_PATH:
+            return self._trajectory[name][self._offsets(feature)].reshape(frames, -1)
+        if feature.kind.startswith("joint"):
+            of_joints = self.body.positions
+            if feature.kind == "joint_velocity":
+                of_joints = self.body.velocities
+            return of_joints[:, self.body.index_of(feature.joints)].reshape(frames, -1)
+        if name == TRAJECTORY_VELOCITY:
+            return self._root_velocities(feature)
+        return at_offsets(self._per_frame(name), feature.offsets_s, self.body.fps)
+
+    @cached_property
+    def _trajectory(self) -> dict[str, Array]:
+        """(frames, offsets, 2) of all offsets of the schema."""
+        root, offsets = self.body.root, np.array(self.schema.config.offsets_s)
+        path, _ = path_of_clip(root, offsets, self.body.fps)
+        seen = relative_trajectory(path.positions, path.directions, root.positions, root.directions)
+        shape = (len(self), len(offsets), 2)
+        return {name: each.reshape(shape) for name, each in zip(TRAJECTORY_PATH, seen, strict=True)}
+
+    def _offsets(self, feature: Feature) -> tuple[slice, list[int]]:
+        every = self.schema.config.offsets_s
+        return slice(None), [every.index(offset) for offset in feature.offsets_s]
+
+    def _root_velocities(self, feature: Feature) -> Array:
+        root = self.body.root
+        moved = velocities(root.positions, self.body.fps)
+        frames = offset_frames(len(self), feature.offsets_s, self.body.fps)
+        seen = velocities_in_root_space(moved[frames], root)
+        return seen[..., [0, 2]].reshape(len(self), -1)
+
+    def _per_frame(self, name: str) -> Array:
+        """(frames, values) of a block that is read off each frame."""
+        schema, root, fps = self.schema, self.body.root, self.body.fps
+        if name == "joint_rotation":
+            return six_numbers(self.rotations).reshape(len(self), -1)
+        if name == "contact":
+            return self.contacts.astype(np.float32)
+        if name == "root_velocity":
+            step = _step(root.positions) * fps
+            before = np.concatenate([root.rotations[:1], root.rotations[:-1]])
+            return quaternions.rotate(quaternions.conjugate(before), step)[:, [0, 2]]
+        if name == "root_turn":
+            return (_step(root.angles) * fps)[:, None]
+        if name == schema.config.label:
+            one_hot = np.zeros((len(self), len(schema.label_values)), np.float32)
+            one_hot[:, schema.label_values.index(self.label)] = 1.0
+            return one_hot
+        if name in PHASE_BLOCKS and self.phases is not None:
+            return self._of_phases(name, self.phases)
+        return self.tracks[name].reshape(len(self), -1)
+
+    def _of_phases(self, name: str, phases: ClipPhases) -> Array:
+        parameters, channel = phases.parameters, self.schema.config.phase_channel
+        if name == "phase_manifold":
+            return parameters.manifold()
+        if name == "phase_frequency":
+            return parameters.frequency
+        if name == "phase_amplitude":
+            return parameters.amplitude
+        phase = parameters.phase[:, [channel or 0]]
+        if name == "phase":
+            return phase
+        # Noise may set a phase back; the runtime's only goes on.
+        return np.maximum(wrapped(_step(phase)), 0.0) * phases.fps
+
+
+def _step(values: Array) -> Array:
+    """(frames, ...) change since the frame before; the first frame's is 0."""
+    return np.diff(values, axis=0, prepend=values[:1])
+
+
+def _phases(clip: Clip, schema: ControllerSchema, source: PhaseSource | None) -> ClipPhases | None:
+    if not schema.channels:
+        return None
+    if source is None:
+        raise ParameterError(
+            f"{clip.name}: the controller reads {schema.channels} phase channels, and there is no "
+            "phase model",
+            hint="give the phase model that it was trained with",
+        )
+    phases = source.encode(clip)
+    found = (len(phases), phases.parameters.channels)
+    if found != (len(clip), schema.channels):
+        raise ParameterError(
+            f"{clip.name}: phases of {found[0]} frames and {found[1]} channels, expected "
+            f"{len(clip)} and {schema.channels}",
+            hint="give the phase model that the controller was trained with",
+        )
+    return phases
+
+
+def _label(clip: Clip, schema: ControllerSchema) -> str:
+    name = schema.config.label
+    if not name:
+        return ""
+    value = clip.labels.get(name, "")
+    if value not in schema.label_values:
+        raise ParameterError(
+            f"{clip.name}: {name} is {value!r}",
+            hint=f"the controller knows {', '.join(schema.label_values)}",
+        )
+    return value

@@ -1,0 +1,1 @@
+"""Training of controllers with Lightning."""

@@ -1,0 +1,205 @@
+"""Learning a controller from a store and the phases of its clips, by Lightning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from controllers.config import ControllerConfig
+from controllers.data.controller_batches import ControllerBatches
+from controllers.data.controller_data import ControllerData
+from controllers.data.initial_states import InitialStates
+from controllers.data.samples import ControllerSamples
+from controllers.networks.normalised import NormalisedController
+from controllers.runtime.controller import Controller
+from controllers.training.health import training_health
+from controllers.training.module import ControllerModule, fresh_network
+from deepphase.arrays import Array
+from deepphase.evaluation.motion_measures import measured_data
+from deepphase.phase.training.resumable import fit
+from deepphase.phase.training.resume import resume_point, sole_training
+from deepphase.phase.training.trainer import check_trainer, versions
+from deepphase.progress import Progress
+
+# Moments that a controller's file keeps to begin runs with.
+_STARTS = 256
+# Samples that a network is fitted to, at most.
+_FITTED = 40_000
+# Clips whose own measures are taken, at most.
+_MEASURED_CLIPS = 120
+
+
+def train_controller(
+    data: ControllerData,
+    config: ControllerConfig,
+    *,
+    folder: str | Path,
+    resume: bool = False,
+    progress: Progress | None = None,
+    **trainer: Any,
+) -> Controller | None:
+    """Train a controller.
+
+    Parameters
+    ----------
+    data
+        What is learnt from, as `ControllerData.read` read it with this recipe.
+    config
+        The recipe.
+    folder
+        Where the resume point is kept while the training runs, and `metrics.csv` is written.
+    resume
+        Go on from the resume point in `folder`; on a processor this ends in the same weights,
+        bit for bit, as a training that was not interrupted.
+    progress
+        Called now and then; see `Progress`.
+    trainer
+        Options of `pytorch_lightning.Trainer`: accelerator, devices, precision, strategy, logger,
+        callbacks ...
+
+    Returns
+    -------
+    The controller; None in all processes but the first of a training on several devices.
+
+    Raises
+    ------
+    ParameterError
+        Where the recipe and the samples cannot go together.
+    KeyboardInterrupt
+        Where it was interrupted; the resume point stays.
+    CheckpointError
+        Where `resume` finds no resume point, or one of another training.
+    """
+    check_trainer(trainer)
+    config = replace(config, schema=data.schema.config)
+    torch.manual_seed(config.training.seed)
+    controller = fresh_network(config, data)
+    made: dict[str, Any] = {}
+    if controller.network.is_fitted:
+        _fit_network(controller, data.samples, data.split.train, config.training.seed, progress)
+    else:
+        batches = ControllerBatches(data, config)
+        module = ControllerModule(batches, controller)
+        with sole_training(Path(folder)):
+            point = resume_point(Path(folder), training_fingerprint(config, data), resume=resume)
+            runner = fit(
+                module, point, data=batches, resume=resume, progress=progress, trainer=trainer
+            )
+            if not runner.is_global_zero:
+                return None
+        made = {"steps": runner.global_step, "precision": str(runner.precision)}
+    return measured_controller(controller, config, data, provenance=made, progress=progress)
+
+
+def measured_controller(
+    network: NormalisedController,
+    config: ControllerConfig,
+    data: ControllerData,
+    *,
+    provenance: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+) -> Controller:
+    """The controller of a trained network, measured on the held-out samples of `data`.
+
+    Parameters
+    ----------
+    network
+        As `ControllerModule.controller`; it is moved to the processor, into evaluation mode.
+    provenance
+        More of what made it, for its file.
+    """
+    network.to("cpu")
+    samples = {"samples": len(data.samples), "training_samples": len(data.split.train)}
+    made = Controller(
+        config=replace(config, schema=data.schema.config),
+        schema=data.schema,
+        network=network,
+        skeleton=data.store.skeleton,
+        starts=_starts(data),
+        phases={} if data.phases is None else {"sha256": data.phases.sha256},
+        data=_data(data),
+        provenance={**samples, **(provenance or {}), **_provenance(data, config)},
+    )
+    return replace(made, health=training_health(made, data, progress))
+
+
+def training_fingerprint(config: ControllerConfig, data: ControllerData) -> dict[str, Any]:
+    """What two trainings must share for one to go on where the other stopped."""
+    samples = data.samples
+    some = slice(None, None, max(len(samples) // 1000, 1))
+    return {
+        "config": config.as_mapping(),
+        "schema": data.schema.as_mapping(),
+        "samples": len(samples),
+        "runs": len(samples.run_starts),
+        "learnt_rows": int(data.split.train.sum(dtype=np.int64)),
+        "phases": None if data.phases is None else data.phases.sha256,
+        "checksum": float(np.abs(samples.inputs[some]).sum(dtype=np.float64)),
+    }
+
+
+def _fit_network(
+    controller: NormalisedController,
+    samples: ControllerSamples,
+    rows: Array,
+    seed: int,
+    progress: Progress | None,
+) -> None:
+    if progress is not None:
+        progress("fitting", 0, 1, type(controller.network).__name__)
+    if len(rows) > _FITTED:
+        rows = np.sort(np.random.default_rng(seed).choice(rows, _FITTED, replace=False))
+    inputs, gate, outputs = (
+        torch.from_numpy(np.asarray(each[rows]))
+        for each in (samples.inputs, samples.gate, samples.outputs)
+    )
+    controller.network.fit(*controller.normalised(inputs, gate), controller.target(outputs))
+    if progress is not None:
+        progress("fitting", 1, 1, "")
+
+
+def _starts(data: ControllerData) -> InitialStates:
+    """Moments spread evenly over the training clips, each value of the label among them."""
+    rows, schema = data.split.train, data.schema
+    groups = [rows]
+    if schema.config.label:
+        columns = data.store.label_column(schema.config.label)
+        value_of = dict(zip(data.store.names, columns.tolist(), strict=True))
+        samples = data.samples
+        of_row = np.array([value_of[name] for name in samples.names])[samples.run_of(rows)]
+        groups = [rows[of_row == value] for value in schema.label_values]
+    each = max(_STARTS // len(groups), 1)
+    chosen = [
+        group[np.unique(np.linspace(0, len(group) - 1, each).astype(np.int64))]
+        for group in groups
+        if len(group)
+    ]
+    return InitialStates.of_samples(data.samples, np.unique(np.concatenate(chosen)))
+
+
+def _data(data: ControllerData) -> Mapping[str, Any]:
+    store = data.store
+    count = min(_MEASURED_CLIPS, len(store))
+    some = np.unique(np.linspace(0, len(store) - 1, count).astype(int))
+    return measured_data((store.clip(int(index)) for index in some), data.schema)
+
+
+def _provenance(data: ControllerData, config: ControllerConfig) -> dict[str, Any]:
+    store = data.store
+    return {
+        "clips": len(store),
+        "minutes": store.minutes,
+        "held_out": sorted(data.split.sources),
+        "seed": config.training.seed,
+        "data": {
+            "store": None if store.path is None else Path(store.path).name,
+            "skeleton": store.group,
+            "files": sorted({source.path for source in store.sources}),
+        },
+        "versions": versions(),
+    }

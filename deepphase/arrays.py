@@ -1,0 +1,5 @@
+"""The array type of annotations."""
+
+import numpy as np
+
+Array = np.ndarray

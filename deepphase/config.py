@@ -1,0 +1,156 @@
+"""The YAML recipes that ship with deepphase: found by name, read, and checked as dataclasses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+
+from deepphase.errors import ParameterError
+
+ConfigValues = TypeVar("ConfigValues")
+
+RENAMED_KEYS = {"own_frames": "unroll_frames"}
+"""Former key of a config -> its key. Files written with the former key are still read."""
+
+_PACKAGE = Path(__file__).parent
+# A wheel carries configs/ inside the package; a checkout has it beside the package.
+_FOLDER = _PACKAGE / "configs" if (_PACKAGE / "configs").is_dir() else _PACKAGE.parent / "configs"
+
+
+def config_names(kind: str) -> list[str]:
+    """Names of the shipped recipes of a kind ("phase", "skeletons")."""
+    return sorted(path.stem for path in (_FOLDER / kind).glob("*.yaml"))
+
+
+def config_path(kind: str, name: str | Path) -> Path:
+    """The YAML file that `name` means: a path if there is such a file, else a shipped recipe.
+
+    Raises
+    ------
+    ParameterError
+        Where it is neither; the hint lists the shipped names.
+    """
+    own = Path(name)
+    if own.is_file():
+        return own
+    shipped = _FOLDER / kind / f"{name}.yaml"
+    if shipped.is_file():
+        return shipped
+    raise ParameterError(
+        f"no recipe {str(name)!r}: neither a file nor a shipped recipe",
+        hint=f"shipped {kind} recipes: {', '.join(config_names(kind)) or 'none'}",
+    )
+
+
+def load_config(
+    kind: str,
+    name: str | Path,
+    changes: Mapping[str, Any],
+    read: Callable[[dict[str, Any]], ConfigValues],
+) -> ConfigValues:
+    """What `read` makes of the recipe that `name` means, with dotted `changes`.
+
+    Raises
+    ------
+    ParameterError
+        Where there is no such recipe, it is not YAML, or `read` says so; with the file's path.
+    """
+    path = config_path(kind, name)
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
+        raise ParameterError(f"no YAML: {' '.join(str(error).split())}", path=path) from None
+    try:
+        content = as_mapping({} if content is None else content, "the recipe")
+        for key, value in changes.items():
+            section, _, inside = key.partition(".")
+            as_mapping(content.setdefault(section, {}), section)[inside] = value
+        return read(content)
+    except ParameterError as error:
+        raise ParameterError(error.fact, hint=error.hint, path=path) from None
+
+
+def section(
+    kind: type, values: Any, where: str, make: Callable[..., ConfigValues] | None = None
+) -> ConfigValues:
+    """A dataclass from a section of a recipe, None meaning an empty one.
+
+    Parameters
+    ----------
+    kind
+        The dataclass whose fields are known.
+    where
+        What the section is called.
+    make
+        What makes the value; `kind` if not given.
+
+    Raises
+    ------
+    ParameterError
+        Where a key is unknown, or a value is none of its field's type.
+    """
+    declared = {item.name: _type_name(item.type) for item in fields(kind)}
+    values = current_keys(as_mapping({} if values is None else values, where), declared)
+    check_known(values, declared, where)
+    typed = {key: _typed(f"{where}.{key}", declared[key], each) for key, each in values.items()}
+    return (kind if make is None else make)(**typed)
+
+
+def current_keys(values: Mapping[str, Any], known: Iterable[str]) -> dict[str, Any]:
+    """The values with former keys (:data:`RENAMED_KEYS`) replaced where the new one is known."""
+    known = set(known)
+    names = {key: RENAMED_KEYS.get(key, key) for key in values}
+    return {
+        names[key] if key not in known and names[key] in known else key: each
+        for key, each in values.items()
+    }
+
+
+def as_mapping(values: Any, where: str) -> dict[str, Any]:
+    """The values; ParameterError where they are no mapping."""
+    if not isinstance(values, dict):
+        raise ParameterError(f"{where} is not a mapping")
+    return values
+
+
+def check_known(values: Iterable[str], known: Iterable[str], where: str) -> None:
+    """ParameterError at the first key that is not known."""
+    known = list(known)
+    for name in values:
+        if name not in known:
+            raise ParameterError(
+                f"unknown key {name!r} in {where}", hint=f"known: {', '.join(known)}"
+            )
+
+
+def _type_name(declared: Any) -> str:
+    """As it is written in the source; modules with and without postponed annotations are alike."""
+    if isinstance(declared, str):
+        return declared
+    return declared.__name__ if isinstance(declared, type) else str(declared)
+
+
+def _typed(name: str, declared: str, value: Any) -> Any:
+    """The value as its field's type: YAML reads 1e-4 as text, and 2 where a float is meant."""
+    try:
+        if declared.startswith("tuple"):
+            if isinstance(value, str):
+                raise TypeError
+            return tuple(value)
+        if value is None and declared.endswith("None"):
+            return None
+        if declared == "bool" or isinstance(value, bool):
+            if declared != "bool" or not isinstance(value, bool):
+                raise TypeError
+            return value
+        if declared.startswith("int"):
+            if float(value) != int(float(value)):
+                raise ValueError
+            return int(float(value))
+        return float(value) if declared.startswith("float") else str(value)
+    except (TypeError, ValueError, OverflowError):
+        raise ParameterError(f"{name} must be {declared}, not {value!r}") from None

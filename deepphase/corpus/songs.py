@@ -1,0 +1,115 @@
+"""The songs of clips."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.corpus.motion_files import SONG_SUFFIXES, existing, files_under, is_motion_file
+from deepphase.errors import DeepPhaseError, FormatError, ParameterError
+from deepphase.music.cache import song_features
+from deepphase.music.features import SongFeatures
+from deepphase.progress import Progress
+
+
+def find_songs(inputs: str | Path | Sequence[str | Path]) -> list[Path]:
+    """All sound files among files and under folders, sorted by their path.
+
+    Hidden files and folders are passed over.
+
+    Parameters
+    ----------
+    inputs
+        Folders and files. Files that are named here are taken whatever their suffix.
+
+    Raises
+    ------
+    FormatError
+        Where an input does not exist, or there is no sound.
+    """
+    given = existing(inputs)
+    found: dict[Path, None] = {}
+    for root in given:
+        if not root.is_dir():
+            found[root] = None
+            continue
+        found |= dict.fromkeys(path for path in files_under(root) if _is_song(path))
+    if not found:
+        raise FormatError(
+            "no songs", hint=f"known: {', '.join(SONG_SUFFIXES)}", path=given[0] if given else None
+        )
+    return sorted(found)
+
+
+def holds_only_songs(path: str | Path) -> bool:
+    """Whether a path is a sound file, or a folder of sound files without any motion."""
+    path = Path(path)
+    if not path.is_dir():
+        return _is_song(path) and path.is_file()
+    files = files_under(path)
+    return any(map(_is_song, files)) and not any(map(is_motion_file, files))
+
+
+def _is_song(path: Path) -> bool:
+    return path.suffix.lower() in SONG_SUFFIXES
+
+
+@dataclass(frozen=True, eq=False)
+class ClipSongs:
+    """Clips with a song each.
+
+    Parameters
+    ----------
+    store
+        Those clips that have a song.
+    songs
+        The song of a clip's source -> what it sounds like.
+    left_out
+        (clip, why) of those that have none.
+    """
+
+    store: ClipStore
+    songs: Mapping[str, SongFeatures]
+    left_out: tuple[tuple[str, str], ...]
+
+
+def songs_of_clips(store: ClipStore, folder: Path, progress: Progress | None = None) -> ClipSongs:
+    """Listen to the songs of a store's clips.
+
+    Parameters
+    ----------
+    folder
+        What the songs' names are relative to: the folder that was prepared.
+
+    Raises
+    ------
+    ParameterError
+        Where no clip has a song that can be read.
+    """
+    songs: dict[str, SongFeatures] = {}
+    refused: dict[str, str] = {"": "no song beside it"}
+    left_out, kept = [], []
+    for number, (name, source) in enumerate(zip(store.names, store.sources, strict=True), start=1):
+        if source.song not in songs and source.song not in refused:
+            try:
+                songs[source.song] = song_features(folder / source.song)
+            except DeepPhaseError as error:
+                refused[source.song] = str(error)
+        if source.song in songs:
+            kept.append(name)
+        else:
+            left_out.append((name, refused[source.song]))
+        if progress is not None:
+            progress("listening", number, len(store), name)
+    if not kept:
+        shown = "; ".join(f"{name}: {why}" for name, why in left_out[:3])
+        raise ParameterError(
+            "no clip has a song that can be heard",
+            hint="put a sound file of the same name beside each clip (.wav, .flac, .ogg, .mp3), or "
+            f"tell where songs are with --songs\n  {shown}",
+        )
+    if len(kept) < len(store):
+        store = store.selected(kept)
+    return ClipSongs(store, songs, tuple(left_out))

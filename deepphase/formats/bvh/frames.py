@@ -1,0 +1,224 @@
+"""The MOTION section of a BVH file: its frame count, its frame time and its table of numbers."""
+
+from __future__ import annotations
+
+import io
+import re
+from array import array
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from deepphase.arrays import Array
+from deepphase.errors import FormatError
+from deepphase.formats.bvh.hierarchy import DECIMAL, LARGEST_NUMBER
+from deepphase.formats.units import frame_rate
+
+_FRAMES = re.compile(rb"\s*Frames\s*:[ \t]*(\S*)", re.IGNORECASE)
+_FRAME_TIME = re.compile(rb"\s*Frame[ \t]*Time\s*:[ \t]*(\S*)[ \t]*\n?", re.IGNORECASE)
+_BLANK_LINES = re.compile(rb"(?:[ \t]*\n)*")
+_WORD = re.compile(rb"\S+")
+# More digits than this are damage, and Python's own limit on them would raise.
+_COUNT = re.compile(rb"[0-9]{1,18}")
+# `float` takes any length, at a cost that grows with it.
+_LONGEST_NUMBER = 400
+_SHORTEST_FRAME_TIME, _LONGEST_FRAME_TIME = 1e-5, 100.0
+
+
+@dataclass(frozen=True)
+class MotionHead:
+    """What stands between MOTION and the first frame.
+
+    Parameters
+    ----------
+    frames
+        How many frames the file declares.
+    frame_time
+        Seconds, as written.
+    fps
+        Frames a second, as meant.
+    start, first_line
+        Offset in the file's bytes, and line, of the first frame.
+    notes
+        One sentence each.
+    """
+
+    frames: int
+    frame_time: float
+    fps: float
+    start: int
+    first_line: int
+    notes: tuple[str, ...]
+
+
+def parse_motion_head(text: bytes, start: int, path: Path) -> MotionHead:
+    """Parse "Frames:" and "Frame Time:" from the offset behind the word MOTION on."""
+
+    def fault(fact: str, offset: int, hint: str = "") -> FormatError:
+        line = text.count(b"\n", 0, offset) + 1
+        return FormatError(fact, hint=hint, path=path, line=line)
+
+    found = _FRAMES.match(text, start)
+    if found is None:
+        raise fault("MOTION is not followed by 'Frames:'", start)
+    if not _COUNT.fullmatch(found[1]):
+        raise fault(f"'Frames:' is followed by {_shown(found[1])}, not by a count", found.end())
+    frames = int(found[1])
+    timed = _FRAME_TIME.match(text, found.end())
+    if timed is None:
+        raise fault("'Frames:' is not followed by 'Frame Time:'", found.end())
+    word = timed[1].decode("latin-1")
+    if not DECIMAL.fullmatch(word):
+        raise fault(f"a Frame Time of {_shown(timed[1])}", timed.end(1))
+    frame_time = float(word)
+    if not _SHORTEST_FRAME_TIME <= frame_time <= _LONGEST_FRAME_TIME:
+        raise fault(
+            f"a Frame Time of {word[:40]} seconds",
+            timed.end(1),
+            hint="write the seconds from one frame to the next, as in 0.0333333",
+        )
+    exact = "e" in word.lower()
+    fps = frame_rate(frame_time, 18 if exact else len(word.partition(".")[2]))
+    notes: tuple[str, ...] = ()
+    if abs(fps * frame_time - 1.0) > 1e-4:
+        notes = (f"a frame time of {word} seconds was taken for {fps:.6g} frames a second",)
+    blank = _BLANK_LINES.match(text, timed.end())
+    body = blank.end() if blank else timed.end()
+    return MotionHead(frames, frame_time, fps, body, text.count(b"\n", 0, body) + 1, notes)
+
+
+def parse_frames(
+    text: bytes, head: MotionHead, channels: int, path: Path, *, allow_truncated: bool
+) -> tuple[Array, tuple[str, ...]]:
+    """(frames, channels) float64, and notes.
+
+    Raises
+    ------
+    FormatError
+        Where the table has other than `head.frames` rows of `channels` finite numbers. With
+        `allow_truncated`, the whole frames before the first fault are taken if there are any.
+    """
+    # A view of the bytes, not a copy.
+    body = io.BytesIO(text)
+    body.seek(head.start)
+    if not _WORD.search(text, head.start):
+        if head.frames == 0:
+            raise FormatError(
+                "no frames: the file holds only a rest pose", path=path, line=head.first_line
+            )
+        raise FormatError(
+            f"the file ends before the first of {head.frames:,} frames",
+            path=path,
+            line=head.first_line,
+        )
+    if channels == 0:
+        raise FormatError("numbers, but no joint has channels", path=path, line=head.first_line)
+    try:
+        # On files of 2 to 4 MB, 1.4 to 1.7 times as fast as np.fromstring or np.array of a split.
+        values = np.loadtxt(body, comments=None, ndmin=2, encoding="latin-1")
+    except ValueError:
+        values = np.empty((0, 0))
+    expected = (head.frames, channels)
+    if values.shape == expected and (np.abs(values) < LARGEST_NUMBER).all():
+        return values, ()
+    del values
+    body.seek(head.start)
+    return _parse_with_care(body, head, channels, path, allow_truncated)
+
+
+def _parse_with_care(
+    body: BinaryIO, head: MotionHead, channels: int, path: Path, allow_truncated: bool
+) -> tuple[Array, tuple[str, ...]]:
+    """One number at a time: for tables that are wrapped, and to find the place of a fault."""
+    numbers, lines, counts, fault = _numbers(body, head.first_line)
+    wanted = head.frames * channels
+    whole = len(numbers) // channels
+    notes: tuple[str, ...] = ()
+    if _is_wrapped(counts[:-1] if fault else counts, head.frames, channels):
+        notes = ("frames are wrapped, not one a line",)
+    else:
+        row = next((row for row, count in enumerate(counts) if count != channels), len(counts))
+        # The row that a bad number cut short is told by that number.
+        if row < len(counts) - bool(fault):
+            fault = (
+                f"{counts[row]:,} numbers, but the hierarchy declares {channels:,} channels",
+                lines[row],
+            )
+        whole = min(whole, row)
+    if fault is None and len(numbers) > wanted:
+        raise FormatError(
+            f"{whole:,} frames, but 'Frames:' declares {head.frames:,}",
+            hint=f"if the file is whole, correct it to 'Frames: {whole}'",
+            path=path,
+            line=lines[-1] if notes else lines[head.frames],
+        )
+    if fault is None and len(numbers) < wanted:
+        fault = f"the file ends after {whole:,} of {head.frames:,} declared frames", lines[-1]
+    whole = min(whole, head.frames)
+    values = np.frombuffer(numbers, np.float64)[: whole * channels].reshape(whole, channels)
+    if fault is None:
+        return values, notes
+    fact, line = fault
+    if allow_truncated and whole > 0:
+        note = f"only the first {whole:,} of {head.frames:,} frames were read: line {line}: {fact}"
+        return values, (*notes, note)
+    hint = (
+        f"{whole:,} of {head.frames:,} declared frames are readable; --allow-truncated "
+        "(allow_truncated=True) takes those"
+    )
+    raise FormatError(fact, hint=hint if whole else "", path=path, line=line)
+
+
+def _numbers(body: BinaryIO, first_line: int) -> tuple[array, array, array, tuple[str, int] | None]:
+    """Numbers before the first fault, the lines that hold any, how many each, and the fault."""
+    numbers, lines, counts = array("d"), array("q"), array("q")
+    for line, text in enumerate(body, start=first_line):
+        before, fault = len(numbers), None
+        for word in _WORD.finditer(text):
+            if not _is_number(word[0]):
+                what = f"column {word.start() + 1}: {_shown(word[0])} is not a finite number"
+                fault = (what, line)
+                break
+            numbers.append(float(word[0]))
+        if fault is not None or len(numbers) > before:
+            lines.append(line)
+            counts.append(len(numbers) - before)
+        if fault is not None:
+            return numbers, lines, counts, fault
+    return numbers, lines, counts, None
+
+
+def _is_wrapped(counts: array, frames: int, channels: int) -> bool:
+    """Whether lines with other than one frame are meant so, rather than damaged.
+
+    As many lines as frames are one frame a line. Else every frame begins on a new line, or every
+    line holds whole frames, or all lines are shorter than a frame and the total fits; a table
+    with one frame a line that lost or gained a number is none of these.
+    """
+    if len(counts) == frames or not counts:
+        return False
+    if all(count == channels for count in counts[:-1]) and counts[-1] <= channels:
+        # One frame a line, up to where the file was cut.
+        return False
+    ends = list(accumulate(counts))
+    if all(count % channels == 0 for count in counts):
+        return True
+    frame_ends = range(channels, ends[-1] + 1, channels)
+    if len(frame_ends) > 0 and set(frame_ends) <= set(ends):
+        return True
+    return max(counts) < channels and ends[-1] == frames * channels
+
+
+def _is_number(word: bytes) -> bool:
+    text = word.decode("latin-1")
+    if len(text) > _LONGEST_NUMBER or not DECIMAL.fullmatch(text):
+        return False
+    return abs(float(text)) < LARGEST_NUMBER
+
+
+def _shown(word: bytes) -> str:
+    text = word[:80].decode("utf-8", "replace")
+    return repr(text if len(text) <= 40 else text[:40] + "...")

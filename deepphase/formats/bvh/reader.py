@@ -1,0 +1,209 @@
+"""BVH motion capture files, read as they are or as clips.
+
+The format is what its many writers made of it: channels of any kind and order on any joint, each
+joint's rotation a product of its channels from left to right, no word on units or axes. Where the
+writers differ, the reader decides from the data and says so in its notes.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from deepphase.arrays import Array
+from deepphase.errors import FormatError
+from deepphase.formats.bvh.channels import local_positions, local_rotations, rotation_order
+from deepphase.formats.bvh.frames import parse_frames, parse_motion_head
+from deepphase.formats.bvh.hierarchy import parse_hierarchy
+from deepphase.formats.file_content import foreign_content, read_content
+from deepphase.formats.units import check_rate_option, check_up_option, metres_per_unit
+from deepphase.motion.clip import Clip, Source
+from deepphase.motion.orientation import infer_unit, infer_up, rotate_up, scaled
+from deepphase.motion.skeleton import Skeleton
+
+_HIERARCHY = re.compile(rb"\s*HIERARCHY\b", re.IGNORECASE)
+_MOTION = re.compile(rb"^[ \t}]*(MOTION)\b", re.IGNORECASE | re.MULTILINE)
+
+
+@dataclass(frozen=True, eq=False)
+class RawBvh:
+    """What a BVH file says, in its own units and axes.
+
+    Parameters
+    ----------
+    names, parents, offsets, end_parents, end_offsets
+        As in `Skeleton`; offsets in units of the file.
+    channels
+        (joints,) each joint's channels in the file's order, as in ("Xposition", "Zrotation").
+    rotations
+        (frames, joints, 4) float64 local rotations, unit quaternions (x, y, z, w).
+    translations
+        (frames, translated joints, 3) float64 units of the file: local positions of the root
+        and of every joint whose position changes.
+    translated_joints
+        (translated joints,) their indices, rising from the root's, 0.
+    frame_time
+        Seconds, as written.
+    fps
+        Frames a second, as meant: see `frame_rate`.
+    notes
+        What was assumed, one sentence each.
+    first_motion_line
+        The line of the first frame; frame i is line `first_motion_line + i` of a file that has
+        one frame a line.
+    """
+
+    names: tuple[str, ...]
+    parents: Array
+    offsets: Array
+    end_parents: Array
+    end_offsets: Array
+    channels: tuple[tuple[str, ...], ...]
+    rotations: Array
+    translations: Array
+    translated_joints: Array
+    frame_time: float
+    fps: float
+    notes: tuple[str, ...]
+    first_motion_line: int
+
+    @property
+    def rotation_orders(self) -> tuple[str, ...]:
+        """(joints,) the order of each joint's rotation channels, as in "ZXY"; some are shorter."""
+        return tuple(rotation_order(channels) for channels in self.channels)
+
+    @property
+    def skeleton(self) -> Skeleton:
+        """The joints, in units of the file."""
+        return Skeleton(self.names, self.parents, self.offsets, self.end_parents, self.end_offsets)
+
+
+def read_bvh(path: str | Path, *, allow_truncated: bool = False) -> RawBvh:
+    """Read a BVH file in its own units and axes.
+
+    A joint's position channels take the place of its OFFSET, as in MotionBuilder's files. Where
+    all joints but the root have OFFSETs and position channels that stay at zero, the channels are
+    taken to be added to the OFFSETs instead. Position channels that do not change become the
+    joint's offset.
+
+    Parameters
+    ----------
+    allow_truncated
+        Take the whole frames before the first fault of the motion, if there are any.
+
+    Raises
+    ------
+    FormatError
+        Where the file cannot be read or is not what the format promises; it names the line.
+    """
+    path = Path(path)
+    content = _normalized(read_content(path))
+    if not content or content.isspace():
+        raise FormatError("an empty file", path=path)
+    if not _HIERARCHY.match(content):
+        found = foreign_content(content) or "it does not begin with HIERARCHY"
+        raise FormatError(f"not a BVH file: {found}", path=path, line=1)
+    motion = _MOTION.search(content)
+    text, notes = _decoded(content[: motion.start(1)] if motion else content)
+    hierarchy = parse_hierarchy(text, path)
+    if motion is None:
+        raise FormatError(
+            "no MOTION: the file holds only a rest pose", path=path, line=text.count("\n") + 1
+        )
+    head = parse_motion_head(content, motion.end(), path)
+    width = sum(len(channels) for channels in hierarchy.channels)
+    values, motion_notes = parse_frames(content, head, width, path, allow_truncated=allow_truncated)
+    del content
+    offsets, translations, translated, position_notes = local_positions(hierarchy, values)
+    return RawBvh(
+        names=hierarchy.names,
+        parents=hierarchy.parents,
+        offsets=offsets,
+        end_parents=hierarchy.end_parents,
+        end_offsets=hierarchy.end_offsets,
+        channels=hierarchy.channels,
+        rotations=local_rotations(hierarchy, values),
+        translations=translations,
+        translated_joints=translated,
+        frame_time=head.frame_time,
+        fps=head.fps,
+        notes=notes + hierarchy.notes + head.notes + motion_notes + position_notes,
+        first_motion_line=head.first_line,
+    )
+
+
+def load_bvh(
+    path: str | Path,
+    *,
+    unit: str | float | None = None,
+    up: str | None = None,
+    fps: float | None = None,
+    allow_truncated: bool = False,
+) -> Clip:
+    """Read a BVH file as a clip: metres, Y up. What is inferred is said in `clip.source.notes`.
+
+    Parameters
+    ----------
+    unit
+        The file's unit: "m", "cm", "mm", "inch", "foot" or metres in one unit; None infers it
+        from the body's size.
+    up
+        The file's up axis: "x", "y", "z", "-x", "-y" or "-z"; None infers it from the pose.
+    fps
+        Frames a second, in place of the file's.
+    allow_truncated
+        As in `read_bvh`.
+
+    Raises
+    ------
+    FormatError
+        As in `read_bvh`.
+    ParameterError
+        Where an option is impossible.
+    """
+    path = Path(path)
+    # Told before a long file is read.
+    unit_m = None if unit is None else metres_per_unit(unit)
+    check_up_option(up)
+    check_rate_option(fps)
+    raw = read_bvh(path, allow_truncated=allow_truncated)
+    notes = list(raw.notes)
+    if fps is not None:
+        notes.append(f"{fps:g} frames a second as told, in place of the file's {raw.fps:.6g}")
+    clip = Clip(
+        raw.skeleton,
+        raw.rotations,
+        raw.translations,
+        raw.fps if fps is None else float(fps),
+        raw.translated_joints,
+        name=path.stem,
+    )
+    if unit_m is None:
+        unit_m, note = infer_unit(clip.skeleton)
+        notes.append(note)
+    if up is None:
+        up, note = infer_up(clip)
+        notes.append(note)
+    source = Source(
+        str(path), unit_m, up, raw.fps, raw.rotation_orders, tuple(notes), raw.first_motion_line
+    )
+    return replace(rotate_up(scaled(clip, unit_m), up), source=source)
+
+
+def _normalized(content: bytes) -> bytes:
+    """UTF-8 or what may be Latin-1, without a byte order mark, with line feeds only."""
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        content = content.decode("utf-16", "replace").encode()
+    content = content.removeprefix(b"\xef\xbb\xbf")
+    if b"\r" in content:
+        content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    # The end mark of DOS, and the unwritten rest of a disk block.
+    return content.rstrip(b"\x1a\0")
+
+
+def _decoded(content: bytes) -> tuple[str, tuple[str, ...]]:
+    try:
+        return content.decode("utf-8"), ()
+    except UnicodeDecodeError:
+        return content.decode("latin-1"), ("joint names are not UTF-8 and were read as Latin-1",)

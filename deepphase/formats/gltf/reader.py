@@ -1,0 +1,327 @@
+"""Animations of glTF files, .glb and .gltf, as clips."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from deepphase.arrays import Array
+from deepphase.errors import DeepPhaseError, FormatError
+from deepphase.formats.gltf.document import GltfFile, Item, open_gltf
+from deepphase.formats.gltf.joint_motion import NodeMotion, sample_joints
+from deepphase.formats.gltf.joints import EXTRAS_KEY, JointTree, find_joints, named_number
+from deepphase.formats.gltf.nodes import NodeTree, read_nodes
+from deepphase.formats.gltf.phase_extras import PhaseTrack, parse_phases
+from deepphase.formats.gltf.tracks import Keys, channel_target, read_tracks
+from deepphase.formats.joint_limits import unique_names
+from deepphase.formats.units import (
+    FASTEST_FPS,
+    USUAL_RATES,
+    check_rate_option,
+    check_up_option,
+    frame_rate,
+    metres_per_unit,
+)
+from deepphase.motion.clip import Clip, Source
+from deepphase.motion.orientation import rotate_up, scaled
+
+DEFAULT_FPS = 60.0
+# Slower than this, evenly spaced keys are poses between which something shall move.
+_SLOWEST_CAPTURE = 5.0
+# Keys this near, in seconds, are one key that two tracks rounded differently.
+_SAME_KEY = 1e-4
+# How far keys may lie beside a rate's frames, as a share of a frame.
+_OFF_FRAME = 0.02
+_STATED_TOLERANCE = 0.01
+# Digits of float32 times are no decimals: they are binary, and exact to eight or so.
+_DECIMALS = 8
+
+
+def sampling_rate(key_times: Sequence[Array], stated: float | None) -> tuple[float, str]:
+    """Frames a second for an animation, and a note on why.
+
+    Keys at every frame tell it; keys with gaps are held against the usual rates.
+
+    Parameters
+    ----------
+    key_times
+        Seconds, rising, of each track.
+    stated
+        What the file says beside the keys, taken where the keys agree.
+    """
+    keys = np.unique(np.concatenate([np.zeros(0), *key_times]))
+    keys = keys[np.append(True, np.diff(keys) > _SAME_KEY)] if len(keys) else keys
+    if len(keys) < 2:
+        return stated or DEFAULT_FPS, f"one key: {stated or DEFAULT_FPS:g} frames a second"
+    frames = (keys - keys[0]) * (len(keys) - 1) / (keys[-1] - keys[0])
+    rate = frame_rate((keys[-1] - keys[0]) / (len(keys) - 1), _DECIMALS)
+    even = np.abs(frames - np.arange(len(keys))).max() < _tolerance(keys, rate)
+    if even and rate >= _SLOWEST_CAPTURE:
+        if stated and abs(stated / rate - 1.0) < _STATED_TOLERANCE:
+            return stated, f"{stated:.6g} frames a second, as the file says"
+        return rate, f"{rate:.6g} frames a second: a key on every frame"
+    # The slowest of those that fit.
+    for usual in (stated, *map(float, USUAL_RATES)):
+        if usual and _lie_on_frames(keys, usual):
+            return usual, f"keys with gaps lie on the frames of {usual:g} a second"
+    return DEFAULT_FPS, f"keys lie on no usual rate's frames: sampled at {DEFAULT_FPS:g} a second"
+
+
+def _tolerance(keys: Array, rate: float) -> float:
+    """In frames: what exporters' arithmetic and float32 seconds may displace a key by."""
+    return _OFF_FRAME + 4.0 * rate * float(np.spacing(np.float32(keys[-1])))
+
+
+def _lie_on_frames(keys: Array, rate: float) -> bool:
+    frames = (keys - keys[0]) * rate
+    return bool(np.abs(frames - np.rint(frames)).max() < _tolerance(keys, rate))
+
+
+def frame_count(seconds: float, fps: float, last_key: float) -> int:
+    """Frames from the first key to the last; a frame that rounding puts behind it counts."""
+    slack = _OFF_FRAME + 4.0 * fps * float(np.spacing(np.float32(last_key)))
+    return int(np.floor(seconds * fps + min(slack, 0.5))) + 1
+
+
+# Poses of joints that a file's animations may hold together: a few keys and a high rate could
+# ask for any number. A file that has all its keys is larger than four bytes a pose.
+_FREE_POSES, _BYTES_PER_POSE = 2_000_000, 4
+
+
+@dataclass(frozen=True, eq=False)
+class _Scene:
+    """A file with its joints and those of its animations that move them."""
+
+    file: GltfFile
+    tree: NodeTree
+    joints: JointTree
+    animations: list[Item]
+    moving: list[int]
+
+    def name(self, number: int) -> str:
+        return self.animations[number].text("name")
+
+
+def load_gltf(
+    path: str | Path,
+    *,
+    animation: str | int | None = None,
+    skin: str | int | None = None,
+    fps: float | None = None,
+    unit: str | float | None = None,
+    up: str | None = None,
+) -> Clip:
+    """Read one animation of a .glb or .gltf as a clip. `clip.source.notes` says what was chosen.
+
+    The joints of a skin are the joints; without a skin, the animated nodes are. Nodes between
+    joints and above the root are folded into the joints below. The skeleton's offsets are the
+    file's rest pose.
+
+    Parameters
+    ----------
+    animation
+        Name or number; None takes the first that moves the joints.
+    skin
+        Name or number; None takes the one with the most animated joints.
+    fps
+        Frames a second at which the keys are sampled; None infers it from their times.
+    unit, up
+        As in `load_bvh`; None takes what glTF says, metres and "y".
+
+    Raises
+    ------
+    FormatError
+        Where the file cannot be read or is not what the format promises; it names the place, as
+        in accessors[3].
+    ParameterError
+        Where an option is impossible, or there is no such animation or skin.
+    """
+    options = _checked_options(fps, unit, up)
+    scene = _opened(path, skin)
+    number, notes = _chosen(scene, animation)
+    clip = _read(scene, number, _Budget(scene), {}, *options)
+    clip = replace(clip, name=scene.name(number) or Path(path).stem)
+    return replace(clip, source=replace(clip.source, notes=notes + clip.source.notes))
+
+
+def load_gltf_clips(
+    path: str | Path,
+    *,
+    skin: str | int | None = None,
+    fps: float | None = None,
+    unit: str | float | None = None,
+    up: str | None = None,
+) -> tuple[Clip, ...]:
+    """Read all animations of a .glb or .gltf that move the joints, each as a clip of its name.
+
+    Parameters and errors are those of `load_gltf`.
+    """
+    options = _checked_options(fps, unit, up)
+    scene = _opened(path, skin)
+    budget = _Budget(scene)
+    keys: dict[int, Keys] = {}
+    return tuple(
+        replace(_read(scene, number, budget, keys, *options), name=name)
+        for number, name in _named_animations(scene)
+    )
+
+
+def gltf_animations(path: str | Path) -> tuple[tuple[int, str], ...]:
+    """Number and name of every animation that `load_gltf_clips` reads, without reading its keys.
+
+    Raises FormatError as `load_gltf`.
+    """
+    return _named_animations(_opened(path, None))
+
+
+def load_gltf_phases(path: str | Path, *, animation: str | int | None = None) -> PhaseTrack:
+    """Read the phases that `save_gltf` wrote beside an animation.
+
+    Parameters
+    ----------
+    animation
+        Name or number; None takes the first that has phases.
+
+    Raises
+    ------
+    FormatError
+        Where there are none, or they are damaged.
+    ParameterError
+        Where there is no such animation.
+    """
+    file = open_gltf(path)
+    animations = file.document.elements("animations")
+    if animation is not None:
+        animations = [animations[named_number(animations, animation, "animation")]]
+    for item in animations:
+        extras = _our_extras(item)
+        if "phases" in extras:
+            return parse_phases(extras["phases"], f"{item.place}.extras", file.path)
+    raise FormatError("no phases beside the animation", path=path)
+
+
+def _checked_options(
+    fps: float | None, unit: str | float | None, up: str | None
+) -> tuple[float | None, float, str]:
+    check_rate_option(fps)
+    check_up_option(up)
+    return fps, 1.0 if unit is None else metres_per_unit(unit), up or "y"
+
+
+def _opened(path: str | Path, skin: str | int | None) -> _Scene:
+    file = open_gltf(path)
+    animations = file.document.elements("animations")
+    tree = read_nodes(file.document)
+    targets = [_targets(item, tree.world) for item in animations]
+    joints = find_joints(tree, set().union(*targets), skin)
+    path_nodes = set(joints.path_nodes)
+    moving = [number for number, nodes in enumerate(targets) if not path_nodes.isdisjoint(nodes)]
+    if not moving:
+        raise FormatError("no animation moves the joints of the skin", path=path)
+    return _Scene(file, tree, joints, animations, moving)
+
+
+def _targets(animation: Item, nodes: int) -> set[int]:
+    targets = {channel_target(each, nodes)[0] for each in animation.elements("channels")}
+    return {node for node in targets if node is not None}
+
+
+def _named_animations(scene: _Scene) -> tuple[tuple[int, str], ...]:
+    stem = scene.file.path.stem
+    names, _ = unique_names([scene.name(number) or stem for number in scene.moving])
+    return tuple(zip(scene.moving, names, strict=True))
+
+
+def _chosen(scene: _Scene, given: str | int | None) -> tuple[int, tuple[str, ...]]:
+    if given is not None:
+        number = named_number(scene.animations, given, "animation")
+        if number not in scene.moving:
+            raise scene.animations[number].fault("moves none of the joints")
+        return number, ()
+    first, *others = scene.moving
+    if not others:
+        return first, ()
+    listed = ", ".join(f"{number} {scene.name(number)!r}" for number in others[:12])
+    listed += ", ..." if len(others) > 12 else ""
+    return first, (f"animation {first} {scene.name(first)!r} was read; there are also {listed}",)
+
+
+class _Budget:
+    """How many more poses of joints the animations of a file may ask for."""
+
+    def __init__(self, scene: _Scene) -> None:
+        self.scene = scene
+        self.spent = 0
+
+    def spend(self, item: Item, frames: int, seconds: float, fps: float) -> None:
+        self.spent += frames * len(self.scene.joints.nodes)
+        free = max(_FREE_POSES, self.scene.file.bytes_read // _BYTES_PER_POSE)
+        if self.spent > free:
+            raise item.fault(
+                f"{seconds:.6g} s at {fps:.6g} frames a second are {frames:,} frames of "
+                f"{len(self.scene.joints.nodes)} joints, in a file of "
+                f"{self.scene.file.size:,} bytes",
+                "tell a lower rate (fps=), or check the key times",
+            )
+
+
+def _read(
+    scene: _Scene,
+    number: int,
+    budget: _Budget,
+    known_keys: dict[int, Keys],
+    fps: float | None,
+    unit_m: float,
+    up: str,
+) -> Clip:
+    item, path = scene.animations[number], scene.file.path
+    nodes = NodeMotion(scene.tree, scene.joints, read_tracks(scene.file, item, known_keys))
+    times = {track.keys.index: track.keys.times for track in nodes.tracks}
+    start = min(float(each[0]) for each in times.values())
+    stop = max(float(each[-1]) for each in times.values())
+    extras = _our_extras(item)
+    rate, note = sampling_rate(list(times.values()), _stated_fps(extras))
+    if fps is not None:
+        note = f"sampled at {fps:g} frames a second as told; inferred: {rate:.6g}"
+        rate = float(fps)
+    frames = frame_count(stop - start, rate, stop)
+    budget.spend(item, frames, stop - start, rate)
+    motion = sample_joints(nodes, start + np.arange(frames) / rate)
+    source = Source(str(path), unit_m, up, rate, notes=(*scene.joints.notes, note, *motion.notes))
+    try:
+        clip = Clip(
+            motion.skeleton,
+            motion.rotations,
+            motion.translations,
+            rate,
+            motion.translated_joints,
+            _labels(extras),
+            source,
+        )
+        return rotate_up(scaled(clip, unit_m), up)
+    except DeepPhaseError as error:
+        raise item.fault(error.fact, error.hint) from None
+
+
+def _our_extras(animation: Item) -> Mapping[str, Any]:
+    extras = animation.value.get("extras")
+    ours = extras.get(EXTRAS_KEY) if isinstance(extras, dict) else None
+    return ours if isinstance(ours, dict) else {}
+
+
+def _stated_fps(extras: Mapping[str, Any]) -> float | None:
+    fps = extras.get("fps")
+    if not isinstance(fps, int | float) or isinstance(fps, bool):
+        return None
+    return float(fps) if 0 < fps <= FASTEST_FPS else None
+
+
+def _labels(extras: Mapping[str, Any]) -> dict[str, str]:
+    labels = extras.get("labels")
+    if not isinstance(labels, dict):
+        return {}
+    return {name: value for name, value in labels.items() if isinstance(value, str)}

@@ -1,0 +1,274 @@
+"""Clips to glTF files: an animated skeleton with a mesh to see it by."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from deepphase.arrays import Array
+from deepphase.atomic_write import atomic_write
+from deepphase.errors import CheckpointError, FormatError, ParameterError
+from deepphase.formats.bvh.channels import STILL
+from deepphase.formats.gltf.buffers import (
+    TRIANGLES,
+    VERTICES,
+    BinaryWriter,
+    document_bytes,
+    write_glb,
+)
+from deepphase.formats.gltf.joints import END_SITE_KEY, EXTRAS_KEY
+from deepphase.formats.gltf.mesh import joint_mesh
+from deepphase.formats.gltf.phase_extras import PhaseTrack, phases_extra
+from deepphase.formats.joint_limits import unique_names
+from deepphase.motion.clip import Clip
+from deepphase.motion.quaternions import sign_continuous
+from deepphase.motion.skeleton import Skeleton
+
+_SUFFIXES = (".glb", ".gltf")
+_COLOUR = (0.45, 0.62, 0.78, 1.0)
+_ROUGHNESS = 0.7
+_MOST_BYTE_JOINTS, _MOST_JOINTS = 1 << 8, 1 << 16
+# All of a vertex's weight on its one joint.
+_WHOLE_WEIGHT = 255
+
+
+def save_gltf(
+    clips: Clip | Sequence[Clip],
+    path: str | Path,
+    *,
+    phases: PhaseTrack | Sequence[PhaseTrack | None] | None = None,
+) -> None:
+    """Write clips of one skeleton as the animations of a .glb, or a .gltf that holds all it needs.
+
+    Joints are nodes and a skin, at rest in the pose that the offsets say; end sites are nodes
+    below them. The mesh that the skin moves is made here: octahedra from joint to joint. Metres,
+    Y up. The same clips give the same bytes; the file appears whole or not at all.
+
+    Parameters
+    ----------
+    clips
+        One, or several of the same hierarchy; the first one's offsets are the rest pose, its
+        order of joints is the file's. Each is an animation of its name.
+    phases
+        Of each clip, written into the animation's extras; see docs/formats.md.
+
+    Raises
+    ------
+    FormatError
+        Where the suffix is another, a joint's name is no text, or the file cannot be written.
+    ParameterError
+        Where there is no clip, phases do not fit the clips, or joints or frames are too many.
+    SkeletonError
+        Where the hierarchies differ.
+    """
+    path = Path(path)
+    if path.suffix.lower() not in _SUFFIXES:
+        raise FormatError(
+            f"a suffix {path.suffix!r} for glTF", hint="name it .glb or .gltf", path=path
+        )
+    clips = [clips] if isinstance(clips, Clip) else list(clips)
+    if not clips:
+        raise ParameterError("no clips to write")
+    tracks = [phases] if phases is None or isinstance(phases, PhaseTrack) else list(phases)
+    if phases is not None and len(tracks) != len(clips):
+        raise ParameterError(f"{len(tracks)} phases for {len(clips)} clips")
+    tracks += [None] * (len(clips) - len(tracks))
+    document, chunks = _document(clips, tracks, path)
+    try:
+        with atomic_write(path) as file:
+            if path.suffix.lower() == ".glb":
+                write_glb(file, document, chunks)
+            else:
+                content = base64.b64encode(b"".join(chunks)).decode()
+                document["buffers"][0]["uri"] = f"data:application/octet-stream;base64,{content}"
+                file.write(document_bytes(document))
+    except CheckpointError as error:
+        raise FormatError(error.fact, hint=error.hint, path=path) from None
+
+
+def _document(
+    clips: list[Clip], tracks: list[PhaseTrack | None], path: Path
+) -> tuple[dict[str, Any], list[bytes]]:
+    skeleton = clips[0].skeleton
+    if len(skeleton) > _MOST_JOINTS:
+        raise ParameterError(f"{len(skeleton):,} joints; glTF numbers {_MOST_JOINTS:,}")
+    clips = [clip.in_order_of(skeleton) for clip in clips]
+    rest = _rest_positions(skeleton)
+    binary = BinaryWriter()
+    nodes = _nodes(skeleton, path)
+    mesh = _mesh(binary, skeleton, rest, clips)
+    bind = np.tile(np.eye(4), (len(skeleton), 1, 1))
+    # Column by column: the last row of the array is the translation.
+    bind[:, 3, :3] = -rest
+    binary.open_view()
+    bind_matrices = binary.add(bind, "MAT4")
+    names, _ = unique_names([clip.name or "clip" for clip in clips])
+    animations = [
+        _animation(binary, clip, _text(name, path), skeleton, track)
+        for clip, name, track in zip(clips, names, tracks, strict=True)
+    ]
+    nodes.append({"name": "mesh", "mesh": 0, "skin": 0})
+    document = {
+        "asset": {"version": "2.0", "generator": "deepphase"},
+        "scene": 0,
+        "scenes": [{"nodes": [0, len(nodes) - 1]}],
+        "nodes": nodes,
+        "meshes": [mesh],
+        "materials": [
+            {
+                "name": "joints",
+                "doubleSided": True,
+                "pbrMetallicRoughness": {
+                    "baseColorFactor": list(_COLOUR),
+                    "metallicFactor": 0.0,
+                    "roughnessFactor": _ROUGHNESS,
+                },
+            }
+        ],
+        "skins": [
+            {
+                "name": "skeleton",
+                "inverseBindMatrices": bind_matrices,
+                "skeleton": 0,
+                "joints": list(range(len(skeleton))),
+            }
+        ],
+        "animations": animations,
+        "accessors": binary.accessors,
+        "bufferViews": binary.views,
+        "buffers": [{"byteLength": binary.size}],
+    }
+    return document, binary.chunks
+
+
+def _rest_positions(skeleton: Skeleton) -> Array:
+    positions = skeleton.offsets.copy()
+    for joint, parent in enumerate(skeleton.parents[1:].tolist(), start=1):
+        positions[joint] += positions[parent]
+    return positions
+
+
+def _text(name: str, path: Path) -> str:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise FormatError(f"a name that is no text: {name!r}", path=path) from None
+    return name
+
+
+def _nodes(skeleton: Skeleton, path: Path) -> list[dict[str, Any]]:
+    ends = [f"{skeleton.names[parent]}_end" for parent in skeleton.end_parents]
+    names, _ = unique_names([*skeleton.names, *ends])
+    parents = [*skeleton.parents.tolist(), *skeleton.end_parents.tolist()]
+    places = [*skeleton.offsets.tolist(), *skeleton.end_offsets.tolist()]
+    nodes: list[dict[str, Any]] = [
+        {"name": _text(name, path), "translation": place}
+        for name, place in zip(names, places, strict=True)
+    ]
+    for node, parent in enumerate(parents):
+        if parent >= 0:
+            nodes[parent].setdefault("children", []).append(node)
+        if node >= len(skeleton):
+            nodes[node]["extras"] = {EXTRAS_KEY: {END_SITE_KEY: True}}
+    return nodes
+
+
+def _mesh(
+    binary: BinaryWriter, skeleton: Skeleton, rest: Array, clips: list[Clip]
+) -> dict[str, Any]:
+    mesh = joint_mesh(skeleton, rest, _reaches(skeleton, clips))
+    joints = np.zeros(
+        (len(mesh.joints), 4), np.uint8 if len(skeleton) <= _MOST_BYTE_JOINTS else np.uint16
+    )
+    joints[:, 0] = mesh.joints
+    weights = np.zeros((len(mesh.joints), 4), np.uint8)
+    weights[:, 0] = _WHOLE_WEIGHT
+    attributes = {}
+    for name, values, kind in (
+        ("POSITION", mesh.positions, "VEC3"),
+        ("NORMAL", mesh.normals, "VEC3"),
+        ("JOINTS_0", joints, "VEC4"),
+        ("WEIGHTS_0", weights, "VEC4"),
+    ):
+        binary.open_view(VERTICES)
+        attributes[name] = binary.add(
+            values, kind, bounds=name == "POSITION", normalized=name == "WEIGHTS_0"
+        )
+    binary.open_view(TRIANGLES)
+    indices = binary.add(mesh.triangles, "SCALAR")
+    primitive = {"attributes": attributes, "indices": indices, "material": 0}
+    return {"name": "joints", "primitives": [primitive]}
+
+
+def _reaches(skeleton: Skeleton, clips: list[Clip]) -> Array:
+    """(joints, 2) metres, the range of distances to the parent; NaN where a joint is fixed."""
+    reaches = np.full((len(skeleton), 2), np.nan)
+    for clip in clips:
+        moved = np.flatnonzero(_moved_offsets(clip, skeleton))
+        distances = np.linalg.norm(clip.translations[:, 1:], axis=-1)
+        for joints, values in (
+            (clip.translated_joints[1:], distances),
+            (moved, np.linalg.norm(clip.skeleton.offsets[moved], axis=-1)[None]),
+        ):
+            reaches[joints, 0] = np.fmin(reaches[joints, 0], values.min(axis=0))
+            reaches[joints, 1] = np.fmax(reaches[joints, 1], values.max(axis=0))
+    return reaches
+
+
+def _moved_offsets(clip: Clip, skeleton: Skeleton) -> Array:
+    """(joints,) bool: joints but the root that stand elsewhere in this clip than in the file."""
+    size = max(float(np.abs(skeleton.offsets[1:]).max(initial=0.0)), 1e-9)
+    moved = np.abs(clip.skeleton.offsets - skeleton.offsets).max(axis=1) > STILL * size
+    moved[0] = False
+    moved[clip.translated_joints] = False
+    return moved
+
+
+def _animation(
+    binary: BinaryWriter, clip: Clip, name: str, skeleton: Skeleton, phases: PhaseTrack | None
+) -> dict[str, Any]:
+    times = (np.arange(len(clip)) / clip.fps).astype(np.float32)
+    if (np.diff(times) <= 0).any():
+        raise ParameterError(
+            f"{clip.name}: frames that float32 seconds cannot tell apart",
+            hint="write the clip in pieces",
+        )
+    binary.open_view()
+    # Key times by their number: a joint that stands still has one key.
+    inputs: dict[int, int] = {}
+    samplers: list[dict[str, Any]] = []
+    channels: list[dict[str, Any]] = []
+
+    def add(joint: int, path: str, values: Array, kind: str) -> None:
+        # The root's travel has all keys: it tells how long the clip is.
+        if (values == values[:1]).all() and not (joint == 0 and path == "translation"):
+            values = values[:1]
+        if len(values) not in inputs:
+            inputs[len(values)] = binary.add(times[: len(values)], "SCALAR", bounds=True)
+        output = binary.add(values, kind)
+        samplers.append({"input": inputs[len(values)], "interpolation": "LINEAR", "output": output})
+        target = {"node": joint, "path": path}
+        channels.append({"sampler": len(samplers) - 1, "target": target})
+
+    for slot, joint in enumerate(clip.translated_joints.tolist()):
+        add(joint, "translation", clip.translations[:, slot], "VEC3")
+    for joint in np.flatnonzero(_moved_offsets(clip, skeleton)).tolist():
+        add(joint, "translation", clip.skeleton.offsets[joint][None], "VEC3")
+    rotations = sign_continuous(clip.rotations)
+    for joint in range(len(skeleton)):
+        add(joint, "rotation", rotations[:, joint], "VEC4")
+    extras: dict[str, Any] = {"fps": float(clip.fps)}
+    if clip.labels:
+        extras["labels"] = {str(key): str(value) for key, value in clip.labels.items()}
+    if phases is not None:
+        extras["phases"] = phases_extra(phases)
+    return {
+        "name": name,
+        "samplers": samplers,
+        "channels": channels,
+        "extras": {EXTRAS_KEY: extras},
+    }

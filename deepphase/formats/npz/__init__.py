@@ -1,0 +1,1 @@
+"""NumPy archives: bounded reading, and motion in the project's own schema."""

@@ -1,0 +1,298 @@
+"""NumPy's .npz archives of named arrays, read without trust and written the same every time.
+
+Nothing in a file is run: pickled objects are refused. What a member declares is checked against
+its size, and all sizes against the file's, before anything is allocated.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import textwrap
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from deepphase.arrays import Array
+from deepphase.atomic_write import atomic_write
+from deepphase.errors import FormatError, ParameterError
+from deepphase.formats.npz.members import (
+    ARRAY_SUFFIX,
+    MAKE_AGAIN,
+    NpyHeader,
+    array_members,
+    parse_npy_header,
+    reported,
+)
+
+Shape = tuple[int | None, ...]
+
+_PIECE_BYTES = 1 << 20
+_LONGEST_LIST = 160
+_KINDS = {"number": "fiu", "integer": "iu", "bool": "b"}
+_LARGEST_CODE_POINT = 0x10FFFF
+_SURROGATES = (0xD800, 0xDFFF)
+_EARLIEST_DATE = (1980, 1, 1, 0, 0, 0)
+_UNIX = 3
+
+
+@dataclass(frozen=True)
+class NpzArchive:
+    """The named arrays of a file; each is read when it is asked for.
+
+    Parameters
+    ----------
+    path
+        The file.
+    keys
+        Names of its arrays, in the file's order.
+    """
+
+    path: Path
+    keys: tuple[str, ...]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.keys
+
+    @property
+    def contents(self) -> str:
+        """What the file holds, in a short sentence."""
+        return textwrap.shorten(f"the file holds {', '.join(self.keys)}", _LONGEST_LIST)
+
+    def shape(self, key: str) -> tuple[int, ...]:
+        """The shape that an array declares. Raises FormatError as :meth:`array`."""
+        with self._member(key) as (_, header):
+            return header.shape
+
+    def array(self, key: str, shape: Shape | None = None, kind: str = "number") -> Array:
+        """One array of finite numbers.
+
+        Parameters
+        ----------
+        key
+            Its name.
+        shape
+            The shape that it must have, None for an axis of any length; None for any shape.
+        kind
+            "number": float32 or float64 as stored, float64 for all other numbers; "integer": int64
+            (whole numbers that are stored as floats will do); "bool".
+
+        Raises
+        ------
+        FormatError
+            Where the array is missing, damaged, of another shape or kind, or not finite.
+        """
+        with self._member(key) as (file, header):
+            dtype = header.dtype
+            as_whole = kind == "integer" and dtype is not None and dtype.kind == "f"
+            if dtype is None or not (dtype.kind in _KINDS[kind] or as_whole):
+                what = {"number": "numbers", "integer": "whole numbers", "bool": "booleans"}[kind]
+                raise self._error(key, f"holds {_in_words(header)}, not {what}")
+            if shape is not None and not _fits(header.shape, shape):
+                raise self._error(key, f"is {header.shape}, expected {_expected(shape)}")
+            array = _read_data(file, header)
+        if dtype.kind == "b":
+            return self._booleans(key, array)
+        if dtype.kind == "f":
+            self._check_finite(key, array)
+        if kind == "integer":
+            with np.errstate(invalid="ignore"):
+                whole = array.astype(np.int64)
+            if (whole != array).any():
+                raise self._error(key, "holds numbers that are not whole 64-bit numbers")
+            return whole
+        kept = dtype.kind == "f" and dtype.itemsize in (4, 8)
+        return array.astype(dtype.newbyteorder("=") if kept else np.float64, copy=False)
+
+    def scalar(self, key: str) -> float:
+        """A single finite number, whatever the number of its axes. Raises FormatError."""
+        array = self.array(key)
+        if array.size != 1:
+            raise self._error(key, f"is {array.shape}, expected a single number")
+        return float(array.reshape(-1)[0])
+
+    def strings(self, key: str) -> tuple[str, ...]:
+        """The texts of an array, whatever its axes; bytes are read as UTF-8, else Latin-1.
+
+        Raises FormatError as :meth:`array`.
+        """
+        with self._member(key) as (file, header):
+            if header.dtype is None or header.dtype.kind not in "SU":
+                raise self._error(key, f"holds {_in_words(header)}, not text")
+            array = _read_data(file, header).reshape(-1)
+        if array.dtype.kind == "S":
+            return tuple(_decoded(text) for text in array.tolist())
+        codes = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("=")))
+        if array.dtype.itemsize:
+            points = codes.view(np.uint32)
+            low, high = _SURROGATES
+            if ((points > _LARGEST_CODE_POINT) | ((points >= low) & (points <= high))).any():
+                raise self._error(key, "holds text with characters that do not exist")
+        return tuple(codes.tolist())
+
+    def text(self, key: str) -> str:
+        """A single text. Raises FormatError as :meth:`array`."""
+        strings = self.strings(key)
+        if len(strings) != 1:
+            raise self._error(key, f"holds {len(strings)} texts, expected one")
+        return strings[0]
+
+    def json(self, key: str) -> Any:
+        """What a single text of JSON says. Raises FormatError."""
+        try:
+            return json.loads(self.text(key), parse_constant=_refuse_constant)
+        except (ValueError, RecursionError) as error:
+            raise self._error(key, f"is not JSON: {str(error)[:80]}") from None
+
+    def _booleans(self, key: str, array: Array) -> Array:
+        # A boolean byte beyond 1 is undefined to numpy.
+        if (array.view(np.uint8) > 1).any():
+            raise self._error(key, "holds booleans that are neither 0 nor 1")
+        return array
+
+    def _check_finite(self, key: str, array: Array) -> None:
+        finite = np.isfinite(array)
+        if not finite.all():
+            first = np.unravel_index(int(np.argmin(finite)), array.shape)
+            place = f"[{', '.join(map(str, first))}]" if first else ""
+            raise self._error(key, f"has {array[first]} at {key}{place}: every number is finite")
+
+    def _error(self, key: str, fact: str, hint: str = "") -> FormatError:
+        return FormatError(f"array {key!r} {fact}", hint=hint, path=self.path)
+
+    @contextmanager
+    def _member(self, key: str) -> Iterator[tuple[IO[bytes], NpyHeader]]:
+        """An array's file, at its data, and its header, checked against the member's size."""
+        if key not in self:
+            raise FormatError(f"no array {key!r}", hint=self.contents, path=self.path)
+        with reported(self.path, key), zipfile.ZipFile(self.path) as archive:
+            info = archive.getinfo(key + ARRAY_SUFFIX)
+            with archive.open(info) as file:
+                try:
+                    header = parse_npy_header(file)
+                except ValueError as error:
+                    raise self._error(key, f"is {error}", MAKE_AGAIN) from None
+                if header.dtype is None and "O" in header.described:
+                    raise self._error(
+                        key,
+                        "holds Python objects, which may run code and are never loaded",
+                        "save it again as plain numbers or text",
+                    )
+                if header.dtype is not None:
+                    size = info.file_size - header.begin
+                    declared = math.prod(header.shape) * header.dtype.itemsize
+                    if size != declared:
+                        raise self._error(
+                            key,
+                            f"declares {header.shape} {header.described}, {declared:,} bytes, but "
+                            f"holds {size:,}",
+                            MAKE_AGAIN,
+                        )
+                yield file, header
+
+
+def read_npz(path: str | Path) -> NpzArchive:
+    """Open an .npz file: its list of arrays is read and checked, no array yet.
+
+    An archive that would unpack to more than 20 times its size (and more than 16 MiB) is refused.
+
+    Raises
+    ------
+    FormatError
+        Where it cannot be read or is not an .npz archive.
+    """
+    members = array_members(Path(path))
+    return NpzArchive(Path(path), tuple(name.removesuffix(ARRAY_SUFFIX) for name in members))
+
+
+def write_npz(path: str | Path, arrays: Mapping[str, Any]) -> None:
+    """Write named arrays as an .npz file, uncompressed; there is never half a file at `path`.
+
+    The same arrays make the same bytes, on any day and machine.
+
+    Parameters
+    ----------
+    arrays
+        Name -> array of finite numbers, booleans or text, or what NumPy makes such an array of.
+
+    Raises
+    ------
+    ParameterError
+        Where an array holds anything else.
+    CheckpointError
+        Where the file cannot be written.
+    """
+    prepared = {name: _storable(name, np.asanyarray(array)) for name, array in arrays.items()}
+    with atomic_write(path) as file, zipfile.ZipFile(file, "w") as archive:
+        for name, array in prepared.items():
+            info = zipfile.ZipInfo(name + ARRAY_SUFFIX, _EARLIEST_DATE)
+            info.create_system = _UNIX
+            with archive.open(info, "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
+
+
+def _storable(name: str, array: Array) -> Array:
+    if array.dtype.kind not in "biufU":
+        raise ParameterError(f"array {name!r} of type {array.dtype} cannot be stored")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise ParameterError(
+            f"array {name!r} has values that are not finite; nothing was written",
+            hint="find where the first NaN or infinity comes from",
+        )
+    if array.dtype.kind == "U":
+        try:
+            "".join(array.reshape(-1).tolist()).encode()
+        except UnicodeEncodeError:
+            raise ParameterError(f"array {name!r} has text that no file can hold") from None
+    return array.astype(array.dtype.newbyteorder("<"), order="C", copy=False)
+
+
+def _read_data(file: IO[bytes], header: NpyHeader) -> Array:
+    assert header.dtype is not None
+    shape = header.shape[::-1] if header.fortran_order else header.shape
+    array = np.empty(shape, header.dtype)
+    if array.nbytes:
+        view = array.reshape(-1).view(np.uint8)
+        done = 0
+        # In pieces, so that the bytes are not held twice.
+        while piece := file.read(_PIECE_BYTES):
+            view[done : done + len(piece)] = np.frombuffer(piece, np.uint8)
+            done += len(piece)
+        if done != array.nbytes:
+            raise EOFError("an array ends early")
+    return array.T if header.fortran_order else array
+
+
+def _fits(found: tuple[int, ...], expected: Shape) -> bool:
+    return len(found) == len(expected) and all(
+        length is None or length == have for have, length in zip(found, expected, strict=True)
+    )
+
+
+def _expected(shape: Shape) -> str:
+    parts = ["any" if length is None else str(length) for length in shape]
+    return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+
+
+def _in_words(header: NpyHeader) -> str:
+    if header.dtype is None:
+        return f"values of type {header.described[:40]!r}"
+    return {"b": "booleans", "S": "text", "U": "text"}.get(
+        header.dtype.kind, f"numbers of type {header.dtype}"
+    )
+
+
+def _decoded(text: bytes) -> str:
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        return text.decode("latin-1")
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a number")

@@ -1,0 +1,210 @@
+"""The members of an .npz archive, checked before any is unpacked."""
+
+from __future__ import annotations
+
+import errno
+import math
+import re
+import struct
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from deepphase.errors import FormatError
+from deepphase.formats.file_content import FRONT_BYTES, check_is_file, foreign_content
+
+MAGIC = b"\x93NUMPY"
+# Plain arrays need 128 bytes; numpy itself refuses headers beyond 10,000.
+_LONGEST_HEADER = 10_000
+_MOST_DIMENSIONS = 32
+_LARGEST_ARRAY = 1 << 62
+_PLAIN_TYPE = re.compile(r"[<>|=]?([?biufSU])(\d{0,9})")
+_FIELDS = {
+    # Records have a list here; whatever they hold, no motion file has them.
+    "descr": re.compile(r"""['"]descr['"]\s*:\s*(?:['"]([^'"]*)['"]|(\[))"""),
+    "fortran_order": re.compile(r"""['"]fortran_order['"]\s*:\s*(True|False)"""),
+    # Python 2 wrote long integers as 12L.
+    "shape": re.compile(r"""['"]shape['"]\s*:\s*\(([\dL,\s]*)\)"""),
+}
+
+
+@dataclass(frozen=True)
+class NpyHeader:
+    """What the front of a .npy array declares.
+
+    Parameters
+    ----------
+    dtype
+        Booleans, integers, floats or text; None where it is anything else.
+    described
+        The type as the file writes it.
+    shape
+        Length of each axis.
+    fortran_order
+        Whether the first axis varies fastest.
+    begin
+        Where the data begins, in bytes.
+    """
+
+    dtype: np.dtype | None
+    described: str
+    shape: tuple[int, ...]
+    fortran_order: bool
+    begin: int
+
+
+def parse_npy_header(file: IO[bytes]) -> NpyHeader:
+    """Read a header; the file then stands at the array's data.
+
+    Raises
+    ------
+    ValueError
+        Where it is not the header of a .npy array; says what is wrong.
+    """
+    front = file.read(8)
+    if len(front) < 8 or not front.startswith(MAGIC):
+        raise ValueError("not a NumPy array")
+    version = front[6]
+    if version not in (1, 2, 3):
+        raise ValueError(f"a NumPy array of unknown version {version}")
+    size = 2 if version == 1 else 4
+    length_bytes = file.read(size)
+    length = int.from_bytes(length_bytes, "little")
+    if len(length_bytes) < size or length > _LONGEST_HEADER:
+        raise ValueError(f"a NumPy array with a header of {length:,} bytes")
+    text = file.read(length).decode("latin-1")
+    if len(text) < length:
+        raise ValueError("a NumPy array that ends in its header")
+    found = {name: pattern.search(text) for name, pattern in _FIELDS.items()}
+    missing = [name for name, match in found.items() if match is None]
+    if missing:
+        raise ValueError(f"a NumPy array whose header has no readable {', '.join(missing)}")
+    # A mark of every field was found, which mypy cannot see.
+    descr, order, dimensions = (match for match in found.values() if match is not None)
+    described = "records" if descr[2] else descr[1]
+    shape = _shape(dimensions[1])
+    dtype = _plain_dtype(described)
+    # Numpy multiplies the sizes other than 0 even where the array is empty.
+    largest = math.prod(length or 1 for length in shape) * (dtype.itemsize if dtype else 1)
+    if len(shape) > _MOST_DIMENSIONS or largest >= _LARGEST_ARRAY:
+        raise ValueError("a NumPy array of an impossible shape")
+    return NpyHeader(dtype, described, shape, order[1] == "True", 8 + size + length)
+
+
+def _shape(text: str) -> tuple[int, ...]:
+    parts = [part.strip().removesuffix("L") for part in text.split(",")]
+    if parts[-1] == "":
+        parts.pop()
+    # Nineteen digits are beyond any memory, and long digits are slow to parse.
+    if not all(part.isdecimal() and len(part) < 20 for part in parts):
+        raise ValueError("a NumPy array of an impossible shape")
+    return tuple(map(int, parts))
+
+
+def _plain_dtype(described: str) -> np.dtype | None:
+    if not _PLAIN_TYPE.fullmatch(described):
+        return None
+    try:
+        return np.dtype(described)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+ARRAY_SUFFIX = ".npy"
+MAKE_AGAIN = "make or download the file again"
+
+# What an archive may unpack to: 20 times its size, as long as that is not a small amount anyway.
+_LARGEST_RATIO = 20
+_ALWAYS_ALLOWED_BYTES = 1 << 24
+_MOST_MEMBERS = 1000
+_ENCRYPTED = 0x1
+# Others unpack without a bound; NumPy writes none of them.
+_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+# What zipfile raises on damaged archives.
+_ZIP_ERRORS = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    ValueError,
+    OverflowError,
+)
+
+
+def array_members(path: Path) -> tuple[str, ...]:
+    """File names of the arrays in an archive, in its order.
+
+    Raises
+    ------
+    FormatError
+        Where the file cannot be read, is no .npz archive, or would unpack to more than 20 times
+        its size (and more than 16 MiB).
+    """
+    with reported(path):
+        check_is_file(path)
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            front = file.read(FRONT_BYTES)
+        if not front.startswith(b"PK"):
+            found = foreign_content(front) or "it does not begin as a zip archive"
+            raise FormatError(f"not an .npz file: {found}" if front else "an empty file", path=path)
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+    if len(members) > _MOST_MEMBERS:
+        raise FormatError(f"an archive of {len(members):,} files is no motion", path=path)
+    names = Counter(info.filename for info in members)
+    twice = next((name for name, count in names.items() if count > 1), None)
+    if twice is not None:
+        raise FormatError(f"an archive that holds {twice!r} twice", hint=MAKE_AGAIN, path=path)
+    unpacked = sum(info.file_size for info in members)
+    if unpacked > max(_LARGEST_RATIO * size, _ALWAYS_ALLOWED_BYTES):
+        raise FormatError(
+            f"{size:,} bytes that would unpack to {unpacked:,}: more than {_LARGEST_RATIO} times "
+            "as many are not read",
+            hint="if the file is sound, save it again without compression",
+            path=path,
+        )
+    arrays = [info for info in members if info.filename.endswith(ARRAY_SUFFIX)]
+    if not arrays:
+        raise FormatError(
+            "a zip archive without NumPy arrays, not an .npz file",
+            hint="unpack it, if motion files are in it",
+            path=path,
+        )
+    for info in arrays:
+        if info.flag_bits & _ENCRYPTED:
+            raise FormatError("an encrypted archive", hint="unpack and save it again", path=path)
+        if info.compress_type not in _COMPRESSIONS:
+            raise FormatError(
+                f"a compression that NumPy does not write, in {info.filename!r}",
+                hint="save it again with numpy.savez_compressed",
+                path=path,
+            )
+    return tuple(info.filename for info in arrays)
+
+
+@contextmanager
+def reported(path: Path, key: str = "") -> Iterator[None]:
+    """What the disk and zipfile raise, as the one error that says it."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno == errno.EINVAL:
+            # A seek to before the beginning, where an archive's numbers send zipfile.
+            raise FormatError("a damaged archive", hint=MAKE_AGAIN, path=path) from None
+        raise FormatError(f"cannot be read: {error.strerror or error}", path=path) from None
+    except _ZIP_ERRORS as error:
+        fact = f"a damaged archive: {' '.join(str(error).split())[:120]}"
+        if "null byte" in str(error):
+            fact = "cannot be read: a null byte in the path"
+        where = f", in array {key!r}" if key else ""
+        raise FormatError(fact + where, hint=MAKE_AGAIN, path=path) from None

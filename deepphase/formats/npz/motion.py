@@ -1,0 +1,198 @@
+"""Our own motion file: one clip as named arrays in an .npz, which any NumPy reads.
+
+Format "deepphase.motion", version 1: `names`, `parents`, `offsets`, `end_parents`, `end_offsets`
+of the skeleton; `rotations`, `translations`, `translated_joints` and `fps` of the clip; `meta` is
+JSON with its name, labels and source. Arrays are as in :class:`deepphase.motion.clip.Clip`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Collection
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from deepphase.errors import FormatError, ParameterError, SkeletonError
+from deepphase.formats.joint_limits import check_joint_count
+from deepphase.formats.npz.archive import NpzArchive, read_npz, write_npz
+from deepphase.formats.units import check_rate_option, resolve_rate
+from deepphase.motion.clip import Clip, Source
+from deepphase.motion.orientation import AXES
+from deepphase.motion.skeleton import Skeleton
+
+FORMAT, VERSION = "deepphase.motion", 1
+MOTION_CONVENTIONS = (
+    "metres, seconds; right-handed, Y up; local rotations as quaternions (x, y, z, w); "
+    "translations are the local positions of translated_joints, in place of their offsets"
+)
+_NEEDED = ("names", "parents", "offsets", "rotations", "translations")
+
+
+def is_npz_motion(keys: Collection[str]) -> bool:
+    """Whether an archive of these arrays holds a motion of joints with a hierarchy."""
+    return {"rotations", "parents"} <= set(keys)
+
+
+def save_npz_motion(clip: Clip, path: str | Path) -> None:
+    """Write a clip, whole or not at all; reading it gives the same clip, bit by bit.
+
+    The line of the source's first frame is not kept: no line of this file is a frame.
+
+    Raises
+    ------
+    CheckpointError
+        Where the file cannot be written.
+    """
+    source = {name: value for name, value in asdict(clip.source).items() if name != "first_line"}
+    meta = {
+        "format": FORMAT,
+        "version": VERSION,
+        "name": clip.name,
+        "labels": dict(clip.labels),
+        "source": source,
+        "conventions": MOTION_CONVENTIONS,
+    }
+    skeleton = clip.skeleton
+    arrays = {
+        "names": np.array(skeleton.names, np.str_),
+        "parents": skeleton.parents,
+        "offsets": skeleton.offsets,
+        "end_parents": skeleton.end_parents,
+        "end_offsets": skeleton.end_offsets,
+        "rotations": clip.rotations,
+        "translations": clip.translations,
+        "translated_joints": clip.translated_joints,
+        "fps": np.float64(clip.fps),
+        "meta": np.array(json.dumps(meta)),
+    }
+    if tuple(arrays["names"].tolist()) != skeleton.names:
+        # NumPy cuts them off.
+        raise ParameterError("a joint name that ends in a null character cannot be stored")
+    write_npz(path, arrays)
+
+
+def load_npz_motion(path: str | Path, *, fps: float | None = None) -> Clip:
+    """Read a clip.
+
+    Files of other hands may lack `meta`, the end sites and `translated_joints` (then the root).
+
+    Parameters
+    ----------
+    fps
+        Frames a second, in place of the file's.
+
+    Raises
+    ------
+    FormatError
+        Where the file cannot be read, or its arrays do not fit each other.
+    ParameterError
+        Where the rate that is told is impossible.
+    """
+    check_rate_option(fps)
+    path = Path(path)
+    archive = read_npz(path)
+    for key in _NEEDED:
+        if key not in archive:
+            raise FormatError(
+                f"no array {key!r}: a motion file has {', '.join(_NEEDED)}",
+                hint=archive.contents,
+                path=path,
+            )
+    name, labels, source = _meta(archive)
+    stated = {"fps": archive.scalar("fps")} if "fps" in archive else {}
+    # The file's own rate is kept to the last bit.
+    rate, notes = resolve_rate(stated, fps, path)
+    if fps is None:
+        rate, notes = stated["fps"], ()
+    if notes:
+        source = Source(**{**_fields_of(source), "notes": (*source.notes, *notes)})
+    check_joint_count(math.prod(archive.shape("names")), path)
+    names = archive.strings("names")
+    joints = len(names)
+    rotations = archive.array("rotations", (None, joints, 4))
+    moving = np.zeros(1, np.int64)
+    if "translated_joints" in archive:
+        moving = archive.array("translated_joints", (None,), "integer")
+    ends: tuple[Any, ...] = ()
+    if "end_parents" in archive:
+        end_parents = archive.array("end_parents", (None,), "integer")
+        ends = (end_parents, archive.array("end_offsets", (len(end_parents), 3)))
+    try:
+        return Clip(
+            Skeleton(
+                names,
+                archive.array("parents", (joints,), "integer"),
+                archive.array("offsets", (joints, 3)),
+                *ends,
+            ),
+            rotations,
+            archive.array("translations", (len(rotations), len(moving), 3)),
+            rate,
+            moving,
+            labels,
+            source,
+            name,
+        )
+    except (ParameterError, SkeletonError) as error:
+        # The file is named already.
+        fact = error.fact.removeprefix(f"{name}: ")
+        raise FormatError(fact, hint=error.hint, path=path) from None
+
+
+def _meta(archive: NpzArchive) -> tuple[str, dict[str, str], Source]:
+    """Name, labels and source; what a file without them is called."""
+    path = archive.path
+    if "meta" not in archive:
+        return path.stem, {}, Source(str(path))
+    meta = archive.json("meta")
+    if not isinstance(meta, dict):
+        raise FormatError("array 'meta' is not a JSON object", path=path)
+    found, version = meta.get("format", FORMAT), meta.get("version", VERSION)
+    if found != FORMAT:
+        raise FormatError(f"a {str(found)[:60]} file, not {FORMAT}", path=path)
+    if type(version) is not int or version > VERSION:
+        raise FormatError(
+            f"version {str(version)[:20]} of {FORMAT}; this deepphase reads up to {VERSION}",
+            hint="upgrade deepphase: pip install -U deepphase",
+            path=path,
+        )
+    name, labels = meta.get("name", path.stem), meta.get("labels", {})
+    if not isinstance(name, str):
+        raise FormatError("the name in 'meta' is not text", path=path)
+    if not (isinstance(labels, dict) and all(isinstance(each, str) for each in labels.values())):
+        raise FormatError("the labels in 'meta' are not texts by name", path=path)
+    return name, labels, _source(meta.get("source", {"path": str(path)}), path)
+
+
+def _source(stated: Any, path: Path) -> Source:
+    if isinstance(stated, dict):
+        known = {name: stated[name] for name in _fields_of(Source()) if name in stated}
+        for name in ("rotation_orders", "notes"):
+            if isinstance(known.get(name), list):
+                known[name] = tuple(known[name])
+        known.pop("first_line", None)
+        source = Source(**known)
+        texts = (source.path, source.up, *_texts(source.rotation_orders), *_texts(source.notes))
+        numbers = (source.unit_m, source.fps)
+        sound = (
+            all(isinstance(text, str) for text in texts)
+            and all(type(number) in (int, float) for number in numbers)
+            and all(0 <= number < np.inf for number in numbers)
+            and source.up in AXES
+        )
+        if sound:
+            return source
+    raise FormatError("the source in 'meta' is not as a motion file has it", path=path)
+
+
+def _texts(value: Any) -> tuple[Any, ...]:
+    """The members of a tuple, or what is no text."""
+    return value if isinstance(value, tuple) else (None,)
+
+
+def _fields_of(source: Source) -> dict[str, Any]:
+    return {item.name: getattr(source, item.name) for item in fields(source)}

@@ -1,0 +1,86 @@
+""".npz motion files: which kind of motion an archive holds, by its arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from deepphase.errors import FormatError
+from deepphase.formats.amass import is_amass, load_amass
+from deepphase.formats.npz.archive import NpzArchive, read_npz
+from deepphase.formats.npz.motion import FORMAT, is_npz_motion, load_npz_motion
+from deepphase.formats.points import is_points, load_points
+from deepphase.formats.reader_options import call_reader
+from deepphase.motion.clip import Clip
+from deepphase.solving.point_clip import clip_of_points
+
+
+def load_npz(
+    path: str | Path,
+    *,
+    unit: str | float | None = None,
+    up: str | None = None,
+    fps: float | None = None,
+    description: Mapping[str, Any] | None = None,
+) -> Clip:
+    """Read the motion in an .npz: our own, of the SMPL family (AMASS), or a track of points.
+
+    Parameters
+    ----------
+    unit
+        The unit of points; the other two are in metres.
+    up
+        The up axis of points or AMASS; our own is Y up.
+    fps
+        Frames a second, in place of the file's.
+    description
+        What points are called and how they hang together, where the file does not say.
+
+    Raises
+    ------
+    FormatError
+        Where the file cannot be read or holds no motion.
+    ParameterError
+        Where an option is impossible.
+    """
+    archive = read_npz(path)
+    given = {"unit": unit, "up": up, "fps": fps, "description": description}
+    options = {name: value for name, value in given.items() if value is not None}
+    if is_npz_motion(archive.keys):
+        return call_reader(load_npz_motion, path, options, "our own motion files")
+    if is_amass(archive.keys):
+        return call_reader(load_amass, path, options, "AMASS files")
+    if is_points(archive.keys):
+        return call_reader(_load_points, path, options, "point tracks")
+    raise FormatError(
+        _what_it_is(archive),
+        hint="motion is poses and trans (AMASS), positions (points), or rotations and parents "
+        "(ours)",
+        path=path,
+    )
+
+
+def _load_points(
+    path: str | Path,
+    *,
+    unit: str | float | None = None,
+    up: str | None = None,
+    fps: float | None = None,
+    description: Mapping[str, Any] | None = None,
+) -> Clip:
+    return clip_of_points(load_points(path, unit=unit, up=up, fps=fps), description)
+
+
+def _what_it_is(archive: NpzArchive) -> str:
+    """One sentence on an archive that holds no motion."""
+    if "meta" in archive:
+        with suppress(FormatError):
+            meta = archive.json("meta")
+            found = meta.get("format") if isinstance(meta, dict) else None
+            if isinstance(found, str) and found != FORMAT:
+                return f"a {found[:60]} file, not motion"
+    if "betas" in archive:
+        return "the shape of a body without its motion: it has betas and no poses"
+    return f"no motion: {archive.contents}"

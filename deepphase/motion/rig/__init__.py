@@ -1,1 +1,0 @@
-"""A skeleton and its rotations out of point tracks."""

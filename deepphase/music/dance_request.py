@@ -1,0 +1,73 @@
+"""What is asked of whoever dances to a song."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from deepphase.errors import ParameterError
+from deepphase.music.features import SongFeatures
+
+
+@dataclass(frozen=True)
+class DanceRequest:
+    """Which part of a song is danced to, and how.
+
+    Parameters
+    ----------
+    start_s
+        The song's second at the first frame.
+    seconds
+        How long; to the song's end if not given, and not beyond it.
+    seed
+        Of the moment that the dance begins with, and of choices between what fits as well.
+    lock
+        How far the playback of a motion database follows the beats, from 0 (not at all) to 1;
+        the database's default if not given. Trained dancers have none.
+
+    Raises
+    ------
+    ParameterError
+        Where one of them is impossible.
+    """
+
+    start_s: float = 0.0
+    seconds: float | None = None
+    seed: int = 0
+    lock: float | None = None
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.start_s) and self.start_s >= 0):
+            raise ParameterError(f"start must be at least 0 s, not {self.start_s}")
+        if self.seconds is not None and not (math.isfinite(self.seconds) and self.seconds > 0):
+            raise ParameterError(f"seconds must be positive, not {self.seconds}")
+        if self.seed < 0:
+            raise ParameterError(f"seed must be at least 0, not {self.seed}")
+        if self.lock is not None and not 0.0 <= self.lock <= 1.0:
+            raise ParameterError(f"lock must lie in 0 to 1, not {self.lock:g}")
+
+    def frames(self, song: SongFeatures, fps: float, notes: list[str]) -> int:
+        """Frames of a motion to a song, one at least.
+
+        Parameters
+        ----------
+        fps
+            The motion's.
+        notes
+            Is told where the song ends earlier than is wished.
+
+        Raises
+        ------
+        ParameterError
+            Where the song is over before the start.
+        """
+        left = song.duration_s - self.start_s
+        if left * fps < 1:
+            raise ParameterError(
+                f"{song.name} has {song.duration_s:.2f} s, the dance starts at {self.start_s:g} s",
+                hint="start earlier",
+            )
+        frames = max(round((left if self.seconds is None else min(self.seconds, left)) * fps), 1)
+        if self.seconds is not None and frames < round(self.seconds * fps):
+            notes.append(f"the song ends {frames / fps:.1f} s after the start: so does the dance")
+        return frames

@@ -1,0 +1,209 @@
+"""What a training of a phase model can be told: the content of configs/phase/*.yaml."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from deepphase.config import as_mapping, check_known, load_config, section
+from deepphase.errors import ParameterError
+
+SHIPPED = (
+    "sine_fit",
+    "sine_fit_no_fc",
+    "paper",
+    "released_v0",
+    "released_v1",
+    "released_v2",
+    "conv_embedding",
+)
+_MOST_CHANNELS, _MOST_HIDDEN = 128, 4096
+# Names that `register_autoencoder` adds. They stand here for the sake of programs that read
+# configurations without torch.
+_registered: list[str] = []
+
+
+class UnregisteredAutoencoderError(ParameterError):
+    """A configuration or a model file names an autoencoder that is not registered."""
+
+
+def presets() -> tuple[str, ...]:
+    """Names of the autoencoders: the shipped ones, then those that are registered."""
+    return (*SHIPPED, *_registered)
+
+
+def add_preset(name: str) -> None:
+    """Let configurations name an autoencoder; `register_autoencoder` calls this."""
+    if name not in _registered:
+        _registered.append(name)
+
+
+@dataclass(frozen=True)
+class NetworkConfig:
+    """Network of the phase model.
+
+    Parameters
+    ----------
+    preset
+        Architecture. "sine_fit" is DeepPhase with a least-squares FFT layer, "sine_fit_no_fc" the
+        same without the fully connected phase layer; "paper" and "released_v0" to "released_v2"
+        are DeepPhase's networks; "conv_embedding" is its baseline without sinusoids.
+        Other names are those that `register_autoencoder` was given.
+    channels
+        Number of phase channels. The paper has 5 for a biped or a quadruped, 8 for dance, 10 for
+        styles.
+    window_s
+        Length of a window in seconds.
+    kernel_s
+        Length of a convolution kernel in seconds; None is the whole window.
+    hidden
+        Number of channels between the two convolutions; None is one per joint.
+    band_hz
+        Cutoff frequency of the convolutions in Hz; None is no cutoff.
+    """
+
+    preset: str = "sine_fit"
+    channels: int = 5
+    window_s: float = 2.0
+    kernel_s: float | None = None
+    hidden: int | None = None
+    band_hz: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.preset not in presets():
+            raise UnregisteredAutoencoderError(
+                f"no preset {self.preset!r}",
+                hint=f"presets: {', '.join(presets())}; register_autoencoder adds one of your own",
+            )
+        if not 1 <= self.channels <= _MOST_CHANNELS:
+            raise ParameterError(f"channels must lie in 1 to {_MOST_CHANNELS}, not {self.channels}")
+        if not 0.05 <= self.window_s <= 60:
+            raise ParameterError(f"window_s must lie in 0.05 to 60 s, not {self.window_s}")
+        if self.kernel_s is not None and not 0 < self.kernel_s <= self.window_s:
+            raise ParameterError(
+                f"kernel_s must lie in 0 to window_s ({self.window_s}), not {self.kernel_s}"
+            )
+        if self.hidden is not None and not 1 <= self.hidden <= _MOST_HIDDEN:
+            raise ParameterError(f"hidden must lie in 1 to {_MOST_HIDDEN}, not {self.hidden}")
+        if self.band_hz is not None and not self.band_hz >= 1.0:
+            raise ParameterError(f"band_hz must be at least 1 Hz, not {self.band_hz}")
+
+    def window(self, fps: float) -> int:
+        """Frames of a window: odd, as many on either side of the frame that it describes."""
+        return 2 * max(round(self.window_s * fps / 2), 1) + 1
+
+    def kernel(self, fps: float) -> int:
+        """Taps of a convolution's kernel, odd."""
+        if self.kernel_s is None:
+            return self.window(fps)
+        return 2 * round(self.kernel_s * fps / 2) + 1
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """Training of the phase model.
+
+    Parameters
+    ----------
+    windows
+        Total number of windows to train on; 0 means `epochs` passes over the training clips.
+    epochs
+        Number of passes over all windows, if `windows` is 0.
+    batch_size
+        Number of windows in a batch, on each device.
+    learning_rate
+        Highest learning rate of AdamW.
+    weight_decay
+        Weight decay of AdamW.
+    schedule
+        Learning rate schedule. "cosine" rises linearly during `warmup`, then falls along a cosine
+        to `final_rate`.
+    warmup
+        Length of the warm-up as a fraction of the training.
+    final_rate
+        Last learning rate as a fraction of the highest.
+    mirror
+        Fraction of the windows that are mirrored, if the skeleton has a left and a right side.
+    held_out
+        Fraction of the source files that are held out of training for measurement.
+    seed
+        Random seed for the split, the initial weights and the order of the windows.
+    """
+
+    windows: int = 614_400
+    epochs: float = 30.0
+    batch_size: int = 256
+    learning_rate: float = 1e-3
+    weight_decay: float = 1e-4
+    schedule: Literal["constant", "cosine"] = "cosine"
+    warmup: float = 0.05
+    final_rate: float = 0.01
+    mirror: float = 0.5
+    held_out: float = 0.1
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        _require(self.windows >= 0, f"windows must not be negative, not {self.windows}")
+        _require(self.windows > 0 or self.epochs > 0, "either windows or epochs must be positive")
+        _require(
+            self.batch_size >= 2,
+            f"batch_size must be at least 2 (batch normalisation), not {self.batch_size}",
+        )
+        _require(
+            0 < self.learning_rate < 1,
+            f"learning_rate must lie between 0 and 1, not {self.learning_rate}",
+        )
+        _require(
+            0 <= self.weight_decay < 1,
+            f"weight_decay must be at least 0 and below 1, not {self.weight_decay}",
+        )
+        _require(
+            self.schedule in ("constant", "cosine"),
+            f"schedule {self.schedule!r} is neither 'constant' nor 'cosine'",
+        )
+        _require(0 <= self.final_rate <= 1, f"final_rate must lie in 0 to 1, not {self.final_rate}")
+        _require(0 <= self.warmup < 1, f"warmup must lie in 0 to 1, not {self.warmup}")
+        _require(0 <= self.mirror <= 1, f"mirror must lie in 0 to 1, not {self.mirror}")
+        _require(0 <= self.seed < 2**31, f"seed must lie in 0 to 2147483647, not {self.seed}")
+        _require(0 < self.held_out < 0.9, f"held_out must lie in 0 to 0.9, not {self.held_out}")
+
+
+@dataclass(frozen=True)
+class PhaseConfig:
+    """A recipe for `deepphase train phase`: the network and its training."""
+
+    network: NetworkConfig = field(default_factory=NetworkConfig)
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+
+    @classmethod
+    def load(cls, name: str | Path, **changes: Any) -> PhaseConfig:
+        """The recipe of that name, or the YAML file at that path, with dotted `changes`.
+
+        ``PhaseConfig.load("paper", **{"network.channels": 8})``
+
+        Raises
+        ------
+        ParameterError
+            Where there is no such recipe, a key is unknown or a value impossible.
+        """
+        return load_config("phase", name, changes, cls.from_mapping)
+
+    @classmethod
+    def from_mapping(cls, content: Any) -> PhaseConfig:
+        """A recipe from nested mappings, as YAML and model headers hold it."""
+        sections = as_mapping(content, "the recipe")
+        check_known(sections, ("network", "training"), "the recipe")
+        return cls(
+            section(NetworkConfig, sections.get("network"), "network"),
+            section(TrainingConfig, sections.get("training"), "training"),
+        )
+
+    def as_mapping(self) -> dict[str, Any]:
+        """The nested mappings that `from_mapping` reads."""
+        return asdict(self)
+
+
+def _require(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise ParameterError(otherwise)

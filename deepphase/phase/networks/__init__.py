@@ -1,0 +1,1 @@
+"""Periodic autoencoders and their layers."""

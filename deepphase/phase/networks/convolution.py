@@ -1,0 +1,208 @@
+"""One-dimensional convolution with zero padding, as matrix products in the frequency domain.
+
+The periodic autoencoder's kernels are as long as its window (121 taps). A direct convolution
+then costs window * kernel products a channel pair; through the discrete Fourier transform it is
+one product a frequency. The transforms themselves are products with constant matrices: at this
+length they beat an FFT, run at the speed of GEMM in any precision, and export as plain operators.
+
+Everything here is laid out (time, batch, channels), so that each transform is a single matrix
+product without a permutation.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from deepphase.errors import ParameterError
+
+
+class Convolution(nn.Module):
+    """Same-padded convolution over time, equal to `torch.nn.Conv1d` to rounding.
+
+    Parameters
+    ----------
+    in_channels, out_channels
+        Channels.
+    kernel
+        Taps; odd. The padding is (kernel - 1) / 2 zeros on either side.
+    window
+        Frames of the windows that it will see; odd.
+    form
+        "fourier", "direct" (torch.nn.functional.conv1d) or "auto": whichever needs fewer
+        multiplications.
+    fps, band_hz
+        With `band_hz`, at `fps` frames a second, frequencies above it are left out of the product
+        (and "fourier" is the only form): the kernels are low-passed, at a fraction of the cost.
+    steps
+        The input holds every steps[0]-th frame of the window around its middle, the output every
+        steps[1]-th: what lies below `band_hz` needs no more. See `downsampled_frames`.
+
+    Notes
+    -----
+    `weight` is (kernel, in, out); Conv1d's is its `permute(2, 1, 0)`.
+    """
+
+    signal_transform: Tensor
+    kernel_transform: Tensor
+    inverse_transform: Tensor
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel: int,
+        window: int,
+        form: str = "auto",
+        *,
+        fps: float = 60.0,
+        band_hz: float | None = None,
+        steps: tuple[int, int] = (1, 1),
+    ) -> None:
+        super().__init__()
+        if kernel % 2 == 0 or window % 2 == 0:
+            raise ParameterError(f"kernel {kernel} and window {window} must be odd")
+        self.kernel, self.window = kernel, window
+        self.weight = nn.Parameter(torch.empty(kernel, in_channels, out_channels))
+        self.bias = nn.Parameter(torch.empty(out_channels))
+        # Conv1d's own initialisation, so that trainings compare.
+        bound = 1.0 / math.sqrt(in_channels * kernel)
+        nn.init.uniform_(self.weight, -bound, bound)
+        nn.init.uniform_(self.bias, -bound, bound)
+        bins = _period(window, kernel) // 2 + 1
+        if band_hz is not None and band_hz < 0.5 * fps:
+            bins = int(band_hz * _period(window, kernel) / fps) + 1
+            if form == "direct":
+                raise ParameterError("a direct convolution has no band_hz")
+            form = "fourier"
+        if max(steps) > 1 and 2 * max(steps) * (bins - 1) > _period(window, kernel):
+            raise ParameterError(f"every {max(steps)}th frame is too few for its frequencies")
+        if form == "auto":
+            form = self._cheaper_form(in_channels, out_channels)
+        if form not in ("fourier", "direct"):
+            raise ParameterError(f"form {form!r} is neither 'fourier', 'direct' nor 'auto'")
+        self.form = form
+        if form == "fourier":
+            signal, taps, inverse = _transform_matrices(window, kernel, bins, steps)
+            self.register_buffer("signal_transform", signal, persistent=False)
+            self.register_buffer("kernel_transform", taps, persistent=False)
+            self.register_buffer("inverse_transform", inverse, persistent=False)
+
+    def _cheaper_form(self, ins: int, outs: int) -> str:
+        bins = _period(self.window, self.kernel) // 2 + 1
+        fourier = 2 * bins * self.window * (ins + outs) + 4 * bins * ins * outs
+        direct = self.kernel * self.window * ins * outs
+        return "fourier" if fourier < direct else "direct"
+
+    def forward(self, signal: Tensor) -> Tensor:
+        """(time, batch, in) -> (time, batch, out)."""
+        if self.form == "direct":
+            out = nn.functional.conv1d(
+                signal.permute(1, 2, 0),
+                self.weight.permute(2, 1, 0),
+                self.bias,
+                padding=self.kernel // 2,
+            )
+            return out.permute(2, 0, 1)
+        device = signal.device.type
+        dtype = (
+            torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else signal.dtype
+        )
+        tensors = (
+            signal,
+            self.weight,
+            self.signal_transform,
+            self.kernel_transform,
+            self.inverse_transform,
+        )
+        with torch.autocast(device, enabled=False):
+            cast = [tensor.to(dtype) for tensor in tensors]
+            if torch.is_grad_enabled():
+                return _FourierConvolution.apply(*cast) + self.bias
+            return _convolved(*cast)[0] + self.bias
+
+
+def _period(window: int, kernel: int) -> int:
+    # Circular convolution wraps; the wrapped part must miss the kept frames. Odd: no Nyquist bin.
+    shortest = window + kernel // 2
+    return shortest + 1 - shortest % 2
+
+
+def downsampled_frames(window: int, step: int) -> Tensor:
+    """Frames, counted from the middle one, of a window of which every `step`-th is kept."""
+    reach = window // 2 // step
+    return step * torch.arange(-reach, reach + 1)
+
+
+def _transform_matrices(
+    window: int, kernel: int, bins: int, steps: tuple[int, int]
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Real DFTs of a window and of a kernel, and the inverse, with time 0 at their centres.
+
+    Rows of the first two are the real parts of the lowest bins, then their imaginary parts.
+    """
+    period = _period(window, kernel)
+    bin_ = torch.arange(bins, dtype=torch.float64)[:, None]
+
+    def transform(frames: Tensor) -> Tensor:
+        angle = 2.0 * math.pi * bin_ * frames / period
+        return torch.cat([torch.cos(angle), -torch.sin(angle)])
+
+    weight = torch.full_like(bin_, 2.0 / period)
+    weight[0] = 1.0 / period
+    inverse = (transform(downsampled_frames(window, steps[1])) * torch.cat([weight, weight])).T
+    # A frame stands for the ones beside it that were left out.
+    signal = steps[0] * transform(downsampled_frames(window, steps[0]))
+    taps = transform(downsampled_frames(kernel, 1))
+    return signal.float(), taps.float(), inverse.contiguous().float()
+
+
+def _convolved(
+    signal: Tensor, weight: Tensor, to_bins: Tensor, taps_to_bins: Tensor, to_time: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The product in the frequency domain; also both spectra, (2, bins, ...), for the gradient."""
+    time, batch, ins = signal.shape
+    outs, bins = weight.shape[2], to_bins.shape[0] // 2
+    spectrum = (to_bins @ signal.reshape(time, batch * ins)).view(2, bins, batch, ins)
+    kernel = (taps_to_bins @ weight.reshape(-1, ins * outs)).view(2, bins, ins, outs)
+    # Networks correlate: signal * conj(kernel).
+    real = torch.baddbmm(torch.bmm(spectrum[0], kernel[0]), spectrum[1], kernel[1])
+    imag = torch.baddbmm(torch.bmm(spectrum[1], kernel[0]), spectrum[0], kernel[1], alpha=-1)
+    # Two products cost less than one and a copy of both parts into one array.
+    out = torch.addmm(
+        to_time[:, :bins] @ real.view(bins, -1), to_time[:, bins:], imag.view(bins, -1)
+    )
+    return out.view(-1, batch, outs), spectrum, kernel
+
+
+class _FourierConvolution(torch.autograd.Function):
+    """`_convolved` with a derivative that does not spend its time on filling zeros."""
+
+    @staticmethod
+    def forward(ctx, signal, weight, to_bins, taps_to_bins, to_time):
+        out, spectrum, kernel = _convolved(signal, weight, to_bins, taps_to_bins, to_time)
+        ctx.save_for_backward(spectrum, kernel, to_bins, taps_to_bins, to_time)
+        return out
+
+    @staticmethod
+    def backward(ctx, grad):
+        spectrum, kernel, to_bins, taps_to_bins, to_time = ctx.saved_tensors
+        _, bins, batch, ins = spectrum.shape
+        outs = kernel.shape[3]
+        grad = (to_time.T @ grad.reshape(-1, batch * outs)).view(2, bins, batch, outs)
+        grad_signal = grad_weight = None
+        if ctx.needs_input_grad[1]:
+            left = spectrum.transpose(2, 3)
+            real = torch.baddbmm(torch.bmm(left[0], grad[0]), left[1], grad[1])
+            imag = torch.baddbmm(torch.bmm(left[1], grad[0]), left[0], grad[1], alpha=-1)
+            both = torch.cat([real, imag]).view(2 * bins, ins * outs)
+            grad_weight = (taps_to_bins.T @ both).view(-1, ins, outs)
+        if ctx.needs_input_grad[0]:
+            right = kernel.transpose(2, 3)
+            real = torch.baddbmm(torch.bmm(grad[0], right[0]), grad[1], right[1], alpha=-1)
+            imag = torch.baddbmm(torch.bmm(grad[1], right[0]), grad[0], right[1])
+            both = torch.cat([real, imag]).view(2 * bins, batch * ins)
+            grad_signal = (to_bins.T @ both).view(-1, batch, ins)
+        return grad_signal, grad_weight, None, None, None

@@ -1,0 +1,100 @@
+"""Registry of periodic autoencoders: the names by which config files and model files know them.
+
+A network of one's own takes one call, made by the program that trains or loads with it::
+
+    class Mine(PeriodicAutoencoder):
+        def __init__(self, signals: int, fps: float, config: NetworkConfig) -> None: ...
+        def _encode(self, windows: Tensor) -> Encoding: ...
+        def _decode(self, latent: Tensor) -> Tensor: ...
+
+    register_autoencoder("mine", Mine)
+    model = train_phase(store, PhaseConfig.load("default", **{"network.preset": "mine"}), ...)
+
+A model file only names its network: nothing is ever imported for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from deepphase.errors import ParameterError
+from deepphase.phase.config import SHIPPED, NetworkConfig, add_preset
+from deepphase.phase.networks.autoencoder import PeriodicAutoencoder
+from deepphase.phase.networks.embedding_autoencoder import EmbeddingAutoencoder
+from deepphase.phase.networks.paper_autoencoder import (
+    PAPER,
+    RELEASED_V0,
+    RELEASED_V1,
+    RELEASED_V2,
+    PaperAutoencoder,
+)
+from deepphase.phase.networks.sine_fit_autoencoder import SineFitAutoencoder
+
+Factory = Callable[[int, float, NetworkConfig], PeriodicAutoencoder]
+
+PRESETS: dict[str, Factory] = {
+    "sine_fit": SineFitAutoencoder,
+    "sine_fit_no_fc": partial(SineFitAutoencoder, phase_layer=False),
+    "paper": partial(PaperAutoencoder, variant=PAPER),
+    "released_v0": partial(PaperAutoencoder, variant=RELEASED_V0),
+    "released_v1": partial(PaperAutoencoder, variant=RELEASED_V1),
+    "released_v2": partial(PaperAutoencoder, variant=RELEASED_V2),
+    "conv_embedding": EmbeddingAutoencoder,
+}
+
+
+def register_autoencoder(name: str, factory: Factory) -> None:
+    """Make a periodic autoencoder known by a name.
+
+    A name may be registered again, as a notebook does whose cell runs twice: the last one counts.
+
+    Parameters
+    ----------
+    name
+        What `NetworkConfig.preset`, config files and model files call it.
+    factory
+        A subclass of `PeriodicAutoencoder`, or a function that makes one: called with the number
+        of signals, the frames a second and the `NetworkConfig`.
+
+    Raises
+    ------
+    ParameterError
+        Where the name is that of a shipped autoencoder, or the factory cannot be called.
+    """
+    if name in SHIPPED:
+        raise ParameterError(f"{name!r} is a shipped autoencoder", hint="choose another name")
+    if not callable(factory):
+        raise ParameterError(
+            f"autoencoder {name!r}: {factory!r} cannot be called",
+            hint="give a subclass of PeriodicAutoencoder, or a function that makes one",
+        )
+    PRESETS[name] = factory
+    add_preset(name)
+
+
+def make_autoencoder(
+    signals: int, fps: float, config: NetworkConfig | None = None
+) -> PeriodicAutoencoder:
+    """The network that `config.preset` names, with fresh weights.
+
+    Parameters
+    ----------
+    signals
+        Input channels: three velocities a joint, or the values of a song's features.
+    fps
+        Frames a second.
+
+    Raises
+    ------
+    ParameterError
+        Where a registered factory makes something else than a `PeriodicAutoencoder`.
+    """
+    config = NetworkConfig() if config is None else config
+    network = PRESETS[config.preset](signals, fps, config)
+    if not isinstance(network, PeriodicAutoencoder):
+        raise ParameterError(
+            f"autoencoder {config.preset!r} is a {type(network).__name__}",
+            hint="it has to extend PeriodicAutoencoder",
+        )
+    return network

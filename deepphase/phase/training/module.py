@@ -1,0 +1,114 @@
+"""One training of a periodic autoencoder as Lightning runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from deepphase.phase.config import PhaseConfig
+from deepphase.phase.manifold import ManifoldProjection
+from deepphase.phase.measuring import measured_health
+from deepphase.phase.model import PhaseModel, encode_windows
+from deepphase.phase.networks.autoencoder import PeriodicAutoencoder
+from deepphase.phase.networks.presets import make_autoencoder
+from deepphase.phase.signals import JointVelocities
+from deepphase.phase.song_signals import SongSignals
+from deepphase.phase.training.data import PhaseData
+from deepphase.phase.training.resumable import ResumableModule, cosine_rate
+from deepphase.phase.training.trainer import versions
+from deepphase.progress import Progress
+
+# Frames that the projection is fitted to, at most.
+_PROJECTED_FRAMES = 40_000
+
+
+class PhaseModule(ResumableModule):
+    """Reconstruct windows through one sinusoid a channel (Starke et al. 2022, eq. 7).
+
+    A LightningModule for any `pytorch_lightning.Trainer`; its batches are windows
+    (batch, signals, frames), as `PhaseData` makes them::
+
+        data = PhaseData(store, config)
+        module = PhaseModule(config, data.signals)
+        pl.Trainer(max_epochs=10).fit(module, datamodule=data)
+        module.phase_model(data).save("walk.model")
+
+    The learning rate follows `config.training` over the steps that the trainer estimates. The
+    weights are drawn from torch's random numbers: `pl.seed_everything` makes them repeatable.
+
+    Parameters
+    ----------
+    config
+        The network and how it is trained.
+    signals
+        What it reads: `PhaseData.signals`.
+    """
+
+    network: PeriodicAutoencoder
+
+    def __init__(self, config: PhaseConfig, signals: JointVelocities | SongSignals) -> None:
+        options = config.training
+        super().__init__(
+            make_autoencoder(len(signals.names), signals.fps, config.network),
+            learning_rate=options.learning_rate,
+            weight_decay=options.weight_decay,
+        )
+        self.config, self.signals = config, signals
+
+    def rate(self, step: int, total: float) -> float:
+        """As the recipe's schedule says."""
+        options = self.config.training
+        if options.schedule == "constant":
+            return 1.0
+        return cosine_rate(step, total, options.warmup, options.final_rate)
+
+    def training_step(self, windows: Tensor) -> Tensor:
+        loss = torch.nn.functional.mse_loss(self.network(windows).float(), windows)
+        self.last_loss = loss.detach()
+        return loss
+
+    def validation_step(self, windows: Tensor) -> None:
+        error = (self.network(windows).float() - windows).square().sum()
+        self.add_validated(error, windows.square().sum())
+
+    def phase_model(
+        self,
+        data: PhaseData,
+        *,
+        provenance: Mapping[str, Any] | None = None,
+        progress: Progress | None = None,
+    ) -> PhaseModel:
+        """The model with its weights of now, measured on the held-out clips of `data`.
+
+        Parameters
+        ----------
+        provenance
+            More of what made it, for its file.
+        """
+        corpus, split = data.corpus, data.split
+        made = {
+            "clips": len(corpus.starts),
+            "minutes": len(corpus.values) / corpus.signals.fps / 60,
+            "training_windows": len(split.train),
+            "held_out_windows": len(split.held_out),
+            "clips_too_short": split.too_short,
+            "seed": self.config.training.seed,
+            "data": dict(corpus.origin),
+            "versions": versions(),
+        }
+        model: PhaseModel = PhaseModel(
+            self.network.to("cpu"),
+            self.config,
+            corpus.signals,
+            provenance={**made, **(provenance or {})},
+        )
+        if progress is not None:
+            progress("measuring", 0, 1, "on held-out clips")
+        seen = split.train[:: max(len(split.train) // _PROJECTED_FRAMES, 1)] - model.window // 2
+        manifold = encode_windows(model.network, corpus.values, seen).manifold()
+        model.health = measured_health(model, corpus.values, split.held_out_ranges)
+        model.projection = ManifoldProjection.fit(manifold)
+        return model

@@ -1,0 +1,314 @@
+"""Resumable training by Lightning: cut into pieces, with batches that depend on position alone."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+from torch import Tensor
+
+from deepphase.phase.training.metrics import STEP, MetricsCsv, metrics_file
+from deepphase.phase.training.resume import WholeCheckpoints
+from deepphase.phase.training.trainer import quiet_lightning, trainer_options
+from deepphase.progress import Progress
+from deepphase.threads import warn_of_spinning
+
+# A training is cut into so many pieces; a resume point is written after each.
+_PIECES = 100
+_VALIDATIONS = 20
+# Rows of metrics in a whole training, about.
+_LOGGED = 200
+# Steps between two words on how far a training is.
+_REPORTED = 20
+
+
+class ResumableData:
+    """Batches that are chosen by their position in the whole training, and by nothing else.
+
+    For a class that Lightning gives its `trainer`. Subclasses have `shown`, `passed` and `batch`.
+
+    Under a trainer of one's own an epoch is one pass over the data. In `fit` the training is cut
+    into pieces that end with a resume point; Lightning calls these epochs, too.
+
+    Attributes
+    ----------
+    batch_size
+        Samples a step on each device.
+    held_out
+        Indices of what validates.
+    in_pieces
+        Whether `fit` runs the training.
+    """
+
+    trainer: Any
+    batch_size: int
+    held_out: Tensor
+    in_pieces = False
+
+    @property
+    def shown(self) -> int:
+        """Samples shown in the whole training of the configuration."""
+        raise NotImplementedError
+
+    @property
+    def passed(self) -> int:
+        """Samples of one pass over the data."""
+        raise NotImplementedError
+
+    def batch(self, start: int, stop: int) -> Tensor:
+        """Indices of the samples at these positions of the whole training."""
+        raise NotImplementedError
+
+    def steps(self, devices: int) -> int:
+        """Optimizer steps of the whole training of the configuration."""
+        return max(math.ceil(self.shown / (self.batch_size * devices)), 1)
+
+    @property
+    def pieces(self) -> int:
+        """Pieces of the training that end with a resume point."""
+        return min(_PIECES, self.steps(1))
+
+    def train_dataloader(self) -> Iterable[Tensor]:
+        if self.in_pieces:
+            return _Batches(self._piece)
+        return _SizedBatches(
+            self._epoch, math.ceil(self.passed / (self.batch_size * self.trainer.world_size))
+        )
+
+    def val_dataloader(self) -> Iterable[Tensor]:
+        return _Batches(self._validation)
+
+    def _piece(self) -> Iterator[Tensor]:
+        """This device's batches of the current piece."""
+        total = self.steps(self.trainer.world_size)
+        # Not `current_epoch`: Lightning asks for the first batch before it has restored that.
+        begin = self.trainer.global_step
+        piece = next(p for p in range(1, self.pieces + 1) if total * p // self.pieces > begin)
+        yield from self._range(begin, total * piece // self.pieces)
+
+    def _epoch(self) -> Iterator[Tensor]:
+        """This device's batches of the current epoch, or of what a checkpoint leaves of it."""
+        trainer = self.trainer
+        count, each = trainer.num_training_batches, trainer.accumulate_grad_batches
+        epoch, inside = divmod(trainer.global_step, math.ceil(count / each))
+        yield from self._range(epoch * count + inside * each, (epoch + 1) * count)
+
+    def _range(self, begin: int, end: int) -> Iterator[Tensor]:
+        devices, rank = self.trainer.world_size, self.trainer.global_rank
+        for place in range(begin, end):
+            start = (place * devices + rank) * self.batch_size
+            yield self.batch(start, start + self.batch_size)
+
+    def _validation(self) -> Iterator[Tensor]:
+        share = self.held_out[self.trainer.global_rank :: self.trainer.world_size]
+        return iter(share.split(256))
+
+
+class ResumableModule(pl.LightningModule):
+    """AdamW with a learning rate that is a function of the step; loss and measures are logged.
+
+    Logged are loss, learning_rate and samples_per_s every `log_every_n_steps`, and
+    explained_variance of the held-out data after each validation.
+
+    Subclasses have `rate`, `training_step`, which sets `last_loss`, and `validation_step`, which
+    calls `add_validated`.
+
+    Parameters
+    ----------
+    network
+        What is trained.
+    learning_rate, weight_decay
+        Of AdamW.
+
+    Attributes
+    ----------
+    total_steps
+        Optimizer steps of the whole training; None where the trainer's estimate counts.
+    """
+
+    total_steps: int | None = None
+
+    def __init__(
+        self, network: torch.nn.Module, *, learning_rate: float, weight_decay: float
+    ) -> None:
+        super().__init__()
+        self.network = network
+        self._learning_rate, self._weight_decay = learning_rate, weight_decay
+        self.last_loss, self.explained = torch.tensor(math.nan), math.nan
+
+    def rate(self, step: int, total: float) -> float:
+        """Learning rate of a step as a share of the highest; `total` may be infinite."""
+        raise NotImplementedError
+
+    def configure_optimizers(self) -> Any:
+        device = self.trainer.strategy.root_device.type
+        optimizer = torch.optim.AdamW(
+            self.network.parameters(),
+            lr=self._learning_rate,
+            weight_decay=self._weight_decay,
+            fused=device in ("cpu", "cuda", "mps"),
+        )
+        total = self.total_steps or self.trainer.estimated_stepping_batches
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: self.rate(step, total))
+        return {
+            "optimizer": optimizer,
+            "lr_scheduler": {"scheduler": schedule, "interval": "step"},
+        }
+
+    def on_train_start(self) -> None:
+        self._samples, self._logged_at = 0, time.perf_counter()
+
+    def on_train_batch_end(self, outputs: Any, batch: Any, batch_idx: int) -> None:
+        trainer, step = self.trainer, self.trainer.global_step
+        self._samples += len(batch) * trainer.world_size
+        every = trainer.log_every_n_steps  # type: ignore[attr-defined]  # set by a connector
+        if not every or step % every:
+            return
+        # Read first: on an accelerator this waits for the steps that are timed.
+        loss, now = float(self.last_loss), time.perf_counter()
+        self.log_dict(
+            {
+                STEP: float(step),
+                "loss": loss,
+                "learning_rate": trainer.optimizers[0].param_groups[0]["lr"],
+                "samples_per_s": self._samples / max(now - self._logged_at, 1e-9),
+            }
+        )
+        self._samples, self._logged_at = 0, now
+
+    def on_validation_epoch_start(self) -> None:
+        self._sums = torch.zeros(2, dtype=torch.float64, device="cpu")
+
+    def add_validated(self, error: Tensor, total: Tensor) -> None:
+        """Add a batch's squared error, and the squares that it is a share of."""
+        self._sums += torch.stack([error, total]).double().cpu()
+
+    def on_validation_epoch_end(self) -> None:
+        # Summed over all devices: callbacks that read it decide alike everywhere.
+        sums = self._sums
+        if self.trainer.world_size > 1:
+            sums = self.trainer.strategy.reduce(sums.to(self.device), reduce_op="sum")
+        unexplained, total = sums.tolist()
+        self.explained = 1.0 - unexplained / max(total, 1e-12)
+        self.log_dict({STEP: float(self.trainer.global_step), "explained_variance": self.explained})
+
+
+def cosine_rate(step: int, total: float, warmup: float, final_rate: float) -> float:
+    """A linear warm-up over a share of the steps, then half a cosine down to `final_rate`.
+
+    1 throughout where `total` is infinite.
+    """
+    if math.isinf(total):
+        return 1.0
+    warm = warmup * total
+    if step < warm:
+        return (step + 1) / (warm + 1)
+    share = min((step - warm) / max(total - warm, 1), 1.0)
+    return final_rate + (1.0 - final_rate) * 0.5 * (1.0 + math.cos(math.pi * share))
+
+
+def fit(
+    module: ResumableModule,
+    point: Path,
+    *,
+    data: ResumableData | None = None,
+    resume: bool,
+    progress: Progress | None,
+    trainer: Mapping[str, Any],
+    callbacks: Sequence[pl.Callback] = (),
+) -> pl.Trainer:
+    """Run a lesson to its end, with a resume point after every piece.
+
+    Parameters
+    ----------
+    data
+        What it learns from: a LightningDataModule, or nothing for a lesson with its own data.
+    point
+        The file of the resume points. `metrics.csv` is written beside it.
+    resume
+        Whether to begin from it.
+    trainer
+        Options of `pytorch_lightning.Trainer`, which `check_trainer` has seen.
+    callbacks
+        More of Lightning's callbacks, before those in `trainer`.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        Where it was interrupted; the resume point stays.
+    """
+    source: Any = module if data is None else data
+    source.in_pieces = True
+    with quiet_lightning():
+        runner = pl.Trainer(
+            **trainer_options(
+                trainer,
+                loggers=[MetricsCsv(metrics_file(point.parent), resume=resume)],
+                callbacks=[
+                    WholeCheckpoints(point),
+                    *([] if progress is None else [_Report(progress, source.shown)]),
+                    *callbacks,
+                ],
+                max_epochs=source.pieces,
+                check_val_every_n_epoch=max(source.pieces // _VALIDATIONS, 1),
+                log_every_n_steps=max(source.steps(1) // _LOGGED, 1),
+                use_distributed_sampler=False,
+            )
+        )
+        # Only now is the number of devices known.
+        module.total_steps = source.steps(runner.world_size)
+        if runner.strategy.root_device.type == "cpu":
+            warn_of_spinning(torch.get_num_threads())
+        try:
+            runner.fit(
+                module,
+                datamodule=data,  # type: ignore[arg-type]  # a mixin of data modules
+                ckpt_path=str(point) if resume else None,
+                weights_only=True,
+            )
+        except SystemExit:
+            # Lightning turns an interruption into an exit of the whole program.
+            raise KeyboardInterrupt from None
+    return runner
+
+
+class _Report(pl.Callback):
+    """Passes on how far a training is."""
+
+    def __init__(self, progress: Progress, samples: int) -> None:
+        self._progress, self._samples = progress, samples
+
+    def on_train_batch_end(self, trainer: Any, pl_module: Any, *_: Any, **__: Any) -> None:
+        module: ResumableModule = pl_module
+        step, total = trainer.global_step, module.total_steps or 1
+        if trainer.is_global_zero and (step % _REPORTED == 0 or step == total):
+            words = f"loss {float(module.last_loss):.4f}"
+            if math.isfinite(module.explained):
+                words += f", explained {module.explained:.3f}"
+            self._progress("training", round(self._samples * step / total), self._samples, words)
+
+
+@dataclass(frozen=True)
+class _Batches:
+    """Batches of one piece, epoch or validation, which are made each time that it is iterated."""
+
+    make: Callable[[], Iterator[Tensor]]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return self.make()
+
+
+@dataclass(frozen=True)
+class _SizedBatches(_Batches):
+    """The same with a known number of batches."""
+
+    count: int
+
+    def __len__(self) -> int:
+        return self.count

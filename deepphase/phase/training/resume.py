@@ -1,0 +1,159 @@
+"""Resume points of a training: written whole or not at all, and never taken for another's."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+
+from deepphase.atomic_write import atomic_write
+from deepphase.errors import CheckpointError
+from deepphase.phase.training.metrics import metrics_file
+
+try:
+    import fcntl
+except ImportError:
+    fcntl = None  # type: ignore[assignment]
+
+_CHECKPOINT, _FINGERPRINT, _LOCK = _FILES = "resume.ckpt", "training.json", "lock"
+
+
+def resume_point(folder: Path, fingerprint: dict[str, Any], *, resume: bool) -> Path:
+    """The file that a training's resume points go to, in a folder that knows whose it is.
+
+    Parameters
+    ----------
+    folder
+        Made where it is missing.
+    fingerprint
+        What JSON can hold; two trainings with the same one end in the same weights.
+    resume
+        Whether the caller wants to go on from what lies there.
+
+    Raises
+    ------
+    CheckpointError
+        With `resume`, where there is nothing to resume or it is another training's; without,
+        where an unfinished training lies there.
+    """
+    point, given = folder / _CHECKPOINT, folder / _FINGERPRINT
+    if resume:
+        if not point.is_file():
+            raise CheckpointError(
+                "no resume point", hint="leave out --resume to begin", path=folder
+            )
+        try:
+            before = json.loads(given.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise CheckpointError(f"unreadable: {error}", path=given) from None
+        now = json.loads(json.dumps(fingerprint))
+        if before != now:
+            raise CheckpointError(
+                f"an unfinished training of another kind: {_difference(before, now)}",
+                hint="give the options it was begun with, or --restart to discard it",
+                path=folder,
+            )
+        try:
+            torch.load(point, map_location="cpu", weights_only=True)
+        except Exception as error:
+            raise CheckpointError(
+                f"a damaged resume point: {str(error).splitlines()[0]}",
+                hint="--restart begins anew",
+                path=point,
+            ) from None
+        return point
+    refuse_unfinished(folder)
+    with atomic_write(given) as file:
+        file.write(json.dumps(fingerprint, indent=1).encode())
+    return point
+
+
+def unfinished(folder: Path) -> bool:
+    """Whether a training that can be resumed lies in a folder."""
+    return (folder / _CHECKPOINT).is_file()
+
+
+def refuse_unfinished(folder: Path) -> None:
+    """Raise CheckpointError where an unfinished training lies in a folder."""
+    if unfinished(folder):
+        raise CheckpointError(
+            "an unfinished training lies here",
+            hint="--resume goes on with it, --restart discards it",
+            path=folder,
+        )
+
+
+@contextmanager
+def sole_training(folder: Path) -> Iterator[None]:
+    """Keeps a second training out of the folder while one runs there.
+
+    Raises
+    ------
+    CheckpointError
+        Where one runs already.
+    """
+    # The other devices' processes of one training share its folder. Locks end with their process,
+    # however it ends; systems without fcntl go without.
+    if fcntl is None or os.environ.get("LOCAL_RANK", "0") != "0":
+        yield
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    # A file of its own, that nothing replaces: a lock belongs to the file, not to its name.
+    with (folder / _LOCK).open("ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise CheckpointError(
+                "another training is running here",
+                hint="wait for it, or choose another output",
+                path=folder,
+            ) from None
+        try:
+            yield
+        finally:
+            if not (folder / _FINGERPRINT).exists():
+                discard(folder)  # nothing was begun: nothing stays
+
+
+def discard(folder: Path) -> None:
+    """Remove a training's resume point and metrics, and its folder where nothing else is there."""
+    for path in (*(folder / name for name in _FILES), metrics_file(folder)):
+        path.unlink(missing_ok=True)
+    if folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
+
+
+class WholeCheckpoints(pl.Callback):
+    """Writes a resume point after every piece of a training: temporary file, fsync, rename."""
+
+    def __init__(self, point: Path) -> None:
+        self._point = point
+
+    def on_train_epoch_end(self, trainer: pl.Trainer, *_: Any) -> None:
+        if trainer.should_stop:
+            # Stopped for good by a callback, perhaps within a piece, which cannot be resumed.
+            return
+        written = self._point.with_suffix(".part")
+        try:
+            trainer.save_checkpoint(written, weights_only=False)
+            if trainer.is_global_zero:
+                with written.open("rb+") as file:
+                    os.fsync(file.fileno())
+                os.replace(written, self._point)
+        finally:
+            if trainer.is_global_zero:
+                written.unlink(missing_ok=True)
+
+
+def _difference(before: Any, now: Any, name: str = "") -> str:
+    if isinstance(before, dict) and isinstance(now, dict):
+        for key in {**before, **now}:
+            if before.get(key) != now.get(key):
+                return _difference(before.get(key), now.get(key), f"{name}.{key}".strip("."))
+    return f"{name} was {str(before)[:60]}, now {str(now)[:60]}"

@@ -1,0 +1,1 @@
+"""Skeletons and joint rotations from point tracks."""

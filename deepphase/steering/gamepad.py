@@ -1,0 +1,113 @@
+"""What a hand did on a pair of sticks: where to go, where to look, buttons."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from deepphase.arrays import Array
+from deepphase.errors import FormatError, ParameterError
+from deepphase.steering.timed_table import read_timed_table
+
+# Nearer to the middle than this a stick is let go.
+DEAD_ZONE = 0.1
+_ROUNDING = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Gamepad:
+    """Two sticks over time, in the world's directions: +1 of z is +Z, +1 of x is +X.
+
+    Parameters
+    ----------
+    times
+        (rows,) seconds, strictly rising.
+    move, look
+        (rows, 2) x and z in [-1, 1]; full speed at length 1, and no more beyond. A look at rest
+        faces the way of travel.
+    buttons
+        Name -> (rows,) values, each from its time on.
+    name
+        What it is called in pictures.
+
+    Raises
+    ------
+    ParameterError
+        Where shapes do not fit, times do not rise, or a value is not in [-1, 1].
+    """
+
+    times: Array
+    move: Array
+    look: Array
+    buttons: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    name: str = "stick"
+
+    def __post_init__(self) -> None:
+        for name in ("times", "move", "look"):
+            object.__setattr__(self, name, np.asarray(getattr(self, name), np.float64))
+        count = len(self.times)
+        if count < 2 or self.move.shape != (count, 2) or self.look.shape != (count, 2):
+            raise ParameterError(
+                f"{self.name}: move {self.move.shape} and look {self.look.shape}, expected "
+                f"({max(count, 2)}, 2): two moments at least"
+            )
+        if not np.isfinite(self.times).all() or (np.diff(self.times) <= 0).any():
+            raise ParameterError(f"{self.name}: times that do not rise")
+        for values in (self.move, self.look):
+            if not (np.abs(values) <= 1.0 + _ROUNDING).all():
+                raise ParameterError(f"{self.name}: a stick that leaves [-1, 1]")
+
+    @property
+    def duration(self) -> float:
+        """Seconds from the first row to the last."""
+        return float(self.times[-1] - self.times[0])
+
+    def move_at(self, times: Array) -> Array:
+        """(..., 2) x and z at times (...): in the unit circle, 0 in the middle's dead zone."""
+        return _in_circle(self._between(times, self.move))
+
+    def look_at(self, times: Array) -> Array:
+        """(..., 2) as `move_at`, of the look."""
+        return _in_circle(self._between(times, self.look))
+
+    def button_at(self, name: str, time: float) -> str:
+        """The value that a button has at a time."""
+        place = np.searchsorted(self.times, time, side="right") - 1
+        return self.buttons[name][int(np.clip(place, 0, len(self.times) - 1))]
+
+    def _between(self, times: Array, values: Array) -> Array:
+        columns = (np.interp(times, self.times, values[:, axis]) for axis in (0, 1))
+        return np.stack(list(columns), axis=-1)
+
+
+def _in_circle(values: Array) -> Array:
+    length = np.linalg.norm(values, axis=-1, keepdims=True)
+    shortened = values / np.maximum(length, 1.0)
+    return np.where(length < DEAD_ZONE, 0.0, shortened)
+
+
+def read_gamepad(path: str | Path) -> Gamepad:
+    """Read a recorded stick from CSV: t, move_x, move_z, if wanted look_x, look_z, and buttons.
+
+    Raises
+    ------
+    FormatError
+        As :func:`deepphase.steering.timed_table.read_timed_table`, with the line, and where a
+        value is not in [-1, 1].
+    """
+    table = read_timed_table(path, ("move_x", "move_z"), ("look_x", "look_z"))
+    numbers = table.numbers
+    still = np.zeros(len(table.times))
+    try:
+        return Gamepad(
+            table.times,
+            np.stack([numbers["move_x"], numbers["move_z"]], axis=1),
+            np.stack([numbers.get("look_x", still), numbers.get("look_z", still)], axis=1),
+            table.texts,
+            Path(path).stem,
+        )
+    except ParameterError as error:
+        raise FormatError(error.fact, hint=error.hint, path=path) from None

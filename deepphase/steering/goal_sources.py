@@ -1,0 +1,266 @@
+"""The trajectory that characters wish for, from a path or from a stick: many of them at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from deepphase.arrays import Array
+from deepphase.errors import ParameterError
+from deepphase.steering.gamepad import Gamepad
+from deepphase.steering.path import GroundPath
+from deepphase.steering.root_states import RootStates
+from deepphase.steering.springs import (
+    decayed,
+    spring_rate,
+    spring_to_angle,
+    spring_to_velocity,
+    wrapped_angle,
+)
+
+
+class GoalSource(Protocol):
+    """What the runtime asks of a wish."""
+
+    def advance(self, root_states: RootStates, seconds: float) -> Array:
+        """Let time pass; (characters,) bool: whose wish has changed abruptly."""
+        ...
+
+    def ahead(self, root_states: RootStates, which: Array, offsets_s: Array) -> tuple[Array, Array]:
+        """The wished trajectory of some characters at times from now.
+
+        Returns positions (which, offsets, 2), metres in the world, and angles (which, offsets).
+        """
+        ...
+
+    def point(self) -> tuple[Array, Array]:
+        """Where each character would best be now: (characters, 2) m and (characters,) rad."""
+        ...
+
+    def labels(self) -> list[dict[str, str]]:
+        """Labels that each character's motion shall have now."""
+        ...
+
+
+@dataclass(frozen=True)
+class PathSettings:
+    """How a path is followed.
+
+    Parameters
+    ----------
+    halflife_s
+        Seconds in which a deviation from the path shall be halved.
+    facing_halflife_s
+        The same of the facing.
+    slack_m
+        Metres that a character may lag behind before the path begins to wait for it.
+    """
+
+    halflife_s: float = 0.35
+    facing_halflife_s: float = 0.35
+    slack_m: float = 0.3
+
+    def __post_init__(self) -> None:
+        spring_rate(self.halflife_s)
+        spring_rate(self.facing_halflife_s)
+        if not self.slack_m > 0:
+            raise ParameterError(f"slack_m {self.slack_m}: it must be above 0")
+
+
+class PathGoals:
+    """Characters that follow one path, each from a start of its own.
+
+    The wished trajectory is the path ahead, with a character's deviation from it drawn to zero by
+    a spring. Each has its own clock, which waits while the character lags behind.
+
+    Parameters
+    ----------
+    path
+        To follow.
+    origins
+        (characters, 2) metres: added to the path's places for each character.
+    settings
+        How it is followed.
+    """
+
+    def __init__(
+        self, path: GroundPath, origins: Array | None = None, settings: PathSettings | None = None
+    ) -> None:
+        self.path = path
+        self.settings = settings or PathSettings()
+        self.origins = np.zeros((1, 2)) if origins is None else np.asarray(origins, np.float64)
+        self.times = np.full(len(self.origins), path.times[0])
+
+    def advance(self, root_states: RootStates, seconds: float) -> Array:
+        """As `GoalSource.advance`; a path is known ahead, so that its wish never jumps."""
+        error = self.path.positions_at(self.times) + self.origins - root_states.positions
+        way = self.path.velocities_at(self.times)
+        distance = np.sqrt(np.vecdot(error, error))
+        behind = np.vecdot(error, way) > 0
+        waiting = np.minimum(np.maximum(2.0 - distance / self.settings.slack_m, 0.0), 1.0)
+        self.times = self.times + seconds * np.where(behind, waiting, 1.0)
+        return np.zeros(len(self.times), bool)
+
+    def ahead(self, root_states: RootStates, which: Array, offsets_s: Array) -> tuple[Array, Array]:
+        """As `GoalSource.ahead`."""
+        now, settings, path = self.times[which], self.settings, self.path
+        later = now[:, None] + offsets_s
+        deviation, _ = decayed(
+            (root_states.positions[which] - self.origins[which] - path.positions_at(now))[:, None],
+            (root_states.velocities[which] - path.velocities_at(now))[:, None],
+            settings.halflife_s,
+            offsets_s[:, None],
+        )
+        positions = path.positions_at(later) + self.origins[which, None] + deviation
+        turned = wrapped_angle(root_states.angles[which] - path.facings_at(now))
+        rates = root_states.rates[which] - self._facing_rates(now)
+        twist, _ = decayed(turned[:, None], rates[:, None], settings.facing_halflife_s, offsets_s)
+        return positions, path.facings_at(later) + twist
+
+    def point(self) -> tuple[Array, Array]:
+        """As `GoalSource.point`: the path's own place at the character's clock."""
+        return (
+            self.path.positions_at(self.times) + self.origins,
+            self.path.facings_at(self.times),
+        )
+
+    def labels(self) -> list[dict[str, str]]:
+        """As `GoalSource.labels`: the path's label columns; empty cells wish nothing."""
+        path = self.path
+        if not path.labels:
+            return [{} for _ in self.times]
+        return [
+            {name: value for name in path.labels if (value := path.label_at(name, float(time)))}
+            for time in self.times
+        ]
+
+    def _facing_rates(self, times: Array) -> Array:
+        step, facings_at = 1.0 / 60.0, self.path.facings_at
+        return (facings_at(times + step) - facings_at(times - step)) / (2.0 * step)
+
+
+@dataclass(frozen=True)
+class GamepadSettings:
+    """How a stick is answered.
+
+    Parameters
+    ----------
+    top_speed
+        m/s at full deflection.
+    halflife_s
+        Seconds in which half of a wished change of velocity is taken.
+    facing_halflife_s
+        The same of the facing.
+    jump
+        A change of the stick of so much between two searches is answered at once.
+    leash_m
+        Metres that the wished place may be ahead of the character.
+    """
+
+    top_speed: float = 1.4
+    halflife_s: float = 0.25
+    facing_halflife_s: float = 0.25
+    jump: float = 0.3
+    leash_m: float = 0.3
+
+    def __post_init__(self) -> None:
+        spring_rate(self.halflife_s)
+        spring_rate(self.facing_halflife_s)
+        for name in ("top_speed", "jump", "leash_m"):
+            if not getattr(self, name) > 0:
+                raise ParameterError(f"{name} {getattr(self, name)}: it must be above 0")
+
+
+class GamepadGoals:
+    """Characters that all go as one recorded stick says.
+
+    Parameters
+    ----------
+    stick
+        What the hand did.
+    movers
+        Where the characters start.
+    settings
+        How it is answered.
+    """
+
+    def __init__(
+        self, gamepad: Gamepad, root_states: RootStates, settings: GamepadSettings | None = None
+    ) -> None:
+        self.gamepad = gamepad
+        self.settings = settings or GamepadSettings()
+        self.time = float(gamepad.times[0])
+        self._position = np.array(root_states.positions, np.float64)
+        self._velocity = np.array(root_states.velocities, np.float64)
+        self._acceleration = np.zeros_like(self._velocity)
+        self._angle = np.array(root_states.angles, np.float64)
+        self._rate = np.zeros_like(self._angle)
+        self._answered = self._goal()
+
+    def _goal(self) -> Array:
+        """(4,) the stick now: move x, z, look x, z."""
+        now = np.array(self.time)
+        return np.concatenate([self.gamepad.move_at(now), self.gamepad.look_at(now)])
+
+    def _goal_angles(self) -> Array:
+        goal = self._goal()
+        way = goal[2:] if goal[2:].any() else goal[:2]
+        if not way.any():
+            return self._angle
+        return np.full_like(self._angle, np.arctan2(way[0], way[1]))
+
+    def advance(self, root_states: RootStates, seconds: float) -> Array:
+        """As `GoalSource.advance`."""
+        self.time += seconds
+        settings, goal = self.settings, self._goal()
+        self._position, self._velocity, self._acceleration = spring_to_velocity(
+            self._position,
+            self._velocity,
+            self._acceleration,
+            settings.top_speed * goal[:2],
+            settings.halflife_s,
+            seconds,
+        )
+        self._angle, self._rate = spring_to_angle(
+            self._angle, self._rate, self._goal_angles(), settings.facing_halflife_s, seconds
+        )
+        lead = self._position - root_states.positions
+        distance = np.sqrt(np.einsum("cd,cd->c", lead, lead))[:, None]
+        kept = np.minimum(1.0, settings.leash_m / np.maximum(distance, 1e-9))
+        self._position = root_states.positions + lead * kept
+        jumped = bool(np.abs(goal - self._answered).max() > settings.jump)
+        if jumped:
+            self._answered = goal
+        return np.full(len(self._angle), jumped)
+
+    def ahead(self, root_states: RootStates, which: Array, offsets_s: Array) -> tuple[Array, Array]:
+        """As `GoalSource.ahead`: from where the character is, at the wished velocity."""
+        goal, settings = self._goal(), self.settings
+        positions, _, _ = spring_to_velocity(
+            root_states.positions[which, None],
+            self._velocity[which, None],
+            self._acceleration[which, None],
+            settings.top_speed * goal[:2],
+            settings.halflife_s,
+            offsets_s[:, None],
+        )
+        angles, _ = spring_to_angle(
+            self._angle[which, None],
+            self._rate[which, None],
+            self._goal_angles()[which, None],
+            settings.facing_halflife_s,
+            offsets_s,
+        )
+        return positions, angles
+
+    def point(self) -> tuple[Array, Array]:
+        """As `GoalSource.point`: where a body without inertia of its own would be."""
+        return self._position, self._angle
+
+    def labels(self) -> list[dict[str, str]]:
+        """As `GoalSource.labels`: the buttons' values."""
+        now = {name: self.gamepad.button_at(name, self.time) for name in self.gamepad.buttons}
+        desired = {name: value for name, value in now.items() if value}
+        return [desired for _ in self._angle]

@@ -1,0 +1,56 @@
+"""Where characters are that are steered, and how they move."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from deepphase.arrays import Array
+from deepphase.errors import ParameterError
+from deepphase.steering.path import GroundPath
+
+
+@dataclass(frozen=True, eq=False)
+class RootStates:
+    """Where characters are and how they move over the ground.
+
+    Parameters
+    ----------
+    positions, velocities
+        (characters, 2) m and m/s, x and z in the world.
+    angles, rates
+        (characters,) rad about Y from +Z, and rad/s: the facing.
+    """
+
+    positions: Array
+    velocities: Array
+    angles: Array
+    rates: Array
+
+    @classmethod
+    def on_path(cls, path: GroundPath, origins: Array) -> RootStates:
+        """At the beginning of a path, each of a copy of it from its origin (characters, 2) m on."""
+        count, begin = len(origins), path.times[:1]
+        return cls(
+            origins + path.positions_at(begin),
+            np.repeat(path.velocities_at(begin), count, axis=0),
+            np.repeat(path.facings_at(begin), count),
+            np.zeros(count),
+        )
+
+    @classmethod
+    def at_rest(cls, positions: Array) -> RootStates:
+        """Standing at positions (characters, 2) m, facing +Z."""
+        rest = np.zeros(len(positions))
+        return cls(positions, np.zeros_like(positions), rest, rest)
+
+
+def side_by_side(characters: int, apart: float) -> Array:
+    """(characters, 2) metres, from the origin to the left, so many metres apart.
+
+    Raises ParameterError where there is not one character.
+    """
+    if characters < 1:
+        raise ParameterError(f"characters must be at least 1, not {characters}")
+    return np.arange(characters)[:, None] * np.array([apart, 0.0])

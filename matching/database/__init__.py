@@ -1,0 +1,1 @@
+"""Motion databases: feature rows of clips, and their files."""

@@ -1,0 +1,158 @@
+"""Rows of databases, read from the clips of stores one by one: features, root and phases."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from deepphase.arrays import Array
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.errors import ParameterError, SkeletonError
+from deepphase.features.frame_rows import frame_rows
+from deepphase.features.layout import FeatureLayout
+from deepphase.features.normalisation import Moments
+from deepphase.features.pose import BodyFrames
+from deepphase.motion.clip import Clip
+from deepphase.motion.roles import find_roles
+from deepphase.phase.parameters import PhaseParameters
+from deepphase.phase.signals import JointVelocities
+from deepphase.progress import Progress
+
+if TYPE_CHECKING:
+    from deepphase.phase.extractor import PhaseExtractor
+
+PHASE_COLUMNS = tuple(item.name for item in fields(PhaseParameters))
+TrackReader = Callable[[Clip], Mapping[str, Array]]
+"""Gives the tracks of a clip: name -> (frames, values)."""
+
+
+@dataclass(frozen=True, eq=False)
+class FrameReader:
+    """How clips become rows: the same for a database and for what is added to it."""
+
+    layout: FeatureLayout
+    model: PhaseExtractor | None
+    body: Mapping[str, str]
+    tracks: TrackReader | None
+    end_margin_s: float
+
+    @classmethod
+    def for_store(
+        cls,
+        store: ClipStore,
+        layout: FeatureLayout,
+        model: PhaseExtractor | None,
+        tracks: TrackReader | None,
+        end_margin_s: float,
+    ) -> FrameReader:
+        """A reader for the clips of a store, with the layout's joints and channels resolved.
+
+        Raises ParameterError where layout, model and store do not fit.
+        """
+        first = store.clip(0)
+        if model is not None:
+            check_rate(store, model.fps, "the model")
+            body = model.signals.body
+        else:
+            body = JointVelocities.of_clip(first).body
+        roles = find_roles(first.skeleton, description=body, clip=first)
+        layout = layout.resolved(first.skeleton, roles, 0 if model is None else model.channels)
+        if layout.of_kind("track"):
+            layout = layout.with_track_channels({} if tracks is None else tracks(first))
+        return cls(layout, model, dict(body), tracks, end_margin_s)
+
+    def read(self, clip: Clip) -> dict[str, Array]:
+        """Arrays (frames, ...) of one clip by name; features raw."""
+        needed = [joint for feature in self.layout for joint in feature.joints]
+        needed += [joint for role, joint in self.body.items() if role != "kind"]
+        missing = [joint for joint in needed if joint not in clip.skeleton.names]
+        if missing:
+            raise SkeletonError(
+                f"{clip.name}: another skeleton than the database's: no joint {missing[0]!r}",
+                hint=f"it has {', '.join(clip.skeleton.names)}",
+                path=clip.source.path or None,
+            )
+        phases = None if self.model is None else self.model.encode(clip)
+        body = BodyFrames.of_clip(clip, self.body)
+        tracks = {} if self.tracks is None else self.tracks(clip)
+        features, inside = frame_rows(
+            self.layout,
+            body,
+            manifold=None if phases is None else phases.parameters.manifold(),
+            tracks=tracks,
+        )
+        frames = len(clip)
+        margin = round(self.end_margin_s * clip.fps)
+        read = {
+            "features": features,
+            "root_positions": body.root.positions,
+            "root_angles": body.root.angles,
+            "interior": np.ones(frames, bool) if phases is None else phases.interior,
+            "offered": inside & (np.arange(frames) < max(frames - margin, 0)),
+        }
+        if phases is not None:
+            read |= {name: getattr(phases.parameters, name) for name in PHASE_COLUMNS}
+        return read
+
+    def columns(self, rows: int, spool: Path | None) -> dict[str, Array]:
+        """Empty arrays (rows, ...) for what `read` gives, in files of `spool` where it is named."""
+        kinds: dict[str, tuple[tuple[int, ...], type]] = {
+            "features": ((self.layout.dims,), np.float32),
+            "root_positions": ((3,), np.float32),
+            "root_angles": ((), np.float32),
+            "interior": ((), np.bool_),
+            "offered": ((), np.bool_),
+        }
+        if self.model is not None:
+            kinds |= dict.fromkeys(PHASE_COLUMNS, ((self.model.channels,), np.float32))
+        return {name: _room((rows, *shape), dtype, spool) for name, (shape, dtype) in kinds.items()}
+
+    def fill(
+        self,
+        columns: Mapping[str, Array],
+        store: ClipStore,
+        *,
+        first_row: int = 0,
+        progress: Progress | None = None,
+        moments: Moments | None = None,
+    ) -> None:
+        """Read the clips of a store into columns, from a row on; features raw.
+
+        Parameters
+        ----------
+        moments
+            Takes the features of every clip.
+        """
+        row = first_row
+        for index, clip in enumerate(store):
+            read = self.read(clip)
+            stop = row + len(clip)
+            for name, column in columns.items():
+                column[row:stop] = read[name]
+            if moments is not None:
+                moments.add(read["features"])
+            row = stop
+            if progress is not None:
+                progress("reading features", index + 1, len(store), clip.name)
+
+
+def check_rate(store: ClipStore, fps: float, whose: str) -> None:
+    """Raise ParameterError where the store has another rate than the model or database, `whose`."""
+    if store.fps != fps:
+        raise ParameterError(
+            f"the store has {store.fps:g} frames a second, {whose} {fps:g}",
+            hint=f"prepare the store with --fps {fps:g}",
+        )
+
+
+def _room(shape: tuple[int, ...], dtype: type, spool: Path | None) -> Array:
+    if spool is None:
+        return np.empty(shape, dtype)
+    # Without a name on disk: gone with the array, whatever ends the program.
+    with tempfile.TemporaryFile(dir=spool) as file:
+        return np.memmap(file, dtype, "w+", shape=shape)

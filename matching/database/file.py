@@ -1,0 +1,111 @@
+"""Database files: one array file with the rows, their clips and what made them.
+
+Format "deepphase.motion_database", version 1. The header has ``fps``, ``layout``, ``clips``
+(``name``, ``labels``, ``store``), ``stores`` (``path``, ``relative_path``, ``group``,
+``sha256``), ``body`` and ``made_with``. The arrays:
+
+=====================  =======================  ==================================================
+features               (rows, dims) float32     (raw - mean) * scale
+mean, scale            (dims,) float32          the weight is in the scale
+range_starts, _stops   (clips,) int64           clip i: rows start to stop - 1
+root_positions         (rows, 3) float32        metres, y = 0
+root_angles            (rows,) float32          radians about Y from +Z, continuous in a clip
+interior, offered      (rows,) bool
+phase, frequency,      (rows, channels) float32 where there are phases: cycles, Hz, -, -
+amplitude, offset
+=====================  =======================  ==================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.errors import CheckpointError, DeepPhaseError
+from deepphase.features.layout import FeatureLayout
+from deepphase.features.normalisation import Normalisation
+from deepphase.formats.array_file import map_arrays, write_arrays
+from deepphase.phase.parameters import PhaseParameters
+from matching.database.build import PHASE_COLUMNS
+from matching.database.store_link import StoreLink
+
+FORMAT, VERSION = "deepphase.motion_database", 1
+_ARRAYS = (
+    "features",
+    "range_starts",
+    "range_stops",
+    "root_positions",
+    "root_angles",
+    "interior",
+    "offered",
+)
+
+
+def save_fields(content: Mapping[str, Any], path: Path) -> None:
+    """Write the fields of a `MotionDatabase` as one file; CheckpointError where it cannot be."""
+    arrays = {name: content[name] for name in _ARRAYS}
+    arrays |= {"mean": content["normalisation"].mean, "scale": content["normalisation"].scale}
+    if content["phases"] is not None:
+        arrays |= {name: getattr(content["phases"], name) for name in PHASE_COLUMNS}
+    header = {
+        "fps": content["fps"],
+        "layout": content["layout"].as_mapping(),
+        "body": dict(content["body"]),
+        "made_with": dict(content["made_with"]),
+        "stores": [link.as_mapping(path.absolute()) for link in content["links"]],
+        "clips": [
+            {"name": name, "labels": dict(labels), "store": int(store)}
+            for name, labels, store in zip(
+                content["clip_names"], content["labels"], content["clip_links"], strict=True
+            )
+        ],
+    }
+    write_arrays(path, arrays, header, format=FORMAT, version=VERSION)
+
+
+def database_fields(path: str | Path, *, store: ClipStore | None, verify: bool) -> dict[str, Any]:
+    """The fields of a `MotionDatabase` out of its file; arguments and errors as of its `load`."""
+    path = Path(path)
+    arrays, header = map_arrays(path, format=FORMAT, version=VERSION, verify=verify)
+    try:
+        clips = header["clips"]
+        links = [StoreLink.from_mapping(each, path.absolute()) for each in header["stores"]]
+        if store is not None:
+            links = [link.given(store) for link in links]
+        phases = None
+        if "phase" in arrays:
+            phases = PhaseParameters(*(arrays[name] for name in PHASE_COLUMNS))
+        clip_links = np.array([int(clip["store"]) for clip in clips], np.int64)
+        if clip_links.size and not 0 <= clip_links.min() <= clip_links.max() < len(links):
+            raise ValueError("clips of a store that is not listed")
+        small = ("range_starts", "range_stops")
+        return {
+            "layout": FeatureLayout.from_mapping(header["layout"]),
+            "fps": float(header["fps"]),
+            "normalisation": Normalisation(np.array(arrays["mean"]), np.array(arrays["scale"])),
+            "clip_names": tuple(clip["name"] for clip in clips),
+            "labels": tuple(clip["labels"] for clip in clips),
+            "phases": phases,
+            "links": tuple(links),
+            "clip_links": clip_links,
+            "body": header["body"],
+            "made_with": header["made_with"],
+            "path": path,
+            **{n: np.array(arrays[n]) if n in small else arrays[n] for n in _ARRAYS},
+        }
+    except (KeyError, TypeError, ValueError, AttributeError, DeepPhaseError) as error:
+        raise not_a_database(error, path) from None
+
+
+def not_a_database(error: Exception, path: str | Path) -> CheckpointError:
+    """The refusal of a file whose content does not fit together."""
+    return CheckpointError(
+        f"not a motion database as this deepphase writes it "
+        f"({type(error).__name__}: {' '.join(str(error).split())[:300]})",
+        hint="build it again",
+        path=path,
+    )

@@ -1,0 +1,131 @@
+"""The moment that is asked about: of a clip in the database, or of a motion file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from deepphase.arrays import Array
+from deepphase.errors import ParameterError
+from deepphase.features.pose import BodyFrames
+from deepphase.formats.load import load
+from deepphase.motion.clip import Clip
+from deepphase.motion.resample import resample
+from matching.database.build import TrackReader
+from matching.database.database import MotionDatabase
+
+if TYPE_CHECKING:
+    from deepphase.phase.extractor import PhaseExtractor
+
+
+def clip_queries(
+    database: MotionDatabase,
+    clip: Clip,
+    model: PhaseExtractor | None = None,
+    *,
+    tracks: TrackReader | None = None,
+) -> tuple[np.ndarray, Clip]:
+    """What every frame of a clip would search for.
+
+    Parameters
+    ----------
+    model
+        The one that the database was built with, where it has phases.
+
+    Returns
+    -------
+    queries : (frames, dims) float32, normalised
+    clip
+        At the database's rate: frame i has query i.
+
+    Raises
+    ------
+    ParameterError
+        Where the model is another one or missing.
+    SkeletonError
+        Where the clip lacks a joint.
+    """
+    if clip.fps != database.fps:
+        clip = resample(clip, database.fps)
+    return database.normalised(database.reader(model, tracks).read(clip)["features"]), clip
+
+
+@dataclass(frozen=True, eq=False)
+class QueriedMoment:
+    """One frame of one clip, as a search is asked.
+
+    Parameters
+    ----------
+    query
+        (dims,) float32, normalised.
+    clip, frame
+        The clip at the database's rate, and the frame in it.
+    row
+        Its row, where the clip is in the database.
+    root_position, root_angle
+        (3,) metres and radians: where it stands on the ground and which way it faces.
+    """
+
+    query: Array
+    clip: Clip
+    frame: int
+    row: int | None
+    root_position: Array
+    root_angle: float
+
+
+def queried_moment(
+    database: MotionDatabase,
+    clip: str,
+    frame: int,
+    *,
+    model: Path | None = None,
+    advance_s: float = 0.0,
+) -> QueriedMoment:
+    """The moment that a clip's name or a motion file, and a frame, mean.
+
+    Parameters
+    ----------
+    model
+        File of the phase model, needed for a motion file where the database has phases.
+    advance_s
+        Seconds by which phases go on; of clips in the database only.
+
+    Raises
+    ------
+    ParameterError
+        Where there is no such clip or frame.
+    """
+    if clip in database.clip_names:
+        row = database.row_of(clip, frame)
+        query = database.query(np.array([row]), advance_s=advance_s)[0]
+        whole = database.clip(int(database.clip_of(row)))
+        place, angle = database.root_positions[row], float(database.root_angles[row])
+        return QueriedMoment(query, whole, frame, row, np.array(place), angle)
+    if not Path(clip).is_file():
+        raise ParameterError(
+            f"{clip!r} is neither a clip of the database nor a file",
+            hint=f"its clips are named as {database.clip_names[0]!r}",
+        )
+    if advance_s:
+        raise ParameterError(
+            "phases are advanced for clips of the database only",
+            hint="choose a later --frame, or a clip of the database",
+        )
+    trained = None
+    if model is not None:
+        from deepphase.phase.extractor import load_extractor
+
+        trained = load_extractor(model)
+    queries, resampled = clip_queries(database, load(clip), trained)
+    if not 0 <= frame < len(queries):
+        raise ParameterError(
+            f"no frame {frame} in {clip}: it has {len(queries)} at {database.fps:g} a second"
+        )
+    root = BodyFrames.of_clip(resampled, database.body).root
+    return QueriedMoment(
+        queries[frame], resampled, frame, None, root.positions[frame], float(root.angles[frame])
+    )

@@ -1,0 +1,1 @@
+"""Dances by motion matching on music features."""

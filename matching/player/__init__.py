@@ -1,0 +1,1 @@
+"""Motion matching: playback, transitions and the search along a trajectory."""

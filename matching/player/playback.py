@@ -1,0 +1,335 @@
+"""The motion behind a database's rows, laid out so that many characters can play it at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from deepphase.arrays import Array
+from deepphase.errors import ParameterError, SkeletonError
+from deepphase.evaluation.runs import joint_accelerations
+from deepphase.motion import quaternions
+from deepphase.motion.clip import Clip
+from deepphase.motion.contacts import GRAVITY, foot_contacts
+from deepphase.motion.foot_ik import LegChains
+from deepphase.motion.kinematics import global_transforms, joint_positions
+from deepphase.motion.limbs import ancestors, bone_lengths
+from deepphase.motion.roles import Roles, find_roles
+from deepphase.motion.skeleton import Skeleton
+from deepphase.progress import Progress
+from matching.database.database import MotionDatabase
+
+
+class StoredRotations:
+    """Local rotations of rows; the carrier's are in root space, those above it stand still.
+
+    Only the carrier's rotations are held here. All others stay where the stores have them, on
+    disk for a store file, and are read when rows are asked for: a database of any length plays.
+
+    Parameters
+    ----------
+    database
+        Whose rows.
+    skeleton
+        In the order of whose joints.
+    carriers
+        (rows, 4) float32 rotations of the joint that carries the body, in root space.
+    above
+        Joints from the carrier, the first of them, up to the root.
+    """
+
+    def __init__(
+        self, database: MotionDatabase, skeleton: Skeleton, carriers: Array, above: list[int]
+    ) -> None:
+        self._carriers = carriers
+        self._carrier, self._above = above[0], above[1:]
+        self._starts, self._stops = database.range_starts, database.range_stops
+        sources: dict[int, int] = {}
+        self._rotations: list[Array] = []
+        self._orders: list[Array | None] = []
+        self._shifts = np.zeros(len(self._stops), np.int64)
+        self._source_of = np.zeros(len(self._stops), np.int64)
+        for clip in range(len(self._stops)):
+            store, start = database.stored(clip)
+            if id(store) not in sources:
+                sources[id(store)] = len(sources)
+                # Seen as a plain array: a mapped one takes longer to index.
+                self._rotations.append(np.asarray(store.rotations))
+                order = skeleton.order_of(store.skeleton)
+                as_it_is = (order == np.arange(len(order))).all()
+                self._orders.append(None if as_it_is else order)
+            self._source_of[clip] = sources[id(store)]
+            self._shifts[clip] = start - self._starts[clip]
+        self._one = len(sources) == 1 and not self._shifts.any()
+
+    def __len__(self) -> int:
+        return len(self._carriers)
+
+    def __getitem__(self, rows: Array) -> Array:
+        """(..., joints, 4) float32 of rows (...); neighbours in time may differ in sign."""
+        rows = np.asarray(rows)
+        if self._one:
+            found = self._read(0, rows)
+        else:
+            clips = np.searchsorted(self._stops, rows, side="right")
+            frames, sources = rows + self._shifts[clips], self._source_of[clips]
+            joints = self._rotations[0].shape[1]
+            found = np.empty((*rows.shape, joints, 4), np.float32)
+            for source in np.unique(sources).tolist():
+                here = sources == source
+                found[here] = self._read(source, frames[here])
+        found[..., self._carrier, :] = self._carriers[rows]
+        if self._above:
+            found[..., self._above, :] = quaternions.IDENTITY
+        return found
+
+    def _read(self, source: int, frames: Array) -> Array:
+        found = self._rotations[source].take(frames, axis=0)
+        order = self._orders[source]
+        return found if order is None else found[..., order, :]
+
+
+# Share of sqrt(g * leg length), at which bodies of all sizes move alike: slower is standing.
+_STANDING = 0.12
+# Of the accelerations of the data: what a jump must not exceed.
+USUAL_PERCENTILE = 99.9
+
+
+@dataclass(frozen=True, eq=False)
+class Playback:
+    """Poses, steps over the ground and contacts of every row of a database.
+
+    Poses are relative to the root trajectory of their frame, so that they can be put anywhere.
+
+    Parameters
+    ----------
+    skeleton
+        Of the motion that comes out: the first clip's. Clips of other bodies are scaled to it.
+    roles
+        Its joints by what they are.
+    fps
+        Frames a second.
+    rotations
+        Of rows: (..., joints, 4) float32 local rotations; those of `carrier` in root space.
+    translations
+        (rows, translated joints, 3) float32 metres; the carrier's in root space, over the floor.
+    translated_joints
+        (translated joints,) rising, the root and the carrier always among them.
+    carrier
+        The hips: the joint that carries the body. Joints above it stand at the root trajectory.
+    steps
+        (rows, 3) float32: m along the body's left (x) and front (z), and rad, to the next row.
+    contacts
+        (rows, limbs) bool: the limb's tip is on the floor.
+    limbs
+        The limbs that end in feet; none where the body has none.
+    usual_acceleration
+        m/s^2: 99.9 % of the frames accelerate no joint of the body by more.
+    """
+
+    skeleton: Skeleton
+    roles: Roles
+    fps: float
+    rotations: StoredRotations
+    translations: Array
+    translated_joints: Array
+    carrier: int
+    steps: Array
+    contacts: Array
+    limbs: LegChains
+    usual_acceleration: float
+
+    def __len__(self) -> int:
+        return len(self.translations)
+
+    @classmethod
+    def of_database(cls, database: MotionDatabase, progress: Progress | None = None) -> Playback:
+        """Read all clips of a database from their stores.
+
+        Raises
+        ------
+        CheckpointError
+            Where a store is gone or is another one by now.
+        SkeletonError
+            Where the clips have different joints.
+        """
+        first = database.clip(0)
+        skeleton = first.skeleton
+        roles = find_roles(skeleton, description=dict(database.body), clip=first)
+        limbs = LegChains.of_skeleton(skeleton, roles)
+        carrier = roles.hips
+        moving = np.unique([0, *ancestors(skeleton, carrier), *first.translated_joints.tolist()])
+        rows = len(database)
+        carriers = np.empty((rows, 4), np.float32)
+        translations = np.empty((rows, len(moving), 3), np.float32)
+        contacts = np.zeros((rows, len(limbs)), bool)
+        steps = np.zeros((rows, 3), np.float32)
+        accelerations = np.zeros(rows, np.float32)
+        body = _below(skeleton, carrier)
+        size = _size(skeleton, limbs)
+        count = len(database.clip_names)
+        for index in range(count):
+            clip = database.clip(index).in_order_of(skeleton)
+            start, stop = database.range_starts[index], database.range_stops[index]
+            here = slice(int(start), int(stop))
+            own_size = _size(clip.skeleton, limbs)
+            scale = size / own_size if own_size > 0 else 1.0
+            root = (database.root_positions[here], database.root_angles[here])
+            transforms = global_transforms(clip)
+            contacts[here], floor = _tip_contacts(clip, roles, limbs, transforms)
+            carriers[here], translations[here] = _in_root_space(
+                clip, carrier, moving, transforms, (*root, floor), scale
+            )
+            if len(clip) > 2:
+                moved = scale * transforms[1][:, body]
+                accelerations[here] = joint_accelerations(moved, clip.fps)
+            steps[here] = _steps(*root, scale)
+            if progress is not None:
+                progress("reading motion", index + 1, count, clip.name)
+        return cls(
+            skeleton=skeleton,
+            roles=roles,
+            fps=database.fps,
+            rotations=StoredRotations(database, skeleton, carriers, ancestors(skeleton, carrier)),
+            translations=translations,
+            translated_joints=moving,
+            carrier=carrier,
+            steps=steps,
+            contacts=contacts,
+            limbs=limbs,
+            usual_acceleration=float(np.percentile(accelerations, USUAL_PERCENTILE)),
+        )
+
+    @cached_property
+    def body(self) -> Array:
+        """Joints from the carrier down: what stands above it on the ground is no part of a body."""
+        return _below(self.skeleton, self.carrier)
+
+    def positions(self, rotations: Array, translations: Array) -> Array:
+        """(..., body, 3) metres: the body's joints in poses.
+
+        Parameters
+        ----------
+        rotations, translations
+            (..., joints, 4) and (..., translated joints, 3), as the playback's own.
+        """
+        shape = rotations.shape[:-2]
+        clip = Clip(
+            self.skeleton,
+            rotations.reshape(-1, *rotations.shape[-2:]),
+            translations.reshape(-1, *translations.shape[-2:]),
+            self.fps,
+            self.translated_joints,
+        )
+        return joint_positions(clip)[:, self.body].reshape(*shape, -1, 3)
+
+    @property
+    def leg_length(self) -> float:
+        """Metres: the mean length of the limbs, or of the whole body where it has none."""
+        return _size(self.skeleton, self.limbs)
+
+    @property
+    def travelling_speed(self) -> float:
+        """m/s: the median speed of the rows that move along; 0 where none does."""
+        speeds = np.linalg.norm(self.steps[:, :2], axis=1) * self.fps
+        moving = speeds[speeds > _STANDING * np.sqrt(GRAVITY * self.leg_length)]
+        return float(np.median(moving)) if moving.size else 0.0
+
+
+def _size(skeleton: Skeleton, limbs: LegChains) -> float:
+    """Metres: the mean length of the limbs, or of the whole body where it has none."""
+    lengths = bone_lengths(skeleton)
+    if not len(limbs):
+        return float(lengths.sum())
+    reach = []
+    for upper, tip in zip(limbs.upper.tolist(), limbs.tips.tolist(), strict=True):
+        path = ancestors(skeleton, tip)
+        reach.append(lengths[path[: path.index(upper)]].sum())
+    return float(np.mean(reach))
+
+
+def _below(skeleton: Skeleton, top: int) -> Array:
+    """(joints,) a joint and all that hang from it, rising."""
+    inside = np.zeros(len(skeleton), bool)
+    inside[top] = True
+    parents = skeleton.parents
+    for joint in range(top + 1, len(skeleton)):
+        inside[joint] = inside[parents[joint]]
+    return np.flatnonzero(inside)
+
+
+def _in_root_space(
+    clip: Clip,
+    carrier: int,
+    moving: Array,
+    transforms: tuple[Array, Array],
+    root: tuple[Array, Array, float],
+    scale: float,
+) -> tuple[Array, Array]:
+    """Rotations of the carrier, and translations, of a clip's frames as `Playback` has them.
+
+    `root` is places, angles and the floor's height.
+    """
+    world_rotations, world_positions = transforms
+    places, angles, floor = root
+    back = quaternions.about_axis(np.array([0.0, 1.0, 0.0]), -angles.astype(np.float64))
+    relative = world_positions[:, carrier] - places
+    relative[:, 1] -= floor
+    carried = quaternions.multiply(back, world_rotations[:, carrier].astype(np.float64))
+    local = clip.local_positions().astype(np.float64)
+    # What stands above the hips, as a node at the origin, goes where the root goes.
+    local[:, ancestors(clip.skeleton, carrier)[1:]] = 0.0
+    local[:, carrier] = quaternions.rotate(back, relative)
+    carried = quaternions.sign_continuous(quaternions.normalized(carried))
+    return carried.astype(np.float32), (scale * local[:, moving]).astype(np.float32)
+
+
+def _tip_contacts(
+    clip: Clip, roles: Roles, limbs: LegChains, transforms: tuple[Array, Array]
+) -> tuple[Array, float]:
+    """(frames, limbs) whether each limb's tip is on the floor, and the floor's height."""
+    flags = np.zeros((len(clip), len(limbs)), bool)
+    # The tips alone: while a heel is down already, its toe is still coming.
+    toes: dict[str, Any] = {
+        f"{side}_foot": toe
+        for side, toe in zip(("left", "right"), roles.both("toe") or (), strict=False)
+    }
+    none = dict.fromkeys(("left_toe", "right_toe", "left_foot_end", "right_foot_end"))
+    as_feet = replace(roles, **{**none, **toes})
+    try:
+        floor = foot_contacts(clip, roles, transforms=transforms).floor
+        found = foot_contacts(clip, as_feet, transforms=transforms)
+    except SkeletonError:
+        # A body without feet: its lowest joints stand on the floor.
+        return flags, float(np.percentile(transforms[1][..., 1].min(axis=1), 5))
+    column = {joint: index for index, joint in enumerate(found.joints)}
+    for limb, tip in enumerate(limbs.tips.tolist()):
+        if tip in column:
+            flags[:, limb] = found.flags[:, column[tip]]
+    return flags, floor
+
+
+def _steps(positions: Array, angles: Array, scale: float) -> Array:
+    """(frames, 3) from each frame to the next, in root space; the last as the one before."""
+    steps = np.zeros((len(positions), 3), np.float32)
+    if len(positions) < 2:
+        return steps
+    moved = scale * np.diff(positions[:, ::2].astype(np.float64), axis=0)
+    sine, cosine = np.sin(angles[:-1]), np.cos(angles[:-1])
+    steps[:-1, 0] = cosine * moved[:, 0] - sine * moved[:, 1]
+    steps[:-1, 1] = sine * moved[:, 0] + cosine * moved[:, 1]
+    steps[:-1, 2] = np.diff(angles)
+    steps[-1] = steps[-2]
+    return steps
+
+
+def check_same_rows(database: MotionDatabase, playback: Playback) -> None:
+    """Raise ParameterError unless the playback has the database's rows at its rate."""
+    if len(database) != len(playback) or database.fps != playback.fps:
+        raise ParameterError(
+            f"a database of {len(database)} rows and the motion of {len(playback)}",
+            hint="Playback.of_database reads the motion of a database",
+        )

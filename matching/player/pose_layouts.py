@@ -1,0 +1,52 @@
+"""Databases of the same clips with pose features in place of the phases, to compare with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.features.layout import Feature, FeatureLayout
+from deepphase.motion.roles import Roles, find_roles
+from deepphase.motion.skeleton import Skeleton
+from deepphase.progress import Progress
+from matching.database.database import MotionDatabase
+
+# What stands in for the phases; the way ahead is that of the database.
+POSES = {"reduced pose": ("feet", "spine"), "full pose": ("all",)}
+
+
+def pose_layout(
+    layout: FeatureLayout, joints: tuple[str, ...], skeleton: Skeleton, roles: Roles
+) -> FeatureLayout:
+    """Positions and velocities of joints, with the trajectory features of another layout.
+
+    The pose weighs as much against the way ahead as what it stands in for: blocks count by their
+    number of values times the square of their weight, since values are standardised.
+    """
+    ahead = [feature for feature in layout if feature.kind.startswith("trajectory")]
+    instead = sum(each.dims * each.weight**2 for each in layout if each not in ahead)
+    pose = FeatureLayout(
+        Feature("pose_position", kind="joint_position", joints=joints),
+        Feature("pose_velocity", kind="joint_velocity", joints=joints),
+    ).resolved(skeleton, roles)
+    weight = float(np.sqrt(instead / pose.dims)) if instead else 1.0
+    return FeatureLayout(*(feature.changed(weight=weight) for feature in pose), *ahead)
+
+
+def pose_databases(
+    database: MotionDatabase, progress: Progress | None = None
+) -> Iterator[tuple[str, MotionDatabase]]:
+    """Name and database of reduced and full pose, with the same rows as a database has.
+
+    References
+    ----------
+    Starke et al. 2022, section 5.3: the baselines of motion matching.
+    """
+    store = ClipStore.from_clips(database.clip(index) for index in range(len(database.clip_names)))
+    first = store.clip(0)
+    roles = find_roles(first.skeleton, description=dict(database.body), clip=first)
+    for name, joints in POSES.items():
+        layout = pose_layout(database.layout, joints, first.skeleton, roles)
+        yield name, MotionDatabase.build(store, layout, progress=progress)

@@ -1,0 +1,112 @@
+"""Players of a motion database as a source of runs: which row each starts with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from deepphase.arrays import Array
+from deepphase.evaluation.motion_measures import measured_data
+from deepphase.steering.goal_sources import GoalSource
+from deepphase.steering.root_states import RootStates
+from deepphase.steering.run import Run
+from matching.database.database import MotionDatabase
+from matching.player.playback import Playback
+from matching.player.player import Player, PlayerSettings, runner_spec
+from matching.player.trajectory_search import TrajectorySearch
+from matching.search.searcher import Searcher
+
+# Characters stand side by side, so many times the length of their legs apart.
+_APART = 1.8
+_SAMPLED_CLIPS = 80
+
+
+@dataclass(frozen=True, eq=False)
+class PlayerSource:
+    """A motion database with the options of a run; see `deepphase.steering.run.RunnerSource`.
+
+    Parameters
+    ----------
+    database, playback, searcher
+        As :class:`matching.player.Player` has them.
+    labels
+        Label -> value or values: only clips that have them are played.
+    settings
+        As :class:`matching.player.Player` has them.
+    seed
+        Random seed for the rows that all characters but the first start with. The first starts
+        with the motion that is nearest to the goals.
+    data
+        Measures of the database's clips, as `database_measures` gives them.
+    """
+
+    database: MotionDatabase
+    playback: Playback
+    searcher: Searcher
+    labels: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
+    settings: PlayerSettings = field(default_factory=PlayerSettings)
+    seed: int = 0
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def spacing_m(self) -> float:
+        """Metres between characters that start side by side."""
+        return _APART * self.playback.leg_length
+
+    @property
+    def travelling_speed(self) -> float:
+        """Median speed in m/s of the rows that travel; 0 where none does."""
+        return self.playback.travelling_speed
+
+    def start(self, goal_source: GoalSource, root_states: RootStates) -> Player:
+        """Characters with these root states.
+
+        Raises
+        ------
+        ParameterError
+            As `Player` does.
+        """
+        return Player(
+            self.database,
+            self.playback,
+            self.searcher,
+            self._rows(goal_source, root_states),
+            positions=root_states.positions,
+            angles=root_states.angles,
+            labels=self.labels or None,
+            settings=self.settings,
+        )
+
+    def _rows(self, goal_source: GoalSource, root_states: RootStates) -> Array:
+        database, labels = self.database, self.labels
+        next_rows = TrajectorySearch(database, self.searcher, labels=labels or None)
+        first = next_rows.first(next_rows.goals(goal_source, root_states, np.arange(1)))
+        offered = database.offered & database.rows_with(labels) if labels else database.offered
+        rows = np.flatnonzero(offered)
+        others = np.random.default_rng(self.seed).choice(rows, len(root_states.positions) - 1)
+        return np.concatenate([first, others])
+
+    def columns(self, run: Run, character: int) -> Mapping[str, Sequence[object]]:
+        """Name -> (frames,): the clip that plays, and its frame."""
+        rows = run.tracks["row"][character]
+        names = self.database.clip_names
+        return {
+            "clip": [names[clip] for clip in self.database.clip_of(rows)],
+            "frame": self.database.frame_of(rows).tolist(),
+        }
+
+
+def database_measures(database: MotionDatabase, playback: Playback) -> dict[str, Any]:
+    """Measures of captured motion, on clips spread over a database.
+
+    See :func:`deepphase.evaluation.motion_measures.measured_data`. The usual acceleration is that
+    of all clips.
+    """
+    count = len(database.clip_names)
+    chosen = np.unique(np.linspace(0, count - 1, min(count, _SAMPLED_CLIPS)).round().astype(int))
+    clips = (database.clip(index).in_order_of(playback.skeleton) for index in chosen.tolist())
+    data = measured_data(clips, runner_spec(database, playback))
+    return data | {"usual_acceleration": playback.usual_acceleration}

@@ -1,0 +1,172 @@
+"""The walk through a block tree, compiled.
+
+Compiled by numba. Where that is missing, `block_tree_scan` finds the same rows more slowly.
+Distances in leading axes are float32 and may be summed in any order; what decides is summed in
+float64 in the order of the dimensions, as `distances.squared_distances` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from matching.search.block_tree import RELATIVE_SLACK, SIZE_SLACK
+
+_LOOSE = {"reassoc", "contract", "nsz"}
+# A walk leaves at most one node a level behind it; no tree of 64-row blocks is so deep.
+_DEEPEST = 128
+
+
+def _compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    def compile_(function: Callable[..., Any]) -> Any:
+        try:
+            return njit(cache=True, nogil=True, **options)(function)
+        except RuntimeError:
+            # No folder that could keep the compiled code: compiled anew by every program.
+            return njit(nogil=True, **options)(function)
+
+    return compile_
+
+
+@_compiled(fastmath=_LOOSE)
+def _to_box(lowest, highest, node, query):
+    """Squared distance from a query to a node's box."""
+    total = np.float32(0)
+    for axis in range(query.shape[0]):
+        outside = max(lowest[node, axis] - query[axis], query[axis] - highest[node, axis])
+        outside = max(outside, np.float32(0))
+        total += outside * outside
+    return total
+
+
+@_compiled(fastmath=_LOOSE)
+def _to_block(block, query, totals):
+    """Squared distances, along the axes, from a query to the rows of a block."""
+    for row in range(totals.shape[0]):
+        totals[row] = 0
+    for axis in range(query.shape[0]):
+        value = query[axis]
+        for row in range(totals.shape[0]):
+            difference = block[axis, row] - value
+            totals[row] += difference * difference
+
+
+@_compiled(fastmath=_LOOSE)
+def _seen(query, mean, axes, along):
+    """Fill `along` with a query's place along the axes; its distance from the mean."""
+    sums = np.zeros(axes.shape[1])
+    square = 0.0
+    for dimension in range(query.shape[0]):
+        value = np.float64(query[dimension]) - mean[dimension]
+        square += value * value
+        for axis in range(axes.shape[1]):
+            sums[axis] += value * axes[dimension, axis]
+    for axis in range(axes.shape[1]):
+        along[axis] = sums[axis]
+    return np.sqrt(square)
+
+
+@_compiled()
+def _limit(square, size):
+    """The squared distance along the axes beyond which none is truly less than a square."""
+    if square == np.inf:
+        return np.float32(np.inf)
+    distance = np.sqrt(square) * (1.0 + RELATIVE_SLACK) + SIZE_SLACK * size
+    return np.float32(distance * distance)
+
+
+@_compiled()
+def walk(
+    features,
+    mean,
+    axes,
+    radius,
+    blocks,
+    rows,
+    right,
+    leaves,
+    lowest,
+    highest,
+    queries,
+    allowed,
+    excluded,
+    bounds,
+    distances,
+    found,
+):
+    """Fill distances (q, k) float32 and found (q, k) with the nearest rows of each query.
+
+    Parameters
+    ----------
+    features
+        (rows, dims) float32.
+    mean, axes, radius, blocks, rows, right, leaves, lowest, highest
+        Of a `BlockTree`.
+    queries, allowed, excluded, bounds
+        Of a `Request`; allowed is (0,) for all.
+    """
+    k = distances.shape[1]
+    near = np.empty(k)
+    along = np.empty(axes.shape[1], np.float32)
+    totals = np.empty(rows.shape[1], np.float32)
+    waiting = np.empty(_DEEPEST, np.int64)
+    waiting_boxes = np.empty(_DEEPEST, np.float32)
+    masked = allowed.shape[0] > 0
+    for index in range(queries.shape[0]):
+        query, places = queries[index], found[index]
+        size = radius + _seen(query, mean, axes, along)
+        first, stop = excluded[index, 0], excluded[index, 1]
+        for rank in range(k):
+            near[rank] = bounds[index]
+            places[rank] = -1
+        limit = _limit(near[k - 1], size)
+        depth = 1
+        waiting[0] = 0
+        waiting_boxes[0] = 0
+        while depth > 0:
+            depth -= 1
+            node = waiting[depth]
+            box = waiting_boxes[depth]
+            while box <= limit and leaves[node] < 0:
+                nearer, farther = node + 1, right[node]
+                box = _to_box(lowest, highest, nearer, along)
+                other = _to_box(lowest, highest, farther, along)
+                if other < box:
+                    nearer, farther = farther, nearer
+                    box, other = other, box
+                if other <= limit:
+                    waiting[depth] = farther
+                    waiting_boxes[depth] = other
+                    depth += 1
+                node = nearer
+            if box > limit:
+                continue
+            block = leaves[node]
+            _to_block(blocks[block], along, totals)
+            for member in range(totals.shape[0]):
+                if totals[member] > limit:
+                    continue
+                row = rows[block, member]
+                if row < 0 or (first <= row < stop) or (masked and not allowed[row]):
+                    continue
+                square = 0.0
+                for dimension in range(query.shape[0]):
+                    difference = np.float64(features[row, dimension]) - np.float64(query[dimension])
+                    square += difference * difference
+                rank = k - 1
+                if not (square < near[rank] or (square == near[rank] and row < places[rank])):
+                    continue
+                while rank > 0 and (
+                    near[rank - 1] > square or (near[rank - 1] == square and places[rank - 1] > row)
+                ):
+                    near[rank] = near[rank - 1]
+                    places[rank] = places[rank - 1]
+                    rank -= 1
+                near[rank] = square
+                places[rank] = row
+                limit = _limit(near[k - 1], size)
+        for rank in range(k):
+            distances[index, rank] = np.sqrt(near[rank]) if places[rank] >= 0 else np.inf

@@ -1,0 +1,104 @@
+"""What a search is asked, checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from deepphase.arrays import Array
+from deepphase.errors import ParameterError
+
+
+@dataclass(frozen=True, eq=False)
+class SearchQuery:
+    """Queries and what they may get.
+
+    Parameters
+    ----------
+    queries
+        (q, dims) float32, finite.
+    k
+        How many nearest rows of each.
+    allowed
+        (rows,) bool, or None for all.
+    excluded
+        (q, 2) int64 rows from, up to which each query must not get; equal numbers for none.
+    bounds
+        (q,) float64 squared distances that must be undercut.
+    """
+
+    queries: Array
+    k: int
+    allowed: Array | None
+    excluded: Array
+    bounds: Array
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def permits(self, rows: Array, index: int) -> Array:
+        """(rows,) bool: neither forbidden nor excluded for one query."""
+        first, stop = self.excluded[index]
+        free = (rows < first) | (rows >= stop)
+        return free if self.allowed is None else free & self.allowed[rows]
+
+    @classmethod
+    def checked(
+        cls,
+        queries: Array,
+        k: int,
+        *,
+        rows: int,
+        dims: int,
+        allowed: Array | None = None,
+        excluded: Array | None = None,
+        cost_bound: float | Array = np.inf,
+    ) -> SearchQuery:
+        """A request to a database of so many rows and dimensions.
+
+        Raises
+        ------
+        ParameterError
+            Where a shape does not fit, a query is not finite, or k or a bound is no number of use.
+        """
+        queries = _writable(queries, np.float32)
+        if queries.ndim == 1:
+            queries = queries[None]
+        if queries.ndim != 2 or queries.shape[1] != dims:
+            raise ParameterError(
+                f"queries {queries.shape}, but a row of the database has {dims} values",
+                hint="queries are (q, dims), normalised as MotionDatabase.query makes them",
+            )
+        finite = np.isfinite(queries)
+        if not finite.all():
+            wrong = np.flatnonzero(~finite.all(1))
+            raise ParameterError(f"query {wrong[0]} has a value that is not finite")
+        if isinstance(k, bool) or int(k) != k or k < 1:
+            raise ParameterError(f"k must be a whole number from 1, not {k}")
+        if allowed is not None:
+            allowed = np.asarray(allowed)
+            if allowed.dtype != np.bool_ or allowed.shape != (rows,):
+                raise ParameterError(
+                    f"allowed must be ({rows},) booleans, not {allowed.shape} {allowed.dtype}"
+                )
+            allowed = _writable(allowed, np.bool_)
+        if excluded is None:
+            excluded = np.zeros((len(queries), 2), np.int64)
+        else:
+            excluded = _writable(excluded, np.int64).reshape(-1, 2)
+            if len(excluded) != len(queries):
+                raise ParameterError(f"{len(excluded)} excluded ranges for {len(queries)} queries")
+        bounds = np.full(len(queries), cost_bound, np.float64)
+        # Written so that NaN fails, too.
+        if not (bounds >= 0).all():
+            raise ParameterError("a cost bound must be a distance, 0 or more")
+        return cls(queries, int(k), allowed, excluded, np.square(bounds))
+
+
+def _writable(array: Array, dtype: type) -> Array:
+    """The array as it is, where it is in one piece and not read-only, else a copy.
+
+    Compiled code is made for one kind of array.
+    """
+    return np.require(array, dtype, ("C", "W"))

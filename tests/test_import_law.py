@@ -12,17 +12,16 @@ ROOT = Path(__file__).parent.parent
 LAYERS = [
     {"deepphase.arrays"},
     {
-        *(
-            "deepphase.arrays",
-            "deepphase.cycles",
-            "deepphase.errors",
-            "deepphase.lazy_names",
-            "deepphase.progress",
-        ),
-        *("deepphase.short_repr", "deepphase.threads"),
+        "deepphase.cycles",
+        "deepphase.errors",
+        "deepphase.lazy_names",
+        "deepphase.progress",
+        "deepphase.short_repr",
+        "deepphase.threads",
     },
     {"deepphase.config", "deepphase.atomic_write", "deepphase.extras"},
     {"deepphase.motion"},
+    {"deepphase.solving"},
     {"deepphase.formats"},
     {"deepphase.music", "deepphase.synthetic"},
     {"deepphase.corpus"},
@@ -34,7 +33,7 @@ LAYERS = [
     {"apps"},
 ]
 OURS = ("deepphase", "controllers", "matching", "apps")
-TORCH_FREE = {name for layer in LAYERS[:8] for name in layer} | {"deepphase.figures"}
+TORCH_FREE = {name for layer in LAYERS[:9] for name in layer} | {"deepphase.figures"}
 
 
 def unit_of(module: str) -> str:

@@ -69,13 +69,13 @@ def _run(words: list[str]) -> int:
         print(f"deepphase {version('deepphase')}")
         return DONE
     if words[0].startswith("--print-completion"):
-        from apps.completion import completion_script
+        from apps.options.completion import completion_script
 
         _, _, shell = words[0].partition("=")
         print(completion_script(shell or " ".join(words[1:2]), COMMANDS))
         return DONE
     if words[0] not in {name.split()[0] for name in COMMANDS}:
-        from apps.option_aliases import RENAMED_COMMANDS
+        from apps.options.aliases import RENAMED_COMMANDS
 
         words = [RENAMED_COMMANDS.get(words[0], words[0]), *words[1:]]
     for count in (2, 1):
@@ -105,7 +105,7 @@ def _run(words: list[str]) -> int:
 
 def _run_command(name: str, words: list[str]) -> int:
     # Only now: building the options takes longer than an answer to --help may.
-    from apps.options import read_command_line
+    from apps.options.command_line import read_command_line
     from apps.terminal import output
 
     module = importlib.import_module(f"apps.commands.{COMMANDS[name][0]}")

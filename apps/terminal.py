@@ -1,12 +1,16 @@
-"""Terminal output: progress of long work, notes, warnings and tables."""
+"""Output of commands: progress, notes, warnings and tables for a terminal, or a JSON document."""
 
 from __future__ import annotations
 
+import json
+import math
 import shlex
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
 
 from rich.console import Console
 from rich.progress import (
@@ -152,3 +156,31 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = ""
     for row in rows:
         drawn.add_row(*[cell.replace("[", "\\[") for cell in row])
     console.print(drawn)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Result of a command that has the option --json.
+
+    Parameters
+    ----------
+    document
+        The content of its text output as dicts, lists, tuples, strings, numbers and None.
+    status
+        Exit status of the program.
+    """
+
+    document: Mapping[str, Any]
+    status: int = 0
+
+    def text(self) -> str:
+        """The document as JSON; a number that is not finite becomes null."""
+        return json.dumps(_finite(self.document), indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _finite(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

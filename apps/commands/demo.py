@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from apps.demo.folder import MadeFolder
 from apps.demo.motion import HELD_OUT, MODEL, PHASES, PLAYER, REPORT, STORE, TRAINING, TRUTH
-from apps.option_groups import StoreOptions
+from apps.options.groups import StoreOptions
 from apps.terminal import next_step, note, progress
 from deepphase.errors import ParameterError
 from deepphase.phase.config import PhaseConfig

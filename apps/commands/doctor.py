@@ -10,8 +10,7 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
-from apps.outcome import Outcome
-from apps.terminal import next_step, note, table
+from apps.terminal import Outcome, next_step, note, table
 
 _NEEDED = (
     "torch",

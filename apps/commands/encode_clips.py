@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from apps.option_groups import StoreOptions, refuse_for_songs
+from apps.options.groups import StoreOptions, refuse_for_songs
 from apps.terminal import list_left_out, next_step, note, progress
 from deepphase.errors import DeepPhaseError, FormatError
 

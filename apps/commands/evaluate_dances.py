@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from apps.option_groups import StoreOptions
+from apps.options.groups import StoreOptions
 from apps.terminal import next_step, note, progress, table, warn
 from deepphase.errors import ParameterError
 

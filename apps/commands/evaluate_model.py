@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from apps.option_groups import StoreOptions
-from apps.outcome import Outcome
-from apps.terminal import next_step, note, progress
+from apps.options.groups import StoreOptions
+from apps.terminal import Outcome, next_step, note, progress
 
 
 def command(

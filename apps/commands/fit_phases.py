@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from apps.option_groups import StoreOptions
+from apps.options.groups import StoreOptions
 from apps.terminal import next_step, note, progress
 from deepphase.errors import ParameterError
 

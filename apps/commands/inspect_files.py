@@ -6,9 +6,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from apps.option_groups import FileOptions
-from apps.outcome import Outcome
-from apps.terminal import list_left_out, next_step, note, progress, table, warn
+from apps.options.groups import FileOptions
+from apps.terminal import Outcome, list_left_out, next_step, note, progress, table, warn
 from deepphase.corpus.inspection import FileFacts, inspect_files
 from deepphase.errors import FormatError
 from deepphase.formats.array_file import is_array_file

@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Literal
 
-from apps.options import parse_labels
+from apps.options.groups import parse_labels
 from apps.terminal import next_step, note, progress, table, warn
 from deepphase.errors import ParameterError
 from deepphase.features.layout import FeatureLayout

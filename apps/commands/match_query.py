@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from apps.options import parse_labels
-from apps.outcome import Outcome
-from apps.terminal import next_step, note, table, warn
+from apps.options.groups import parse_labels
+from apps.terminal import Outcome, next_step, note, table, warn
 from deepphase.errors import ParameterError
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from apps.option_groups import SteeringOptions
-from apps.options import parse_labels
+from apps.options.groups import SteeringOptions, parse_labels
 from apps.terminal import next_step, note, progress, table, warn
 
 

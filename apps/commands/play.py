@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from apps.option_groups import StoreOptions
+from apps.options.groups import StoreOptions
 from apps.terminal import list_left_out, next_step, note, progress
 from deepphase.errors import DeepPhaseError, FormatError, ParameterError
 

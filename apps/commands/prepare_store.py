@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from apps.option_groups import FileOptions
+from apps.options.groups import FileOptions
 from apps.terminal import next_step, note, progress, table, warn
 from deepphase.corpus.prepare import prepare
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from apps.option_groups import FileOptions
+from apps.options.groups import FileOptions
 from apps.terminal import list_left_out, next_step, note, progress, table, warn
 from deepphase.errors import DeepPhaseError, FormatError, ParameterError, SkeletonError
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from apps.option_groups import StoreOptions, TrainingOptions
-from apps.resumable_training import finish, resumable, work_folder
+from apps.options.groups import StoreOptions, TrainingOptions
 from apps.terminal import next_step, note, progress, warn
+from apps.training.resumable import finish, resumable, work_folder
 from controllers.config import ControllerTraining
 from controllers.dance.config import DanceConfig, DanceTraining, MusicConfig
 from controllers.networks.experts import ExpertsConfig

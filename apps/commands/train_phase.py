@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from apps.option_groups import StoreOptions, TrainingOptions, refuse_for_songs
-from apps.resumable_training import finish, resumable, work_folder
+from apps.options.groups import StoreOptions, TrainingOptions, refuse_for_songs
 from apps.terminal import list_left_out, next_step, note, progress
+from apps.training.resumable import finish, resumable, work_folder
 from deepphase.errors import DeepPhaseError
 from deepphase.phase.config import NetworkConfig, PhaseConfig, TrainingConfig
 from deepphase.progress import Progress

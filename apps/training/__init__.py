@@ -1,1 +1,1 @@
-"""Small trainings in processes of their own, that can be watched and cancelled."""
+"""Trainings: interrupted and resumed by commands, or in processes of their own for the dashboard."""

@@ -18,7 +18,7 @@ from apps.cli import COMMANDS
 from apps.demo import motion, page
 from apps.demo.folder import MadeFolder
 from apps.demo.motion import SMALLEST, held_out_motions, training_motions
-from apps.options import read_command_line
+from apps.options.command_line import read_command_line
 from apps.reports import training_report
 from deepphase.corpus.store import open_store
 from deepphase.errors import ParameterError

@@ -82,7 +82,7 @@ def test_a_stick_leads_and_poses_are_compared(database, tmp_path):
         (["--path", "none.csv"], "none.csv"),
         (["--path", "wave", "--stick", "s.csv"], "exclude each other"),
         (["--characters", "0"], "characters must be at least 1, not 0"),
-        (["--labels", "walk"], "'walk' is no label=value"),
+        (["--labels", "walk"], "'walk' is not of the form label=value"),
         (["--labels", "mood=calm"], "no label 'mood'"),
         (["--speed", "-1"], "speed"),
         (["--path", "wave,wave"], "two paths"),

@@ -13,11 +13,11 @@ import pytest
 import yaml
 
 from apps.cli import COMMANDS
-from apps.completion import completion_script
-from apps.option_aliases import RENAMED_OPTIONS, current_words
-from apps.option_groups import FileOptions, OptionGroup
-from apps.options import Option, all_options, options_of, read_command_line
-from apps.outcome import Outcome
+from apps.options.aliases import RENAMED_OPTIONS, current_words
+from apps.options.command_line import Option, all_options, options_of, read_command_line
+from apps.options.completion import completion_script
+from apps.options.groups import FileOptions, OptionGroup
+from apps.terminal import Outcome
 from controllers.config import ControllerConfig
 from controllers.dance.config import DanceConfig
 from controllers.networks.registry import NETWORKS

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from apps.option_groups import TrainingOptions
+from apps.options.groups import TrainingOptions
 from deepphase.errors import ParameterError
 
 

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from apps.commands import train_controller as train_command
-from apps.options import read_command_line
+from apps.options.command_line import read_command_line
 from controllers.config import ControllerConfig
 from controllers.data.controller_data import ControllerData
 from controllers.networks.network import ControllerNetwork, ControllerNetworkConfig, NetworkDims

@@ -187,14 +187,19 @@ class SteeringOptions(OptionGroup):
 
 
 def refuse_for_songs(group: OptionGroup, **options: Any) -> None:
-    """Raise ParameterError where an option of motion files is set, and the files are songs.
+    """Refuse options that apply to motion files only, where the files are songs.
 
     Parameters
     ----------
     group
-        A dataclass of options, none of which songs have.
+        Options of motion files.
     options
-        More of them, by name.
+        Further options of motion files, by name.
+
+    Raises
+    ------
+    ParameterError
+        If one of them is set.
     """
     values = {each.name: getattr(group, each.name) for each in fields(group)}  # type: ignore[arg-type]
     for name, value in {**values, **options}.items():
@@ -203,3 +208,23 @@ def refuse_for_songs(group: OptionGroup, **options: Any) -> None:
                 f"--{name.replace('_', '-')} applies to motion files, and these are songs",
                 hint="leave it out",
             )
+
+
+def parse_labels(text: str) -> dict[str, list[str]]:
+    """Values of each label, parsed from text such as "style=old+happy,action=walk".
+
+    Raises
+    ------
+    ParameterError
+        If a part of the text is not of the form label=value.
+    """
+    labels = {}
+    for part in text.split(","):
+        name, equals, values = part.partition("=")
+        if not equals or not name.strip() or not values.strip():
+            raise ParameterError(
+                f"{part.strip()!r} is not of the form label=value",
+                hint="write labels as in style=old+happy,action=walk",
+            )
+        labels[name.strip()] = [value.strip() for value in values.split("+")]
+    return labels

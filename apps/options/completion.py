@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import shtab
 
-from apps.options import Option, all_options
+from apps.options.command_line import Option, all_options
 from deepphase.errors import ParameterError
 
 SHELLS = ("bash", "zsh")

@@ -17,29 +17,11 @@ from typing import Any, NoReturn
 import jsonargparse
 import yaml
 
-from apps.option_aliases import current_words
-from apps.option_groups import OptionGroup
-from apps.outcome import Outcome
+from apps.options.aliases import current_words
+from apps.options.groups import OptionGroup
+from apps.terminal import Outcome
 from deepphase.errors import ParameterError
 from deepphase.phase.config import PhaseConfig
-
-
-def parse_labels(text: str) -> dict[str, list[str]]:
-    """Label -> values, of "style=old+happy,action=walk".
-
-    Raises ParameterError where a part is no label=value.
-    """
-    given = {}
-    for part in text.split(","):
-        name, equals, values = part.partition("=")
-        if not equals or not name.strip() or not values.strip():
-            raise ParameterError(
-                f"{part.strip()!r} is no label=value",
-                hint="write labels as in style=old+happy,action=walk",
-            )
-        given[name.strip()] = [value.strip() for value in values.split("+")]
-    return given
-
 
 REQUIRED = inspect.Parameter.empty
 """Default of an option that has none."""
@@ -146,7 +128,7 @@ def read_command_line(
 
     Parameters without a default are positional (a list takes one word or more), and so is a
     folder that may be left out. `output` is -o, the others are options. A dataclass derived from
-    :class:`apps.option_groups.OptionGroup` gives one option a field; any other dataclass is a
+    :class:`apps.options.groups.OptionGroup` gives one option a field; any other dataclass is a
     section of the config that the parameter `config` names, and gives one dotted option a field.
 
     Parameters

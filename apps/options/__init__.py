@@ -1,0 +1,1 @@
+"""Command-line options: their declaration by typed functions, shared groups, former names."""

@@ -21,7 +21,7 @@ A training reads clips once and fits a network to their frames::
     controller.save("walk.controller")
 
 `schema` names the values that go in and come out, `networks` holds one network per file
-(`register_network` adds yours), and `Character` advances any number of bodies with one of them. A
+(`register_network` adds yours), and `Characters` advances any number of bodies with one of them. A
 `Dancer` is a controller whose control is a song.
 """
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from controllers.networks.network import ControllerNetworkConfig as ControllerNetworkConfig
     from controllers.networks.network import NetworkDims as NetworkDims
     from controllers.networks.registry import register_network as register_network
-    from controllers.runtime.character import Character as Character
+    from controllers.runtime.characters import Characters as Characters
     from controllers.runtime.controller import Controller as Controller
     from controllers.runtime.frame import CharacterSettings as CharacterSettings
     from controllers.runtime.onnx_export import export_controller as export_controller
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 # Public name -> the module that defines it.
 _MODULES = {
-    "Character": "controllers.runtime.character",
+    "Characters": "controllers.runtime.characters",
     "CharacterSettings": "controllers.runtime.frame",
     "CharacterSource": "controllers.runtime.start",
     "Controller": "controllers.runtime.controller",

@@ -6,8 +6,8 @@ from dataclasses import asdict
 from typing import Any
 
 from apps.runs.report import Section
-from controllers.measures.phase_sensitivity import phase_sensitivity
-from controllers.measures.trials import path_errors, run_variation, survival
+from controllers.evaluation.phase_sensitivity import phase_sensitivity
+from controllers.evaluation.trials import path_errors, run_variation, survival
 from controllers.runtime.controller import Controller
 from deepphase.errors import ParameterError
 from deepphase.evaluation.run_measures import RUN_MEASURES

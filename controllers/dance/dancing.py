@@ -12,7 +12,7 @@ from controllers.dance.dancer import Dancer
 from controllers.dance.restart_states import first_starts
 from controllers.dance.stall_guard import StallGuard
 from controllers.runtime.body_pose import BodyPoses, CharacterFeet
-from controllers.runtime.character import Character
+from controllers.runtime.characters import Characters
 from controllers.runtime.controller import Controller
 from controllers.runtime.frame import CharacterSettings
 from deepphase.arrays import Array
@@ -160,8 +160,8 @@ def dances_to(
     # Feet are held when the dance is calm.
     shown, settings = settings, replace(settings, foot_ik=False)
     starts = first_starts(dancer, audio(0), seeds)
-    character: Character | StallGuard
-    character = Character(dancer.controller, starts, settings=settings, seed=seeds[0])
+    character: Characters | StallGuard
+    character = Characters(dancer.controller, starts, settings=settings, seed=seeds[0])
     if guard:
         character = StallGuard(dancer, character, settings, seeds)
 

@@ -12,7 +12,7 @@ from controllers.dance.config import MUSIC
 from controllers.dance.dancer import Dancer
 from controllers.dance.restart_states import RestartStates
 from controllers.data.initial_states import InitialStates
-from controllers.runtime.character import Character, Tracks
+from controllers.runtime.characters import Characters, Tracks
 from controllers.runtime.controller import Controller
 from controllers.runtime.frame import CharacterSettings
 from deepphase.arrays import Array
@@ -65,7 +65,7 @@ class BlendedCharacter:
     Parameters
     ----------
     controller, starts
-        As of `Character`.
+        As of `Characters`.
     shown
         Where they are, and how they move.
     settings
@@ -73,7 +73,7 @@ class BlendedCharacter:
     seed
         Of a network that draws.
     tracks
-        As for `Character.step`, of the first frame.
+        As for `Characters.step`, of the first frame.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class BlendedCharacter:
         seed: int,
         tracks: Tracks | None,
     ) -> None:
-        self._character = Character(
+        self._character = Characters(
             controller,
             starts,
             positions=shown.positions,
@@ -103,21 +103,21 @@ class BlendedCharacter:
 
     @property
     def phases(self) -> PhaseParameters | None:
-        """As `Character.phases`."""
+        """As `Characters.phases`."""
         return self._character.phases
 
     @property
     def root_states(self) -> RootStates:
-        """As `Character.root_states`."""
+        """As `Characters.root_states`."""
         return self._character.root_states
 
     @property
-    def seen(self) -> tuple[Array, Array]:
-        """As `Character.seen`."""
-        return self._character.seen
+    def network_inputs(self) -> tuple[Array, Array]:
+        """As `Characters.seen`."""
+        return self._character.network_inputs
 
     def step(self, goal_source: None = None, tracks: Tracks | None = None) -> Frame:
-        """As `Character.step`, with what is left of the difference."""
+        """As `Characters.step`, with what is left of the difference."""
         frame = self._character.step(goal_source, tracks)
         if self._first is not None:
             self._begin(self._first, frame)
@@ -155,7 +155,7 @@ _LOOK_S, _APART_S = 0.5, 4.0
 class _Group:
     """Characters that step at once: which dance each is, and whether it still is."""
 
-    def __init__(self, character: Character | BlendedCharacter, dances: Array) -> None:
+    def __init__(self, character: Characters | BlendedCharacter, dances: Array) -> None:
         self.character, self.dances = character, dances
         self.dancing = np.ones(len(dances), bool)
 
@@ -168,7 +168,7 @@ class _Group:
 
 
 class StallGuard:
-    """What `Character` is to a rollout, of dances that neither stay frozen nor stay out of bounds.
+    """What `Characters` is to a rollout, of dances that neither stay frozen nor stay out of bounds.
 
     As long as no dance stands it is the given characters', number by number. One that stands begins
     anew: at its place and facing, with a moment whose music is like what it hears, and the
@@ -194,7 +194,7 @@ class StallGuard:
     def __init__(
         self,
         dancer: Dancer,
-        character: Character,
+        character: Characters,
         settings: CharacterSettings,
         seeds: Sequence[int],
     ) -> None:
@@ -219,19 +219,19 @@ class StallGuard:
 
     @property
     def phases(self) -> PhaseParameters | None:
-        """As `Character.phases`."""
+        """As `Characters.phases`."""
         return _joined([(group, group.character.phases) for group in self._groups])
 
     @property
     def root_states(self) -> RootStates:
-        """As `Character.root_states`."""
+        """As `Characters.root_states`."""
         joined: RootStates = _joined(
             [(group, group.character.root_states) for group in self._groups]
         )
         return joined
 
     def step(self, goal_source: GoalSource | None = None, tracks: Tracks | None = None) -> Frame:
-        """As `Character.step`; without a follower, since dances wish for nothing."""
+        """As `Characters.step`; without a follower, since dances wish for nothing."""
         if goal_source is not None:
             raise ParameterError("a dance that follows", hint="leave out the follower")
         if self._due.any():
@@ -303,7 +303,7 @@ class StallGuard:
         """(n, dims) raw inputs of the last frame of some dances."""
         seen = np.zeros((len(self), self.controller.schema.dims.inputs), np.float32)
         for group in self._groups:
-            seen[group.dances[group.dancing]] = group.character.seen[0][group.dancing]
+            seen[group.dances[group.dancing]] = group.character.network_inputs[0][group.dancing]
         return seen[dances]
 
 

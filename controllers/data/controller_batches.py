@@ -71,7 +71,7 @@ class ControllerBatches(ResumableData, pl.LightningDataModule):
         if not len(starts):
             raise ParameterError(
                 f"no stretch of {frames} training frames without a gap",
-                hint=f"lower training.{'sequence' if recurrent else 'own'}_frames, or add clips",
+                hint=f"lower training.{'sequence' if recurrent else 'unroll'}_frames, or add clips",
             )
         held_out = split.held_out[samples.following(split.held_out) >= frames]
         choice = np.linspace(0, len(held_out) - 1, _VALIDATION_SAMPLES, dtype=int)
@@ -95,7 +95,7 @@ class ControllerBatches(ResumableData, pl.LightningDataModule):
         return len(self._starts)
 
     @property
-    def shown(self) -> int:
+    def total_samples(self) -> int:
         """Sequences in the whole training of the configuration."""
         options = self.config.training
         if options.samples:
@@ -103,7 +103,7 @@ class ControllerBatches(ResumableData, pl.LightningDataModule):
         return math.ceil(options.epochs * self.pairs / self.frames)
 
     @property
-    def passed(self) -> int:
+    def epoch_samples(self) -> int:
         """Sequences of one pass over the pairs of frames."""
         return math.ceil(self.pairs / self.frames)
 

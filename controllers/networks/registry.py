@@ -73,7 +73,7 @@ NETWORKS: dict[str, NetworkKind] = {
     "experts": NetworkKind(Experts, ExpertsConfig, "manifold"),
     "mann": NetworkKind(Experts, ExpertsConfig, "feet"),
     "lmp": NetworkKind(Experts, ExpertsConfig, "manifold"),
-    "no_phase": NetworkKind(Experts, ExpertsConfig, "wish"),
+    "no_phase": NetworkKind(Experts, ExpertsConfig, "goal"),
     "vinn": NetworkKind(Variational, VariationalConfig, "phase"),
     "nn": NetworkKind(Plain, PlainConfig, "none"),
     "nn_phase": NetworkKind(Plain, PlainConfig, "phase"),
@@ -109,7 +109,7 @@ def register_network(
         The class of its configuration, a frozen dataclass.
     gate
         What its weights depend on: "phase" (one phase, cycles), "manifold" (the phase manifold),
-        "feet" (velocities of the feet), "wish" (the desired trajectory), or "none".
+        "feet" (velocities of the feet), "goal" (the desired trajectory), or "none".
     defaults
         Values of the configuration that differ from the class's own.
 

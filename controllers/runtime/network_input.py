@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-from controllers.runtime.desired_trajectory import DesiredTrajectory, TrajectoryReader
+from controllers.runtime.future_trajectory import FutureTrajectory, TrajectoryReader
 from controllers.runtime.network_state import RunningPhases
 from controllers.schema.config import POSE_BLOCKS
 from controllers.schema.schema import ControllerSchema
@@ -98,7 +98,7 @@ class PoseHistory:
         self._velocities[now], self._labels[now] = velocities, label
         self._recorded += 1
 
-    def seen(self) -> tuple[Array, Array, Array, Array]:
+    def samples(self) -> tuple[Array, Array, Array, Array]:
         """The past samples from where the root is now.
 
         Returns
@@ -262,13 +262,13 @@ class NetworkInput:
         return WholeTrajectory(places, angles - angles[:, self._now, None], velocities)
 
     @property
-    def ahead(self) -> DesiredTrajectory:
+    def ahead(self) -> FutureTrajectory:
         """What lies ahead; its velocities from the gate, where only that has them."""
         ahead = TrajectoryReader(self._schema.inputs, self._schema).read(self.inputs)
         name = TRAJECTORY_VELOCITY
         if name not in self._trajectory and name in self._gate_trajectory:
             velocities = self._gate_trajectory.read(self.gate, name)
-            return DesiredTrajectory(ahead.places, ahead.angles, velocities)
+            return FutureTrajectory(ahead.places, ahead.angles, velocities)
         return ahead
 
     def set_pose(self, positions: Array, velocities: Array, numbers: Array) -> None:
@@ -278,7 +278,7 @@ class NetworkInput:
     def fill(
         self,
         past: PoseHistory,
-        ahead: DesiredTrajectory,
+        ahead: FutureTrajectory,
         label: Array,
         phases: RunningPhases | None,
         tracks: Mapping[str, Array] | None,
@@ -288,7 +288,7 @@ class NetworkInput:
         Raises ParameterError where a track is missing or of another shape or not finite.
         """
         count, now = len(self.inputs), self._now
-        places, directions, velocities, labels = past.seen()
+        places, directions, velocities, labels = past.samples()
         trajectory = np.zeros((3, count, len(self._offsets)), np.complex128)
         for block, values in zip(trajectory, (places, directions, velocities), strict=True):
             block[:, :now] = values

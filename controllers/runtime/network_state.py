@@ -39,11 +39,11 @@ def running_phases(schema: ControllerSchema, gate: Array, blend: float) -> Runni
     if schema.gate is None or not schema.channels:
         return None
     if "phase" in schema.gate:
-        return OnePhase(schema, schema.gate, gate)
-    return ManifoldMemory(schema, schema.gate, gate, blend)
+        return SinglePhase(schema, schema.gate, gate)
+    return ManifoldHistory(schema, schema.gate, gate, blend)
 
 
-class OnePhase:
+class SinglePhase:
     """One phase, which goes on by the rate that is predicted."""
 
     def __init__(
@@ -73,7 +73,7 @@ class OnePhase:
         return PhaseParameters(phase, rate, np.ones_like(phase), np.zeros_like(phase))
 
 
-class ManifoldMemory:
+class ManifoldHistory:
     """Phase vectors: past ones as they were, those of now and later by eq. 9 of DeepPhase."""
 
     def __init__(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from controllers.data.initial_states import InitialStates
-from controllers.runtime.character import Character
+from controllers.runtime.characters import Characters
 from controllers.runtime.controller import Controller
 from controllers.runtime.frame import CharacterSettings
 from controllers.runtime.obstacles import Obstacles
@@ -39,7 +39,7 @@ class CharacterSource:
         with the controller's moment whose trajectory is nearest to the goals, the others with
         one of those near to it.
     labels, settings, obstacles
-        As `Character` has them.
+        As `Characters` has them.
     seed
         Random seed for the moments of all characters but the first, and for stochastic networks.
     """
@@ -66,15 +66,15 @@ class CharacterSource:
         """Measures of the training clips."""
         return self.controller.data
 
-    def start(self, goal_source: GoalSource, root_states: RootStates) -> Character:
+    def start(self, goal_source: GoalSource, root_states: RootStates) -> Characters:
         """Characters with these root states.
 
         Raises
         ------
         ParameterError
-            As `Character` does, and where there are neither one moment nor one for each.
+            As `Characters` does, and where there are neither one moment nor one for each.
         """
-        return Character(
+        return Characters(
             self.controller,
             self.moments(goal_source, root_states),
             positions=root_states.positions,
@@ -123,7 +123,7 @@ def _misfits(
     """(moments,) mean squared metres between each one's trajectory and the first one's goals."""
     schema = controller.schema
     later = np.array([offset for offset in schema.config.later_s if offset > 0.0])
-    desired, _ = goal_source.ahead(root_states, np.arange(1), later)
+    desired, _ = goal_source.trajectory(root_states, np.arange(1), later)
     ahead = complex_of(desired.reshape(1, -1)) - complex_of(root_states.positions[:1])
     ahead = ahead * np.exp(1j * root_states.angles[0])
     blocks = TrajectoryBlocks(schema.inputs.slices, len(schema.config.later_s))

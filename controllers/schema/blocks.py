@@ -70,7 +70,7 @@ class SchemaBlocks:
             return FeatureLayout(
                 feet, _track(TRAJECTORY_VELOCITY, 2, "m/s", offsets_s=later), *self._label(later)
             )
-        if gate == "wish":
+        if gate == "goal":
             return FeatureLayout(*self._trajectory(later, True), *self._label(later))
         return None
 

@@ -9,7 +9,7 @@ from typing import Literal
 from deepphase.errors import ParameterError
 from deepphase.features.trajectory import TRAJECTORY_BLOCKS
 
-Gate = Literal["phase", "manifold", "feet", "wish", "none"]
+Gate = Literal["phase", "manifold", "feet", "goal", "none"]
 GATES_OF_PHASES = ("phase", "manifold")
 CYCLES_UNIT = "cycles"
 """Unit of blocks that are not normalised: they wrap."""

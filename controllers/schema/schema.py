@@ -37,6 +37,7 @@ from typing import Any, get_args
 from controllers.networks.network import NetworkDims
 from controllers.schema.blocks import SchemaBlocks
 from controllers.schema.config import GATES_OF_PHASES, Gate, SchemaConfig
+from deepphase.config import current_keys
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError, SkeletonError
 from deepphase.features.layout import FeatureLayout
 from deepphase.motion.clip import Clip
@@ -210,8 +211,9 @@ class ControllerSchema:
         """The schema that `as_mapping` wrote; CheckpointError where it is none."""
         try:
             gate = content["gate"]
+            names = [item.name for item in fields(SchemaConfig)]
             return cls(
-                config=SchemaConfig(**content["config"]),
+                config=SchemaConfig(**current_keys(content["config"], names)),
                 fps=float(content["fps"]),
                 joints=tuple(content["joints"]),
                 feet=tuple(content["feet"]),

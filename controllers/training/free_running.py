@@ -10,7 +10,7 @@ import numpy as np
 from controllers.data.controller_data import ControllerData
 from controllers.data.initial_states import InitialStates
 from controllers.data.samples import ControllerSamples
-from controllers.runtime.character import Character
+from controllers.runtime.characters import Characters
 from controllers.runtime.controller import Controller
 from controllers.runtime.frame import CharacterSettings
 from deepphase.arrays import Array
@@ -59,12 +59,14 @@ class RecordedGoals:
         self._time += seconds
         return np.zeros(len(self._angles), bool)
 
-    def ahead(self, root_states: RootStates, which: Array, offsets_s: Array) -> tuple[Array, Array]:
-        """As `GoalSource.ahead`."""
+    def trajectory(
+        self, root_states: RootStates, which: Array, offsets_s: Array
+    ) -> tuple[Array, Array]:
+        """As `GoalSource.trajectory`."""
         return self._at(self._time + np.asarray(offsets_s), which)
 
-    def point(self) -> tuple[Array, Array]:
-        """As `GoalSource.point`."""
+    def target(self) -> tuple[Array, Array]:
+        """As `GoalSource.target`."""
         positions, angles = self._at(np.array([self._time]), np.arange(len(self._angles)))
         return positions[:, 0], angles[:, 0]
 
@@ -116,8 +118,8 @@ def held_out_run(
         return None
     starts = InitialStates.of_samples(samples, rows)
     goal_source, movement = _recorded(data, samples.run_of(rows), starts.frames, frames)
-    positions, angles = goal_source.point()
-    characters = Character(
+    positions, angles = goal_source.target()
+    characters = Characters(
         controller, starts, positions=positions, angles=angles, settings=settings
     )
 

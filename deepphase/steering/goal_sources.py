@@ -28,14 +28,16 @@ class GoalSource(Protocol):
         """Let time pass; (characters,) bool: whose wish has changed abruptly."""
         ...
 
-    def ahead(self, root_states: RootStates, which: Array, offsets_s: Array) -> tuple[Array, Array]:
+    def trajectory(
+        self, root_states: RootStates, which: Array, offsets_s: Array
+    ) -> tuple[Array, Array]:
         """The wished trajectory of some characters at times from now.
 
         Returns positions (which, offsets, 2), metres in the world, and angles (which, offsets).
         """
         ...
 
-    def point(self) -> tuple[Array, Array]:
+    def target(self) -> tuple[Array, Array]:
         """Where each character would best be now: (characters, 2) m and (characters,) rad."""
         ...
 
@@ -103,8 +105,10 @@ class PathGoals:
         self.times = self.times + seconds * np.where(behind, waiting, 1.0)
         return np.zeros(len(self.times), bool)
 
-    def ahead(self, root_states: RootStates, which: Array, offsets_s: Array) -> tuple[Array, Array]:
-        """As `GoalSource.ahead`."""
+    def trajectory(
+        self, root_states: RootStates, which: Array, offsets_s: Array
+    ) -> tuple[Array, Array]:
+        """As `GoalSource.trajectory`."""
         now, settings, path = self.times[which], self.settings, self.path
         later = now[:, None] + offsets_s
         deviation, _ = decayed(
@@ -119,8 +123,8 @@ class PathGoals:
         twist, _ = decayed(turned[:, None], rates[:, None], settings.facing_halflife_s, offsets_s)
         return positions, path.facings_at(later) + twist
 
-    def point(self) -> tuple[Array, Array]:
-        """As `GoalSource.point`: the path's own place at the character's clock."""
+    def target(self) -> tuple[Array, Array]:
+        """As `GoalSource.target`: the path's own place at the character's clock."""
         return (
             self.path.positions_at(self.times) + self.origins,
             self.path.facings_at(self.times),
@@ -235,8 +239,10 @@ class GamepadGoals:
             self._answered = goal
         return np.full(len(self._angle), jumped)
 
-    def ahead(self, root_states: RootStates, which: Array, offsets_s: Array) -> tuple[Array, Array]:
-        """As `GoalSource.ahead`: from where the character is, at the wished velocity."""
+    def trajectory(
+        self, root_states: RootStates, which: Array, offsets_s: Array
+    ) -> tuple[Array, Array]:
+        """As `GoalSource.trajectory`: from where the character is, at the wished velocity."""
         goal, settings = self._goal(), self.settings
         positions, _, _ = spring_to_velocity(
             root_states.positions[which, None],
@@ -255,8 +261,8 @@ class GamepadGoals:
         )
         return positions, angles
 
-    def point(self) -> tuple[Array, Array]:
-        """As `GoalSource.point`: where a body without inertia of its own would be."""
+    def target(self) -> tuple[Array, Array]:
+        """As `GoalSource.target`: where a body without inertia of its own would be."""
         return self._position, self._angle
 
     def labels(self) -> list[dict[str, str]]:

@@ -344,9 +344,9 @@ def rollout(
         if frame.phases is not None:
             values |= {name: getattr(frame.phases, name) for name in _OF_PHASES}
         if goal_source is not None:
-            values["desired_positions"], values["desired_angles"] = goal_source.point()
+            values["desired_positions"], values["desired_angles"] = goal_source.target()
             if frame.trajectory is None:
-                ahead = goal_source.ahead(runner.root_states, everyone, spec.offsets_s)
+                ahead = goal_source.trajectory(runner.root_states, everyone, spec.offsets_s)
                 values["trajectory"], values["trajectory_angles"] = ahead
         recording.add(index, values)
         recording.add(index, {f"{_TRACK}{name}": each for name, each in frame.tracks.items()})

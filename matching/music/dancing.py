@@ -99,16 +99,18 @@ class OnTheSpot:
         self._point = room, root_states.angles
         return np.zeros(1, bool)
 
-    def ahead(self, root_states: RootStates, which: Array, offsets_s: Array) -> tuple[Array, Array]:
-        """As `GoalSource.ahead`: where it stands."""
+    def trajectory(
+        self, root_states: RootStates, which: Array, offsets_s: Array
+    ) -> tuple[Array, Array]:
+        """As `GoalSource.trajectory`: where it stands."""
         count = (len(which), len(offsets_s))
         return (
             np.broadcast_to(root_states.positions[which, None], (*count, 2)),
             np.broadcast_to(root_states.angles[which, None], count),
         )
 
-    def point(self) -> tuple[Array, Array]:
-        """As `GoalSource.point`."""
+    def target(self) -> tuple[Array, Array]:
+        """As `GoalSource.target`."""
         return self._point
 
     def labels(self) -> list[dict[str, str]]:

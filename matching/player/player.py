@@ -272,7 +272,7 @@ class Player:
         settings, seconds = self.settings, self._seconds
         step = self._world(moved[:, :2])
         position, angle = self._position + step, self._angle + moved[:, 2]
-        goal, facing = goal_source.point()
+        goal, facing = goal_source.target()
         share = damping_share(settings.adjust_halflife_s, seconds)
         length = np.sqrt(np.vecdot(step, step))
         drawn = share * (goal - position)

@@ -106,7 +106,7 @@ class TrajectorySearch:
         Positions and directions (which, offsets, 3) at `offsets_s`, and root positions and
         directions (which, 3), in the world.
         """
-        positions, angles = goal_source.ahead(root_states, which, self.offsets_s)
+        positions, angles = goal_source.trajectory(root_states, which, self.offsets_s)
         return (
             np.insert(positions, 1, 0.0, axis=-1),
             facing_directions(angles),

@@ -177,9 +177,9 @@ def test_a_song_that_was_cut_off_is_refused(folder, dancer, capsys):
 
 
 def test_an_interrupted_dance_leaves_nothing(folder, dancer, monkeypatch):
-    from controllers.runtime.character import Character
+    from controllers.runtime.characters import Characters
 
-    step, count = Character.step, 0
+    step, count = Characters.step, 0
 
     def stopped(self, *args, **options):
         nonlocal count
@@ -188,7 +188,7 @@ def test_an_interrupted_dance_leaves_nothing(folder, dancer, monkeypatch):
             raise KeyboardInterrupt
         return step(self, *args, **options)
 
-    monkeypatch.setattr(Character, "step", stopped)
+    monkeypatch.setattr(Characters, "step", stopped)
     song = folder / "danced" / "dance_0.wav"
     assert run("dance", song, "--dancer", dancer, "-o", folder / "half") == 130
     assert not list((folder / "half").iterdir())

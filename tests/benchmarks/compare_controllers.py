@@ -26,8 +26,8 @@ from controllers.config import ControllerConfig
 from controllers.data.controller_data import ControllerData
 from controllers.data.sample_split import SampleSplit
 from controllers.data.samples import ControllerSamples
-from controllers.measures.phase_sensitivity import phase_sensitivity
-from controllers.measures.trials import path_errors, run_variation, survival
+from controllers.evaluation.phase_sensitivity import phase_sensitivity
+from controllers.evaluation.trials import path_errors, run_variation, survival
 from controllers.networks.registry import network_kind
 from controllers.runtime.controller import Controller
 from controllers.runtime.frame import CharacterSettings

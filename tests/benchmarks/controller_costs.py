@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from controllers.runtime.character import Character
+from controllers.runtime.characters import Characters
 from controllers.runtime.controller import Controller
 from controllers.runtime.network_state import RunningNetwork
 from tests.benchmarks.rounds import medians
@@ -27,11 +27,11 @@ def frames(step, calls: int) -> None:
 
 
 def costs(controller: Controller, characters: int, rounds: int) -> tuple[float, float]:
-    """Milliseconds a frame of the network alone and of `Character.step`, of so many at once."""
+    """Milliseconds a frame of the network alone and of `Characters.step`, of so many at once."""
     rows = np.resize(np.arange(len(controller.starts)), characters)
-    character = Character(controller, controller.starts.of(rows))
+    character = Characters(controller, controller.starts.of(rows))
     network = RunningNetwork(controller.network, characters, 0)
-    inputs, gate = (each.copy() for each in character.seen)
+    inputs, gate = (each.copy() for each in character.network_inputs)
     calls = _CALLS if characters == 1 else 1
     spent = medians(
         {

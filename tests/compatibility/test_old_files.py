@@ -8,7 +8,7 @@ import pytest
 
 from controllers.dance.dancer import Dancer
 from controllers.dance.dancing import dances_to
-from controllers.runtime.character import Character
+from controllers.runtime.characters import Characters
 from controllers.runtime.controller import Controller
 from deepphase.corpus.store import open_store
 from deepphase.formats.load import load
@@ -37,7 +37,7 @@ def _manifold(name):
 def _rolled_out(name):
     """Rotations of the pose after some frames that a controller made by itself."""
     controller = Controller.load(_FILES / name)
-    character = Character(controller, controller.starts.of(np.arange(2)))
+    character = Characters(controller, controller.starts.of(np.arange(2)))
     for _ in range(_FRAMES):
         frame = character.step()
     return frame.rotations

@@ -232,9 +232,9 @@ def test_a_dance_hears_its_own_part_of_the_song(dancer, monkeypatch):
 
     class Listening:
         def __init__(self, *args, **options):
-            from controllers.runtime.character import Character
+            from controllers.runtime.characters import Characters
 
-            self._character = Character(*args, **options)
+            self._character = Characters(*args, **options)
 
         def __getattr__(self, name):
             return getattr(self._character, name)
@@ -246,7 +246,7 @@ def test_a_dance_hears_its_own_part_of_the_song(dancer, monkeypatch):
             heard.append(tracks[MUSIC][0, 6])
             return self._character.step(goal_source, tracks)
 
-    monkeypatch.setattr("controllers.dance.dancing.Character", Listening)
+    monkeypatch.setattr("controllers.dance.dancing.Characters", Listening)
     made = dance_to(dancer, song, start_s=2.0, seconds=1.0)
     assert len(made.run) == 60
     # What leads to the first frame, at the song's second 2, is a frame before it.

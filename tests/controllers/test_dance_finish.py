@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from controllers.dance.dancing import smooth_and_lock_feet
-from controllers.runtime.character import Character
+from controllers.runtime.characters import Characters
 from controllers.runtime.frame import CharacterSettings
 from deepphase.evaluation.dance_body import bandwidth_hz
 from deepphase.motion import quaternions
@@ -21,7 +21,7 @@ def walk():
     """A walk as a rollout, and what it was rolled out by."""
     clip = locomotion(1, 4.0).clip
     controller, starts, _ = replay_of(clip, "nn", [60])
-    character = Character(controller, starts, settings=CharacterSettings(foot_ik=False))
+    character = Characters(controller, starts, settings=CharacterSettings(foot_ik=False))
     return rollout(character, None, 1.5), controller
 
 

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from controllers.runtime.character import Character
+from controllers.runtime.characters import Characters
 from controllers.runtime.frame import CharacterSettings
 from controllers.runtime.obstacles import Disk, Obstacles, Polygon, Wall, read_obstacles
 from deepphase.errors import FormatError, ParameterError
@@ -67,7 +67,7 @@ def replayed(obstacles, **options):
     clip = locomotion(3, 8.0).clip
     controller, starts, _ = replay_of(clip, "mann", [70, 90])
     positions = np.array([[0.0, 0.0], [0.5, -1.0]])
-    character = Character(controller, starts, positions=positions, obstacles=obstacles, **options)
+    character = Characters(controller, starts, positions=positions, obstacles=obstacles, **options)
     path = GroundPath(np.array([0.0, 10.0]), np.array([[0.0, 0.0], [1.0, 15.0]]))
     return rollout(character, PathGoals(path, positions), 5.0)
 
@@ -100,10 +100,10 @@ def test_what_lies_ahead_slows_down_before_a_wall():
     velocities = []
     for obstacles in (None, walls):
         settings = CharacterSettings(foot_ik=False)
-        character = Character(controller, starts, obstacles=obstacles, settings=settings)
+        character = Characters(controller, starts, obstacles=obstacles, settings=settings)
         character.step()
         block = controller.schema.inputs.slices["trajectory_velocity"]
-        velocities.append(character.seen[0][0, block].reshape(-1, 2)[6:, 1])
+        velocities.append(character.network_inputs[0][0, block].reshape(-1, 2)[6:, 1])
     free, held = velocities
     assert free[-1] > 0.8
     assert held[0] == pytest.approx(free[0])

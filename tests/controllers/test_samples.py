@@ -187,7 +187,7 @@ def test_labels_are_one_hot_and_must_be_known(store):
     ]
     styled = ClipStore.from_clips(clips)
     config = SchemaConfig(label="style")
-    schema = schema_of_store(styled, "wish", config, channels=0, tracks=None)
+    schema = schema_of_store(styled, "goal", config, channels=0, tracks=None)
     assert schema.label_values == ("a", "b")
     made = ControllerSamples.read(styled, schema)
     one_hot = block(made, "inputs", "style").reshape(len(made), 13, 2)
@@ -199,7 +199,7 @@ def test_labels_are_one_hot_and_must_be_known(store):
     assert raised.value.hint == "the controller knows a, b"
     partly = ClipStore.from_clips([clips[0], store.clip(1)])
     with pytest.raises(ParameterError, match="no label 'style'"):
-        schema_of_store(partly, "wish", config, channels=0, tracks=None)
+        schema_of_store(partly, "goal", config, channels=0, tracks=None)
 
 
 def test_tracks_come_at_the_samples_of_the_trajectory(store):

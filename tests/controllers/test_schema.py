@@ -76,7 +76,7 @@ def test_pfnns_blocks():
     ("gate", "blocks"),
     [
         ("feet", ["foot_velocity", "trajectory_velocity"]),
-        ("wish", ["trajectory_position", "trajectory_direction", "trajectory_velocity"]),
+        ("goal", ["trajectory_position", "trajectory_direction", "trajectory_velocity"]),
     ],
 )
 def test_gates_without_phases_need_no_model_and_predict_no_phases(gate, blocks):
@@ -151,9 +151,9 @@ def test_impossible_recipes_are_refused(changes, message):
         ("manifold", SchemaConfig(), {"channels": 0}, "needs phases"),
         ("phase", SchemaConfig(phase_channel=5), {}, "phase_channel 5"),
         ("hope", SchemaConfig(), {}, "no gate 'hope'"),
-        ("wish", SchemaConfig(label="style"), {}, "no values for the label"),
-        ("wish", SchemaConfig(), {"label_values": ("old",)}, "of no label"),
-        ("wish", SchemaConfig(tracks=("beat",)), {}, "no track 'beat'"),
+        ("goal", SchemaConfig(label="style"), {}, "no values for the label"),
+        ("goal", SchemaConfig(), {"label_values": ("old",)}, "of no label"),
+        ("goal", SchemaConfig(tracks=("beat",)), {}, "no track 'beat'"),
     ],
 )
 def test_what_is_missing_is_named(gate, config, options, message):

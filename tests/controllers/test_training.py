@@ -15,7 +15,7 @@ from controllers.config import ControllerConfig
 from controllers.data.controller_batches import ControllerBatches
 from controllers.data.controller_data import ControllerData
 from controllers.data.sample_split import SampleSplit
-from controllers.runtime.character import Character
+from controllers.runtime.characters import Characters
 from controllers.runtime.controller import Controller
 from controllers.runtime.frame import CharacterSettings
 from controllers.schema.config import POSE_BLOCKS
@@ -78,8 +78,8 @@ def test_every_recipe_trains_runs_and_comes_back_from_its_file(name, tmp_path):
     assert again.starts.names == made.starts.names
     starts = again.starts.of([0, 1])
     np.testing.assert_array_equal(
-        rollout(Character(made, starts), None, 0.2).rotations,
-        rollout(Character(again, starts), None, 0.2).rotations,
+        rollout(Characters(made, starts), None, 0.2).rotations,
+        rollout(Characters(again, starts), None, 0.2).rotations,
     )
     assert made.health["samples"] > 0
     assert words(made.health)[0].startswith("one step")
@@ -231,7 +231,7 @@ def test_a_trainer_of_ones_own_trains_it(name, changes, tmp_path):
         accelerator="cpu",
     )
     own.fit(module, datamodule=batches)
-    assert own.global_step == 2 * math.ceil(batches.passed / batches.batch_size)
+    assert own.global_step == 2 * math.ceil(batches.epoch_samples / batches.batch_size)
     logged = read_metrics(Path(logger.log_dir) / "metrics.csv")
     losses = logged["loss"][np.isfinite(logged["loss"])]
     assert losses[-5:].mean() < losses[:5].mean()
@@ -274,11 +274,11 @@ def test_a_recorded_trajectory_is_wished_as_it_was():
     goal_source = RecordedGoals(positions, angles, 60.0)
     root_states = RootStates(np.zeros((2, 2)), np.zeros((2, 2)), np.zeros(2), np.zeros(2))
     goal_source.advance(root_states, 0.25)
-    places, facing = goal_source.ahead(root_states, np.array([0]), np.array([0.1, 2.0]))
+    places, facing = goal_source.trajectory(root_states, np.array([0]), np.array([0.1, 2.0]))
     # Behind its end it goes on as it did.
     np.testing.assert_allclose(places[0], [[0.35, 0.7], [2.25, 4.5]], atol=1e-9)
     np.testing.assert_allclose(facing[0], [0.175, 1.125], atol=1e-9)
-    np.testing.assert_allclose(goal_source.point()[0][1], [0.25, 0.5], atol=1e-9)
+    np.testing.assert_allclose(goal_source.target()[0][1], [0.25, 0.5], atol=1e-9)
     with pytest.raises(ParameterError, match="2 frames"):
         RecordedGoals(positions[:, :1], angles[:, :1], 60.0)
 
@@ -303,7 +303,7 @@ def test_a_cyclic_motion_is_learnt_and_runs_for_ten_minutes(tmp_path):
     made = train_controller(data, config, folder=tmp_path)
     assert made.health["explained"] > 0.999
     settings = CharacterSettings(foot_ik=False, gating=False)
-    run = rollout(Character(made, made.starts.of([0]), settings=settings), None, 600.0)
+    run = rollout(Characters(made, made.starts.of([0]), settings=settings), None, 600.0)
     assert run.alive.all()
     # It still walks as the clip does: the foot rises as high, as often.
     foot = int(motion.contact_joints[0])

@@ -10,8 +10,8 @@ import torch
 
 from controllers.config import ControllerConfig
 from controllers.data.initial_states import InitialStates
-from controllers.measures.phase_sensitivity import phase_sensitivity
-from controllers.measures.trials import path_errors, run_variation, survival
+from controllers.evaluation.phase_sensitivity import phase_sensitivity
+from controllers.evaluation.trials import path_errors, run_variation, survival
 from controllers.networks.network import ControllerNetwork
 from controllers.runtime.controller import Controller
 from controllers.runtime.start import CharacterSource

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from controllers.runtime.character import Character
+from controllers.runtime.characters import Characters
 from controllers.runtime.frame import CharacterSettings
 from deepphase.errors import ParameterError
 from deepphase.evaluation.motion_measures import MeasuredMotion, measured_data
@@ -36,7 +36,7 @@ def replayed():
     clip = locomotion(2, 6.0, speed=1.3).clip
     controller, starts, _ = replay_of(clip, "nn", [BEGIN])
     controller.data = measured_data([clip], controller.schema)
-    run = rollout(Character(controller, starts, settings=BARE), None, SECONDS)
+    run = rollout(Characters(controller, starts, settings=BARE), None, SECONDS)
     return clip, controller, run
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from controllers.runtime.character import Character
+from controllers.runtime.characters import Characters
 from deepphase.errors import ParameterError
 from deepphase.motion.kinematics import joint_positions
 from deepphase.steering.goal_sources import PathGoals
@@ -20,7 +20,7 @@ from tests.controllers.replaying import replay_of
 def made(name="experts", phases=None):
     clip = locomotion(4, 5.0, turn_rate=2.5).clip
     controller, starts, _ = replay_of(clip, name, [70, 90], phases)
-    return Character(controller, starts, positions=np.array([[0.0, 0], [3, 1]]))
+    return Characters(controller, starts, positions=np.array([[0.0, 0], [3, 1]]))
 
 
 def test_a_run_holds_what_its_frames_say():
@@ -39,8 +39,8 @@ def test_a_run_holds_what_its_frames_say():
             np.testing.assert_array_equal(getattr(run, name)[:, index], getattr(frame, name))
         np.testing.assert_allclose(run.trajectory[:, index], frame.trajectory, atol=1e-5)
         np.testing.assert_array_equal(run.phases.phase[:, index], frame.phases.phase)
-        np.testing.assert_array_equal(run.desired_positions[:, index], again.point()[0])
-        np.testing.assert_array_equal(run.desired_angles[:, index], again.point()[1])
+        np.testing.assert_array_equal(run.desired_positions[:, index], again.target()[0])
+        np.testing.assert_array_equal(run.desired_angles[:, index], again.target()[1])
     np.testing.assert_allclose(run.spec.offsets_s, np.arange(1, 7) / 6, atol=1e-6)
     np.testing.assert_array_equal(run.survived_s, 0.5)
 
@@ -90,7 +90,7 @@ def test_any_runner_is_recorded_with_its_tracks_and_the_trajectory_ahead():
     assert run.tracks["steps"].dtype.kind == "i"
     assert run.alive.all()
     assert run.trajectory.shape == (3, 20, 2, 2)
-    ahead, _ = goal_source.ahead(Standing(3).root_states, np.arange(3), np.array([0.5, 1.0]))
+    ahead, _ = goal_source.trajectory(Standing(3).root_states, np.arange(3), np.array([0.5, 1.0]))
     np.testing.assert_allclose(run.trajectory[:, -1], ahead, atol=1e-5)
     clip = run.clip(2, "third")
     assert (clip.fps, clip.source.notes) == (50.0, ("stands",))

@@ -99,13 +99,13 @@ class PhaseData(ResumableData, pl.LightningDataModule):
         return self.corpus.signals
 
     @property
-    def shown(self) -> int:
-        """Windows shown in the whole training of the configuration."""
+    def total_samples(self) -> int:
+        """Number of windows in the whole training that the config asks for."""
         options = self.config.training
         return options.windows or math.ceil(options.epochs * len(self._train))
 
     @property
-    def passed(self) -> int:
+    def epoch_samples(self) -> int:
         """Windows of one pass over the data."""
         return len(self._train)
 

@@ -1,4 +1,4 @@
-"""Resumable training by Lightning: cut into pieces, with batches that depend on position alone."""
+"""Resumable training with Lightning, in segments whose batches depend on the position alone."""
 
 from __future__ import annotations
 
@@ -19,46 +19,47 @@ from deepphase.phase.training.trainer import quiet_lightning, trainer_options
 from deepphase.progress import Progress
 from deepphase.threads import warn_of_spinning
 
-# A training is cut into so many pieces; a resume point is written after each.
-_PIECES = 100
+# Number of segments of a training; a resume point is written after each.
+_SEGMENTS = 100
 _VALIDATIONS = 20
-# Rows of metrics in a whole training, about.
+# Approximate number of rows of metrics in a whole training.
 _LOGGED = 200
-# Steps between two words on how far a training is.
+# Steps between two progress reports.
 _REPORTED = 20
 
 
 class ResumableData:
-    """Batches that are chosen by their position in the whole training, and by nothing else.
+    """Batches that depend only on their position in the whole training.
 
-    For a class that Lightning gives its `trainer`. Subclasses have `shown`, `passed` and `batch`.
+    A mixin for a class to which Lightning gives its `trainer`. Subclasses define `total_samples`,
+    `epoch_samples` and `batch`.
 
-    Under a trainer of one's own an epoch is one pass over the data. In `fit` the training is cut
-    into pieces that end with a resume point; Lightning calls these epochs, too.
+    In a trainer of the user an epoch is one pass over the data. `fit` divides the training into
+    segments that end with a resume point, and Lightning counts these as epochs.
 
     Attributes
     ----------
     batch_size
-        Samples a step on each device.
+        Samples per step on each device.
     held_out
-        Indices of what validates.
-    in_pieces
+        Indices of the samples for validation.
+    in_segments
         Whether `fit` runs the training.
     """
 
     trainer: Any
     batch_size: int
     held_out: Tensor
-    in_pieces = False
+    in_segments = False
 
     @property
-    def shown(self) -> int:
-        """Samples shown in the whole training of the configuration."""
+    def total_samples(self) -> int:
+        """Number of samples in the whole training that the config asks for."""
         raise NotImplementedError
 
     @property
-    def passed(self) -> int:
-        """Samples of one pass over the data."""
+    def epoch_samples(self) -> int:
+        """Number of samples in one pass over the data."""
         raise NotImplementedError
 
     def batch(self, start: int, stop: int) -> Tensor:
@@ -66,34 +67,34 @@ class ResumableData:
         raise NotImplementedError
 
     def steps(self, devices: int) -> int:
-        """Optimizer steps of the whole training of the configuration."""
-        return max(math.ceil(self.shown / (self.batch_size * devices)), 1)
+        """Optimizer steps in the whole training that the config asks for."""
+        return max(math.ceil(self.total_samples / (self.batch_size * devices)), 1)
 
     @property
-    def pieces(self) -> int:
-        """Pieces of the training that end with a resume point."""
-        return min(_PIECES, self.steps(1))
+    def segments(self) -> int:
+        """Number of segments of the training; each ends with a resume point."""
+        return min(_SEGMENTS, self.steps(1))
 
     def train_dataloader(self) -> Iterable[Tensor]:
-        if self.in_pieces:
-            return _Batches(self._piece)
+        if self.in_segments:
+            return _Batches(self._segment)
         return _SizedBatches(
-            self._epoch, math.ceil(self.passed / (self.batch_size * self.trainer.world_size))
+            self._epoch, math.ceil(self.epoch_samples / (self.batch_size * self.trainer.world_size))
         )
 
     def val_dataloader(self) -> Iterable[Tensor]:
         return _Batches(self._validation)
 
-    def _piece(self) -> Iterator[Tensor]:
-        """This device's batches of the current piece."""
+    def _segment(self) -> Iterator[Tensor]:
+        """This device's batches of the current segment."""
         total = self.steps(self.trainer.world_size)
         # Not `current_epoch`: Lightning asks for the first batch before it has restored that.
         begin = self.trainer.global_step
-        piece = next(p for p in range(1, self.pieces + 1) if total * p // self.pieces > begin)
-        yield from self._range(begin, total * piece // self.pieces)
+        segment = next(p for p in range(1, self.segments + 1) if total * p // self.segments > begin)
+        yield from self._range(begin, total * segment // self.segments)
 
     def _epoch(self) -> Iterator[Tensor]:
-        """This device's batches of the current epoch, or of what a checkpoint leaves of it."""
+        """This device's batches of the current epoch, or the rest of it after a checkpoint."""
         trainer = self.trainer
         count, each = trainer.num_training_batches, trainer.accumulate_grad_batches
         epoch, inside = divmod(trainer.global_step, math.ceil(count / each))
@@ -223,20 +224,20 @@ def fit(
     trainer: Mapping[str, Any],
     callbacks: Sequence[pl.Callback] = (),
 ) -> pl.Trainer:
-    """Run a lesson to its end, with a resume point after every piece.
+    """Run a training to its end, with a resume point after every segment.
 
     Parameters
     ----------
     data
-        What it learns from: a LightningDataModule, or nothing for a lesson with its own data.
+        A LightningDataModule; None for a module with its own data.
     point
         The file of the resume points. `metrics.csv` is written beside it.
     resume
-        Whether to begin from it.
+        Whether to continue from it.
     trainer
-        Options of `pytorch_lightning.Trainer`, which `check_trainer` has seen.
+        Options of `pytorch_lightning.Trainer`, checked by `check_trainer`.
     callbacks
-        More of Lightning's callbacks, before those in `trainer`.
+        Further callbacks, called before those in `trainer`.
 
     Raises
     ------
@@ -244,7 +245,7 @@ def fit(
         Where it was interrupted; the resume point stays.
     """
     source: Any = module if data is None else data
-    source.in_pieces = True
+    source.in_segments = True
     with quiet_lightning():
         runner = pl.Trainer(
             **trainer_options(
@@ -252,16 +253,16 @@ def fit(
                 loggers=[MetricsCsv(metrics_file(point.parent), resume=resume)],
                 callbacks=[
                     WholeCheckpoints(point),
-                    *([] if progress is None else [_Report(progress, source.shown)]),
+                    *([] if progress is None else [_Report(progress, source.total_samples)]),
                     *callbacks,
                 ],
-                max_epochs=source.pieces,
-                check_val_every_n_epoch=max(source.pieces // _VALIDATIONS, 1),
+                max_epochs=source.segments,
+                check_val_every_n_epoch=max(source.segments // _VALIDATIONS, 1),
                 log_every_n_steps=max(source.steps(1) // _LOGGED, 1),
                 use_distributed_sampler=False,
             )
         )
-        # Only now is the number of devices known.
+        # The number of devices is known only now.
         module.total_steps = source.steps(runner.world_size)
         if runner.strategy.root_device.type == "cpu":
             warn_of_spinning(torch.get_num_threads())
@@ -279,7 +280,7 @@ def fit(
 
 
 class _Report(pl.Callback):
-    """Passes on how far a training is."""
+    """Reports the progress of a training."""
 
     def __init__(self, progress: Progress, samples: int) -> None:
         self._progress, self._samples = progress, samples
@@ -296,7 +297,7 @@ class _Report(pl.Callback):
 
 @dataclass(frozen=True)
 class _Batches:
-    """Batches of one piece, epoch or validation, which are made each time that it is iterated."""
+    """Batches of one segment, epoch or validation, made at every iteration."""
 
     make: Callable[[], Iterator[Tensor]]
 

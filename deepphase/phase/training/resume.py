@@ -1,4 +1,4 @@
-"""Resume points of a training: written whole or not at all, and never taken for another's."""
+"""Resume points of trainings, written atomically and checked against the training's fingerprint."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytorch_lightning as pl
 import torch
 
 from deepphase.atomic_write import atomic_write
+from deepphase.config import RENAMED_KEYS
 from deepphase.errors import CheckpointError
 from deepphase.phase.training.metrics import metrics_file
 
@@ -25,38 +26,44 @@ _CHECKPOINT, _FINGERPRINT, _LOCK = _FILES = "resume.ckpt", "training.json", "loc
 
 
 def resume_point(folder: Path, fingerprint: dict[str, Any], *, resume: bool) -> Path:
-    """The file that a training's resume points go to, in a folder that knows whose it is.
+    """The file for a training's resume points, in a folder that records the training's options.
 
     Parameters
     ----------
     folder
-        Made where it is missing.
+        Folder of the resume point; it is created if it does not exist.
     fingerprint
-        What JSON can hold; two trainings with the same one end in the same weights.
+        Values for JSON. Two trainings with the same fingerprint end in the same weights.
     resume
-        Whether the caller wants to go on from what lies there.
+        Whether to continue from the resume point in the folder.
 
     Raises
     ------
     CheckpointError
-        With `resume`, where there is nothing to resume or it is another training's; without,
-        where an unfinished training lies there.
+        With `resume`, if there is no resume point, or it belongs to another training; without,
+        if the folder holds an unfinished training.
     """
     point, given = folder / _CHECKPOINT, folder / _FINGERPRINT
     if resume:
         if not point.is_file():
             raise CheckpointError(
-                "no resume point", hint="leave out --resume to begin", path=folder
+                "no resume point", hint="leave out --resume to start a training", path=folder
             )
         try:
             before = json.loads(given.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise CheckpointError(f"unreadable: {error}", path=given) from None
         now = json.loads(json.dumps(fingerprint))
+        if _has_former_keys(before):
+            raise CheckpointError(
+                "an unfinished training of an earlier version of deepphase",
+                hint="finish it with that version, or discard it with --restart",
+                path=folder,
+            )
         if before != now:
             raise CheckpointError(
-                f"an unfinished training of another kind: {_difference(before, now)}",
-                hint="give the options it was begun with, or --restart to discard it",
+                f"an unfinished training with other options: {_difference(before, now)}",
+                hint="give the options that it was started with, or --restart to discard it",
                 path=folder,
             )
         try:
@@ -64,7 +71,7 @@ def resume_point(folder: Path, fingerprint: dict[str, Any], *, resume: bool) -> 
         except Exception as error:
             raise CheckpointError(
                 f"a damaged resume point: {str(error).splitlines()[0]}",
-                hint="--restart begins anew",
+                hint="start again with --restart",
                 path=point,
             ) from None
         return point
@@ -75,28 +82,28 @@ def resume_point(folder: Path, fingerprint: dict[str, Any], *, resume: bool) -> 
 
 
 def unfinished(folder: Path) -> bool:
-    """Whether a training that can be resumed lies in a folder."""
+    """Whether a folder holds a training that can be resumed."""
     return (folder / _CHECKPOINT).is_file()
 
 
 def refuse_unfinished(folder: Path) -> None:
-    """Raise CheckpointError where an unfinished training lies in a folder."""
+    """Raise CheckpointError if a folder holds an unfinished training."""
     if unfinished(folder):
         raise CheckpointError(
             "an unfinished training lies here",
-            hint="--resume goes on with it, --restart discards it",
+            hint="continue it with --resume, or discard it with --restart",
             path=folder,
         )
 
 
 @contextmanager
 def sole_training(folder: Path) -> Iterator[None]:
-    """Keeps a second training out of the folder while one runs there.
+    """Prevent a second training in the folder while one runs there.
 
     Raises
     ------
     CheckpointError
-        Where one runs already.
+        If a training runs there already.
     """
     # The other devices' processes of one training share its folder. Locks end with their process,
     # however it ends; systems without fcntl go without.
@@ -118,7 +125,7 @@ def sole_training(folder: Path) -> Iterator[None]:
             yield
         finally:
             if not (folder / _FINGERPRINT).exists():
-                discard(folder)  # nothing was begun: nothing stays
+                discard(folder)  # no training was started
 
 
 def discard(folder: Path) -> None:
@@ -130,14 +137,14 @@ def discard(folder: Path) -> None:
 
 
 class WholeCheckpoints(pl.Callback):
-    """Writes a resume point after every piece of a training: temporary file, fsync, rename."""
+    """Writes a resume point after every segment of a training: temporary file, fsync, rename."""
 
     def __init__(self, point: Path) -> None:
         self._point = point
 
     def on_train_epoch_end(self, trainer: pl.Trainer, *_: Any) -> None:
         if trainer.should_stop:
-            # Stopped for good by a callback, perhaps within a piece, which cannot be resumed.
+            # A callback stopped it, perhaps within a segment, which cannot be resumed.
             return
         written = self._point.with_suffix(".part")
         try:
@@ -149,6 +156,13 @@ class WholeCheckpoints(pl.Callback):
         finally:
             if trainer.is_global_zero:
                 written.unlink(missing_ok=True)
+
+
+def _has_former_keys(fingerprint: Any) -> bool:
+    """Whether a fingerprint names values as earlier versions did."""
+    if not isinstance(fingerprint, dict):
+        return False
+    return any(key in RENAMED_KEYS or _has_former_keys(value) for key, value in fingerprint.items())
 
 
 def _difference(before: Any, now: Any, name: str = "") -> str:

@@ -24,7 +24,7 @@ class TrainingView:
     Parameters
     ----------
     windows, of
-        Windows shown so far, and in the whole training.
+        Number of windows trained on so far, and in the whole training.
     epoch
         Passes over all training windows so far.
     loss
@@ -65,19 +65,21 @@ class Watcher(pl.Callback):
         self._batches += 1
 
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        pieces, every = trainer.current_epoch + 1, trainer.check_val_every_n_epoch or 1
-        if not trainer.is_global_zero or (pieces % every and pieces != trainer.max_epochs):
+        segments, every = trainer.current_epoch + 1, trainer.check_val_every_n_epoch or 1
+        if not trainer.is_global_zero or (segments % every and segments != trainer.max_epochs):
             return
         module: PhaseModule = pl_module  # type: ignore[assignment]
         data = self._data
-        shown = min(data.batch_size * trainer.world_size * trainer.global_step, data.shown)
+        samples = min(
+            data.batch_size * trainer.world_size * trainer.global_step, data.total_samples
+        )
         # A copy: looking at it leaves the training's own modes and device alone.
         network = copy.deepcopy(module.network).to("cpu")
         self._watch(
             TrainingView(
-                windows=shown,
-                of=data.shown,
-                epoch=shown / max(len(data.split.train), 1),
+                windows=samples,
+                of=data.total_samples,
+                epoch=samples / max(len(data.split.train), 1),
                 loss=float(self._sum) / max(self._batches, 1),
                 explained=module.explained,
                 model=PhaseModel(network, data.config, data.signals),

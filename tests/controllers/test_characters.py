@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from controllers.runtime.character import Character
+from controllers.runtime.characters import Characters
 from controllers.runtime.frame import CharacterSettings
 from controllers.training.free_running import RecordedGoals
 from deepphase.errors import ParameterError
@@ -54,7 +54,7 @@ def begun(clip: Clip, name: str, settings: CharacterSettings = PLAIN, **placed):
     root = blocks.body.root
     if not placed:
         placed = {"positions": root.positions[[BEGIN]][:, ::2], "angles": root.angles[[BEGIN]]}
-    return Character(controller, starts, settings=settings, **placed), blocks
+    return Characters(controller, starts, settings=settings, **placed), blocks
 
 
 def cycles_apart(first, second):
@@ -70,7 +70,7 @@ def test_inputs_and_gate_are_what_training_saw(name):
     positions = schema.inputs.slices["trajectory_position"]
     for step in range(STEPS):
         character.step()
-        seen, input_gate = character.seen
+        seen, input_gate = character.network_inputs
         row = BEGIN + step
         if step == 0 or step >= RECORDED:
             np.testing.assert_allclose(seen[0], inputs[row], atol=1e-5)
@@ -118,7 +118,7 @@ def test_a_run_begins_where_and_facing_where_it_is_told():
     moved += np.array([place[0], 0.0, place[1]])
     np.testing.assert_allclose(joint_positions(runs[1].clip()), moved, atol=1e-5)
     np.testing.assert_allclose(runs[1].angles, runs[0].angles + angle, atol=1e-9)
-    np.testing.assert_allclose(first.seen[0], second.seen[0], atol=1e-5)
+    np.testing.assert_allclose(first.network_inputs[0], second.network_inputs[0], atol=1e-5)
 
 
 def test_phases_are_told_with_their_frame():
@@ -181,5 +181,7 @@ def test_wishing_what_is_predicted_changes_nothing(bias):
     for step in range(RECORDED + 40):
         character.step(goal_source)
         if step == 0 or step >= RECORDED:
-            np.testing.assert_allclose(character.seen[0][0], inputs[BEGIN + step], atol=1e-3)
-        np.testing.assert_allclose(character.seen[1][0], gate[BEGIN + step], atol=1e-3)
+            np.testing.assert_allclose(
+                character.network_inputs[0][0], inputs[BEGIN + step], atol=1e-3
+            )
+        np.testing.assert_allclose(character.network_inputs[1][0], gate[BEGIN + step], atol=1e-3)

@@ -8,7 +8,7 @@ from controllers.config import ControllerConfig
 from controllers.data.controller_batches import ControllerBatches
 from controllers.data.controller_data import ControllerData
 from controllers.data.initial_states import InitialStates
-from controllers.runtime.character import Character
+from controllers.runtime.characters import Characters
 from controllers.runtime.controller import Controller
 from controllers.runtime.frame import CharacterSettings
 from controllers.training.module import ControllerModule
@@ -47,13 +47,13 @@ def test_the_next_frame_is_what_a_running_character_sees(name, store):
     schema = samples.schema
     starts = InitialStates.of_samples(samples, np.array([3, 70]))
     controller = Controller(ControllerConfig.load(name), schema, network, store.skeleton, starts)
-    character = Character(controller, starts, settings=_SEES)
+    character = Characters(controller, starts, settings=_SEES)
     character.step()
-    inputs, gate = (torch.from_numpy(each.copy()) for each in character.seen)
+    inputs, gate = (torch.from_numpy(each.copy()) for each in character.network_inputs)
     with torch.no_grad():
         outputs = network(inputs, gate)
     character.step()
-    seen, input_gate = (torch.from_numpy(each.copy()) for each in character.seen)
+    seen, input_gate = (torch.from_numpy(each.copy()) for each in character.network_inputs)
     loop = ClosedLoop(schema)
     # What lies behind is what it was given, the rest is the network's own, whatever it was given.
     for given, given_gate in (

@@ -9,8 +9,12 @@ import numpy as np
 from controllers.data.initial_states import InitialStates
 from controllers.runtime.body_pose import BodyPose, BodyPoses, CharacterFeet
 from controllers.runtime.controller import Controller
-from controllers.runtime.desired_trajectory import DesiredBlend, DesiredTrajectory, TrajectoryReader
 from controllers.runtime.frame import CharacterSettings
+from controllers.runtime.future_trajectory import (
+    FutureTrajectory,
+    TrajectoryBlend,
+    TrajectoryReader,
+)
 from controllers.runtime.network_input import (
     DesiredLabels,
     NetworkInput,
@@ -33,7 +37,7 @@ _LARGEST = 1e3
 _NO_TURN = np.array([1.0, 0.0, 0.0, 0.0, 1.0, 0.0], np.float32)
 
 
-class Character:
+class Characters:
     """Characters, each from a start of its own; one `step` is one frame. A `Runner`.
 
     Parameters
@@ -106,7 +110,7 @@ class Character:
         )
         self._ahead = self._seen.ahead
         self._reader = TrajectoryReader(schema.outputs, schema)
-        self._blend = DesiredBlend(
+        self._blend = TrajectoryBlend(
             schema, self.settings.position_bias, self.settings.direction_bias
         )
         self._velocity, self._rate = self._past.velocity.copy(), self._past.rate
@@ -136,7 +140,7 @@ class Character:
         )
 
     @property
-    def seen(self) -> tuple[Array, Array]:
+    def network_inputs(self) -> tuple[Array, Array]:
         """Raw inputs and gate (characters, dims) that the last frame was made of."""
         return self._seen.inputs, self._seen.gate
 
@@ -207,7 +211,7 @@ class Character:
     def _check(self, goal_source: GoalSource) -> None:
         if goal_source is self._checked:
             return
-        found = len(goal_source.point()[0])
+        found = len(goal_source.target()[0])
         if found != len(self):
             raise ParameterError(
                 f"a wish for {found} characters, and there are {len(self)}",
@@ -215,9 +219,7 @@ class Character:
             )
         self._checked = goal_source
 
-    def _before_obstacles(
-        self, ahead: DesiredTrajectory, obstacles: Obstacles
-    ) -> DesiredTrajectory:
+    def _before_obstacles(self, ahead: FutureTrajectory, obstacles: Obstacles) -> FutureTrajectory:
         """What lies ahead, kept off obstacles; slower where it is held up."""
         here, turn = self._past.place, np.exp(1j * self._past.angle)[:, None]
         places = obstacles.kept_off(here, here[:, None] + ahead.places / turn)
@@ -225,7 +227,7 @@ class Character:
         lost = np.diff(places - ahead.places, axis=1, prepend=0.0)
         velocities = ahead.velocities.copy()
         velocities[:, 1:] += lost / self.controller.schema.config.step_s
-        return DesiredTrajectory(places, ahead.angles, velocities)
+        return FutureTrajectory(places, ahead.angles, velocities)
 
     def _living(self, outputs: Array) -> Array:
         """The outputs, with the last ones of those whose network has left all bounds."""

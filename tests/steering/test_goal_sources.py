@@ -27,7 +27,7 @@ def test_on_the_path_the_path_is_wished():
     on_path = RootStates(
         path.positions_at(now), path.velocities_at(now), path.facings_at(now), np.array([0.5])
     )
-    positions, angles = goal_source.ahead(on_path, np.array([0]), AHEAD)
+    positions, angles = goal_source.trajectory(on_path, np.array([0]), AHEAD)
     np.testing.assert_allclose(positions[0], path.positions_at(5.0 + AHEAD), atol=1e-9)
     np.testing.assert_allclose(angles[0], path.facings_at(5.0 + AHEAD), atol=1e-3)
 
@@ -36,7 +36,7 @@ def test_beside_the_path_half_the_way_back_in_a_halflife():
     goal_source = PathGoals(STRAIGHT)
     goal_source.times[:] = 2.0
     halflife = goal_source.settings.halflife_s
-    positions, _ = goal_source.ahead(
+    positions, _ = goal_source.trajectory(
         root_states(0.4, 2.0, 0.0, 1.0), np.array([0]), np.array([halflife])
     )
     np.testing.assert_allclose(positions[0, 0], [0.2, 2.0 + halflife], atol=1e-9)
@@ -72,11 +72,11 @@ def test_a_stick_is_answered_with_its_speed_and_facing():
     state = root_states(0.0, 0.0, 0.0, 0.0)
     for _ in range(300):
         goal_source.advance(state, 1 / 60)
-    positions, angles = goal_source.ahead(state, np.array([0]), AHEAD)
+    positions, angles = goal_source.trajectory(state, np.array([0]), AHEAD)
     np.testing.assert_allclose(positions[0], np.outer(2 * AHEAD, [1, 0]), atol=1e-3)
     np.testing.assert_allclose(angles[0], np.pi / 2, atol=1e-3)
     # On its leash: the wished place does not run away.
-    place, _ = goal_source.point()
+    place, _ = goal_source.target()
     assert np.linalg.norm(place[0]) == pytest.approx(goal_source.settings.leash_m)
 
 

@@ -27,7 +27,7 @@ from deepphase.steering.root_states import RootStates
 
 
 @dataclass(frozen=True, eq=False)
-class DesiredTrajectory:
+class FutureTrajectory:
     """Trajectories from now on, seen from the roots of now.
 
     Parameters
@@ -65,7 +65,7 @@ class TrajectoryReader:
         self._blocks = TrajectoryBlocks(layout.slices, len(schema.config.later_s))
         self._step = schema.config.step_s
 
-    def read(self, rows: Array) -> DesiredTrajectory:
+    def read(self, rows: Array) -> FutureTrajectory:
         """Of raw rows (characters, dims)."""
         blocks = self._blocks
         places = blocks.read_later(rows, TRAJECTORY_POSITION)[:, 1:]
@@ -75,10 +75,10 @@ class TrajectoryReader:
         else:
             way = np.concatenate([np.zeros_like(places[:, :1]), places], axis=1)
             velocities = np.gradient(way, self._step, axis=1)
-        return DesiredTrajectory(places, np.arctan2(facing.real, facing.imag), velocities)
+        return FutureTrajectory(places, np.arctan2(facing.real, facing.imag), velocities)
 
 
-class DesiredBlend:
+class TrajectoryBlend:
     """Blends predictions with wishes (Holden, Komura and Saito 2017, section 6).
 
     Parameters
@@ -101,14 +101,14 @@ class DesiredBlend:
         desired_weights(self._samples, direction_bias)
 
     def blended(
-        self, predicted: DesiredTrajectory, goal_source: GoalSource, root_states: RootStates
-    ) -> tuple[DesiredTrajectory, Array]:
+        self, predicted: FutureTrajectory, goal_source: GoalSource, root_states: RootStates
+    ) -> tuple[FutureTrajectory, Array]:
         """What lies ahead, and the places wished for: (characters, samples, 2) metres, world.
 
         Raises ParameterError where a wish is not finite.
         """
         count, samples = len(root_states.angles), self._samples
-        desired, facings = goal_source.ahead(root_states, np.arange(count), self._moments)
+        desired, facings = goal_source.trajectory(root_states, np.arange(count), self._moments)
         if not (np.isfinite(desired).all() and np.isfinite(facings).all()):
             raise ParameterError("a wished trajectory that is not finite")
         here, turn = complex_of(root_states.positions), np.exp(1j * root_states.angles)[:, None]
@@ -123,7 +123,7 @@ class DesiredBlend:
         )
         angles = facings[:, :samples] - root_states.angles[:, None]
         return (
-            DesiredTrajectory(
+            FutureTrajectory(
                 complex_of(places.reshape(count, -1)),
                 blended_angles(predicted.angles, angles, self._biases[1]),
                 velocities,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from controllers.data.initial_states import InitialStates
-from controllers.runtime.character import Character
+from controllers.runtime.characters import Characters
 from controllers.runtime.controller import Controller
 from controllers.runtime.frame import CharacterSettings
 from controllers.runtime.start import CharacterSource
@@ -165,11 +165,11 @@ def run_variation(
     # What a frame was made of belongs to the place before it.
     root_states, times = first.root_states, leader.times.copy()
     first.step(leader)
-    inputs, gate = first.seen
+    inputs, gate = first.network_inputs
     # Rows of one batch may be rounded differently: what does not draw is run once.
     drawn = runs if controller.network.network.is_stochastic else 1
     begun = InitialStates(inputs.copy(), gate.copy(), ("straight",), np.zeros(1, np.int64))
-    character = Character(
+    characters = Characters(
         controller,
         begun.of(np.zeros(drawn, np.int64)),
         positions=np.repeat(root_states.positions, drawn, axis=0),
@@ -179,7 +179,7 @@ def run_variation(
     )
     goal_source = PathGoals(ahead, np.zeros((drawn, 2)))
     goal_source.times = np.repeat(times, drawn)
-    run = rollout(character, goal_source, seconds)
+    run = rollout(characters, goal_source, seconds)
     motions = [MeasuredMotion.of_clip(run.clip(index), controller.schema) for index in range(drawn)]
     pair = [motion.contacts[:, :2] for motion in motions]
     fps = run.fps

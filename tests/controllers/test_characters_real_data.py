@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from controllers.runtime.character import Character
+from controllers.runtime.characters import Characters
 from controllers.runtime.frame import CharacterSettings
 from deepphase.formats.load import load
 from deepphase.motion.kinematics import joint_positions
@@ -29,7 +29,7 @@ def test_a_captured_clip_comes_back(name):
     joints = [clip.skeleton.index(each) for each in controller.schema.joints]
     there = joint_positions(clip)[first + 1 : first + 121][:, joints]
     for held in (False, True):
-        character = Character(
+        character = Characters(
             controller,
             starts,
             positions=root.positions[[first]][:, ::2],

@@ -13,7 +13,7 @@ from controllers.data.initial_states import InitialStates
 from controllers.data.samples import ControllerSamples, schema_of_store
 from controllers.networks.normalised import NormalisedController
 from controllers.networks.registry import NETWORKS
-from controllers.runtime.character import Character
+from controllers.runtime.characters import Characters
 from controllers.runtime.controller import Controller
 from controllers.runtime.frame import CharacterSettings
 from controllers.runtime.onnx_export import export_controller
@@ -70,7 +70,7 @@ def test_every_network_runs_and_a_batch_is_its_characters(store, name):
     angles = np.array([0.0, 1.0, -2.0])
 
     def run(which):
-        character = Character(
+        character = Characters(
             controller, controller.starts.of(which), positions=places[which], angles=angles[which]
         )
         return rollout(character, led(len(which)), 0.4)
@@ -93,9 +93,9 @@ def test_every_network_runs_and_a_batch_is_its_characters(store, name):
 def test_precomputed_networks_run_too(store):
     controller, _ = untrained("pfnn", store)
     running = controller.network
-    exact = rollout(Character(controller, controller.starts), led(3), 0.2)
+    exact = rollout(Characters(controller, controller.starts), led(3), 0.2)
     running.network = running.network.precomputed("linear")
-    table = rollout(Character(controller, controller.starts), led(3), 0.2)
+    table = rollout(Characters(controller, controller.starts), led(3), 0.2)
     np.testing.assert_allclose(table.positions, exact.positions, atol=0.02)
     assert table.gating is None
 
@@ -110,7 +110,7 @@ def test_an_exported_network_runs_in_its_place(store, tmp_path, name):
     export_controller(controller.network, controller.schema, path)
     exported = OnnxNetwork(controller, path, 3, seed=1)
     runs = [
-        rollout(Character(controller, controller.starts, seed=1, network=network), led(3), 0.3)
+        rollout(Characters(controller, controller.starts, seed=1, network=network), led(3), 0.3)
         for network in (None, exported)
     ]
     np.testing.assert_allclose(runs[0].positions, runs[1].positions, atol=1e-3)
@@ -129,7 +129,7 @@ def test_noise_varies_by_its_seed_alone(store):
     controller, _ = untrained("vinn", store)
 
     def run(seed):
-        return rollout(Character(controller, controller.starts, seed=seed), None, 0.3).positions
+        return rollout(Characters(controller, controller.starts, seed=seed), None, 0.3).positions
 
     torch.manual_seed(7)
     expected = torch.rand(3)
@@ -144,7 +144,7 @@ def test_noise_varies_by_its_seed_alone(store):
 def test_noise_is_redrawn_with_a_step(monkeypatch):
     clip = locomotion(1, 5.0).clip
     controller, starts, blocks = replay_of(clip, "experts", [90], FormulaPhases())
-    character = Character(controller, starts)
+    character = Characters(controller, starts)
     drawn = []
     monkeypatch.setattr(character._network, "redraw", lambda stepped: drawn.append(stepped.copy()))
     for _ in range(120):
@@ -162,12 +162,14 @@ def test_the_larger_the_bias_the_nearer_the_wish(which):
     errors = []
     for bias in (0.5, 2.0, 5.0):
         controller, starts, _ = replay_of(clip, "mann", [90])
-        character = Character(controller, starts, settings=CharacterSettings(**{which: bias}))
+        character = Characters(controller, starts, settings=CharacterSettings(**{which: bias}))
         frame = character.step(PathGoals(path))
         if which == "position_bias":
             errors.append(np.abs(frame.trajectory - frame.desired).mean())
             # Velocities go with the places: from the prediction to the wish.
-            inputs = character.seen[0][0, controller.schema.inputs.slices["trajectory_velocity"]]
+            inputs = character.network_inputs[0][
+                0, controller.schema.inputs.slices["trajectory_velocity"]
+            ]
             velocities = inputs.reshape(-1, 2)[7:]
             middle = np.diff(frame.trajectory[0], axis=0) * 6
             between = 0.5 * (velocities[1:] + velocities[:-1])
@@ -181,7 +183,7 @@ def test_the_larger_the_bias_the_nearer_the_wish(which):
 def test_without_a_wish_the_prediction_leads():
     clip = locomotion(2, 6.0).clip
     controller, starts, blocks = replay_of(clip, "mann", [90])
-    frame = Character(controller, starts).step()
+    frame = Characters(controller, starts).step()
     assert frame.desired is None
     here, later = blocks.body.root.positions[90], blocks.body.root.positions[100:151:10]
     away = np.linalg.norm((later - here)[:, ::2], axis=1)
@@ -190,7 +192,7 @@ def test_without_a_wish_the_prediction_leads():
 
 def test_limbs_keep_their_lengths_whatever_is_predicted(store):
     controller, _ = untrained("experts", store)
-    run = rollout(Character(controller, controller.starts), led(3), 0.5)
+    run = rollout(Characters(controller, controller.starts), led(3), 0.5)
     clip = run.clip(2)
     bones = bone_lengths(clip.skeleton)[2:]
     places, parents = joint_positions(clip), clip.skeleton.parents[2:]
@@ -209,7 +211,7 @@ def test_feet_in_contact_are_held_where_they_stand():
         rows = controller.network.network.rows
         rows[:, controller.schema.outputs.slices["root_velocity"].start] += 0.2
         run = rollout(
-            Character(controller, starts, settings=CharacterSettings(foot_ik=held)), None, 2.0
+            Characters(controller, starts, settings=CharacterSettings(foot_ik=held)), None, 2.0
         )
         made = run.clip(0)
         toes = [made.skeleton.index(name) for name in ("LeftToeBase", "RightToeBase")]
@@ -224,7 +226,7 @@ def styled(store: ClipStore) -> tuple[Controller, InitialStates]:
     clips = [replace(clip, labels={"style": s}) for clip, s in zip(store, "ab", strict=True)]
     made = ClipStore.from_clips(clips)
     config = SchemaConfig(label="style")
-    schema = schema_of_store(made, "wish", config, channels=0, tracks=None)
+    schema = schema_of_store(made, "goal", config, channels=0, tracks=None)
     samples = ControllerSamples.read(made, schema)
     kind = NETWORKS["no_phase"]
     network = kind.network(schema.dims, kind.make_config(experts=2, gating_hidden=4, hidden=8))
@@ -237,15 +239,15 @@ def styled(store: ClipStore) -> tuple[Controller, InitialStates]:
     return Controller(config, schema, running, clips[0].skeleton, starts), starts
 
 
-def one_hot_of(character: Character) -> np.ndarray:
+def one_hot_of(character: Characters) -> np.ndarray:
     block = character.controller.schema.inputs.slices["style"]
-    return character.seen[0][0, block].reshape(13, 2)
+    return character.network_inputs[0][0, block].reshape(13, 2)
 
 
 def test_labels_change_as_wished_and_the_past_stays(store):
     controller, starts = styled(store)
     at_once = CharacterSettings(label_halflife_s=0.0, foot_ik=False)
-    character = Character(controller, starts, settings=at_once)
+    character = Characters(controller, starts, settings=at_once)
     character.step()
     np.testing.assert_array_equal(one_hot_of(character), np.tile([1, 0], (13, 1)))
     path = GroundPath(
@@ -258,7 +260,7 @@ def test_labels_change_as_wished_and_the_past_stays(store):
     np.testing.assert_array_equal(now[6:], np.tile([0, 1], (7, 1)))
     np.testing.assert_array_equal(now[:5], np.tile([1, 0], (5, 1)))
     np.testing.assert_array_equal(now[5], [0, 1])
-    smooth = Character(
+    smooth = Characters(
         controller, starts, settings=CharacterSettings(label_halflife_s=0.1), labels={"style": "b"}
     )
     for _ in range(6):
@@ -269,15 +271,15 @@ def test_labels_change_as_wished_and_the_past_stays(store):
 def test_unknown_labels_are_named(store):
     controller, starts = styled(store)
     with pytest.raises(ParameterError, match="style 'c'") as raised:
-        Character(controller, starts, labels={"style": "c"})
+        Characters(controller, starts, labels={"style": "c"})
     assert "a, b" in raised.value.hint
     path = GroundPath(
         np.array([0.0, 5.0]), np.array([[0.0, 0], [0, 5]]), labels={"gait": ("x", "x")}
     )
     with pytest.raises(ParameterError, match="label 'gait', the controller 'style'"):
-        Character(controller, starts).step(PathGoals(path))
+        Characters(controller, starts).step(PathGoals(path))
     with pytest.raises(ParameterError, match="2 values of style for 1"):
-        Character(controller, starts, labels={"style": ["a", "b"]})
+        Characters(controller, starts, labels={"style": ["a", "b"]})
 
 
 def test_tracks_are_given_at_every_step(store):
@@ -296,11 +298,11 @@ def test_tracks_are_given_at_every_step(store):
     controller = Controller(
         ControllerConfig.load("nn"), schema, running, store.clip(0).skeleton, starts
     )
-    character = Character(controller, starts)
+    character = Characters(controller, starts)
     wanted = np.arange(13.0).reshape(1, 13, 1)
     character.step(tracks={"beat": wanted})
     np.testing.assert_array_equal(
-        character.seen[0][0, schema.inputs.slices["beat"]], wanted.ravel()
+        character.network_inputs[0][0, schema.inputs.slices["beat"]], wanted.ravel()
     )
     for bad in (None, {}, {"beat": wanted[:, :5]}, {"beat": wanted * np.nan}):
         with pytest.raises(ParameterError, match="the track 'beat'"):
@@ -316,7 +318,7 @@ def test_who_leaves_all_bounds_stands_still_and_is_told(value):
     network.rows = torch.cat([network.rows, network.rows])
     network.first[1] += len(clip)
     network.rows[len(clip) + 100 + 30, 4] = value
-    run = rollout(Character(controller, starts), None, 1.0)
+    run = rollout(Characters(controller, starts), None, 1.0)
     assert run.alive[0].all()
     np.testing.assert_array_equal(run.alive[1], np.arange(60) < 29)
     for name in ("rotations", "translations", "positions", "trajectory"):
@@ -329,7 +331,7 @@ def test_who_leaves_all_bounds_stands_still_and_is_told(value):
 def test_a_network_that_breaks_at_once_leaves_a_finite_body(store):
     controller, _ = untrained("pfnn", store)
     controller.network.outputs_mean[:] = np.nan
-    run = rollout(Character(controller, controller.starts), led(3), 0.1)
+    run = rollout(Characters(controller, controller.starts), led(3), 0.1)
     assert not run.alive.any()
     assert np.isfinite(run.translations).all()
     assert np.isfinite(run.rotations).all()
@@ -340,19 +342,19 @@ def test_what_does_not_fit_is_refused(store):
     starts = controller.starts
     other = InitialStates.of_samples(samples_for("pfnn", store), np.array([3]))
     with pytest.raises(ParameterError, match=r"starts of .* the controller 'experts' has"):
-        Character(controller, other)
+        Characters(controller, other)
     with pytest.raises(ParameterError, match=r"positions \(2, 2\)"):
-        Character(controller, starts, positions=np.zeros((2, 2)))
+        Characters(controller, starts, positions=np.zeros((2, 2)))
     with pytest.raises(ParameterError, match="angles"):
-        Character(controller, starts, angles=np.array([0.0, np.nan, 0.0]))
+        Characters(controller, starts, angles=np.array([0.0, np.nan, 0.0]))
     with pytest.raises(ParameterError, match="a wish for 2 characters, and there are 3"):
-        Character(controller, starts).step(led(2))
+        Characters(controller, starts).step(led(2))
     broken = InitialStates(starts.inputs * np.nan, starts.gate, starts.names, starts.frames)
     with pytest.raises(ParameterError, match="not finite"):
-        Character(controller, broken)
+        Characters(controller, broken)
     for seconds in (0.0, np.nan, -1.0):
         with pytest.raises(ParameterError, match="a run of"):
-            rollout(Character(controller, starts), None, seconds)
+            rollout(Characters(controller, starts), None, seconds)
 
 
 def test_replays_are_told_by_another_skeleton_too(store):
@@ -362,4 +364,4 @@ def test_replays_are_told_by_another_skeleton_too(store):
     network = controller.network.network
     wrong = as_controller("mann", controller.schema, network, dog, starts)
     with pytest.raises(SkeletonError, match="no joint"):
-        Character(wrong, starts)
+        Characters(wrong, starts)

@@ -176,7 +176,7 @@ def test_an_empty_map_says_what_to_do(page):
     assert not players(page)
 
 
-@pytest.mark.parametrize("told", [[[0, 0, 0, 1, 5]], [["a", "b"]], [[0, 1e9]], [[0, None]]])
+@pytest.mark.parametrize("given", [[[0, 0, 0, 1, 5]], [["a", "b"]], [[0, 1e9]], [[0, None]]])
 def test_what_a_browser_draws_is_checked(given):
     with pytest.raises(ParameterError):
         checked_points(given)

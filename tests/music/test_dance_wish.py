@@ -19,7 +19,7 @@ def song():
 
 
 @pytest.mark.parametrize(
-    ("wish", "fps", "frames"),
+    ("dance_request", "fps", "frames"),
     [
         (DanceRequest(), 60.0, 270),
         (DanceRequest(), 25.0, 112),
@@ -28,9 +28,9 @@ def song():
         (DanceRequest(0.0, 1e-6), 60.0, 1),
     ],
 )
-def test_a_dance_ends_with_its_song(song, request, fps, frames):
+def test_a_dance_ends_with_its_song(song, dance_request, fps, frames):
     notes: list[str] = []
-    assert request.frames(song, fps, notes) == frames
+    assert dance_request.frames(song, fps, notes) == frames
     assert not notes
 
 
@@ -43,7 +43,7 @@ def test_a_song_that_is_over_too_soon_is_told(song):
 
 
 @pytest.mark.parametrize(
-    ("wish", "says"),
+    ("dance_request", "says"),
     [
         ({"start_s": -1.0}, "start must be at least 0 s, not -1"),
         ({"start_s": np.nan}, "start must be at least 0 s, not nan"),
@@ -54,9 +54,9 @@ def test_a_song_that_is_over_too_soon_is_told(song):
         ({"lock": np.nan}, "lock must lie in 0 to 1, not nan"),
     ],
 )
-def test_impossible_wishes_are_refused(request, says):
+def test_impossible_wishes_are_refused(dance_request, says):
     with pytest.raises(ParameterError, match=says):
-        DanceRequest(**request)
+        DanceRequest(**dance_request)
 
 
 def test_a_moment_is_heard_in_the_nearest_frame_and_before_and_behind_a_song_in_its_ends():

@@ -1,4 +1,4 @@
-"""Entry point of the `deepphase` program: commands, their options, errors and exit statuses."""
+"""Entry point of the `deepphase` program: its commands, error messages and exit statuses."""
 
 from __future__ import annotations
 
@@ -12,37 +12,58 @@ from deepphase.errors import DeepPhaseError, ParameterError
 
 DONE, BUG, MISTAKE, INTERRUPTED = 0, 1, 2, 130
 
-# Words of a command -> (module, what it does). Modules are imported when their command is called.
+# Command -> (its module in apps.commands, one line for the overview). A module is imported when
+# its command is called.
 COMMANDS = {
-    "inspect": ("inspect_files", "what is in these files: skeletons, rates, lengths, problems"),
-    "solve": ("rig", "a skeleton and rotations from point tracks, as BVH or glTF"),
+    "inspect": ("inspect_files", "show the content of files: skeletons, rates, lengths, problems"),
+    "solve": ("rig", "solve for a skeleton and rotations from point tracks"),
     "prepare": ("prepare_store", "read, check and resample a folder of clips into one store"),
-    "train phase": ("train_phase", "learn phases from clips, and say whether it worked"),
-    "train controller": ("train_controller", "learn to move along paths, by phases"),
-    "train dance": ("train_dance", "learn to dance from clips with their songs"),
-    "dance": ("dance_song", "a new dance to any song, with a page that plays it"),
-    "fit phases": ("fit_phases", "phases by a rule, to compare: contacts, PCA, foot strikes"),
-    "encode": ("encode_clips", "the phases of every frame of clips, as .npz and .csv"),
-    "evaluate": ("evaluate_model", "measure a phase model on clips, as a page and as numbers"),
-    "evaluate dances": ("evaluate_dances", "dances against their songs: beat, bar, feet, variety"),
-    "match build": ("match_build", "a motion database of a store: what frames are searched by"),
-    "match query": ("match_query", "the nearest moments to a moment of a clip, to look at"),
-    "match run": ("match_run", "a new motion along a path, out of a motion database"),
-    "control": ("control", "characters along a path or by a gamepad, moved by a controller"),
-    "export": ("export_model", "a model as ONNX for other engines, with its parity table"),
-    "figures": ("figures", "the manifold and all other figures of a model on clips, as a page"),
-    "play": ("play", "clips in a page that plays them, with their phases and a song"),
-    "demo": ("demo", "the whole chain on made motion, offline, with pictures to look at"),
-    "app": ("app", "the dashboard, in your browser: clips, phases and the manifold"),
-    "doctor": ("doctor", "versions, devices, what is missing, what stands in the way"),
+    "train phase": (
+        "train_phase",
+        "train a phase model on clips or songs, without labels",
+    ),
+    "train controller": (
+        "train_controller",
+        "train a controller on clips and their phases",
+    ),
+    "train dance": ("train_dance", "train a dancer on clips with their songs"),
+    "dance": ("dance_song", "make a new dance to a song, with a page that plays it"),
+    "fit phases": ("fit_phases", "fit baseline phases by a rule: contacts, PCA or foot strikes"),
+    "encode": (
+        "encode_clips",
+        "write the phases of every frame of clips, as .npz and .csv",
+    ),
+    "evaluate": ("evaluate_model", "measure a phase model on clips, as a page and as JSON"),
+    "evaluate dances": (
+        "evaluate_dances",
+        "measure sets of dances against their songs",
+    ),
+    "match build": (
+        "match_build",
+        "build a motion database: features and a search index",
+    ),
+    "match query": ("match_query", "find the frames of a database nearest to a frame of a clip"),
+    "match run": ("match_run", "move characters along a path or by a gamepad, by motion matching"),
+    "control": ("control", "move characters along a path or by a gamepad, with a controller"),
+    "export": (
+        "export_model",
+        "export a model as ONNX for other engines",
+    ),
+    "figures": ("figures", "draw the manifold and other figures of a model on clips, as a page"),
+    "play": ("play", "write a page that plays clips, with their phases and a song"),
+    "demo": ("demo", "run the whole chain on synthetic motion, offline"),
+    "app": ("app", "open the dashboard in the browser"),
+    "doctor": ("doctor", "check the installation: versions, devices, missing packages"),
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program.
 
-    Returns the exit status: 0 done, 2 the user's mistake, 130 interrupted, 1 where `doctor` finds
-    a problem. A bug leaves its traceback, and Python ends with 1.
+    Returns
+    -------
+    Exit status: 0 done, 1 problems found by `doctor`, 2 an error of usage or data, 130 interrupted.
+    An exception that is a bug is not caught: Python prints its traceback and exits with 1.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
@@ -54,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("deepphase: interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader of our output went away (`| head`): nothing is wrong, and nothing can be said.
+        # The reader of the output has closed it (`| head`), which is no error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
 
@@ -104,7 +125,7 @@ def _run(words: list[str]) -> int:
 
 
 def _run_command(name: str, words: list[str]) -> int:
-    # Only now: building the options takes longer than an answer to --help may.
+    # Imported here, since jsonargparse takes longer to import than `deepphase --help` may take.
     from apps.options.command_line import read_command_line
     from apps.terminal import output
 

@@ -29,30 +29,31 @@ from deepphase.progress import Progress as Report
 
 class _Console(Console):
     def on_broken_pipe(self) -> None:
-        # Rich would end the program with status 1; the program itself knows better.
+        # Rich would exit with status 1; apps.cli handles this error.
         raise BrokenPipeError
 
 
 console = _Console(highlight=False, soft_wrap=True)
 if not console.is_terminal:
-    # There is no window to fit: rows of tables stay whole.
+    # Without a window to fit, rows of tables are not wrapped.
     console.width = 240
 
-# Without a terminal, one line after each such share of a piece of work, and not more often.
+# Without a terminal, progress is printed after each such fraction of a task, and at most every
+# so many seconds.
 _LINE_SHARE = 0.1
 _LINE_S = 3.0
 
 
 @contextmanager
 def output(*, quiet: bool = False, to_stderr: bool = False) -> Iterator[None]:
-    """Direct what this module prints, until the block ends.
+    """Context that sets what the functions of this module print, and where.
 
     Parameters
     ----------
     quiet
-        Print warnings only: no progress, notes and tables.
+        Print warnings only, without progress, notes and tables.
     to_stderr
-        Print to standard error, so that standard output holds a document alone.
+        Print to standard error, so that standard output contains only a JSON document.
     """
     before = console.quiet, console.stderr
     console.quiet, console.stderr = quiet, to_stderr
@@ -64,10 +65,10 @@ def output(*, quiet: bool = False, to_stderr: bool = False) -> Iterator[None]:
 
 @contextmanager
 def progress() -> Iterator[Report]:
-    """A function (what, done, total, words) that shows the progress of long work.
+    """Context of a function (what, done, total, words) that displays the progress of long work.
 
-    In a terminal, a bar for each piece of work with its speed and the time left; elsewhere, a
-    line every few seconds.
+    In a terminal it draws one bar per task, with its speed and the time left. Elsewhere it prints
+    a line every few seconds.
     """
     if console.quiet:
         yield lambda what, done, total, words: None
@@ -118,29 +119,29 @@ class _Lines:
 
 
 def note(text: str) -> None:
-    """One line of plain text."""
+    """Print a line of plain text."""
     console.print(text, markup=False)
 
 
 def next_step(*words: object) -> None:
-    """Suggest the command to type next, as the last line of a command.
+    """Print the command to type next, as the last line of a command.
 
     Parameters
     ----------
     words
-        The command line after `deepphase`; quoted for the shell where needed. Words in capitals
-        are left to fill in.
+        The command line after `deepphase`, not yet quoted for the shell. Words in capitals are
+        placeholders.
     """
     note(f"next: deepphase {shlex.join(str(word) for word in words)}")
 
 
 def warn(text: str) -> None:
-    """One line that deserves attention, on standard error."""
+    """Print a warning to standard error."""
     print(f"deepphase: note: {text}", file=sys.stderr)
 
 
 def list_left_out(what: str, errors: Iterable[DeepPhaseError]) -> None:
-    """One warning for each error; a hint that several share is printed once."""
+    """Print one warning per error; a hint that several errors share is printed once."""
     printed: set[str] = set()
     for error in errors:
         again = type(error)(error.fact, path=error.path, line=error.line)
@@ -149,7 +150,7 @@ def list_left_out(what: str, errors: Iterable[DeepPhaseError]) -> None:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
-    """A table of texts."""
+    """Print a table of texts."""
     drawn = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
     for column in columns:
         drawn.add_column(column, overflow="fold")

@@ -13,7 +13,7 @@ from apps.terminal import next_step, note
 from deepphase.errors import FormatError, ParameterError
 
 _HOST, _PORT, _PORTS_TRIED = "127.0.0.1", 8501, 50
-# Settings of Streamlit. Nothing is sent anywhere, and other machines cannot connect.
+# Settings of Streamlit: no telemetry, and no connections from other machines.
 _SETTINGS = {
     "server.address": _HOST,
     "server.headless": True,
@@ -23,7 +23,7 @@ _SETTINGS = {
     "server.enableStaticServing": False,
     "browser.gatherUsageStats": False,
     "client.toolbarMode": "viewer",
-    # A fault of ours is for the terminal, not for the page.
+    # Tracebacks are printed in the terminal, not on the page.
     "client.showErrorDetails": "none",
     "logger.level": "warning",
 }
@@ -32,9 +32,9 @@ _SETTINGS = {
 def command(folder: Path | None = None, port: int | None = None) -> None:
     """Open the dashboard in the browser: clips, phases, the manifold, matching and control.
 
-    Shows the stores, models, databases and controllers of a folder, or its motion files. Without a
-    folder it shows synthetic motion and small models that come with the program. Listens on this
-    machine only. Ctrl-C ends it.
+    It shows the stores, models, databases and controllers of a folder, or its motion files;
+    without a folder, synthetic motion and small models that come with the program. It accepts
+    connections from this machine only. Ctrl-C ends it.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def command(folder: Path | None = None, port: int | None = None) -> None:
     if folder is not None and not folder.is_dir():
         raise FormatError(
             "not a folder" if os.path.exists(folder) else "no such folder",
-            hint="give a folder with stores, models or motion files; or none, for the demo",
+            hint="give a folder with stores, models or motion files, or leave it out for the demo",
             path=folder,
         )
     port = _free_port(port)
@@ -62,7 +62,7 @@ def _free_port(wanted: int | None) -> int:
     tried = [wanted] if wanted is not None else range(_PORT, _PORT + _PORTS_TRIED)
     for port in tried:
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-            # As the server does: a port that was just left is free.
+            # Set as by the server: a port that was just released counts as free.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind((_HOST, port))
@@ -82,14 +82,14 @@ def _serve(settings: dict[str, object], port: int) -> None:
 
     note("starting the dashboard")
     script = Path(__file__).parent.parent / "dashboard" / "script" / "run.py"
-    # What bootstrap takes of the command line, dots are underscores there.
+    # The options of Streamlit's command line, which have underscores instead of dots.
     options = {name.replace(".", "_"): value for name, value in settings.items()}
     bootstrap.load_config_options(flag_options=options)
-    # Imports and the first phases take seconds: done before the address is printed.
+    # Imports and the first phases take seconds, so they are done before the address is printed.
     warm_up()
     note(f"open http://{_HOST}:{port}  (Ctrl-C ends it)")
-    # Ctrl-C is how a server ends, and no interruption of a work. Asked to end in another way, it
-    # removes its sessions' files, too.
+    # Ctrl-C is the ordinary end of the server. SIGTERM ends it the same way, so that the files of
+    # its sessions are removed.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with suppress(KeyboardInterrupt):
         bootstrap.run_asgi_app(str(script), "apps.dashboard.script.server:app", [], options)

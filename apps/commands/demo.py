@@ -21,10 +21,9 @@ if TYPE_CHECKING:
     from deepphase.phase.model import ClipPhases, PhaseModel
     from deepphase.synthetic.truth_file import Truth
 
-# Of a small corpus: with fewer steps than this in one pass, a batch is made smaller.
-_LEAST_STEPS, _LEAST_BATCH = 8, 8
-# Clips in the player.
-_PLAYED = 12
+# For a small corpus the batch size is reduced until a pass has this many optimizer steps.
+_MIN_STEPS, _MIN_BATCH_SIZE = 8, 8
+_PLAYER_CLIPS = 12
 
 
 def command(
@@ -35,18 +34,19 @@ def command(
 ) -> None:
     """Run the whole chain on synthetic motion with known phases, offline.
 
-    Makes motion by formula (or takes yours), prepares it, trains a phase model, encodes clips that
-    were held out, compares their phases with the true ones, and explains the result in
-    FOLDER/index.html. A second run replaces the files of the first, and no others.
+    Generates motion by formula (or takes your own), prepares it, trains a phase model, encodes
+    held-out clips, compares their phases with the true ones, and explains the result in
+    OUTPUT/index.html. A second run replaces the files of the first, and no others.
 
     Parameters
     ----------
     output
         Folder to write.
     data
-        Folder of your own motion files to use instead, without known phases.
+        Folder of your own motion files to use instead. Their true phases are unknown, and nothing
+        is compared with them.
     smallest
-        Run in half a minute on very little data, without pictures.
+        Run in half a minute on very little data, without writing figures as PNG.
     seed
         Random seed for the synthetic motion and the training.
     """
@@ -56,7 +56,7 @@ def command(
     if data is not None:
         from deepphase.corpus.motion_files import find_motion_files
 
-        # Before anything is removed.
+        # Checked before any file is removed.
         if Path(os.path.realpath(data)).is_relative_to(os.path.realpath(output)):
             raise ParameterError(
                 f"the motion files of --data lie inside {output}, which the demo replaces",
@@ -67,7 +67,7 @@ def command(
     try:
         page = _demo(output, data, smallest, seed)
     finally:
-        # What an interrupted run leaves is the next one's to replace.
+        # Files of an interrupted run are listed too, so that the next run can replace them.
         folder.record()
     note(f"open {page}")
     next_step("app", output)
@@ -95,11 +95,11 @@ def _demo(output: Path, data: Path | None, smallest: bool, seed: int) -> Path:
     model = _train(store, config, output, pictures=size.pictures)
     reading = StoreOptions(skeleton=group)
     encode_clips.command(output / MODEL, held_out, output / PHASES, reading=reading)
-    wanted = _held_out_names(store, config) if data else [path.stem for path in held_out]
+    names = _held_out_names(store, config) if data else [path.stem for path in held_out]
     read = [load_phases(path) for path in sorted((output / PHASES).glob("*.phases.npz"))]
-    # Others may lie there too.
+    # The folder may contain phases of other models.
     of_model = {each.name: each for each, meta in read if meta["model_sha256"] == model.sha256}
-    phases = [of_model[name] for name in wanted if name in of_model]
+    phases = [of_model[name] for name in names if name in of_model]
     _play(held_out, group, phases, model, output)
     demo = Demo(
         model=model,
@@ -118,7 +118,7 @@ def _demo(output: Path, data: Path | None, smallest: bool, seed: int) -> Path:
 def _make_motion(
     output: Path, size: DemoSize, seed: int
 ) -> tuple[dict[str, Truth], list[Path], list[Path]]:
-    """Write clips and their truth; returns the truth by clip, and both sets' files."""
+    """Write clips and their truth; returns the truths by clip, and the files of both sets."""
     from apps.demo.motion import held_out_motions, training_motions
     from deepphase.formats.bvh.writer import save_bvh
     from deepphase.synthetic.truth_file import Truth
@@ -130,7 +130,7 @@ def _make_motion(
     total = sum(len(motions) for motions in sets.values())
     truths: dict[str, Truth] = {}
     files: dict[str, list[Path]] = {name: [] for name in sets}
-    with progress() as shown:
+    with progress() as on_progress:
         for name, motions in sets.items():
             for motion in motions:
                 clip = motion.clip
@@ -138,7 +138,7 @@ def _make_motion(
                 save_bvh(clip, files[name][-1])
                 truths[clip.name] = Truth.of(motion)
                 truths[clip.name].save(output / TRUTH / f"{clip.name}.truth.npz")
-                shown("making motion", len(truths), total, clip.name)
+                on_progress("generating motion", len(truths), total, clip.name)
     return truths, files[TRAINING], files[HELD_OUT]
 
 
@@ -149,16 +149,16 @@ def _play(
     model: PhaseModel,
     output: Path,
 ) -> None:
-    """Write the player of the clips whose phases were read."""
+    """Write a player of encoded clips."""
     from apps.reports.player_takes import takes_of_clips
     from deepphase.corpus.clips import clips_in
     from deepphase.figures.player.page import save_player
 
     entries = {entry.name: entry for entry in clips_in(files, skeleton=group)}
-    shown = [each for each in phases if each.name in entries][:_PLAYED]
+    shown = [each for each in phases if each.name in entries][:_PLAYER_CLIPS]
     clips = [entries[each.name].load() for each in shown]
     takes = takes_of_clips(clips, shown, model)
-    save_player(output / PLAYER, takes, title="Clips that were held out")
+    save_player(output / PLAYER, takes, title="Held-out clips")
 
 
 def _largest_group(store: Path) -> str:
@@ -167,15 +167,15 @@ def _largest_group(store: Path) -> str:
     groups = store_groups(store)
     largest = max(groups, key=lambda group: group.minutes)
     if len(groups) > 1:
-        note(f"continuing with the skeleton of the most motion: {largest.name}")
+        note(f"continuing with the skeleton with the most motion: {largest.name}")
     return largest.name
 
 
 def _config(store: ClipStore, size: DemoSize, seed: int) -> PhaseConfig:
-    recipe = PhaseConfig.load("default")
-    window = recipe.network.window(store.fps)
+    config = PhaseConfig.load("default")
+    window = config.network.window(store.fps)
     windows = int((store.lengths - window + 1).clip(0).sum())
-    batch = min(size.batch_size, max(windows // _LEAST_STEPS, _LEAST_BATCH))
+    batch = min(size.batch_size, max(windows // _MIN_STEPS, _MIN_BATCH_SIZE))
     changes = {"windows": size.windows, "batch_size": batch, "seed": seed}
     return PhaseConfig.load("default", **{f"training.{k}": v for k, v in changes.items()})
 
@@ -187,9 +187,9 @@ def _train(store: ClipStore, config: PhaseConfig, output: Path, *, pictures: boo
     from deepphase.phase.training.train import train_phase
 
     work = output / f"{MODEL}.unfinished"
-    with progress() as shown:
+    with progress() as on_progress:
         try:
-            model = train_phase(store, config, folder=work, progress=shown)
+            model = train_phase(store, config, folder=work, progress=on_progress)
             metrics = move_metrics(work, output / MODEL)
         finally:
             discard(work)
@@ -198,15 +198,15 @@ def _train(store: ClipStore, config: PhaseConfig, output: Path, *, pictures: boo
     for line in model.health.words() if model.health else ():
         note(line)
     model.save(output / MODEL)
-    with progress() as shown:
+    with progress() as on_progress:
         training_report(
-            model, store, output / REPORT, metrics=metrics, pictures=pictures, progress=shown
+            model, store, output / REPORT, metrics=metrics, pictures=pictures, progress=on_progress
         )
     return model
 
 
 def _held_out_names(store: ClipStore, config: PhaseConfig) -> list[str]:
-    """The clips that training kept for measuring; all of them where it kept parts of each."""
+    """Clips that were held out of the training; all clips if parts of each were held out."""
     from deepphase.phase.windows import split_by_source
 
     starts, stops = store.range_starts, store.range_stops
@@ -226,19 +226,19 @@ def _errors(
     phases: Sequence[ClipPhases],
     truths: dict[str, Truth],
 ) -> list[KnownPhaseError]:
-    """Each held-out clip against its truth, by keys that are chosen on training clips."""
+    """Phase errors of each held-out clip, with channels and shifts chosen on training clips."""
     from deepphase.evaluation.known_phase import known_phase_errors
 
     training = []
-    with progress() as shown:
+    with progress() as on_progress:
         for index in range(len(store)):
             truth = truths[store.names[index]]
-            # A medley has transitions, which are of no gait.
+            # Medleys are left out: their transitions belong to no gait.
             if len(truth.gait_names) == 1:
                 training.append(_known(model.encode(store.clip(index)), truth))
-            shown("comparing with the truth", index + 1, len(store), "")
+            on_progress("comparing with the truth", index + 1, len(store), "")
     held_out = [_known(each, truths[each.name]) for each in phases]
-    # The double is as good a phase, but a newcomer thinks in strides.
+    # A channel at twice the stride frequency would be as valid, but strides are easier to read.
     return known_phase_errors(training, held_out, multiples=(1,))
 
 

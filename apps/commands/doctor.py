@@ -12,7 +12,7 @@ from pathlib import Path
 
 from apps.terminal import Outcome, next_step, note, table
 
-_NEEDED = (
+_REQUIRED = (
     "torch",
     "pytorch-lightning",
     "numpy",
@@ -25,7 +25,7 @@ _NEEDED = (
     "jsonargparse",
     "rich",
 )
-_OWN = ("deepphase", "controllers", "matching", "apps")
+_IMPORT_NAMES = ("deepphase", "controllers", "matching", "apps")
 # Releases that were withdrawn from PyPI.
 _WITHDRAWN = {"pytorch-lightning": ("2.6.2", "2.6.3")}
 
@@ -37,7 +37,7 @@ def command() -> Outcome:
     """
     problems: list[str] = []
     rows = [("deepphase", _version("deepphase")), ("python", platform.python_version())]
-    for name in _NEEDED:
+    for name in _REQUIRED:
         version = _version(name)
         rows.append((name, version))
         if version == "missing":
@@ -50,12 +50,12 @@ def command() -> Outcome:
     table(("device", "what"), devices)
     note("")
     browser = chromium()
-    note(f"pictures: {browser or 'no Chromium or Chrome found: pages are written, but no PNG'}")
+    note(f"browser for PNG files: {browser or 'no Chromium or Chrome found: no PNG is written'}")
     problems += _shadowed()
     for problem in problems:
         note(f"problem: {problem}")
     count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
-    note(count if problems else "nothing is missing")
+    note(count if problems else "no problems")
     next_step(*(["doctor"] if problems else ["demo"]))
     return Outcome(
         {
@@ -69,7 +69,7 @@ def command() -> Outcome:
 
 
 def chromium() -> str | None:
-    """The browser that draws PNG files, None where there is none."""
+    """Path of the browser that draws PNG files; None if none is found."""
     names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
     return os.environ.get("BROWSER_PATH") or next(filter(None, map(shutil.which, names)), None)
 
@@ -91,24 +91,24 @@ def _devices() -> list[tuple[str, str]]:
     if torch.backends.mps.is_available():
         rows.append(("mps", "Apple GPU"))
     if len(rows) == 1:
-        rows.append(("gpu", "none: training runs on the processor"))
+        rows.append(("gpu", "none: training runs on the CPU"))
     return rows
 
 
 def _shadowed() -> list[str]:
-    """Import names of ours that Python would find elsewhere."""
+    """Packages of this distribution that Python would import from elsewhere."""
     home = Path(__file__).resolve().parents[2]
     found = []
-    for name in _OWN:
+    for name in _IMPORT_NAMES:
         spec = importlib.util.find_spec(name)
-        # A folder without code of its own has no origin, only places.
+        # A namespace package has no origin, only search locations.
         places = [] if spec is None else [spec.origin, *(spec.submodule_search_locations or ())]
         place = next((str(Path(each).resolve()) for each in places if each), None)
         if place is None:
             found.append(f"{name} cannot be imported: install deepphase again")
         elif home not in Path(place).parents:
             found.append(
-                f"import {name} finds {place}, not ours in {home / name}: move or uninstall it "
+                f"import {name} finds {place}, not {home / name}: move or uninstall it "
                 f"(sys.path begins with {sys.path[0] or '.'})"
             )
     return found

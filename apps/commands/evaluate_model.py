@@ -37,10 +37,10 @@ def command(
     from deepphase.phase.extractor import load_extractor
 
     trained = load_extractor(model)
-    with progress() as shown:
-        clips = corpus_of(store, fps=trained.fps, progress=shown, **reading.corpus)
+    with progress() as on_progress:
+        clips = corpus_of(store, fps=trained.fps, progress=on_progress, **reading.corpus)
         page, measures, health = evaluation_report(
-            trained, clips, output, queries=queries, seed=seed, progress=shown
+            trained, clips, output, queries=queries, seed=seed, progress=on_progress
         )
     for line in health.words():
         note(line)

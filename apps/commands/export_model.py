@@ -28,10 +28,10 @@ def command(model: Path, output: Path) -> None:
     check_writable(output)
     is_controller = read_header(model)["format"] == "deepphase.controller"
     export = _controller(model) if is_controller else _phase_model(model)
-    with progress() as shown:
-        shown("exporting", 0, 1, str(output))
+    with progress() as on_progress:
+        on_progress("exporting", 0, 1, str(output))
         parity = export(output)
-        shown("exporting", 1, 1, str(output))
+        on_progress("exporting", 1, 1, str(output))
     note(f"{'batch':>6}  {'output':<10} largest difference from the original")
     for each in parity:
         note(f"{each.batch:>6}  {each.output:<10} {each.difference:.1e}")

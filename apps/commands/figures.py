@@ -28,15 +28,15 @@ def command(
     store
         A store, a folder of motion files, or one motion file.
     output
-        Folder for index.html and the pictures.
+        Folder for index.html and the PNG files.
     clips
         Names of the clips to draw, separated by commas, where * matches any text, as in
-        walk*,run_01. If not given, some clips from all parts of the store.
+        walk*,run_01. If not given, an even selection of the clips.
     color_by
         Colours of the manifold, separated by commas: clip, time, speed, frequency, amplitude,
         phase, or the name of a label. All of them if not given.
     compare
-        Other models or baselines, separated by commas, that are drawn on the same frames.
+        Other models or baselines, separated by commas, to draw on the same frames.
     dark
         Draw on a dark background. If not given, the page follows the browser's colour scheme.
     png
@@ -53,14 +53,14 @@ def command(
     colours = None if color_by is None else [name.strip() for name in color_by.split(",")]
     names = [] if compare is None else [name.strip() for name in compare.split(",")]
     others = {name: Path(name) for name in names if name}
-    with progress() as shown:
-        corpus = corpus_of(store, fps=trained.fps, progress=shown, **reading.corpus)
+    with progress() as on_progress:
+        corpus = corpus_of(store, fps=trained.fps, progress=on_progress, **reading.corpus)
         material = FigureMaterial.read(
             trained,
             corpus,
             projection_file=model.with_name(f"{model.name}.projection"),
             clips=clips,
-            progress=shown,
+            progress=on_progress,
         )
         compared = {
             name: FigureMaterial.read(
@@ -68,7 +68,7 @@ def command(
                 corpus,
                 projection_file=other.with_name(f"{other.name}.projection"),
                 clips=material.chosen,
-                progress=shown,
+                progress=on_progress,
             )
             for name, other in others.items()
         }

@@ -28,8 +28,8 @@ def command(
         Baseline file to write. encode, evaluate, figures, play and match build take it as a
         model.
     method
-        Rule. contact: one phase per foot, from its ground contacts. pca: one per hand and foot,
-        from its velocity along the principal axis. pfnn: a single phase, from the foot strikes.
+        Rule. contact fits one phase per foot, from its ground contacts; pca one per hand and foot,
+        from its velocity along the principal axis; pfnn a single phase, from the foot strikes.
     window_s
         Length in seconds of the window around each frame.
     normalised
@@ -50,19 +50,19 @@ def command(
             f"{output} is a folder", hint=f"name the file: -o {output / f'{method}.phases'}"
         )
     options = reading.corpus
-    with progress() as shown:
-        corpus = corpus_of(store, progress=shown, **options)
-        made = fit_phases(
+    with progress() as on_progress:
+        corpus = corpus_of(store, progress=on_progress, **options)
+        baseline = fit_phases(
             corpus,
             method,
             window_s=window_s,
             normalised=normalised,
             description=options["description"],
-            progress=shown,
+            progress=on_progress,
         )
-    made.save(output)
-    channels = f"{made.channels} phase{'s' if made.channels > 1 else ''}"
-    note(f"{channels}, read off {', '.join(made.limbs)} in windows of {made.window_s:g} s")
-    note(f"{made.ORIGIN}; amplitude: {made.AMPLITUDE}")
+    baseline.save(output)
+    channels = f"{baseline.channels} phase{'s' if baseline.channels > 1 else ''}"
+    note(f"{channels}, fitted to {', '.join(baseline.limbs)} in windows of {baseline.window_s:g} s")
+    note(f"{baseline.ORIGIN}; amplitude: {baseline.AMPLITUDE}")
     note(f"model: {output}")
     next_step("encode", output, store, "-o", "phases")

@@ -8,8 +8,8 @@ from apps.options.groups import StoreOptions
 from apps.terminal import list_left_out, next_step, note, progress
 from deepphase.errors import DeepPhaseError, FormatError, ParameterError
 
-# Clips of one page: their names are still a list, and the page opens at once.
-_MOST = 24
+# With more clips the list of names gets long, and the page opens slowly.
+_MAX_CLIPS = 24
 
 
 def command(
@@ -18,7 +18,7 @@ def command(
     model: Path | None = None,
     song: Path | None = None,
     together: bool = False,
-    most: int = _MOST,
+    max_clips: int = _MAX_CLIPS,
     reading: StoreOptions = StoreOptions(),  # noqa: B008 (frozen)
 ) -> None:
     """Write a page that plays clips in any browser, offline.
@@ -33,11 +33,11 @@ def command(
         Phase model whose phases are shown beside the motion.
     song
         Sound file to play from the start of each clip. If not given, a single clip is played
-        with the song of the same name beside it.
+        with the song of the same name in its folder.
     together
         Show all clips at once in one scene, without phases.
-    most
-        Largest number of clips in the page. Of more clips, an even selection is taken.
+    max_clips
+        Maximum number of clips in the page. Of more clips, an even selection is taken.
     """
     import numpy as np
 
@@ -50,19 +50,19 @@ def command(
     from deepphase.figures.player.take import Take
     from deepphase.motion.clip import Clip
 
-    if most < 1:
-        raise ParameterError(f"--most must be at least 1, not {most}")
+    if max_clips < 1:
+        raise ParameterError(f"--max-clips must be at least 1, not {max_clips}")
     if together and model is not None:
         raise ParameterError(
-            "--together shows all clips at once, which leaves no place for their phases",
+            "--together shows all clips at once, without their phases",
             hint="leave out --together or --model",
         )
     check_writable(output)
-    heard = None if song is None else song_for_player(song)
+    audio = None if song is None else song_for_player(song)
     entries = clips_in(
         clips, skeleton=reading.skeleton, description=reading.description, **reading.reader
     )
-    chosen = np.unique(np.linspace(0, len(entries) - 1, min(most, len(entries))).round())
+    chosen = np.unique(np.linspace(0, len(entries) - 1, min(max_clips, len(entries))).round())
     read: list[Clip] = []
     phases = []
     refused: list[DeepPhaseError] = []
@@ -71,7 +71,7 @@ def command(
         from deepphase.phase.extractor import load_extractor
 
         trained = load_extractor(model)
-    with progress() as shown:
+    with progress() as on_progress:
         for count, index in enumerate(chosen.astype(int).tolist(), start=1):
             try:
                 clip = entries[index].load()
@@ -80,7 +80,7 @@ def command(
                 read.append(clip)
             except DeepPhaseError as error:
                 refused.append(error)
-            shown("reading", count, len(chosen), "")
+            on_progress("reading", count, len(chosen), "")
     if len(chosen) == len(refused) == 1:
         raise refused[0]
     list_left_out("left out", refused)
@@ -88,18 +88,18 @@ def command(
         raise FormatError(
             f"none of {len(refused)} clips could be read", hint="the reasons are listed above"
         )
-    if heard is None and len(read) == 1:
+    if audio is None and len(read) == 1:
         source = Path(read[0].source.path)
         beside = song_beside(source)
-        heard = song_for_player(source.with_name(beside)) if beside else None
+        audio = song_for_player(source.with_name(beside)) if beside else None
     title = read[0].name if len(read) == 1 else f"{len(read)} clips"
     if together:
         actors = [Actor.of_clip(clip) for clip in read]
-        takes = [Take(title, actors, song=heard)]
+        takes = [Take(title, actors, song=audio)]
     else:
-        takes = takes_of_clips(read, phases, trained, heard)
+        takes = takes_of_clips(read, phases, trained, audio)
     page = save_player(output, takes, title=title)
     if len(entries) > len(chosen):
-        note(f"{len(chosen)} of {len(entries)} clips (--most N takes more)")
+        note(f"{len(chosen)} of {len(entries)} clips (--max-clips N takes more)")
     note(f"{page.stat().st_size / 1e6:.1f} MB: open {page}")
     next_step("app", *([clips[0]] if clips[0].is_dir() else []))

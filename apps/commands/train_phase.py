@@ -34,15 +34,15 @@ def command(
     store
         A store, a folder of motion files, or one motion file; or a folder of songs, or one song.
     output
-        Model file to write. A report is written to a folder beside it.
+        Model file to write.
     config
         Config of the network and its training: a YAML file, or the name of a shipped one
         (configs/phase).
     features
-        Train on the songs in the folder, even if it holds motion as well, and on these audio
-        features, separated by commas, as in mel,chroma,onset_strength.
+        Audio features to train on, separated by commas, as in mel,chroma,onset_strength. The songs
+        in the folder are then used even if it contains motion as well.
     report
-        Folder for the report; MODEL.report beside the model if not given.
+        Folder for the report; OUTPUT.report if not given.
     """
     from apps.reports.training_report import training_report
     from deepphase.atomic_write import check_writable
@@ -56,13 +56,13 @@ def command(
         check_writable(report / "index.html")
     options = reading.corpus
     trainer = run.trainer(output)
-    with progress() as shown:
+    with progress() as on_progress:
         corpus: Any
         if features is not None or holds_only_songs(store):
             refuse_for_songs(reading)
-            corpus = _songs(store, features, shown)
+            corpus = _songs(store, features, on_progress)
         else:
-            corpus = corpus_of(store, progress=shown, **options)
+            corpus = corpus_of(store, progress=on_progress, **options)
         with resumable(work, restart=run.restart):
             model = train_phase(
                 corpus,
@@ -70,42 +70,41 @@ def command(
                 folder=work,
                 resume=run.resume,
                 description=options["description"],
-                progress=shown,
+                progress=on_progress,
                 **trainer,
             )
-    if model is None:  # another device's process
+    if model is None:  # a process of another device; the main process saves the model
         return
     model.save(output)
     metrics = finish(work, output)
-    _say(model, output)
-    with progress() as shown:
-        page = training_report(model, corpus, folder, metrics=metrics, progress=shown)
+    for line in model.health.words():
+        note(line)
+    note(f"model: {output}")
+    with progress() as on_progress:
+        page = training_report(model, corpus, folder, metrics=metrics, progress=on_progress)
     note(f"report: {page}")
     next_step("encode", output, store, "-o", "phases")
 
 
-def _songs(path: Path, features: str | None, shown: Progress) -> SignalCorpus:
-    """The audio features of the songs that a path means; notes that they are songs."""
+def _songs(path: Path, features: str | None, on_progress: Progress) -> SignalCorpus:
+    """Audio features of the songs at a path; prints how many songs there are."""
     from deepphase.corpus.songs import find_songs
     from deepphase.phase.signal_corpus import SignalCorpus
     from deepphase.phase.song_signals import SONG_FEATURES
 
-    named = None if features is None else tuple(name.strip() for name in features.split(","))
+    names = None if features is None else tuple(name.strip() for name in features.split(","))
     refused: list[DeepPhaseError] = []
     songs = find_songs(path)
     corpus = SignalCorpus.of_songs(
-        songs, named or SONG_FEATURES, progress=shown, refused=refused if len(songs) > 1 else None
+        songs,
+        names or SONG_FEATURES,
+        progress=on_progress,
+        refused=refused if len(songs) > 1 else None,
     )
     list_left_out("left out", refused)
     minutes = len(corpus.values) / corpus.signals.fps / 60
     note(
-        f"songs, not motion: {len(corpus.starts)} of {minutes:.1f} minutes in all; learning from "
+        f"songs: {len(corpus.starts)} with {minutes:.1f} minutes in all; training on "
         + ", ".join(corpus.signals.features)
     )
     return corpus
-
-
-def _say(model: Any, output: Path) -> None:
-    for line in model.health.words():
-        note(line)
-    note(f"model: {output}")

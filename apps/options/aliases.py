@@ -12,17 +12,18 @@ RENAMED_COMMANDS: dict[str, str] = {"rig": "solve"}
 RENAMED_OPTIONS: dict[str, dict[str, str | None]] = {
     "control": {"stick": "gamepad"},
     "match run": {"stick": "gamepad"},
-    # ONNX is what `export` writes; the option said so.
+    "play": {"most": "max-clips"},
+    # `export` had a switch --onnx; ONNX is now its only format.
     "export": {"onnx": None},
 }
-"""Command -> former name of an option, without hyphens in front -> its name; None: ignored."""
+"""Command -> former name of an option, without leading hyphens -> its name; None: ignored."""
 
 
 def current_words(name: str, words: Sequence[str], known: Collection[str]) -> list[str]:
-    """The words of a command line with former option names replaced.
+    """Replace former option names on a command line.
 
-    A name that is still an option is left as it is. Keys of config sections (``--training.x``)
-    follow :data:`deepphase.recipes.RENAMED_KEYS`.
+    Names in `known` are not replaced. Former keys of config sections (``--training.x``) are looked
+    up in :data:`deepphase.config.RENAMED_KEYS`.
 
     Parameters
     ----------

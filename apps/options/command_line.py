@@ -30,9 +30,9 @@ REQUIRED = inspect.Parameter.empty
 _SHORT = {"output": "-o", "k": "-k"}
 # Parameters with a default that are positional all the same.
 _OPTIONAL_POSITIONALS = ("folder",)
-# The one value that looks like a flag: an up axis that points down.
+# Values that look like flags: the up axes -x, -y and -z.
 _AXIS = re.compile(r"-[xyz]")
-# Messages of jsonargparse and argparse -> ours.
+# Patterns of jsonargparse's and argparse's messages -> their replacements.
 _MESSAGES = (
     (r"^the following arguments are required: (.*)\boutput\b", r"missing: \1-o"),
     (r"^the following arguments are required:", "missing:"),
@@ -58,11 +58,11 @@ class Option:
     type
         Annotation of the parameter.
     default
-        Its default; :data:`REQUIRED` if there is none.
+        Its default; :data:`REQUIRED` for an option without one.
     help
         One or more sentences.
     heading
-        Title of the group that it is listed under; empty for the command's own options.
+        Heading that it is listed under in the help; empty for the command's own options.
     """
 
     name: str
@@ -73,7 +73,7 @@ class Option:
 
     @property
     def positional(self) -> bool:
-        """Whether it is given by its place and not by a flag."""
+        """Whether it is positional, without a flag."""
         if self.name in _OPTIONAL_POSITIONALS:
             return True
         return self.default is REQUIRED and self.name not in _SHORT
@@ -101,7 +101,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Call:
-    """A command line, read.
+    """A parsed command line.
 
     Parameters
     ----------
@@ -110,9 +110,9 @@ class Call:
     quiet
         Whether only warnings and errors are printed.
     json
-        Whether one JSON document is printed in place of text.
+        Whether a JSON document is printed instead of text.
     config
-        The resolved config as YAML where --print-config asks for it, else empty.
+        With --print-config, the resolved config as YAML; otherwise empty.
     """
 
     arguments: dict[str, Any]
@@ -124,21 +124,22 @@ class Call:
 def read_command_line(
     name: str, command: Callable[..., Any], words: Sequence[str], configs: Any = PhaseConfig
 ) -> Call:
-    """The keyword arguments of a command from the words of a command line.
+    """Parse the command line of a command into its keyword arguments.
 
-    Parameters without a default are positional (a list takes one word or more), and so is a
-    folder that may be left out. `output` is -o, the others are options. A dataclass derived from
-    :class:`apps.options.groups.OptionGroup` gives one option a field; any other dataclass is a
-    section of the config that the parameter `config` names, and gives one dotted option a field.
+    Parameters of the command without a default are positional (a list takes one word or more), and
+    so is an optional `folder`. `output` is -o, all others are options. A parameter that is an
+    :class:`apps.options.groups.OptionGroup` gives one option per field. A parameter that is any
+    other dataclass is a section of the config named by --config, and gives one dotted option per
+    field.
 
     Parameters
     ----------
     name
-        The command's name, such as "train phase".
+        Name of the command, such as "train phase".
     command
-        A function whose docstring has a NumPy "Parameters" section: the help texts.
+        A function whose docstring has a NumPy "Parameters" section, which gives the help texts.
     words
-        The command line after the command. Flags may have underscores in place of hyphens.
+        The command line after the command. Flags may have underscores instead of hyphens.
     configs
         Class of the config, with `load` and `as_mapping`.
 
@@ -147,14 +148,14 @@ def read_command_line(
     SystemExit
         For --help.
     ParameterError
-        Where a word is unknown, a value is impossible, or the config is.
+        If an option is unknown, a value is invalid, or the config is.
     """
     words = _spelled_as_declared(words)
     signature = inspect.signature(command)
     printing = "--print-config" in words and "config" in signature.parameters
     sections = _section_names(command)
     config = None
-    # A config without sections is the command's own to read.
+    # A config without sections is read by the command itself.
     if printing or sections:
         config = configs.load(_named_config(words, signature.parameters["config"].default))
     options = [*options_of(command, config), *common_options(command)]
@@ -178,15 +179,14 @@ def read_command_line(
 
 
 def options_of(command: Callable[..., Any], config: Any = None) -> list[Option]:
-    """The options of a command, groups and config sections flattened.
+    """Options of a command, with groups and config sections flattened.
 
     Parameters
     ----------
     command
         The function.
     config
-        The config whose values are the defaults of its sections; where it is None, sections give
-        no options.
+        Config whose values are the defaults of its sections. If None, sections give no options.
     """
     types, texts = typing.get_type_hints(command), parameter_texts(inspect.getdoc(command) or "")
     sections = _section_names(command)
@@ -206,7 +206,7 @@ def options_of(command: Callable[..., Any], config: Any = None) -> list[Option]:
 
 
 def parameter_texts(docstring: str) -> dict[str, str]:
-    """Parameter -> its text, of a docstring with a NumPy "Parameters" section."""
+    """Description of each parameter in the NumPy "Parameters" section of a docstring."""
     _, _, section = docstring.partition("\nParameters\n")
     texts: dict[str, list[str]] = {}
     name = ""
@@ -219,7 +219,7 @@ def parameter_texts(docstring: str) -> dict[str, str]:
 
 
 def all_options(command: Callable[..., Any], configs: Any = None) -> list[Option]:
-    """The options of a command, those of its default config and those that the program adds."""
+    """All options of a command: its own, those of its default config, and the common ones."""
     config = None
     if _section_names(command):
         default = inspect.signature(command).parameters["config"].default
@@ -228,11 +228,11 @@ def all_options(command: Callable[..., Any], configs: Any = None) -> list[Option
 
 
 def common_options(command: Callable[..., Any]) -> list[Option]:
-    """Options that the program itself gives to a command."""
+    """Options that the program adds to a command: --quiet, --json and --print-config."""
     quiet = Option("quiet", bool, False, "Print warnings and errors only.")
     options = [quiet]
     if typing.get_type_hints(command).get("return") is Outcome:
-        text = "Print one JSON document on standard output; progress and tables go to stderr."
+        text = "Print one JSON document to standard output; progress and tables go to stderr."
         options.append(Option("json", bool, False, text))
     if "config" in inspect.signature(command).parameters:
         text = "Print the config with all options applied as YAML, for --config FILE, and exit."
@@ -241,7 +241,7 @@ def common_options(command: Callable[..., Any]) -> list[Option]:
 
 
 def _field_options(kind: Any, values: Any, prefix: str = "") -> Iterator[Option]:
-    """One option a field of a dataclass, under the first line of its docstring."""
+    """One option per field of a dataclass; the first line of its docstring is their heading."""
     heading = (inspect.getdoc(kind) or "").partition("\n")[0].rstrip(".")
     types, texts = typing.get_type_hints(kind), {}
     for base in reversed(kind.__mro__):
@@ -261,7 +261,7 @@ def _is_group(kind: Any) -> bool:
 
 
 def _section_names(command: Callable[..., Any]) -> list[str]:
-    """Parameters that are sections of a config; one may be of one of several dataclasses."""
+    """Parameters that are config sections: a dataclass, or a union of dataclasses."""
     return [
         name
         for name, kind in typing.get_type_hints(command).items()
@@ -321,21 +321,31 @@ def _add(group: Any, option: Option, *, required: bool) -> None:
 
 
 class _HelpFormatter(jsonargparse.DefaultHelpFormatter):
-    """Help without the names of Python's types; defaults are shown where there is a value."""
+    """Help without the names of Python's types, and with defaults as they are typed."""
 
     def _get_help_string(self, action: argparse.Action) -> str:
         text = action.help or ""
-        # By identity: 0 is a default to show, and equals False.
-        silent = any(
-            action.default is each for each in (None, False, True, argparse.SUPPRESS)
-        ) or action.default in ("", ())
-        if silent or not action.option_strings:
+        default = _as_typed(action.default)
+        if not default or action.nargs == 0 or not action.option_strings:
             return text
-        return f"{text} (default: %(default)s)".lstrip()
+        return f"{text} (default: {default})".lstrip().replace("%", "%%")
+
+
+def _as_typed(default: Any) -> str:
+    """A default value as on a command line; empty if there is none to show."""
+    if default is None or default is argparse.SUPPRESS:
+        return ""
+    if isinstance(default, bool):
+        return str(default).lower()
+    if isinstance(default, float):
+        return f"{default:.10g}"
+    if isinstance(default, list | tuple):
+        return f"[{','.join(map(str, default))}]" if default else ""
+    return str(default)
 
 
 class _Parser(jsonargparse.ArgumentParser):
-    """A parser whose errors are ours: one fact and one hint, no usage in front of them."""
+    """A parser that raises ParameterError, with a hint, instead of printing its usage."""
 
     def error(self, message: str, ex: Exception | None = None) -> NoReturn:
         fact = " ".join(message.split())
@@ -359,7 +369,7 @@ class _Parser(jsonargparse.ArgumentParser):
 
 
 def _spelled_as_declared(words: Sequence[str]) -> list[str]:
-    """The words with flags as they are declared: --min_seconds becomes --min-seconds."""
+    """The words with their flags as declared: --min_seconds becomes --min-seconds."""
     spelled: list[str] = []
     for index, word in enumerate(words):
         if word == "--":
@@ -376,7 +386,7 @@ def _spelled_as_declared(words: Sequence[str]) -> list[str]:
 
 
 def _named_config(words: Sequence[str], default: str) -> str:
-    """The value of --config, before the parser that needs it exists."""
+    """The value of --config, which is needed to build the parser."""
     named = default
     for index, word in enumerate(words):
         if word == "--config" and index + 1 < len(words):
@@ -387,7 +397,7 @@ def _named_config(words: Sequence[str], default: str) -> str:
 
 
 def _as_yaml(config: Any, sections: dict[str, Any]) -> str:
-    """A config as YAML, its sections replaced."""
+    """The config as YAML, with its sections replaced."""
     content = config.as_mapping()
     for name, values in sections.items():
         content[name] = {**content[name], **dataclasses.asdict(values)}
@@ -395,11 +405,11 @@ def _as_yaml(config: Any, sections: dict[str, Any]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """The value with lists in place of tuples, which YAML does not have."""
+    """The value with lists instead of tuples, which YAML lacks."""
     if isinstance(value, dict):
         return {key: _plain(each) for key, each in value.items()}
     return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 if sys.flags.optimize > 1:
-    raise RuntimeError("deepphase reads its options' help from docstrings: run without -OO")
+    raise RuntimeError("help texts are read from docstrings, which -OO removes: run without -OO")

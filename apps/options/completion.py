@@ -18,19 +18,19 @@ SHELLS = ("bash", "zsh")
 
 
 def completion_script(shell: str, commands: Mapping[str, tuple[str, str]]) -> str:
-    """The completion script of the program for a shell.
+    """Completion script of the program for a shell.
 
     Parameters
     ----------
     shell
         "bash" or "zsh".
     commands
-        Command -> (its module in apps.commands, what it does).
+        Command -> (its module in apps.commands, one line of help).
 
     Raises
     ------
     ParameterError
-        For any other shell.
+        If the shell is another one.
     """
     if shell not in SHELLS:
         raise ParameterError(

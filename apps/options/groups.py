@@ -1,4 +1,4 @@
-"""Options that several commands share: reading files, running a training, steering."""
+"""Option groups shared by several commands: reading files, running a training, steering."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from deepphase.extras import packages_for
 
 
 class OptionGroup:
-    """Base of dataclasses whose fields are options of their own, under a heading in the help.
+    """Base class of option groups: dataclasses that give a command one option per field.
 
-    The heading is the first line of the docstring; its "Parameters" are the help texts.
+    The first line of the docstring is the heading in the help, and the "Parameters" section gives
+    the help texts.
     """
 
 
@@ -43,13 +44,13 @@ class FileOptions(OptionGroup):
 
     @property
     def reader(self) -> dict[str, Any]:
-        """Keyword arguments of :func:`deepphase.formats.load.load`; empty where nothing is set."""
+        """The options that are set, as keyword arguments of `deepphase.formats.load.load`."""
         values = {"unit": self.unit, "up": self.up, "fps": self.file_fps}
         return {name: value for name, value in values.items() if value is not None}
 
     @property
     def description(self) -> dict[str, Any] | None:
-        """The skeleton description, read from its file; None where none is named."""
+        """The skeleton description, read from its file; None if no file is given."""
         from deepphase.motion.skeleton_description import load_description
 
         if self.skeleton_description is None:
@@ -104,8 +105,8 @@ class TrainingOptions(OptionGroup):
     strategy
         Lightning's strategy for several devices, such as auto, ddp or fsdp.
     logger
-        Where loss, explained variance, learning rate and throughput go: csv (OUTPUT.metrics.csv),
-        or tensorboard or wandb (Weights & Biases) as well.
+        Logger of loss, explained variance, learning rate and throughput. csv writes
+        OUTPUT.metrics.csv; tensorboard and wandb (Weights & Biases) log in addition to it.
     """
 
     resume: bool = False
@@ -117,17 +118,17 @@ class TrainingOptions(OptionGroup):
     logger: Literal["csv", "tensorboard", "wandb"] = "csv"
 
     def trainer(self, output: Path) -> dict[str, Any]:
-        """Keyword arguments of Lightning's Trainer; a number of devices becomes a number.
+        """Keyword arguments of Lightning's Trainer; a number of devices is given as an int.
 
         Parameters
         ----------
         output
-            The file to write, beside which logs go.
+            Output file of the training; logs are written beside it.
 
         Raises
         ------
         ParameterError
-            Where the logger's package is not installed.
+            If the logger's package is not installed.
         """
         whole = self.devices.lstrip("-").isdigit()
         return {
@@ -159,18 +160,20 @@ class SteeringOptions(OptionGroup):
     ----------
     path
         Path to follow: a CSV file (t, x, z and, optionally, facing and labels), or wave, square
-        or circle; several are separated by commas. wave if there is no gamepad recording.
+        or circle; several, separated by commas, give several runs. If neither a path nor a gamepad
+        recording is given: wave.
     gamepad
         Gamepad recording to follow: a CSV file (t, move_x, move_z and, optionally, look_x, look_z
         and buttons).
     seconds
-        Length of the motion; if not given, that of the path file or recording, and 20 s for wave,
-        square and circle.
+        Length of the motion in seconds. If not given, the length of the path file or recording; 20
+        for wave, square and circle.
     speed
-        Speed in m/s along the path, or at full deflection of the gamepad. If not given, the times
-        of a path file, else the median speed of the travelling motion in the data.
+        Speed in m/s along the path, or at full deflection of the gamepad. If not given, a path file
+        is followed by its times, and otherwise the median travelling speed of the data is taken.
     size
-        Size in metres of wave (crest to crest), square (side) or circle (diameter).
+        Size in metres of wave (crest to crest), square (side) or circle (diameter). If not given,
+        it is chosen to suit the speed.
     characters
         Number of characters, side by side.
     seed

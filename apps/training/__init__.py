@@ -1,1 +1,1 @@
-"""Trainings: interrupted and resumed by commands, or in processes of their own for the dashboard."""
+"""Trainings: interrupted and resumed by commands, or in processes of their own."""

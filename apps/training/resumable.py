@@ -1,4 +1,4 @@
-"""Work folder of a training command, and resuming an interrupted training."""
+"""Work folders of training commands, from which interrupted trainings are resumed."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from deepphase.errors import ParameterError
 
 
 def work_folder(output: Path, *, resume: bool, restart: bool) -> Path:
-    """The folder of an unfinished training of `output`.
+    """Folder in which the unfinished training of an output file is kept.
 
     Raises
     ------
     ParameterError
         If both --resume and --restart are given, or `output` is a folder.
     CheckpointError
-        If neither is given and there is an unfinished training, or nothing can be written.
+        If neither is given and there is an unfinished training, or the file cannot be written.
     """
     from deepphase.atomic_write import check_writable
     from deepphase.phase.training.resume import refuse_unfinished
@@ -41,9 +41,16 @@ def work_folder(output: Path, *, resume: bool, restart: bool) -> Path:
 
 @contextmanager
 def resumable(work: Path, *, restart: bool) -> Iterator[None]:
-    """Context of a training: discards an unfinished one first if asked to, and explains resuming.
+    """Context of a training; when it is interrupted, a warning explains how to resume it.
 
-    The resume point is kept until the caller has written the result and discards it.
+    The resume point remains until the caller has written the result and calls :func:`finish`.
+
+    Parameters
+    ----------
+    work
+        Folder of :func:`work_folder`.
+    restart
+        Whether to discard an unfinished training first.
     """
     from deepphase.phase.training.resume import discard, unfinished
 
@@ -58,9 +65,11 @@ def resumable(work: Path, *, restart: bool) -> Iterator[None]:
 
 
 def finish(work: Path, output: Path) -> Path | None:
-    """Move the metrics of a training beside its written model, and discard the resume point.
+    """Move the metrics of a training beside its model file, and discard its resume point.
 
-    Returns the CSV file; None where the training wrote none.
+    Returns
+    -------
+    The CSV file of metrics; None if the training wrote none.
     """
     from deepphase.phase.training.metrics import move_metrics
     from deepphase.phase.training.resume import discard

@@ -78,8 +78,8 @@ def test_together_with_a_song(clips, tmp_path):
     assert take["song"]["spectrogram"]["shape"][0] == 27
 
 
-def test_most_clips(clips, tmp_path, capsys):
-    parts = played(clips, "--most", 2, tmp_path / "page.html")
+def test_max_clips_selects_evenly(clips, tmp_path, capsys):
+    parts = played(clips, "--max-clips", 2, tmp_path / "page.html")
     assert [take["name"] for take in parts.scene["takes"]] == ["run", "walk"]
     assert "2 of 3 clips" in capsys.readouterr().out
 
@@ -98,12 +98,12 @@ def test_damaged_clips_are_left_out(clips, tmp_path, capsys):
     ("words", "said"),
     [
         (["nowhere.bvh"], "nowhere.bvh"),
-        (["{clips}", "--most", "0"], "0 clips"),
+        (["{clips}", "--max-clips", "0"], "--max-clips must be at least 1"),
         (["{clips}", "--song", "{clips}/walk.bvh"], "browsers play no .bvh"),
         (["{clips}", "--together", "--model", "{model}"], "--together"),
     ],
 )
-def test_mistakes_are_said(clips, model, tmp_path, capsys, words, said):
+def test_mistakes_are_refused(clips, model, tmp_path, capsys, words, said):
     given = [word.format(clips=clips, model=model) for word in words]
     assert main(["play", *given, "-o", str(tmp_path / "page.html")]) == 2
     assert said in capsys.readouterr().err

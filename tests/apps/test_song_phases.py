@@ -62,8 +62,8 @@ def test_training_says_what_it_learns_from(folder, capsys):
     words = ["train", "phase", folder / "songs", "-o", folder / "told.model"]
     assert run(*words, *_TINY) == 0
     out, err = capsys.readouterr()
-    assert "songs, not motion: 4 of 0.7 minutes in all" in out
-    assert "learning from mel, chroma, spectral_flux, onset_strength, beat" in out
+    assert "songs: 4 with 0.7 minutes in all" in out
+    assert "training on mel, chroma, spectral_flux, onset_strength, beat" in out
     assert "torn.wav" in err
     assert "explained variance" in out
     page = (folder / "told.model.report" / "index.html").read_text()
@@ -151,7 +151,7 @@ def test_songs_beside_motion_are_learnt_from_where_features_are_told(folder, tmp
     save(swinging(1.0, 6.0)[0], tmp_path / "both" / "a.bvh")
     words = ["train", "phase", tmp_path / "both", "-o", tmp_path / "m", *_TINY]
     assert run(*words, "--features", "onset_strength") == 0
-    assert "songs, not motion: 2" in capsys.readouterr().out
+    assert "songs: 2" in capsys.readouterr().out
 
 
 def test_an_interrupted_training_goes_on_to_the_same_model(folder, model, monkeypatch):

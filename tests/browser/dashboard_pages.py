@@ -31,7 +31,8 @@ def started(*, ends: signal.Signals = signal.SIGINT, **variables: str):
         [sys.executable, "-m", "apps.cli", "app", "--port", str(port)],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        env={**os.environ, "PYTHONUNBUFFERED": "1", **variables},
+        # Where the server crashes, its output shows the line.
+        env={**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONFAULTHANDLER": "1", **variables},
     )
     place = f"http://127.0.0.1:{port}"
     try:
@@ -42,7 +43,7 @@ def started(*, ends: signal.Signals = signal.SIGINT, **variables: str):
         said = server.communicate(timeout=_END_S)[0].decode()
     assert "Traceback" not in said, said
     assert place in said
-    assert server.returncode == 0
+    assert server.returncode == 0, said
 
 
 def answers(url: str) -> bool:

@@ -38,13 +38,13 @@ class Spectral(PeriodicAutoencoder):
 @pytest.fixture
 def registry(monkeypatch):
     """The registry, as it was before afterwards."""
-    monkeypatch.setattr(config, "_registered", [])
+    monkeypatch.setattr(phase_config, "_registered", [])
     monkeypatch.setattr(presets, "PRESETS", dict(presets.PRESETS))
 
 
 def forget(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another program, that has registered nothing."""
-    monkeypatch.setattr(config, "_registered", [])
+    monkeypatch.setattr(phase_config, "_registered", [])
     monkeypatch.delitem(presets.PRESETS, "spectral")
 
 

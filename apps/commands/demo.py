@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from apps.demo.folder import MadeFolder
+from apps.demo.folder import OutputFolder
 from apps.demo.motion import HELD_OUT, MODEL, PHASES, PLAYER, REPORT, STORE, TRAINING, TRUTH
 from apps.options.groups import StoreOptions
 from apps.terminal import next_step, note, progress
@@ -46,13 +46,14 @@ def command(
         Folder of your own motion files to use instead. Their true phases are unknown, and nothing
         is compared with them.
     smallest
-        Run in half a minute on very little data, without writing figures as PNG.
+        Run in half a minute on very little data, without writing figures as PNG: a check that
+        everything works, whose errors are larger than those of the method.
     seed
         Random seed for the synthetic motion and the training.
     """
     if not 0 <= seed < 2**31:
         raise ParameterError(f"--seed must be at least 0 and below {2**31}, not {seed}")
-    folder = MadeFolder(output, "deepphase demo")
+    folder = OutputFolder(output, "deepphase demo")
     if data is not None:
         from deepphase.corpus.motion_files import find_motion_files
 

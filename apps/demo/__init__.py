@@ -1,1 +1,1 @@
-"""The demo: the whole chain on made data."""
+"""Synthetic motion, small models and the page of the demo."""

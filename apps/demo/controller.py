@@ -1,6 +1,6 @@
-"""The dashboard's small controller, and the made motion that it learns from.
+"""Small controller of the dashboard's demo, and the synthetic motion that it is trained on.
 
-`python -m apps.demo_model` makes it with the other models.
+`python -m apps.demo.model` trains it together with the phase models.
 """
 
 from __future__ import annotations
@@ -31,15 +31,16 @@ CONTROLLER = Path(__file__).parent / "gaits.controller"
 
 _BODY, _GAITS = "biped", ("walk", "jog", "run", "skip")
 _SEED, _CLIPS, _CLIP_S = 11, 12, 12.0
-# Turns, rad/s, and the sideways acceleration, m/s^2, that fast bodies do not turn beyond.
-_FASTEST_TURN, _SIDEWAYS = 2.0, 4.0
+# Maximum turn rate in rad/s, and maximum sideways acceleration in m/s^2.
+_MAX_TURN_RATE, _MAX_SIDEWAYS = 2.0, 4.0
+# Speeds as multiples of the gait's own, seconds of a segment, and probability of a straight one.
 _SPEEDS, _SEGMENT_S, _STRAIGHT = (0.8, 1.2), (2.0, 4.0), 0.25
-# Of the moments that a training keeps to begin with, one in so many is enough.
+# Of the start states that the training keeps, every so many is shipped.
 _STARTS_EVERY = 4
 
 
 def turning_clips(seed: int = _SEED, clips: int = _CLIPS) -> Iterator[Clip]:
-    """Clips of each gait by one individual whose speed and turns change every few seconds."""
+    """Clips of each gait, with speeds and turn rates that change every few seconds."""
     body = body_named(_BODY)
     for number, name in enumerate(_GAITS):
         gait = gaits_of(_BODY)[name]
@@ -48,22 +49,22 @@ def turning_clips(seed: int = _SEED, clips: int = _CLIPS) -> Iterator[Clip]:
             program, left = [], _CLIP_S
             while left > 0.0:
                 seconds = float(generator.uniform(*_SEGMENT_S))
-                # Nothing shorter than a segment stays.
+                # The last segment takes the rest where that is shorter than a segment.
                 seconds = left if left - seconds < _SEGMENT_S[0] else seconds
                 left -= seconds
                 speed = gait.speed * float(generator.uniform(*_SPEEDS))
-                turn = float(generator.uniform(-1, 1)) * min(_FASTEST_TURN, _SIDEWAYS / speed)
+                turn = float(generator.uniform(-1, 1)) * min(_MAX_TURN_RATE, _MAX_SIDEWAYS / speed)
                 if generator.uniform() < _STRAIGHT:
                     turn = 0.0
                 program.append(Segment(gait, seconds, speed=speed, turn_rate=turn))
-            made = perform(
+            motion = perform(
                 program, int(generator.integers(2**31)), body=body, style=Style.random(generator, 0)
             )
-            yield replace(made.clip, name=f"{name}_{index}", labels={"gait": name})
+            yield replace(motion.clip, name=f"{name}_{index}", labels={"gait": name})
 
 
 def demo_controller_config() -> ControllerConfig:
-    """The recipe of the small controller."""
+    """Config of the small controller."""
     return ControllerConfig(
         "experts",
         ExpertsConfig(experts=4, gating_hidden=32, hidden=64, dropout=0.1),
@@ -75,15 +76,18 @@ def demo_controller_config() -> ControllerConfig:
 
 
 def demo_data(phases: PhaseExtractor, progress: Progress | None = None) -> ControllerData:
-    """What the small controller learns from."""
+    """Training data of the small controller."""
     store = ClipStore.from_clips(turning_clips())
     return ControllerData.read(store, demo_controller_config(), phases, progress=progress)
 
 
-def made_controller(phases: PhaseExtractor, progress: Progress | None = None) -> Controller:
-    """Train the small controller, in a minute; the same on every run of one machine."""
+def train_demo_controller(phases: PhaseExtractor, progress: Progress | None = None) -> Controller:
+    """Train the small controller in about a minute, deterministically on one machine."""
     data, config = demo_data(phases, progress), demo_controller_config()
     with tempfile.TemporaryDirectory(prefix="deepphase-") as folder:
-        made = train_controller(data, config, folder=folder, progress=progress, accelerator="cpu")
-    assert made is not None, "one process trains"
-    return replace(made, starts=made.starts.of(np.arange(0, len(made.starts), _STARTS_EVERY)))
+        controller = train_controller(
+            data, config, folder=folder, progress=progress, accelerator="cpu"
+        )
+    assert controller is not None, "only None in further processes of a distributed training"
+    chosen = np.arange(0, len(controller.starts), _STARTS_EVERY)
+    return replace(controller, starts=controller.starts.of(chosen))

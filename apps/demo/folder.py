@@ -1,4 +1,4 @@
-"""A folder that a command fills, and may fill again: it replaces what it made, and nothing else."""
+"""Output folder of a command that can be run again and replaces its own files only."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ _MARKER = ".deepphase-made.json"
 _FORMAT = "deepphase.made"
 
 
-class MadeFolder:
-    """A folder with a list of the files that a command made in it.
+class OutputFolder:
+    """A folder with a list of the files that a command wrote in it.
 
     Parameters
     ----------
     path
-        The folder: a new one, an empty one, or one that the same command made.
+        The folder. It does not exist yet, is empty, or was written by the same command.
     command
-        As in "deepphase demo".
+        Name of the command, such as "deepphase demo".
 
     Raises
     ------
     ParameterError
-        Where it holds other things, or is a file.
+        If the folder contains files that the command did not write, or is a file.
     """
 
     def __init__(self, path: Path, command: str) -> None:
@@ -35,21 +35,27 @@ class MadeFolder:
         self._before: dict[str, tuple[int, int, int]] = {}
         if path.exists() and not path.is_dir():
             raise ParameterError(
-                "a file, where a folder is to be made", hint="choose another -o", path=path
+                "is a file, not a folder", hint="choose another folder: -o FOLDER", path=path
             )
-        self._made = self._listed()
-        if self._made is None and path.is_dir() and any(path.iterdir()):
+        self._written = self._listed()
+        if self._written is None and path.is_dir() and any(path.iterdir()):
             raise ParameterError(
-                f"this folder holds things that `{command}` did not make",
+                f"this folder contains files that `{command}` did not write",
                 hint="choose a new or an empty folder: -o FOLDER",
                 path=path,
             )
 
     def clear(self) -> None:
-        """Remove what the command made here before. CheckpointError where the disk refuses."""
+        """Remove the files of an earlier run.
+
+        Raises
+        ------
+        CheckpointError
+            If a file cannot be removed.
+        """
         try:
-            # The page goes first: while it is there, it speaks of what lies beside it.
-            for name in sorted(self._made or [], key=lambda name: name != "index.html"):
+            # The page is removed first, since it describes the other files.
+            for name in sorted(self._written or [], key=lambda name: name != "index.html"):
                 self._remove(name)
         except OSError as error:
             raise CheckpointError(
@@ -59,7 +65,7 @@ class MadeFolder:
         self._write([])
 
     def record(self) -> None:
-        """List all files that are new, or were changed, since `clear`."""
+        """Record all files that are new or have changed since :meth:`clear`."""
         self._write([name for name, state in self._files() if self._before.get(name) != state])
 
     def _listed(self) -> list[str] | None:
@@ -92,7 +98,7 @@ class MadeFolder:
     def _remove(self, name: str) -> None:
         parts = PurePosixPath(name).parts
         target = self.path.joinpath(*parts)
-        # A list that was tampered with, or a link that was put here, must not lead outside.
+        # Neither an edited list nor a symbolic link may lead outside the folder.
         inside = Path(os.path.realpath(target.parent)).is_relative_to(os.path.realpath(self.path))
         if not parts or ".." in parts or not inside:
             return

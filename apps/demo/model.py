@@ -1,6 +1,6 @@
-"""The dashboard's small models, and how they are made: `python -m apps.demo_model`.
+"""Small phase models of the dashboard's demo, stored beside this module.
 
-They are learnt from motion by formula, in seconds, and lie beside this module.
+`python -m apps.demo.model` trains them again on synthetic motion, in seconds.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from apps.demo.controller import CONTROLLER, made_controller
+from apps.demo.controller import CONTROLLER, train_demo_controller
 from apps.terminal import note, progress
 from controllers.training.health import words
 from deepphase.corpus.clip_store import ClipStore
@@ -18,47 +18,47 @@ from deepphase.phase.training.train import train_phase
 from deepphase.progress import Progress
 from deepphase.synthetic.training_set import corpus
 
-# The periodic autoencoder, and the embedding that it is compared with (Starke et al. 2022, fig. 6).
+# The periodic autoencoder, and the embedding it is compared with (Starke et al. 2022, fig. 6).
 PHASES, EMBEDDING = (Path(__file__).parent / f"{name}.model" for name in ("phases", "embedding"))
 PRESETS: dict[Path, str] = {PHASES: "sine_fit", EMBEDDING: "conv_embedding"}
 
-# Small enough to ship, and to be made again in the time of a test.
+# Small enough to ship, and to be trained again within a test.
 _HIDDEN, _KERNEL_S, _BAND_HZ = 12, 0.4, 10.0
 _WINDOWS, _BATCH, _RATE = 24_576, 128, 4e-3
 _SEED, _MINUTES, _CLIP_S = 7, 4.0, 12.0
 
 
 def demo_config(preset: str) -> PhaseConfig:
-    """The recipe of a small model."""
+    """Config of a small phase model."""
     return PhaseConfig(
         NetworkConfig(preset, kernel_s=_KERNEL_S, hidden=_HIDDEN, band_hz=_BAND_HZ),
         TrainingConfig(windows=_WINDOWS, batch_size=_BATCH, learning_rate=_RATE),
     )
 
 
-def made_model(preset: str, progress: Progress | None = None) -> PhaseModel:
-    """Train a small model, in some ten seconds; the same on every run of one machine."""
+def train_demo_model(preset: str, progress: Progress | None = None) -> PhaseModel:
+    """Train a small phase model in about ten seconds, deterministically on one machine."""
     clips = corpus(_SEED, _MINUTES, clip_seconds=_CLIP_S)
     store = ClipStore.from_clips(motion.clip for motion in clips)
     with tempfile.TemporaryDirectory(prefix="deepphase-") as folder:
         model = train_phase(
             store, demo_config(preset), folder=folder, progress=progress, accelerator="cpu"
         )
-    assert model is not None, "one process trains"
+    assert model is not None, "only None in further processes of a distributed training"
     return model
 
 
 def write_demo_models() -> None:
-    """Make the models that lie beside this module anew."""
+    """Train the shipped models again, and write them beside their modules."""
     for path, preset in PRESETS.items():
-        with progress() as shown:
-            model = made_model(preset, shown)
+        with progress() as on_progress:
+            model = train_demo_model(preset, on_progress)
         model.save(path)
         note(f"{path}: {path.stat().st_size / 1e3:.0f} kB")
         for line in model.health.words() if model.health else ():
             note(f"  {line}")
-    with progress() as shown:
-        controller = made_controller(PhaseModel.load(PHASES), shown)
+    with progress() as on_progress:
+        controller = train_demo_controller(PhaseModel.load(PHASES), on_progress)
     controller.save(CONTROLLER)
     note(f"{CONTROLLER}: {CONTROLLER.stat().st_size / 1e3:.0f} kB")
     for line in words(controller.health):

@@ -1,4 +1,4 @@
-"""The made motion of `deepphase demo`, and its truth."""
+"""Synthetic motion of `deepphase demo`, and the names of the files in its folder."""
 
 from __future__ import annotations
 
@@ -15,28 +15,27 @@ TRAINING, HELD_OUT, TRUTH = "clips/training", "clips/held_out", "truth"
 STORE, MODEL, PHASES, REPORT = "clips.store", "phases.model", "phases", "report"
 PAGE, PLAYER, PICTURES = "index.html", "player.html", "pictures"
 
-
 _BODY = "biped"
-# Of the seeds, so that no motion that is held out is one of those that are learnt from.
-_HELD_OUT = 1 << 32
-# The clip that is held out for each changing speed is of this gait.
-_CHANGING = "walk"
+# Second part of the seed of held-out motion, which separates it from the seeds of training motion.
+_HELD_OUT_SEED = 1 << 32
+# Gait of the held-out clips whose speed changes.
+_CHANGING_GAIT = "walk"
 
 
 @dataclass(frozen=True)
 class DemoSize:
-    """How much of everything.
+    """Size of a demo.
 
     Parameters
     ----------
     minutes, clip_s
-        Motion to learn from, and the length of its clips.
+        Total length of the training motion in minutes, and length of its clips in seconds.
     held_out_s
-        Length of each held-out clip.
+        Length of each held-out clip in seconds.
     windows, batch_size
-        Of the training.
+        Total number of training windows, and number of windows in a batch.
     pictures
-        Whether the figures are written as files, too: a browser draws them, which takes a while.
+        Whether figures are also written as PNG files, which a browser has to draw.
     """
 
     minutes: float
@@ -48,21 +47,24 @@ class DemoSize:
 
 
 FULL = DemoSize(6.0, 10.0, 12.0, 102_400, 256, True)
-# Ten clips are the fewest that have all gaits among them.
+# One minute in clips of 6 s makes ten clips, the smallest number that includes all gaits.
 SMALLEST = DemoSize(1.0, 6.0, 5.0, 6_400, 64, False)
 
 
 def training_motions(size: DemoSize, seed: int) -> list[SyntheticMotion]:
-    """Motions of all gaits and medleys of them, at constant and at changing speeds."""
+    """Motions of all gaits, and medleys of them, at constant and at changing speeds."""
     return list(corpus(seed, size.minutes, body=_BODY, clip_seconds=size.clip_s))
 
 
 def held_out_motions(size: DemoSize, seed: int) -> Iterator[SyntheticMotion]:
-    """Each gait at a constant speed by another individual; a walk that drifts, one that ramps."""
-    generator = np.random.default_rng([seed, _HELD_OUT])
-    wanted = [(gait.name, "constant") for gait in gaits_of(_BODY).values() if gait.moves]
-    for gait, profile in [*wanted, (_CHANGING, "drift"), (_CHANGING, "ramp")]:
-        made = locomotion(
+    """Motions in styles that the training motion does not contain.
+
+    Each gait at a constant speed, and a walk whose speed drifts and one whose speed ramps.
+    """
+    generator = np.random.default_rng([seed, _HELD_OUT_SEED])
+    programs = [(gait.name, "constant") for gait in gaits_of(_BODY).values() if gait.moves]
+    for gait, profile in [*programs, (_CHANGING_GAIT, "drift"), (_CHANGING_GAIT, "ramp")]:
+        motion = locomotion(
             int(generator.integers(2**31)),
             size.held_out_s,
             body=_BODY,
@@ -70,4 +72,4 @@ def held_out_motions(size: DemoSize, seed: int) -> Iterator[SyntheticMotion]:
             profile=profile,
         )
         name = gait if profile == "constant" else f"{gait}_{profile}"
-        yield replace(made, clip=replace(made.clip, name=name))
+        yield replace(motion, clip=replace(motion.clip, name=name))

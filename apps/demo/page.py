@@ -1,4 +1,4 @@
-"""The page of `deepphase demo`: what phases are, whether learning them worked, what comes next."""
+"""Page of `deepphase demo`: its figures, their explanation and the measured phase errors."""
 
 from __future__ import annotations
 
@@ -28,33 +28,32 @@ from deepphase.synthetic.truth_file import Truth
 
 DemoFigures = dict[str, go.Figure]
 
-# Of a user's clips, as many as have a colour of their own.
-_CLIPS = 12
-# Seconds that are shown over time.
-_SHOWN_S = 10.0
+# Maximum number of clips in the figures: as many as there are distinct colours.
+_MAX_CLIPS = 12
+# Length of the figures over time, in seconds.
+_PLOTTED_S = 10.0
 
 
 @dataclass(frozen=True, eq=False)
 class Demo:
-    """What a run of the demo has made.
+    """Results of a run of the demo.
 
     Parameters
     ----------
     model, store
         The model, and the clips that it was trained on.
     phases
-        Of the clips that were held out, as their files hold them.
+        Phases of the held-out clips, as read from their files.
     truths, errors
-        The truth about each of those clips, and how far their phases are off; empty where
-        nothing is known of them.
+        True phases and phase errors of these clips; empty if the true phases are unknown.
     toy
-        Whether it was the smallest run.
+        Whether the run has the smallest size.
     pictures
-        Whether the figures are wanted as files.
+        Whether to write the figures as PNG files.
     data
-        The user's folder; None where the motion was made.
+        The user's folder of motion files; None for synthetic motion.
     group
-        The skeleton group that was taken; None where there can be but one.
+        Name of the skeleton group; None for synthetic motion, which has only one.
     """
 
     model: PhaseModel
@@ -69,18 +68,18 @@ class Demo:
 
 
 def demo_page(demo: Demo, folder: Path) -> Path:
-    """Write the page into the folder, and its pictures where Chromium is found."""
+    """Write the page into the folder, and its figures as PNG if Chromium is found."""
     page = Page(
         "deepphase demo: from motion capture to phases",
         "Movement that repeats has a phase: where in its cycle it is. This folder shows how phases "
-        "are learnt from clips that nobody has labelled, and what they look like.",
+        "are learnt from unlabelled clips, and what they look like.",
     )
     if demo.toy:
         page.add_text(
-            "This is a toy run (--smallest). It shows that everything works on this machine; with "
-            "so little motion and training, its numbers are not what the method can do. Run the "
-            "same without that option for those.",
-            heading="A word of care",
+            "This is a toy run (--smallest). It shows that everything works on this machine. With "
+            "so little motion and training, its errors are larger than those of the method. Run "
+            "the demo without this option for better ones.",
+            heading="Limits of this run",
         )
     page.add_text(_what_was_done(demo), heading="What was done")
     if demo.phases:
@@ -89,8 +88,8 @@ def demo_page(demo: Demo, folder: Path) -> Path:
             [
                 (
                     Link(PLAYER, "Open the player"),
-                    "The body in motion beside its phase channels and its place on the manifold, "
-                    "under one time cursor.",
+                    "The moving body beside its phase channels and its position on the manifold, "
+                    "with one time cursor.",
                 )
             ],
         )
@@ -100,11 +99,11 @@ def demo_page(demo: Demo, folder: Path) -> Path:
         charts |= _add_truth_over_time(page, demo)
     else:
         add_health(page, demo.model.health)
-    shown = _shown(demo.phases)
-    if shown:
-        charts |= _add_manifold(page, demo, shown)
-        charts |= _add_over_time(page, shown, known=bool(demo.truths))
-        charts |= _add_frequencies(page, demo, shown)
+    clips = _plotted_clips(demo.phases)
+    if clips:
+        charts |= _add_manifold(page, demo, clips)
+        charts |= _add_over_time(page, clips, known=bool(demo.truths))
+        charts |= _add_frequencies(page, demo, clips)
     problem = ""
     if demo.pictures:
         files: dict[str | Path, go.Figure] = {
@@ -122,31 +121,31 @@ def demo_page(demo: Demo, folder: Path) -> Path:
 def _what_was_done(demo: Demo) -> str:
     network, store = demo.model.config.network, demo.store
     learnt = (
-        "From the joints' velocities alone, in windows of "
+        "From joint velocities alone, in windows of "
         f"{network.window_s:g} s, a periodic autoencoder has learnt to describe the movement "
-        f"around every frame by {network.channels} sinusoids, its phase channels: each has a phase "
+        f"around every frame by {network.channels} sinusoids, its phase channels. Each has a phase "
         "(where in its cycle the movement is), a frequency, an amplitude and an offset. "
     )
     clips = f"{len(store)} clips, {store.minutes:.1f} minutes"
     if demo.data is None:
         return (
             "A body that walks, runs, skips, steps aside and turns was animated by formula "
-            f"({clips}), without a word on which frame shows what. {learnt}Then it read the phases "
-            f"of {len(demo.phases)} clips that it had never seen, by other individuals, and these "
-            "are compared below with the true phase of the feet, which the formula knows."
+            f"({clips}), without labels. {learnt}The model then encoded {len(demo.phases)} "
+            "held-out clips in other styles of movement. Their phases are compared below with the "
+            "true phase of the feet, which the formula gives."
         )
     chosen = f" of the skeleton {demo.group}" if demo.group else ""
     return (
-        f"Your motion files became one store ({clips}{chosen}). {learnt}A part of the motion was "
-        "kept from it, and that part is what is measured and shown below."
+        f"Your motion files became one store ({clips}{chosen}). {learnt}Part of the motion was "
+        "held out of the training. It is measured and plotted below."
     )
 
 
-def _shown(phases: Sequence[ClipPhases]) -> list[ClipPhases]:
-    """As many clips as the figures can tell apart, spread evenly."""
+def _plotted_clips(phases: Sequence[ClipPhases]) -> list[ClipPhases]:
+    """An even selection of the clips, no more than there are colours."""
     usable = [clip for clip in phases if clip.interior.any()]
     usable = usable or [clip for clip in phases if len(clip)]
-    chosen = np.unique(np.linspace(0, len(usable) - 1, _CLIPS).round().astype(int))
+    chosen = np.unique(np.linspace(0, len(usable) - 1, _MAX_CLIPS).round().astype(int))
     return [usable[index] for index in chosen] if usable else []
 
 
@@ -154,7 +153,7 @@ def _add_truth_over_time(page: Page, demo: Demo) -> DemoFigures:
     clip, truth, error = demo.phases[0], demo.truths[0], demo.errors[0]
     limb = 0
     key, name = error.keys[limb], in_words(truth.limb_names[limb])
-    inside = np.flatnonzero(clip.interior)[: round(_SHOWN_S * clip.fps)]
+    inside = np.flatnonzero(clip.interior)[: round(_PLOTTED_S * clip.fps)]
     chart = phase_and_truth(
         clip.time[inside],
         wrapped(clip.parameters.phase[inside, key.channel] - key.shift),
@@ -166,17 +165,17 @@ def _add_truth_over_time(page: Page, demo: Demo) -> DemoFigures:
     page.add_figure(
         chart,
         f"A held-out clip over time: {in_words(clip.name)}",
-        f"The broad grey line is the true phase of the {name}: it is 0 when the foot touches the "
-        "ground, climbs with time and starts again with each stride. The thin line is what the "
-        f"model says (channel {key.channel}, shifted by one constant). The lower row is the "
-        "difference, in cycles.",
+        f"The broad grey line is the true phase of the {name}. It is 0 when the foot touches the "
+        "ground, grows with time and starts again with each stride. The thin line is the phase of "
+        f"the model (channel {key.channel}, shifted by a constant). The lower row is the "
+        "difference in cycles.",
     )
     return {"phase_and_truth.png": chart}
 
 
-def _add_manifold(page: Page, demo: Demo, shown: Sequence[ClipPhases]) -> DemoFigures:
-    cloud = ModelCloud.of(demo.model, shown)
-    given = cloud.given
+def _add_manifold(page: Page, demo: Demo, clips: Sequence[ClipPhases]) -> DemoFigures:
+    cloud = ModelCloud.of(demo.model, clips)
+    axes = cloud.given
     if demo.truths:
         gaits = [np.full(len(t), in_words(t.clip)) for t in demo.truths]
         name = in_words(demo.truths[0].limb_names[0])
@@ -186,37 +185,38 @@ def _add_manifold(page: Page, demo: Demo, shown: Sequence[ClipPhases]) -> DemoFi
         what, text = (
             "gait",
             (
-                f"The same points; the colour is now where the {name} truly is in its stride (0: "
+                f"The same points, coloured by the true phase of the {name} in its stride (0 when "
                 "it touches the ground). Around each ring the colours should follow each other "
-                "once, in the same order. The model was told nothing of this."
+                "once, in the same order. The true phase was not used in training."
             ),
         )
     else:
         first, second, what = cloud.by_clip(), cloud.by_frequency(), "clip"
         text = (
-            "The same points; the colour is the mean frequency over channels, weighted by "
-            "amplitude. It should change smoothly from slow movements to quick ones."
+            "The same points, coloured by the mean frequency over channels, weighted by amplitude. "
+            "The colour should change smoothly from slow movements to fast ones."
         )
-    flat = {"by": manifold_2d(colour=first, **given), "of": manifold_2d(colour=second, **given)}
-    solid = {"by": manifold_3d(colour=first, **given), "of": manifold_3d(colour=second, **given)}
+    flat = {"by": manifold_2d(colour=first, **axes), "of": manifold_2d(colour=second, **axes)}
+    solid = {"by": manifold_3d(colour=first, **axes), "of": manifold_3d(colour=second, **axes)}
     page.add_figure(
         flat["by"],
         f"The phase manifold, coloured by {what}",
-        "Each point is one frame of a held-out clip: the phases and amplitudes of all channels "
-        "together, seen from the side that shows most. A movement that repeats draws a ring, once "
-        "around a cycle; different movements draw rings of their own. Click a name to hide it.",
+        "Each point is one frame of a held-out clip: the phases and amplitudes of all channels, "
+        "projected onto the directions in which they vary most. A periodic movement forms a ring, "
+        "with one turn per cycle; different movements form different rings. Click a name to hide "
+        "it.",
     )
     page.add_figure(flat["of"], f"The same, coloured by {second.name}", text)
     page.add_figure(
         solid["by"],
-        f"The manifold in space, coloured by {what}",
-        "Drag to turn it, scroll to come closer. Rings that lie on each other in the plane come "
-        "apart in a third direction.",
+        f"The manifold in 3D, coloured by {what}",
+        "Drag to rotate, scroll to zoom. Rings that overlap in the plane are apart in the third "
+        "direction.",
     )
     page.add_figure(
         solid["of"],
-        f"In space, coloured by {second.name}",
-        "Points that lie close together should have colours that are close together, here too.",
+        f"The same in 3D, coloured by {second.name}",
+        "Neighbouring points should have similar colours here, too.",
     )
     kind = "true_phase" if demo.truths else "frequency"
     return {
@@ -227,24 +227,24 @@ def _add_manifold(page: Page, demo: Demo, shown: Sequence[ClipPhases]) -> DemoFi
     }
 
 
-def _add_over_time(page: Page, shown: Sequence[ClipPhases], *, known: bool) -> DemoFigures:
-    clip = shown[0] if known else max(shown, key=lambda each: int(each.interior.sum()))
-    part = slice(0, round(_SHOWN_S * clip.fps))
+def _add_over_time(page: Page, clips: Sequence[ClipPhases], *, known: bool) -> DemoFigures:
+    clip = clips[0] if known else max(clips, key=lambda each: int(each.interior.sum()))
+    part = slice(0, round(_PLOTTED_S * clip.fps))
     chart = parameters_over_time(
         clip.parameters[part], clip.fps, interior=clip.interior[part], title="Phase parameters"
     )
     page.add_figure(
         chart,
         f"All channels of one clip: {in_words(clip.name) if known else clip.name}",
-        "What deepphase encode writes for every frame. In a steady movement the phases climb in "
-        "straight lines, as steep as their frequency is high, and the rest stays level. Strong "
-        "channels are bold, weak ones faint.",
+        "The phase parameters that deepphase encode writes for every frame. In a steady movement "
+        "the phases grow along straight lines, whose slope is the frequency, and the other "
+        "parameters are constant. Strong channels are bold, weak ones faint.",
     )
     return {"parameters.png": chart}
 
 
-def _add_frequencies(page: Page, demo: Demo, shown: Sequence[ClipPhases]) -> DemoFigures:
-    inside = [c.parameters[c.interior] if c.interior.any() else c.parameters for c in shown]
+def _add_frequencies(page: Page, demo: Demo, clips: Sequence[ClipPhases]) -> DemoFigures:
+    inside = [c.parameters[c.interior] if c.interior.any() else c.parameters for c in clips]
     channels = range(demo.model.config.network.channels)
     frequency = [
         [weighted_median(each.frequency[:, c], each.amplitude[:, c]) for c in channels]
@@ -257,17 +257,17 @@ def _add_frequencies(page: Page, demo: Demo, shown: Sequence[ClipPhases]) -> Dem
         stride = np.array([error.stride_hz[0] for error in demo.errors])
         references = {"once a stride": stride, "twice a stride": 2 * stride}
         text = (
-            " The grey strokes are the true frequency of the strides, and twice that: arms and "
-            "legs swing once a stride, the body bounces twice, with every step. The strong "
-            "channels should sit on them."
+            " The grey lines are the true stride frequency and twice that: arms and legs swing "
+            "once per stride, and the body bounces twice, with every step. The strong channels "
+            "should lie on them."
         )
-    names = [in_words(c.name) if demo.truths else c.name for c in shown]
+    names = [in_words(c.name) if demo.truths else c.name for c in clips]
     chart = channel_frequencies(names, np.array(frequency), amplitude, references=references)
     page.add_figure(
         chart,
-        "How the channels divide the frequencies",
-        "A column for each held-out clip, a dot for each channel: how high it stands is its "
-        f"frequency, how large it is its amplitude in that clip.{text}",
+        "Frequencies of the channels",
+        "One column per held-out clip and one dot per channel. The height of a dot is the "
+        f"frequency of the channel in that clip, its size the amplitude.{text}",
         least_width=720,
     )
     return {"channel_frequencies.png": chart}

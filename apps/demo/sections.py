@@ -1,4 +1,4 @@
-"""The part of the demo's page on its folder: what lies in it, and which commands come next."""
+"""Sections of the demo's page: phase errors, the files of its folder, and commands to type."""
 
 from __future__ import annotations
 
@@ -26,36 +26,36 @@ from deepphase.evaluation.known_phase import KnownPhaseError, PhaseKey
 from deepphase.figures.theme import channel_colour
 from deepphase.phase.config import PhaseConfig
 
-# Cycles: errors that nobody sees in a movement, and such as still tell a step from the next.
+# Errors in cycles: not visible in a movement; and small enough to distinguish successive steps.
 _GOOD, _FAIR = 0.02, 0.05
-# Suffix of a clip's name -> its speed in words.
+# Suffix of a clip's name -> words for its speed.
 _CHANGING = {"_drift": " at drifting speed", "_ramp": " at ramping speed"}
 
 
 def add_known_phase(page: Page, errors: Sequence[KnownPhaseError], fps: float) -> None:
-    """Add the verdict in words, and a table with a row each held-out clip."""
+    """Add a summary of the errors, and a table with one row per held-out clip."""
     page.add_text(_verdict(errors, fps), heading="Did it work?")
     page.add_table(
-        ("Held-out clip", "Strides a second", "Off by (cycles)", "Off by (ms)", "Read from"),
+        ("Held-out clip", "Strides per second", "Error (cycles)", "Error (ms)", "Channel"),
         [
             (
                 in_words(error.clip),
                 f"{error.stride_hz[0]:.2f}",
                 f"{max(error.cycles):.4f}",
                 f"{1000 * max(error.seconds):.1f}",
-                _read_from(error.keys),
+                _channels(error.keys),
             )
             for error in errors
         ],
         colours=[channel_colour(error.keys[0].channel) for error in errors],
     )
     page.add_text(
-        "A cycle is one stride: from a foot's touch-down to its next. Where a cycle begins is "
-        "arbitrary, so for each gait and foot one channel and one constant shift were chosen on "
-        "the training clips; the table tells the median error over the frames of the held-out "
-        "clip, of the worse foot. Drifting speed goes up and down by 15 % within 8 s. Ramping "
-        "speed goes up and down by 30 % so quickly that it turns round within a window, where a "
-        "sinusoid has but one frequency: that is the hard case."
+        "A cycle is one stride, from one touch-down of a foot to the next. The origin of a learnt "
+        "phase is arbitrary, so one channel and one constant shift were chosen for each gait and "
+        "foot on the training clips. The table lists the median error over the frames of the "
+        "held-out clip, for the worse foot. A drifting speed varies by 15 % within 8 s. A ramping "
+        "speed varies by 30 % and reverses within a window, where each sinusoid has only one "
+        "frequency: this is the hard case."
     )
 
 
@@ -80,9 +80,9 @@ def _verdict(errors: Sequence[KnownPhaseError], fps: float) -> str:
     else:
         begin = "In part." if typical <= _FAIR else "No."
     words = (
-        f"{begin} On clips that the model has never seen, at a steady speed, the phase of the feet "
-        f"is off by {100 * typical:.1f} % of a cycle in a typical gait, or {1000 * time:.0f} ms "
-        f"(a frame lasts {1000 / fps:.0f} ms), and by {100 * worst[furthest]:.1f} % in the worst, "
+        f"{begin} On held-out clips with a steady speed, the phase of the feet is off by "
+        f"{100 * typical:.1f} % of a cycle in a typical gait, or {1000 * time:.0f} ms (a frame "
+        f"lasts {1000 / fps:.0f} ms), and by {100 * worst[furthest]:.1f} % in the worst gait, "
         f"{in_words(steady[furthest].clip)}."
     )
     changing = [
@@ -91,17 +91,17 @@ def _verdict(errors: Sequence[KnownPhaseError], fps: float) -> str:
         if error not in steady
     ]
     if changing:
-        words += f" Where the speed changes it is {' and '.join(changing)}."
+        words += f" With a changing speed, the error is {' and '.join(changing)}."
     if worst[furthest] > _GOOD:
-        words += " More motion and a longer training bring it down."
+        words += " More motion and longer training reduce it."
     return words
 
 
-def _read_from(keys: Sequence[PhaseKey]) -> str:
-    given = [
-        f"channel {key.channel}{' (twice a stride)' if key.multiple == 2 else ''}" for key in keys
+def _channels(keys: Sequence[PhaseKey]) -> str:
+    texts = [
+        f"channel {key.channel}{' (twice per stride)' if key.multiple == 2 else ''}" for key in keys
     ]
-    return ", ".join(dict.fromkeys(given))
+    return ", ".join(dict.fromkeys(texts))
 
 
 def add_demo_folder(
@@ -112,47 +112,48 @@ def add_demo_folder(
     group: str | None = None,
     pictures: bool = True,
 ) -> None:
-    """Add what lies in the folder, the commands that made it, and those that come next.
+    """Add a list of the folder's files, the commands that write them, and commands to type next.
 
     Parameters
     ----------
     config
-        Of the model.
+        Config of the model.
     data
-        The user's folder; None where the motion was made.
+        The user's folder of motion files; None for synthetic motion.
     group
-        The skeleton group that was taken, where it has to be told.
+        Name of the skeleton group, if the data may have several.
     pictures
-        Whether figures lie there as files.
+        Whether figures are written as PNG files.
     """
-    usual, training = PhaseConfig.load("default").training, config.training
+    default, training = PhaseConfig.load("default").training, config.training
     given = "".join(
         f" --training.{item.name} {getattr(training, item.name)}"
         for item in fields(training)
-        if getattr(training, item.name) != getattr(usual, item.name)
+        if getattr(training, item.name) != getattr(default, item.name)
     )
     skeleton = f" --skeleton {shlex.quote(group)}" if group else ""
     rows: list[tuple[object, str]] = []
     if data is None:
         source, encoded = TRAINING, HELD_OUT
         rows += [
-            (TRAINING, "The motion that was learnt from, as BVH: any 3D program opens it."),
-            (HELD_OUT, "The motion that was kept aside to test on."),
-            (TRUTH, "True phase, frequency and ground contacts of the feet in all of them."),
+            (TRAINING, "The training motion as BVH files, which any 3D program opens."),
+            (HELD_OUT, "The held-out motion, for testing."),
+            (TRUTH, "True phases, frequencies and ground contacts of the feet in all clips."),
         ]
     else:
         source, encoded = shlex.quote(os.path.abspath(data)), STORE
     rows += [
-        (STORE, "The clips to learn from: checked, in metres, at 60 frames a second, one file."),
-        (MODEL, "The model: all that is needed to read phases off further clips."),
-        (PHASES, "Phase, frequency, amplitude and offset of every frame, one .npz a clip."),
-        (Link(PLAYER), "Plays clips that were held out beside their phases, offline."),
+        (STORE, "The training clips, checked, in metres and at 60 frames per second, in one file."),
+        (MODEL, "The phase model: everything that is needed to encode other clips."),
+        (PHASES, "Phase, frequency, amplitude and offset of every frame, one .npz per clip."),
+        (f"{MODEL}.metrics.csv", "Loss and explained variance during the training."),
+        (Link(PLAYER), "Plays held-out clips beside their phases, offline."),
         (Link(f"{REPORT}/index.html", REPORT), "The report of the training, with more figures."),
     ]
     if pictures:
         rows.append((PICTURES, "The figures of this page as PNG, where Chromium was found."))
-    page.add_table(("In this folder", "What it is"), rows, heading="What lies in this folder")
-    page.add_text("Typed in this folder, these commands make the same again:")
+    page.add_table(("File or folder", "Content"), rows, heading="Files in this folder")
+    page.add_text("Typed in this folder, these commands write the same files again:")
     page.add_commands(
         [
             f"deepphase prepare {source} -o {STORE}",
@@ -161,15 +162,15 @@ def add_demo_folder(
         ]
     )
     page.add_text(
-        "With motion capture of your own (captures/ stands for a folder of BVH files):",
-        heading="What next",
+        "With your own motion capture (captures is a folder of BVH files):",
+        heading="Next steps",
     )
     page.add_commands(
         [
-            "deepphase demo --data captures -o my_demo           # this page, about your motion",
-            "deepphase inspect captures                          # what is in these files",
+            "deepphase demo --data captures -o my_demo           # this page for your motion",
+            "deepphase inspect captures                          # content of the files",
             "deepphase prepare captures -o mocap.store           # read, check, resample",
-            "deepphase train phase mocap.store -o mocap.model    # learn phases; did it work?",
+            "deepphase train phase mocap.store -o mocap.model    # train a phase model",
             "deepphase encode mocap.model captures -o phases     # phases of every frame",
             "deepphase play captures --model mocap.model         # watch them with their phases",
         ]

@@ -1,4 +1,4 @@
-"""`deepphase demo`: the whole chain in one folder, and what may stand in its way."""
+"""Tests of `deepphase demo`: its folder, its page, and refusals."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from plotly.offline import get_plotlyjs
 from apps import cli
 from apps.cli import COMMANDS
 from apps.demo import motion, page
-from apps.demo.folder import MadeFolder
+from apps.demo.folder import OutputFolder
 from apps.demo.motion import SMALLEST, held_out_motions, training_motions
 from apps.options.command_line import read_command_line
 from apps.reports import training_report
@@ -84,10 +84,10 @@ def _commands(words):
     return [shlex.split(html.unescape(line), comments=True) for line in lines.splitlines()]
 
 
-def test_everything_lies_in_the_folder(made):
+def test_files_of_the_folder(made):
     names = {p.name for p in made.iterdir()}
     given = {"clips", "truth", "clips.store", "phases.model", "phases", "report", "index.html"}
-    assert names == given | {"player.html", ".deepphase-made.json"}
+    assert names == given | {"player.html", "phases.model.metrics.csv", ".deepphase-made.json"}
     held_out = {p.stem for p in (made / "clips/held_out").iterdir()}
     assert held_out == GAITS | {"walk_drift", "walk_ramp"}
     assert {p.name.partition(".")[0] for p in (made / "phases").iterdir()} == held_out
@@ -97,7 +97,7 @@ def test_everything_lies_in_the_folder(made):
     assert (made / "report/index.html").is_file()
 
 
-def test_the_page_asks_for_nothing_and_leads_nowhere_else(made):
+def test_the_page_loads_and_links_nothing_outside_its_folder(made):
     content = (made / "index.html").read_text(encoding="utf-8").replace(get_plotlyjs(), "")
     assert "default-src 'none'" in content
     assert not re.findall(r"""(?:src|href)\s*=\s*["'](?!data:|\./)""", content)
@@ -113,7 +113,7 @@ def test_the_page_says_that_it_is_a_toy(made):
     assert "Did it work?" in words
 
 
-def test_the_figures_of_the_page_are_those_of_the_files(made):
+def test_errors_on_the_page_follow_from_the_files(made):
     model, store = PhaseModel.load(made / "phases.model"), open_store(made / "clips.store")
 
     def known(phases):
@@ -148,7 +148,7 @@ def test_the_figures_of_the_page_are_those_of_the_files(made):
     assert typical == pytest.approx(100 * np.median(steady), abs=0.1)
 
 
-def test_even_a_toy_finds_the_phase_of_the_feet(made):
+def test_the_smallest_demo_finds_the_phase_of_the_feet(made):
     given = {row[0]: float(row[2]) for row in _rows(_words(made)) if len(row) == 5}
     # By chance, a quarter of a cycle.
     assert np.median(list(given.values())) < 0.05
@@ -176,7 +176,7 @@ def test_the_commands_of_the_page_are_right(which, request, monkeypatch):
     assert Path(commands[2][3]).exists()
 
 
-def test_the_users_own_motion(of_data):
+def test_motion_of_a_user(of_data):
     words = _words(of_data)
     names = {p.name.partition(".")[0] for p in (of_data / "phases").iterdir()}
     assert names == {"walk", "jog", "skip"}
@@ -190,7 +190,7 @@ def test_the_users_own_motion(of_data):
     assert not (of_data / "truth").exists()
 
 
-def test_held_out_motions_are_others_than_those_learnt_from():
+def test_held_out_motions_differ_from_training_motions():
     training = training_motions(SMALLEST, 5)
     held_out = list(held_out_motions(SMALLEST, 5))
     assert {m.gait_names[0] for m in training if "medley" not in m.clip.name} == GAITS
@@ -203,7 +203,7 @@ def test_held_out_motions_are_others_than_those_learnt_from():
 
 
 @pytest.mark.parametrize("what", ["file", "folder", "marker of another", "broken marker"])
-def test_a_folder_of_other_things_is_refused_and_kept(tmp_path, capsys, what):
+def test_a_folder_with_other_files_is_refused_and_kept(tmp_path, capsys, what):
     target = tmp_path / "mine"
     if what == "file":
         target.write_text("x")
@@ -239,8 +239,8 @@ def test_an_impossible_seed_is_refused(tmp_path, capsys, seed):
     assert not (tmp_path / "new").exists()
 
 
-def test_an_interrupted_run_leaves_nothing_that_the_next_minds(tmp_path, monkeypatch):
-    """Interrupted in training; the next run begins anew, and leaves the user's notes alone."""
+def test_files_of_an_interrupted_run_are_replaced(tmp_path, monkeypatch):
+    """A second run replaces the files of an interrupted one, and keeps the user's notes."""
     folder = tmp_path / "demo"
 
     def interrupted(*_args, **options):
@@ -264,9 +264,9 @@ def test_an_interrupted_run_leaves_nothing_that_the_next_minds(tmp_path, monkeyp
     assert (folder / "mine.bvh").read_text() == "mine"
 
 
-def test_a_made_folder_clears_what_was_made_and_nothing_else(tmp_path):
+def test_an_output_folder_removes_only_its_own_files(tmp_path):
     path = tmp_path / "made"
-    folder = MadeFolder(path, "deepphase demo")
+    folder = OutputFolder(path, "deepphase demo")
     folder.clear()
     for name in ("index.html", "a/b/one.txt", "a/two.txt"):
         (path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -280,17 +280,17 @@ def test_a_made_folder_clears_what_was_made_and_nothing_else(tmp_path):
     assert content["files"] == ["a/b/one.txt", "a/two.txt", "index.html"]
     content["files"] += ["../outside.txt", str(outside), "", "a"]
     marker.write_text(json.dumps(content))
-    MadeFolder(path, "deepphase demo").clear()
+    OutputFolder(path, "deepphase demo").clear()
     assert outside.read_text() == "mine"
     left = {p.relative_to(path).as_posix() for p in path.rglob("*") if p.is_file()}
     assert left == {"a/mine.txt", ".deepphase-made.json"}
-    with pytest.raises(ParameterError, match="did not make"):
-        MadeFolder(path, "deepphase other")
+    with pytest.raises(ParameterError, match="did not write"):
+        OutputFolder(path, "deepphase other")
 
 
-def test_the_help_tells_all_options(capsys):
+def test_the_help_lists_all_options(capsys):
     with pytest.raises(SystemExit):
         cli.main(["demo", "--help"])
     said = capsys.readouterr().out
     assert all(option in said for option in ("--data", "--smallest", "--seed", "-o"))
-    assert "a toy that shows" in " ".join(said.lower().split())
+    assert "a check that everything works" in " ".join(said.lower().split())

@@ -1,4 +1,4 @@
-"""The models that ship: small, of this recipe, and what the one command makes again."""
+"""Tests of the shipped demo models: size, config and reproducibility."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 from apps.dashboard.parts.demo import demo_clips
-from apps.demo.model import PHASES, PRESETS, demo_config, made_model
+from apps.demo.model import PHASES, PRESETS, demo_config, train_demo_model
 from deepphase.phase.model import PhaseModel
 
 
 @pytest.mark.parametrize("path", list(PRESETS), ids=lambda path: path.stem)
-def test_it_is_small_and_of_this_recipe(path):
+def test_shipped_model_is_small_and_has_the_demo_config(path):
     assert path.stat().st_size < 300_000
     assert PhaseModel.load(path).config == demo_config(PRESETS[path])
 
 
-def test_it_reads_motion_that_it_never_saw():
+def test_it_encodes_held_out_motion():
     model = PhaseModel.load(PHASES)
     assert model.health is not None
     assert model.health.explained_variance > 0.5
@@ -26,8 +26,8 @@ def test_it_reads_motion_that_it_never_saw():
     assert (steps[walk.interior[1:], strongest] > 0).mean() > 0.95
 
 
-def test_the_command_makes_it_again():
-    shipped, again = PhaseModel.load(PHASES), made_model(PRESETS[PHASES])
+def test_training_reproduces_the_shipped_model():
+    shipped, again = PhaseModel.load(PHASES), train_demo_model(PRESETS[PHASES])
     assert again.health is not None
     assert shipped.health is not None
     assert again.health.explained_variance == pytest.approx(

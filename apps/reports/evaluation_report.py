@@ -1,4 +1,4 @@
-"""What a phase model is worth on given clips, as a page and as numbers."""
+"""Evaluation of a phase model on clips, as a page and as a JSON file."""
 
 from __future__ import annotations
 
@@ -35,10 +35,8 @@ from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.progress import Progress
 
 FORMAT, VERSION = "deepphase.report", 1
-
-
 _PLAYER = "player.html"
-# Seconds ahead that phases are asked to foresee.
+# Time over which phases are advanced for future ranks, in seconds.
 _AHEAD_S = 0.25
 
 
@@ -63,7 +61,7 @@ def evaluation_report(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> tuple[Path, list[ReportedMeasure], Health]:
-    """Measure phases on all clips of a store; write index.html, player.html, report.json.
+    """Measure phases on all clips of a store; write index.html, player.html and report.json.
 
     Parameters
     ----------
@@ -72,14 +70,20 @@ def evaluation_report(
     store
         Clips that the model was not trained on.
     queries
-        Frames that alignment and future ranks are measured on.
+        Number of frames on which alignment and future ranks are measured.
+    seed
+        Random seed for the choice of these frames.
+
+    Returns
+    -------
+    Path of the page, the measures, and the health on these clips.
 
     Raises
     ------
     ParameterError
-        Where no clip is as long as the model's window.
+        If no clip is as long as the model's window.
     SkeletonError
-        Where the clips lack a joint that the model reads.
+        If the clips lack a joint that the model reads.
     """
     if not (store.lengths >= model.window).any():
         raise ParameterError(f"no clip is as long as the model's window of {model.window} frames")
@@ -91,7 +95,7 @@ def evaluation_report(
     health = _health(model, store, phases)
     if progress is not None:
         progress("measuring", 1, 2, "")
-    measures = [*_of_health(health), *_of_matches(model, store, phases, queries, seed)]
+    measures = [*_health_measures(health), *_match_measures(model, store, phases, queries, seed)]
     if progress is not None:
         progress("measuring", 2, 2, "")
     folder = Path(folder)
@@ -123,8 +127,8 @@ def _health(model: PhaseExtractor, store: ClipStore, phases: list[ClipPhases]) -
     return measured_health(model, corpus.values, np.stack([corpus.starts, corpus.stops], axis=1))
 
 
-def _of_health(health: Health) -> list[ReportedMeasure]:
-    given = (
+def _health_measures(health: Health) -> list[ReportedMeasure]:
+    measured = (
         (
             "explained variance",
             "1 - squared reconstruction error / squared deviation from the window's mean",
@@ -137,19 +141,19 @@ def _of_health(health: Health) -> list[ReportedMeasure]:
         ),
         (
             "phase goes forward",
-            "share of steps, strongest channel of each frame",
+            "share of steps in which the phase of the strongest channel grows",
             health.forward_strongest,
         ),
     )
-    # What nothing is reconstructed by, or what tells no frequency, has nothing to measure there.
+    # Baselines reconstruct nothing, and some have no frequency: these measures are None.
     return [
         ReportedMeasure(name, definition, value, "", health.frames)
-        for name, definition, value in given
+        for name, definition, value in measured
         if value is not None
     ]
 
 
-def _of_matches(
+def _match_measures(
     model: PhaseExtractor, store: ClipStore, phases: list[ClipPhases], queries: int, seed: int
 ) -> list[ReportedMeasure]:
     parameters, poses, clip, index = [], [], [], []
@@ -174,7 +178,7 @@ def _of_matches(
         exclude = model.window // 2
         manifold = whole.manifold()
         errors = alignment_errors(manifold, pose, frames, exclude=exclude, **options)
-        asked = query_frames(len(pose), queries, seed)
+        query = query_frames(len(pose), queries, seed)
         best = alignment_errors(
             pose.reshape(len(pose), -1), pose, frames, exclude=exclude, **options
         ).mean()
@@ -187,7 +191,7 @@ def _of_matches(
                 value,
                 "m",
                 len(errors),
-                interval_95(errors, frames.clip[asked]),
+                interval_95(errors, frames.clip[query]),
             ),
             ReportedMeasure(
                 "alignment error, normalised",
@@ -198,7 +202,7 @@ def _of_matches(
             ),
         ]
     except ParameterError:
-        # Too few clips to find a frame that is far from a query: there is nothing to compare.
+        # With too few clips, no frame is far enough from a query to be compared.
         pass
     ranks = future_ranks(whole, frames, model.fps, ahead=ahead, **options)
     measures.append(
@@ -215,9 +219,9 @@ def _of_matches(
 
 def _page(store: ClipStore, health: Health, measures: list[ReportedMeasure]) -> Page:
     page = Page(
-        "What the phase model is worth",
-        f"Measured on {len(store)} clips, {store.minutes:.1f} minutes at {store.fps:g} frames a "
-        "second. The figures mean what they say only for clips that the model was not trained on.",
+        "Evaluation of the phase model",
+        f"Measured on {len(store)} clips, {store.minutes:.1f} minutes at {store.fps:g} frames per "
+        "second. The measures are valid only for clips that the model was not trained on.",
     )
     page.add_table(
         ("Measure", "Value", "95 % interval", "n", "Definition"),
@@ -236,8 +240,8 @@ def _page(store: ClipStore, health: Health, measures: list[ReportedMeasure]) -> 
         heading="Measures",
     )
     page.add_table(
-        ("Watch it", "What it shows"),
-        [(Link(_PLAYER, "Open the player"), "Some of these clips, beside their phases.")],
+        ("Page", "Content"),
+        [(Link(_PLAYER, "Open the player"), "Some of these clips beside their phases.")],
     )
     add_health(page, health)
     return page

@@ -1,4 +1,4 @@
-"""One window of a clip, with all that a phase model makes of it."""
+"""Example of a window: its input, latent, fitted sinusoids and reconstruction."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from deepphase.phase.windows import gather, padded
 def example_window(
     model: PhaseModel, signals: Array, frame: int, *, clip: str = ""
 ) -> WindowExample:
-    """What the model makes of the window around one frame.
+    """Encode and decode the window around one frame.
 
     Parameters
     ----------
     model
         The model.
     signals
-        (frames, signals) as `model.signals.read` makes them.
+        (frames, signals), as `model.signals.read` returns them.
     frame
-        The middle frame. Past the clip's ends, edge poses are repeated.
+        Middle frame of the window. Beyond the ends of the clip, edge poses are repeated.
     clip
         Name of the clip.
 
     Raises
     ------
     ParameterError
-        Where there is no such frame.
+        If the clip has no such frame.
     """
     if not 0 <= frame < len(signals):
         raise ParameterError(f"frame {frame} of a clip of {len(signals)} frames")
@@ -66,5 +66,5 @@ def example_window(
 
 
 def _numpy(batch: torch.Tensor) -> Array:
-    """The only item of a batch."""
+    """The only item of a batch, as an array."""
     return batch[0].float().cpu().numpy()

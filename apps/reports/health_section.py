@@ -1,4 +1,4 @@
-"""The part of a page that says whether a phase model works."""
+"""Section of a page with the health of a phase model."""
 
 from __future__ import annotations
 
@@ -9,37 +9,42 @@ from deepphase.phase.health import Health
 
 
 def add_health(page: Page, health: Health | None, *, of_songs: bool = False) -> None:
-    """Add the measures of a model's health, channel by channel and joint by joint.
+    """Add the measures of a model's health, for each channel and each joint.
 
-    Of a model of songs: feature by feature.
+    Parameters
+    ----------
+    health
+        Health of the model; None if it was not measured.
+    of_songs
+        Whether the model is one of songs, whose signals are audio features instead of joints.
     """
-    given = "songs" if of_songs else "motion"
+    data = "songs" if of_songs else "motion"
     if health is None:
         page.add_text(
             "This model was not measured on held-out clips.", heading="Did the training work?"
         )
         return
     if health.findings:
-        page.add_text("Out of the ordinary:", heading="Did the training work?")
+        page.add_text("There are findings:", heading="Did the training work?")
         page.add_list([f"{finding[:1].upper()}{finding[1:]}." for finding in health.findings])
     else:
         page.add_text(
-            f"Yes, by all measures below. They are those of held-out {given}, unless there was too "
-            "little to hold any out.",
+            f"Yes, by all measures below. They were measured on held-out {data}, or on the "
+            "training data if there was too little to hold any out.",
             heading="Did the training work?",
         )
     page.add_table(
-        ("Measure", "Value", "What it says"),
+        ("Measure", "Value", "Meaning"),
         (
             (
                 "Explained variance",
                 _or_none(health.explained_variance),
-                f"Share of the {given} that comes back out of a few sinusoids; more is better.",
+                f"Share of the {data} that the sinusoids reconstruct; higher is better.",
             ),
             (
                 "Phase goes forward, strongest channel",
                 percent(health.forward_strongest),
-                "Share of the frames; a phase that grows with time is near 100 %.",
+                "Share of frames in which the phase grows; near 100 % is good.",
             ),
             (
                 "Phase goes forward, all channels",
@@ -49,14 +54,14 @@ def add_health(page: Page, health: Health | None, *, of_songs: bool = False) -> 
             (
                 "Speed error",
                 _or_none(health.speed_error),
-                "How far the phase's speed is from its own frequency (median); less is better.",
+                "Relative difference of phase speed and frequency (median); lower is better.",
             ),
             (
                 "Frequency roughness",
                 f"{health.frequency_roughness:.2f} /s",
-                "Relative change of the frequency in a second (median); less is smoother.",
+                "Relative change of the frequency per second (median); lower is smoother.",
             ),
-            ("Held-out frames", f"{health.frames:,}", "How many frames were measured."),
+            ("Held-out frames", f"{health.frames:,}", "Number of measured frames."),
         ),
     )
     page.add_table(
@@ -79,7 +84,7 @@ def add_health(page: Page, health: Health | None, *, of_songs: bool = False) -> 
             )
             for index, channel in enumerate(health.channels)
         ],
-        heading="The channels",
+        heading="Channels",
         colours=[channel_colour(index) for index in range(len(health.channels))],
     )
     if not health.explained_by_joint:
@@ -87,16 +92,16 @@ def add_health(page: Page, health: Health | None, *, of_songs: bool = False) -> 
     if of_songs:
         page.add_figure(
             explained_by_joint(health.explained_by_joint, what="feature"),
-            "Which features are explained",
-            "How much of each feature the sinusoids give back. What comes with the beat comes out "
-            "on top; harmony, and whatever changes without a rhythm, comes out low and grey.",
+            "Explained variance by feature",
+            "Share of each feature that the sinusoids reconstruct. Features that follow the beat "
+            "are at the top; harmony, and features that change without a rhythm, are low and grey.",
         )
         return
     page.add_figure(
         explained_by_joint(health.explained_by_joint),
-        "Which joints are explained",
-        "How much of each joint's velocity the sinusoids give back. Limbs that swing come out on "
-        "top; joints that hardly move, or move without a rhythm, come out low and grey.",
+        "Explained variance by joint",
+        "Share of each joint's velocity that the sinusoids reconstruct. Swinging limbs are at the "
+        "top; joints that hardly move, or move without a rhythm, are low and grey.",
     )
 
 

@@ -1,4 +1,4 @@
-"""The page at the end of a training: did it work, and what has been learnt."""
+"""Report of a training: the health of a phase model and figures of its phases."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ from deepphase.phase.song_signals import SongSignals
 from deepphase.phase.training.metrics import read_metrics
 from deepphase.progress import Progress
 
+# Number of clips that are encoded for the report.
 _CLIPS = 8
+# Length of the figure over time, in seconds.
+_PLOTTED_S = 10.0
 
 
 def training_report(
@@ -42,17 +45,23 @@ def training_report(
     pictures: bool = True,
     progress: Progress | None = None,
 ) -> Path:
-    """Encode some clips of the store and write the page, FOLDER/index.html, and its `pictures`.
+    """Encode some clips of the training data and write FOLDER/index.html.
 
-    The clips are spread evenly over the store among those with whole windows; the window that is
-    shown is the liveliest clip's middle one.
+    The clips are an even selection of those with whole windows. The example window is the middle
+    of the clip with the largest mean amplitude.
 
     Parameters
     ----------
+    model
+        The trained model.
     clips
-        What was learnt from: a store, or the corpus of songs.
+        Training data: a store, or a corpus of songs.
+    folder
+        Folder of the page.
     metrics
-        The training's CSV, whose curves the page shows.
+        CSV file of the training, whose curves the page shows.
+    pictures
+        Whether to write figures as PNG files too.
     """
     if isinstance(clips, SignalCorpus):
         lengths, read = clips.stops - clips.starts, _songs_of(clips)
@@ -67,9 +76,9 @@ def training_report(
         phases.append(model.encode(read(int(index))))
         if progress is not None:
             progress("writing the report", done, len(chosen) + 1, "")
-    liveliest = int(np.argmax([each.parameters.amplitude.mean() for each in phases]))
-    signals = model.signals.read(read(int(chosen[liveliest])))
-    name = phases[liveliest].name
+    strongest = int(np.argmax([each.parameters.amplitude.mean() for each in phases]))
+    signals = model.signals.read(read(int(chosen[strongest])))
+    name = phases[strongest].name
     example = example_window(model, signals, len(signals) // 2, clip=name)
     page = training_page(
         model,
@@ -88,10 +97,6 @@ def _songs_of(corpus: SignalCorpus) -> Callable[[int], Clip | SongFeatures]:
     return lambda index: song_features(corpus.sources[index])
 
 
-# Seconds of the clip that is shown over time.
-_SHOWN_S = 10.0
-
-
 def training_page(
     model: PhaseModel,
     clips: Sequence[ClipPhases],
@@ -101,41 +106,41 @@ def training_page(
     metrics: Mapping[str, Array] | None = None,
     pictures: bool = True,
 ) -> Path:
-    """Write the page, and beside it its pictures as PNG where Chromium is found.
+    """Write the page and, if Chromium is found, its figures as PNG files beside it.
 
-    The pictures are manifold_2d.png, manifold_3d.png, parameters.png and window.png. Where they
-    cannot be made, the page says why.
+    The files are manifold_2d.png, manifold_3d.png, parameters.png and window.png. If they cannot be
+    written, the page gives the reason.
 
     Parameters
     ----------
     model
         The trained model.
     clips
-        The phases that the model reads off some clips, training or held out.
+        Phases of some clips, of the training or held out.
     example
-        One window, as `example_window` makes it.
+        Example window (`example_window`).
     path
         The HTML file.
     metrics
         Columns of the training's CSV (`read_metrics`).
     pictures
-        Whether pictures are wanted beside it.
+        Whether to write figures as PNG files too.
 
     Raises
     ------
     CheckpointError
-        Where the disk or the folder refuses.
+        If a file cannot be written.
     """
     path = Path(path)
     of_songs = isinstance(model.signals, SongSignals)
     signals = model.signals.names
     read = (
-        f"{len(signals)} values of what songs sound like"
+        f"{len(signals)} values of audio features"
         if of_songs
         else f"the joint velocities of {len(model.signals.joints)} joints"
     )
     page = Page(
-        "What the phase model has learnt",
+        "Report of the phase model",
         f"{model.config.network.channels} phase channels, learnt from {read} at {model.fps:g} "
         f"frames a second, each window {model.config.network.window_s:g} s long.",
     )
@@ -143,10 +148,11 @@ def training_page(
     if metrics:
         page.add_figure(
             training_metrics(metrics),
-            "The training",
+            "Training curves",
             "Loss on training windows, and the explained variance of held-out windows, over the "
             "optimizer steps. If explained variance still rises at the end, train longer; if it "
-            "falls while the loss falls, add clips. The numbers are in the CSV beside the model.",
+            "falls while the loss falls, add clips. The values are in the CSV file beside the "
+            "model.",
         )
     charts = _add_manifold(page, model, clips)
     charts |= _add_parameters(page, clips)
@@ -157,11 +163,10 @@ def training_page(
             chart,
             f"One window, step by step: {example.clip}".rstrip(": "),
             f"At {example.at:.2f} s: {percent(example.explained)} of this window is explained. "
-            f"The network squeezes the {'features' if of_songs else 'joint velocities'} of one "
-            "window into a latent curve for each "
-            "channel, and keeps only the sinusoid that fits it: frequency F, amplitude A, phase "
-            "and offset B. Look whether the sinusoids follow the grey latent, and whether what "
-            "they give back follows the grey input.",
+            f"The network encodes the {'features' if of_songs else 'joint velocities'} of one "
+            "window as a latent curve for each channel, and keeps only the sinusoid that fits it: "
+            "frequency F, amplitude A, phase and offset B. The sinusoids should follow the grey "
+            "latent curves, and the reconstruction should follow the grey input.",
             least_width=640,
         )
     problem = ""
@@ -179,41 +184,42 @@ def _add_manifold(
 ) -> dict[str, go.Figure]:
     clips = [clip for clip in clips if len(clip)]
     if not clips:
-        page.add_text("No clip was given to draw.", heading="The phase manifold")
+        page.add_text("No clip was given to plot.", heading="The phase manifold")
         return {}
     cloud = ModelCloud.of(model, clips)
     if cloud.padded:
         page.add_text(
             "No clip is as long as a window: every frame below was encoded with repeated poses.",
-            heading="A word of care",
+            heading="Limits of these figures",
         )
-    stated, by_clip, by_frequency = cloud.given, cloud.by_clip(), cloud.by_frequency()
-    given = "Sound" if isinstance(model.signals, SongSignals) else "Motion"
-    flat = manifold_2d(colour=by_clip, title="Phase manifold by clip", **stated)
-    solid = manifold_3d(colour=by_frequency, title="Phase manifold by frequency", **stated)
+    axes, by_clip, by_frequency = cloud.given, cloud.by_clip(), cloud.by_frequency()
+    data = "Sound" if isinstance(model.signals, SongSignals) else "Motion"
+    flat = manifold_2d(colour=by_clip, title="Phase manifold by clip", **axes)
+    solid = manifold_3d(colour=by_frequency, title="Phase manifold by frequency", **axes)
     page.add_figure(
         flat,
         "The phase manifold",
-        "Each point is one frame: all channels' phases and amplitudes, seen along the directions "
-        f"in which they vary most. {given} that repeats draws rings, once around a cycle, larger "
-        "where it is stronger; what is alike lies together. Click a name to hide a clip.",
+        "Each point is one frame: the phases and amplitudes of all channels, projected onto the "
+        f"directions in which they vary most. {data} that repeats forms rings with one turn per "
+        "cycle, larger where it is stronger; similar frames are close together. Click a name to "
+        "hide a clip.",
     )
     page.add_figure(
-        manifold_2d(colour=by_frequency, **stated),
+        manifold_2d(colour=by_frequency, **axes),
         "The same, coloured by frequency",
-        "Frequency is the mean over channels, weighted by amplitude. Slow and fast should lie "
-        "apart, and the colour should change smoothly from one to the other.",
+        "Frequency is the mean over channels, weighted by amplitude. Slow and fast frames should "
+        "be apart, and the colour should change smoothly from one to the other.",
     )
     page.add_figure(
-        manifold_3d(colour=by_clip, **stated),
-        "The manifold in space, by clip",
-        "Drag to turn it, scroll to come closer. A third direction often pulls apart rings that "
-        "lie on each other in the plane.",
+        manifold_3d(colour=by_clip, **axes),
+        "The manifold in 3D, by clip",
+        "Drag to rotate, scroll to zoom. Rings that overlap in the plane are often apart in the "
+        "third direction.",
     )
     page.add_figure(
         solid,
-        "The manifold in space, by frequency",
-        "The same cloud; look for a funnel or a tube along which the frequency changes.",
+        "The manifold in 3D, by frequency",
+        "The same points. The frequency often changes along a funnel or a tube.",
     )
     return {"manifold_2d.png": flat, "manifold_3d.png": solid}
 
@@ -222,27 +228,27 @@ def _add_parameters(page: Page, clips: Sequence[ClipPhases]) -> dict[str, go.Fig
     clips = [clip for clip in clips if len(clip)]
     if not clips:
         return {}
-    # A clip that fits whole shows its beginning and its end; of a long one, the first seconds.
-    clip = max(clips, key=lambda c: min(int(c.interior.sum()), round(_SHOWN_S * c.fps)))
-    shown = slice(0, round(_SHOWN_S * clip.fps))
+    # The clip with the most interior frames in the plotted seconds.
+    clip = max(clips, key=lambda c: min(int(c.interior.sum()), round(_PLOTTED_S * c.fps)))
+    plotted = slice(0, round(_PLOTTED_S * clip.fps))
     chart = parameters_over_time(
-        clip.parameters[shown],
+        clip.parameters[plotted],
         clip.fps,
-        interior=clip.interior[shown],
+        interior=clip.interior[plotted],
         title="Phase parameters over time",
     )
     page.add_figure(
         chart,
         f"One clip over time: {clip.name}",
-        "Where the rhythm is steady each phase climbs in straight lines, as steep as its "
-        "frequency is high, while frequency and amplitude stay level. Strong channels are bold, "
-        "weak ones faint. Click a channel to hide it in all four rows.",
+        "Where the rhythm is steady, each phase grows along straight lines, whose slope is the "
+        "frequency, and frequency and amplitude are constant. Strong channels are bold, weak ones "
+        "faint. Click a channel to hide it in all four rows.",
     )
     return {"parameters.png": chart}
 
 
 def _add_origin(page: Page, model: PhaseModel, problem: str) -> None:
-    stated = {
+    entries = {
         **{str(key).replace("_", " "): value for key, value in model.provenance.items()},
         **asdict(model.config),
         **(
@@ -253,21 +259,21 @@ def _add_origin(page: Page, model: PhaseModel, problem: str) -> None:
         "model (SHA-256)": model.sha256,
     }
     page.add_table(
-        ("What", "Value"),
-        [(name, _plain(value)) for name, value in _flat(stated)],
-        heading="How it was made",
+        ("Name", "Value"),
+        [(name, _plain(value)) for name, value in _flat(entries)],
+        heading="Origin of the model",
     )
     if problem:
-        page.add_text(f"The pictures were not written as files: {problem}.")
+        page.add_text(f"The figures were not written as files: {problem}.")
 
 
-def _flat(content: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+def _flat(content: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Nested mappings as dotted names with their values."""
     for key, value in content.items():
         if isinstance(value, Mapping):
-            yield from _flat(value, f"{above}{key}.")
+            yield from _flat(value, f"{prefix}{key}.")
         else:
-            yield f"{above}{key}", value
+            yield f"{prefix}{key}", value
 
 
 def _plain(value: object) -> str:

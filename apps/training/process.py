@@ -1,7 +1,7 @@
-"""The process of one training: reads what is asked for, and tells how far it is.
+"""Process of one training: reads its request and writes its status.
 
-`python -m apps.training.process FOLDER` ends when its standard input does: nobody is left to
-look at the training then.
+`python -m apps.training.process FOLDER` ends as soon as its standard input is closed, which means
+that the process that started it has ended.
 """
 
 from __future__ import annotations
@@ -30,47 +30,47 @@ from apps.training.status import (
 from deepphase.errors import DeepPhaseError
 
 MODEL_FILE, LOG_FILE = "phases.model", "log.txt"
-# Points of a view of the manifold, and held-out frames that each epoch is measured on.
-_POINTS, _MEASURED = 800, 360
-# Seconds between two words on how far it is.
-_SAID_EVERY_S = 0.4
-# Lower than that of whatever else this machine does.
+# Number of points of a manifold view, and of held-out frames that are measured after each epoch.
+_VIEW_POINTS, _MEASURED_FRAMES = 800, 360
+# Minimum time between two updates of the status, in seconds.
+_UPDATE_EVERY_S = 0.4
+# Added to the niceness, so that the training yields to other processes.
 _NICENESS = 3
 
 
 @dataclass
 class Reporter:
-    """Writes the status of a training as it goes on."""
+    """Writer of the status of a training while it runs."""
 
     folder: Path
     status: TrainingStatus = field(default_factory=TrainingStatus)
-    began: float = field(default_factory=time.monotonic)
-    _said: float = -math.inf
+    started: float = field(default_factory=time.monotonic)
+    _updated: float = -math.inf
 
-    def tell(self, **changes: object) -> None:
-        """Change the status and write it."""
-        seconds = time.monotonic() - self.began
+    def update(self, **changes: object) -> None:
+        """Change fields of the status and write it."""
+        seconds = time.monotonic() - self.started
         self.status = replace(self.status, seconds=seconds, **changes)  # type: ignore[arg-type]
         self.status.save(self.folder)
 
     def progress(self, what: str, done: int, of: int, words: str) -> None:
-        """A `Progress`."""
-        if what == self.status.what and time.monotonic() < self._said + _SAID_EVERY_S:
+        """Update the status; passed to functions as their `progress`."""
+        if what == self.status.what and time.monotonic() < self._updated + _UPDATE_EVERY_S:
             return
-        self._said = time.monotonic()
-        self.tell(state=RUNNING, what=what, done=done, of=of, words=words)
+        self._updated = time.monotonic()
+        self.update(state=RUNNING, what=what, done=done, of=of, words=words)
 
 
 def train(folder: Path) -> None:
-    """Do what FOLDER/request.json asks for; status, views and the model appear beside it.
+    """Train as FOLDER/request.json states; status, views and the model are written beside it.
 
     Raises
     ------
     DeepPhaseError
-        As `open_store` and `train_phase` do.
+        If the store cannot be opened, or the training is refused (see `train_phase`).
     """
     reporter = Reporter(folder)
-    reporter.tell(state=RUNNING, what="getting ready")
+    reporter.update(state=RUNNING, what="preparing")
     from deepphase.corpus.store import open_store
     from deepphase.phase.training.train import train_phase
 
@@ -83,7 +83,7 @@ def train(folder: Path) -> None:
         request.config(),
         folder=folder / "work",
         progress=reporter.progress,
-        watch=_Watch(folder, reporter),
+        watch=_EpochRecorder(folder, reporter),
         accelerator="auto",
         devices=1,
     )
@@ -92,12 +92,12 @@ def train(folder: Path) -> None:
         from deepphase.phase.training.resume import discard
 
         discard(folder / "work")
-        reporter.tell(state=FINISHED, what="finished", words="")
+        reporter.update(state=FINISHED, what="finished", words="")
 
 
 @dataclass
-class _Watch:
-    """Measures what it is shown, and keeps a view of its manifold."""
+class _EpochRecorder:
+    """Callback after each epoch that measures the model and saves a view of its manifold."""
 
     folder: Path
     reporter: Reporter
@@ -111,7 +111,9 @@ class _Watch:
         assert isinstance(view, TrainingView)
         values, split, status = view.corpus.values, view.split, self.reporter.status
         centres = split.train
-        chosen = centres[np.unique(np.linspace(0, len(centres) - 1, _POINTS).round().astype(int))]
+        chosen = centres[
+            np.unique(np.linspace(0, len(centres) - 1, _VIEW_POINTS).round().astype(int))
+        ]
         if not status.epochs:
             clips = np.searchsorted(view.corpus.stops, chosen, side="right")
             seconds = (chosen - view.corpus.starts[clips]) / view.model.fps
@@ -119,7 +121,7 @@ class _Watch:
         half = view.model.window // 2
         manifold = encode_windows(view.model.network, values, chosen - half).manifold()
         save_view(self.folder, len(status.epochs), ManifoldProjection.fit(manifold)(manifold))
-        ranges = _some(split.held_out_ranges, view.model.window)
+        ranges = _short_ranges(split.held_out_ranges, view.model.window)
         epoch = Epoch(
             view.epoch,
             view.windows,
@@ -127,7 +129,7 @@ class _Watch:
             view.explained if math.isfinite(view.explained) else 0.0,
             measured_health(view.model, values, ranges),
         )
-        self.reporter.tell(
+        self.reporter.update(
             what="training",
             done=view.windows,
             of=view.of,
@@ -136,16 +138,16 @@ class _Watch:
         )
 
 
-def _some(ranges: np.ndarray, window: int) -> np.ndarray:
-    """Stretches of held-out frames, cut so that few frames are measured each time."""
+def _short_ranges(ranges: np.ndarray, window: int) -> np.ndarray:
+    """Ranges of held-out frames, shortened so that few frames are measured after each epoch."""
     long = ranges[ranges[:, 1] - ranges[:, 0] >= window]
-    each = max(_MEASURED // max(len(long), 1), 60) + window
+    each = max(_MEASURED_FRAMES // max(len(long), 1), 60) + window
     cut = np.stack([long[:, 0], np.minimum(long[:, 1], long[:, 0] + each)], 1)
-    return cut[: max(_MEASURED // 60, 1)]
+    return cut[: max(_MEASURED_FRAMES // 60, 1)]
 
 
 def main(folder: Path) -> int:
-    """Train, and tell what went wrong where it did; the exit status."""
+    """Train, and write the reason of a failure to the status; returns the exit status."""
     threading.Thread(target=_end_with_input, daemon=True).start()
     with suppress(OSError, AttributeError):
         os.nice(_NICENESS)
@@ -153,7 +155,7 @@ def main(folder: Path) -> int:
     try:
         import torch
 
-        # One processor at least is left to who looks on.
+        # At least one core is left for the dashboard.
         torch.set_num_threads(max(1, min(torch.get_num_threads(), (os.cpu_count() or 2) - 1)))
         train(folder)
     except DeepPhaseError as error:
@@ -165,8 +167,8 @@ def main(folder: Path) -> int:
         traceback.print_exc()
         _report_failure(
             reporter,
-            f"it broke off: {type(error).__name__}",
-            "train again; if it happens twice, this is a fault of deepphase",
+            f"the training failed: {type(error).__name__}",
+            "train again; if it happens twice, it is a bug in deepphase",
         )
         return 1
     return 0
@@ -175,11 +177,11 @@ def main(folder: Path) -> int:
 def _report_failure(reporter: Reporter, fact: str, hint: str) -> None:
     reporter.status = TrainingStatus.load(reporter.folder)
     with suppress(DeepPhaseError):
-        reporter.tell(state=FAILED, fact=fact, hint=hint)
+        reporter.update(state=FAILED, fact=fact, hint=hint)
 
 
 def _end_with_input() -> None:
-    # Not by sys.stdin, whose lock would be held when the process ends of itself.
+    # os.read, since a thread that waits in sys.stdin holds its lock when the process exits.
     while os.read(0, 1):
         pass
     os._exit(3)

@@ -1,4 +1,4 @@
-"""What a small training is asked to do, within bounds that a laptop bears."""
+"""Request of a small training, within bounds that suit a laptop."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from deepphase.atomic_write import atomic_write
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.phase.config import PhaseConfig
 
-# Recipe -> what it is, in words.
+# Name of a config -> its description.
 OFFERED_CONFIGS = {
-    "default": "our own network",
+    "default": "deepphase's own network",
     "paper": "DeepPhase as its paper describes it",
     "released_v0": "DeepPhase, first released network",
     "released_v1": "DeepPhase, second released network",
     "released_v2": "DeepPhase, newest released network",
     "conv_embedding": "fully connected layers, no phases (for comparison)",
 }
-# From, up to.
+# Smallest and largest values.
 CHANNELS, WINDOW_S = (1, 12), (0.5, 4.0)
 WINDOWS, BATCH_SIZES = (256, 400_000), (16, 512)
 _FILE = "request.json"
@@ -27,31 +27,31 @@ _FILE = "request.json"
 
 @dataclass(frozen=True)
 class TrainingRequest:
-    """A training of a phase model on clips of a store file.
+    """Request to train a phase model on clips of a store file.
 
     Parameters
     ----------
     store, group
-        The store file and its skeleton group.
+        The store file and the name of its skeleton group.
     clips
-        Names of those that are taken; empty for all.
-    recipe
-        One of `OFFERED_CONFIGS`.
+        Names of the clips to train on; empty for all.
+    config_name
+        Name of a config, one of `OFFERED_CONFIGS`.
     channels, window_s
-        Of the network.
+        Number of phase channels, and length of a window in seconds.
     windows, batch_size, seed
-        Of the training: windows shown in all, and of a step.
+        Total number of training windows, number of windows in a batch, and random seed.
 
     Raises
     ------
     ParameterError
-        Where a value is out of bounds.
+        If a value is out of bounds.
     """
 
     store: str
     group: str
     clips: tuple[str, ...] = ()
-    recipe: str = "default"
+    config_name: str = "default"
     channels: int = 5
     window_s: float = 2.0
     windows: int = 20_000
@@ -59,25 +59,24 @@ class TrainingRequest:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.recipe not in OFFERED_CONFIGS:
+        if self.config_name not in OFFERED_CONFIGS:
             raise ParameterError(
-                f"no recipe {self.recipe!r}", hint=f"one of {', '.join(OFFERED_CONFIGS)}"
+                f"no config {self.config_name!r}", hint=f"one of {', '.join(OFFERED_CONFIGS)}"
             )
         for name, value, (low, high) in (
             ("channels", self.channels, CHANNELS),
-            ("seconds of a window", self.window_s, WINDOW_S),
+            ("window length in seconds", self.window_s, WINDOW_S),
             ("windows", self.windows, WINDOWS),
-            ("windows of a step", self.batch_size, BATCH_SIZES),
+            ("windows in a batch", self.batch_size, BATCH_SIZES),
         ):
             if not low <= value <= high:
                 raise ParameterError(f"{name} must lie in {low:g} to {high:g}, not {value:g}")
 
     def config(self) -> PhaseConfig:
-        """The recipe with what was asked for."""
-        recipe = PhaseConfig.load(self.recipe)
-        kernel = recipe.network.kernel_s
+        """The config with the values of the request."""
+        kernel = PhaseConfig.load(self.config_name).network.kernel_s
         return PhaseConfig.load(
-            self.recipe,
+            self.config_name,
             **{
                 "network.channels": self.channels,
                 "network.window_s": self.window_s,
@@ -89,15 +88,17 @@ class TrainingRequest:
         )
 
     def save(self, folder: Path) -> None:
-        """Write it into a training's folder."""
+        """Write the request into the folder of a training."""
         with atomic_write(folder / _FILE) as file:
             file.write(json.dumps(asdict(self)).encode())
 
     @classmethod
     def load(cls, folder: Path) -> TrainingRequest:
-        """What `save` wrote. CheckpointError where it is not there or damaged."""
+        """Read a request that `save` wrote. CheckpointError if it is missing or damaged."""
         try:
             given = json.loads((folder / _FILE).read_text(encoding="utf-8"))
             return cls(**{**given, "clips": tuple(given["clips"])})
         except (OSError, ValueError, TypeError, KeyError) as error:
-            raise CheckpointError(f"no training is asked for here: {error}", path=folder) from None
+            raise CheckpointError(
+                f"no readable request of a training: {error}", path=folder
+            ) from None

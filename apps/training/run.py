@@ -1,4 +1,4 @@
-"""A training as its owner sees it: started, looked at, cancelled."""
+"""Control of trainings in other processes: starting, watching and cancelling them."""
 
 from __future__ import annotations
 
@@ -19,29 +19,33 @@ from apps.training.request import TrainingRequest
 from apps.training.status import FAILED, FINISHED, TrainingStatus
 from deepphase.errors import CheckpointError, ParameterError
 
-# Trainings of all sessions together, and minutes that one may take.
-MOST_AT_ONCE, MOST_MINUTES = 2, 60
-# Seconds between two looks whether the owner is still there.
-_LOOK_EVERY_S = 2.0
+# Maximum number of trainings of all sessions at the same time, and maximum duration of one.
+MAX_TRAININGS, MAX_MINUTES = 2, 60
+# Seconds between two checks whether the owner of a training still exists.
+_CHECK_EVERY_S = 2.0
 
-_UNDER_WAY: weakref.WeakSet[TrainingRun] = weakref.WeakSet()
-_GUARD = threading.Lock()
+_RUNS: weakref.WeakSet[TrainingRun] = weakref.WeakSet()
+_LOCK = threading.Lock()
 
 
 @dataclass(eq=False)
 class TrainingRun:
-    """One training, its process and its folder.
+    """A training that was started, with its process and its folder.
+
+    When the object is garbage-collected, the process is ended and the folder removed.
 
     Parameters
     ----------
     name
-        As its owner calls it.
+        Name that its owner gave it.
     folder
-        Its own: request, status, views of the manifold, and at the end the model.
+        Folder of the request, the status, views of the manifold and, at the end, the model.
     request
-        What was asked for.
+        The request.
     process
-        Of the training.
+        The process that trains.
+    ended_for
+        Why the training was ended from outside; empty if it was not.
     """
 
     name: str
@@ -49,7 +53,7 @@ class TrainingRun:
     request: TrainingRequest
     process: subprocess.Popen
     ended_for: str = ""
-    _began: float = field(default_factory=time.monotonic, repr=False)
+    _started: float = field(default_factory=time.monotonic, repr=False)
 
     @classmethod
     def start(
@@ -60,23 +64,24 @@ class TrainingRun:
         *,
         alive: Callable[[], bool] = lambda: True,
     ) -> TrainingRun:
-        """Begin a training in a folder that does not exist yet.
+        """Start a training in a folder that does not exist yet.
 
         Parameters
         ----------
         alive
-            Whether whoever wants it is still there; when it is not, the training is cancelled.
+            Whether the owner of the training still exists. When it returns False, the training is
+            cancelled.
 
         Raises
         ------
         ParameterError
-            Where as many as may run are running.
+            If `MAX_TRAININGS` are running.
         CheckpointError
-            Where the folder cannot be made.
+            If the folder cannot be created.
         """
-        with _GUARD:
-            running = sum(each.running for each in _UNDER_WAY)
-            if running >= MOST_AT_ONCE:
+        with _LOCK:
+            running = sum(each.running for each in _RUNS)
+            if running >= MAX_TRAININGS:
                 raise ParameterError(
                     f"{running} trainings are running on this machine",
                     hint="wait until one of them has ended, and start again",
@@ -84,64 +89,68 @@ class TrainingRun:
             try:
                 folder.mkdir(parents=True)
                 request.save(folder)
-                process = _spawned(folder)
+                process = _spawn(folder)
             except OSError as error:
                 raise CheckpointError(
-                    f"no training can be started: {error.strerror or error}", path=folder
+                    f"the training cannot be started: {error.strerror or error}", path=folder
                 ) from None
             run = cls(name, folder, request, process)
-            _UNDER_WAY.add(run)
-        # The thread holds the process and not the run: a run that nobody holds is over.
-        gone = weakref.ref(run)
+            _RUNS.add(run)
+        # The thread refers to the run weakly, so that an unreferenced run is finalized.
+        reference = weakref.ref(run)
         threading.Thread(
-            target=_guard_process, args=(process, gone, alive), daemon=True, name="training"
+            target=_guard_process, args=(process, reference, alive), daemon=True, name="training"
         ).start()
         weakref.finalize(run, _end, process, folder)
         return run
 
     @property
     def running(self) -> bool:
-        """Whether its process is alive."""
+        """Whether the process is running."""
         return self.process.poll() is None
 
     @property
     def model_file(self) -> Path:
-        """Where the model is, once it has finished."""
+        """Path of the model, which exists when the training has finished."""
         return self.folder / MODEL_FILE
 
     def status(self) -> TrainingStatus:
-        """How far it is; of a process that ended without a word, that it failed."""
+        """Current status; failed if the process ended without writing another."""
         running = self.running
         status = TrainingStatus.load(self.folder)
         if running:
-            return replace(status, seconds=time.monotonic() - self._began)
+            return replace(status, seconds=time.monotonic() - self._started)
         if not status.under_way:
             return status
         code = self.process.returncode
-        fact = self.ended_for or f"its process ended without a word (status {code})"
-        hint = "" if self.ended_for else "the memory may not have sufficed: train with fewer clips"
+        fact = self.ended_for or f"its process ended unexpectedly (exit status {code})"
+        hint = (
+            ""
+            if self.ended_for
+            else "the machine may have run out of memory: train with fewer clips"
+        )
         return replace(status, state=FAILED, fact=fact, hint=hint)
 
     @property
     def finished(self) -> bool:
-        """Whether there is a model."""
+        """Whether the training has ended with a model."""
         return not self.running and self.status().state == FINISHED
 
     def cancel(self) -> None:
-        """End it, and leave nothing behind."""
+        """End the process and remove the folder."""
         _end(self.process, self.folder)
 
     def log(self) -> str:
-        """What its process said, its last part."""
+        """Last 4,000 characters of the output of the process."""
         try:
             return (self.folder / LOG_FILE).read_text(encoding="utf-8", errors="replace")[-4000:]
         except OSError:
             return ""
 
 
-def _spawned(folder: Path) -> subprocess.Popen:
+def _spawn(folder: Path) -> subprocess.Popen:
     environment = os.environ | {
-        # The same packages as here, whatever the working directory holds.
+        # The same packages as in this process, regardless of the working directory.
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
         "OMP_WAIT_POLICY": "PASSIVE",
     }
@@ -157,32 +166,34 @@ def _spawned(folder: Path) -> subprocess.Popen:
 
 
 def _guard_process(
-    process: subprocess.Popen, gone: Callable[[], TrainingRun | None], alive: Callable[[], bool]
+    process: subprocess.Popen,
+    reference: Callable[[], TrainingRun | None],
+    alive: Callable[[], bool],
 ) -> None:
-    """Ends a training whose owner is gone, or that takes too long."""
-    last = time.monotonic() + 60 * MOST_MINUTES
+    """End the training when its owner no longer exists, or when it takes too long."""
+    deadline = time.monotonic() + 60 * MAX_MINUTES
     while True:
         try:
-            process.wait(timeout=_LOOK_EVERY_S)
+            process.wait(timeout=_CHECK_EVERY_S)
             return
         except subprocess.TimeoutExpired:
             pass
-        if gone() is None:
-            return  # its finalizer has ended it
-        if time.monotonic() > last:
-            run = gone()
+        if reference() is None:
+            return  # the finalizer has ended the process
+        if time.monotonic() > deadline:
+            run = reference()
             if run is not None:
-                run.ended_for = f"it took longer than {MOST_MINUTES} minutes"
+                run.ended_for = f"it took longer than {MAX_MINUTES} minutes"
             process.kill()
         elif not alive():
-            run = gone()
+            run = reference()
             if run is not None:
                 run.cancel()
             return
 
 
 def _end(process: subprocess.Popen, folder: Path) -> None:
-    """All that a training writes lies in its folder, which goes with it."""
+    """End the process of a training and remove its folder."""
     if process.poll() is None:
         process.kill()
         process.wait()
@@ -193,6 +204,6 @@ def _end(process: subprocess.Popen, folder: Path) -> None:
 
 @atexit.register
 def _end_all() -> None:
-    for run in list(_UNDER_WAY):
+    for run in list(_RUNS):
         if run.running:
             run.cancel()

@@ -1,4 +1,4 @@
-"""How far a training is: one small file that is replaced as it goes on."""
+"""Status of a training: a small file that is replaced while the training runs."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from deepphase.errors import CheckpointError
 from deepphase.phase.health import Health
 
 _FILE = "status.json"
-# What it may be: the first two are under way, the others have ended.
+# States of a training; in the first two it has not ended.
 STARTING, RUNNING, FINISHED, FAILED = "starting", "running", "finished", "failed"
 
 
 @dataclass(frozen=True)
 class Epoch:
-    """A training as it stood once.
+    """Measurements of a training at the end of an epoch.
 
     Parameters
     ----------
     epoch
-        Passes over all training windows so far.
+        Number of passes over all training windows so far.
     windows
-        Windows shown so far.
+        Number of windows trained on so far.
     loss
-        Mean squared error, (m/s)^2, over the windows since the one before.
+        Mean squared error in (m/s)^2 over the windows since the previous epoch.
     explained
         Explained variance of held-out windows.
     health
-        Measures of some held-out frames; None for a network that has none.
+        Health measured on some held-out frames; None for a network without phases.
     """
 
     epoch: float
@@ -45,26 +45,26 @@ class Epoch:
 
 @dataclass(frozen=True)
 class TrainingStatus:
-    """What is known of a training.
+    """Status of a training.
 
     Parameters
     ----------
     state
         starting, running, finished or failed.
     what, done, of, words
-        What is done now, how much of how much, and a word on how it goes.
+        Name of the current task, completed and total amount of it, and a remark.
     training_windows
-        Windows of a whole pass; 0 before the clips were read.
-    epochs
-        In order.
+        Number of windows in one pass; 0 until the clips have been read.
     seconds
-        Since the start.
+        Time since the start.
+    epochs
+        Measurements of the epochs so far, in order.
     fact, hint
-        Why it failed, and the way out.
+        Reason of a failure, and what to do about it.
     """
 
     state: str = STARTING
-    what: str = "getting ready"
+    what: str = "preparing"
     done: int = 0
     of: int = 0
     words: str = ""
@@ -76,17 +76,17 @@ class TrainingStatus:
 
     @property
     def under_way(self) -> bool:
-        """Whether it has neither finished nor failed."""
+        """Whether the training has neither finished nor failed."""
         return self.state in (STARTING, RUNNING)
 
     def save(self, folder: Path) -> None:
-        """Write it into a training's folder, whole or not at all."""
+        """Write the status into the folder of a training, atomically."""
         with atomic_write(folder / _FILE) as file:
             file.write(json.dumps(asdict(self)).encode())
 
     @classmethod
     def load(cls, folder: Path) -> TrainingStatus:
-        """What was written last; the beginning where nothing was."""
+        """Read the last status; the initial status if none was written."""
         try:
             given = json.loads((folder / _FILE).read_text(encoding="utf-8"))
             epochs = []
@@ -102,13 +102,13 @@ class TrainingStatus:
 
 
 def save_view(folder: Path, index: int, points: Array) -> None:
-    """Keep the manifold (points, 3) of an epoch."""
+    """Save the projected manifold (points, 3) of an epoch."""
     with atomic_write(_view_file(folder, index)) as file:
         np.save(file, points.astype(np.float32))
 
 
 def load_views(folder: Path, count: int) -> list[Array]:
-    """The manifolds of the first `count` epochs, each (points, 3)."""
+    """Projected manifolds of the first `count` epochs, each (points, 3)."""
     views = []
     for index in range(count):
         try:
@@ -121,13 +121,13 @@ def load_views(folder: Path, count: int) -> list[Array]:
 
 
 def save_curve_points(folder: Path, clips: Array, time: Array) -> None:
-    """Keep which clip (points,) and which second (points,) the points of all views are."""
+    """Save clip index (points,) and time in seconds (points,) of the points of all views."""
     with atomic_write(folder / "points.npz") as file:
         np.savez(file, clips=clips.astype(np.int64), time=time.astype(np.float32))
 
 
 def load_curve_points(folder: Path) -> tuple[Array, Array]:
-    """Clip index and seconds of each point, as `save_curve_points` wrote them."""
+    """Clip index and time in seconds of each point, as `save_curve_points` wrote them."""
     try:
         with np.load(folder / "points.npz", allow_pickle=False) as file:
             return file["clips"], file["time"]

@@ -112,11 +112,11 @@ def test_it_ends_with_the_server(store, tmp_path):
     until(lambda: not run.running)
     status = run.status()
     assert status.state == FAILED
-    assert "ended without a word" in status.fact
+    assert "ended unexpectedly" in status.fact
 
 
 def test_as_many_as_may_run_and_no_more(store, tmp_path, monkeypatch):
-    monkeypatch.setattr(runs, "MOST_AT_ONCE", 1)
+    monkeypatch.setattr(runs, "MAX_TRAININGS", 1)
     run = TrainingRun.start("one", request(store, windows=400_000), tmp_path / "one")
     with pytest.raises(ParameterError, match="1 trainings are running"):
         TrainingRun.start("two", request(store), tmp_path / "two")
@@ -134,7 +134,7 @@ def test_a_training_that_cannot_go_says_why(store, tmp_path):
 
 
 def test_bounds_are_kept(store):
-    for changes in ({"windows": 10**7}, {"channels": 99}, {"window_s": 60.0}, {"recipe": "x"}):
+    for changes in ({"windows": 10**7}, {"channels": 99}, {"window_s": 60.0}, {"config_name": "x"}):
         with pytest.raises(ParameterError):
             request(store, **changes)
 

@@ -261,11 +261,11 @@ def _ended(training: OwnTraining) -> None:
         return
     request = training.run.request
     st.caption(
-        f"Network: {OFFERED_CONFIGS[request.recipe]}, {request.channels} channels, "
+        f"Network: {OFFERED_CONFIGS[request.config_name]}, {request.channels} channels, "
         f"{request.windows:,} windows of {plain(training.clips_name)} in {status.seconds:.0f} s."
     )
     with st.container(horizontal=True):
-        if request.recipe != EMBEDDING_PRESET and st.button(
+        if request.config_name != EMBEDDING_PRESET and st.button(
             "Open on all pages",
             type="primary",
             icon=":material/open_in_new:",

@@ -123,7 +123,7 @@ def start_training(
         kept.pop(0).run.cancel()
     request = TrainingRequest(
         *_stored(clips),
-        recipe=recipe,
+        config_name=recipe,
         channels=channels,
         window_s=window_s,
         windows=windows,

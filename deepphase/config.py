@@ -1,4 +1,4 @@
-"""The YAML recipes that ship with deepphase: found by name, read, and checked as dataclasses."""
+"""YAML configs: finding them by name, reading them, and checking them as dataclasses."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _FOLDER = _PACKAGE / "configs" if (_PACKAGE / "configs").is_dir() else _PACKAGE.
 
 
 def config_names(kind: str) -> list[str]:
-    """Names of the shipped recipes of a kind ("phase", "skeletons")."""
+    """Names of the shipped configs of a kind ("phase", "skeletons")."""
     return sorted(path.stem for path in (_FOLDER / kind).glob("*.yaml"))
 
 
 def config_path(kind: str, name: str | Path) -> Path:
-    """The YAML file that `name` means: a path if there is such a file, else a shipped recipe.
+    """Path of a config: a file of that path, or else the shipped config of that name.
 
     Raises
     ------
     ParameterError
-        Where it is neither; the hint lists the shipped names.
+        If there is neither; the hint lists the shipped names.
     """
     own = Path(name)
     if own.is_file():
@@ -41,8 +41,8 @@ def config_path(kind: str, name: str | Path) -> Path:
     if shipped.is_file():
         return shipped
     raise ParameterError(
-        f"no recipe {str(name)!r}: neither a file nor a shipped recipe",
-        hint=f"shipped {kind} recipes: {', '.join(config_names(kind)) or 'none'}",
+        f"no config {str(name)!r}: neither a file nor a shipped config",
+        hint=f"shipped {kind} configs: {', '.join(config_names(kind)) or 'none'}",
     )
 
 
@@ -52,20 +52,31 @@ def load_config(
     changes: Mapping[str, Any],
     read: Callable[[dict[str, Any]], ConfigValues],
 ) -> ConfigValues:
-    """What `read` makes of the recipe that `name` means, with dotted `changes`.
+    """Read a config, with changes, and convert it.
+
+    Parameters
+    ----------
+    kind
+        Folder of the shipped configs, such as "phase".
+    name
+        Path of a YAML file, or name of a shipped config.
+    changes
+        "section.key" -> value.
+    read
+        Function that converts the nested mappings to the result.
 
     Raises
     ------
     ParameterError
-        Where there is no such recipe, it is not YAML, or `read` says so; with the file's path.
+        If there is no such config, it is not valid YAML, or `read` refuses it; with its path.
     """
     path = config_path(kind, name)
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
-        raise ParameterError(f"no YAML: {' '.join(str(error).split())}", path=path) from None
+        raise ParameterError(f"not valid YAML: {' '.join(str(error).split())}", path=path) from None
     try:
-        content = as_mapping({} if content is None else content, "the recipe")
+        content = as_mapping({} if content is None else content, "the config")
         for key, value in changes.items():
             section, _, inside = key.partition(".")
             as_mapping(content.setdefault(section, {}), section)[inside] = value
@@ -77,7 +88,7 @@ def load_config(
 def section(
     kind: type, values: Any, where: str, make: Callable[..., ConfigValues] | None = None
 ) -> ConfigValues:
-    """A dataclass from a section of a recipe, None meaning an empty one.
+    """A dataclass from a section of a config; None is an empty section.
 
     Parameters
     ----------

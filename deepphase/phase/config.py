@@ -171,29 +171,29 @@ class TrainingConfig:
 
 @dataclass(frozen=True)
 class PhaseConfig:
-    """A recipe for `deepphase train phase`: the network and its training."""
+    """Config of `deepphase train phase`: the network and its training."""
 
     network: NetworkConfig = field(default_factory=NetworkConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
 
     @classmethod
     def load(cls, name: str | Path, **changes: Any) -> PhaseConfig:
-        """The recipe of that name, or the YAML file at that path, with dotted `changes`.
+        """Read the shipped config of that name, or a YAML file, with dotted `changes`.
 
         ``PhaseConfig.load("paper", **{"network.channels": 8})``
 
         Raises
         ------
         ParameterError
-            Where there is no such recipe, a key is unknown or a value impossible.
+            If there is no such config, a key is unknown or a value is invalid.
         """
         return load_config("phase", name, changes, cls.from_mapping)
 
     @classmethod
     def from_mapping(cls, content: Any) -> PhaseConfig:
-        """A recipe from nested mappings, as YAML and model headers hold it."""
-        sections = as_mapping(content, "the recipe")
-        check_known(sections, ("network", "training"), "the recipe")
+        """A config from nested mappings, as in YAML files and model headers."""
+        sections = as_mapping(content, "the config")
+        check_known(sections, ("network", "training"), "the config")
         return cls(
             section(NetworkConfig, sections.get("network"), "network"),
             section(TrainingConfig, sections.get("training"), "training"),

@@ -36,7 +36,7 @@ def test_a_port_that_is_taken_is_refused_or_passed_over(monkeypatch):
         app._free_port(0)
 
 
-def test_the_server_is_this_machines_alone_and_tells_nobody(tmp_path, monkeypatch):
+def test_the_server_listens_locally_and_sends_no_telemetry(tmp_path, monkeypatch):
     given = {}
     monkeypatch.setattr(app, "_serve", lambda settings, port: given.update(settings))
     monkeypatch.setenv(app.FOLDER_VARIABLE, "")

@@ -173,7 +173,7 @@ def test_help_of_a_command(name):
     assert "class '" not in ran.out
 
 
-def test_help_of_a_training_tells_the_recipes_values():
+def test_help_of_a_training_shows_the_values_of_the_config():
     ran = run("train", "phase", "--config", "paper", "--help")
     assert "(default: 32)" in ran.out.split("--training.batch_size")[-1]
 
@@ -218,7 +218,7 @@ def test_an_unknown_command():
         (["train", "phase", "x", "-o", "y", "--config"], "expected one argument"),
     ],
 )
-def test_words_that_are_no_options(words, said):
+def test_unknown_options_are_refused(words, said):
     run(*words).refused(said, f"deepphase {' '.join(words[: 1 + (words[0] == 'train')])} --help")
 
 
@@ -261,7 +261,7 @@ def test_hyphens_and_underscores_are_the_same(swings, tmp_path):
         )
 
 
-def test_a_bug_is_not_taken_for_a_mistake(monkeypatch, swings):
+def test_a_bug_leaves_its_traceback(monkeypatch, swings):
     def bug(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
@@ -388,13 +388,13 @@ def test_inspect_takes_stores_beside_files(swings, tmp_path):
     assert "; 1 file, " in ran.out
 
 
-def test_an_upside_down_axis_can_be_told(swings):
+def test_a_downward_up_axis_is_an_option(swings):
     ran = run("inspect", swings / "a_swing_wild_0.bvh", "--up", "-z")
     assert ran.status == 0
     assert "up: -z" in ran.out
 
 
-def test_a_z_up_file_in_millimetres_is_read_right(tmp_path):
+def test_a_z_up_file_in_millimetres(tmp_path):
     clip, _ = swinging(1.1, 4.0)
     save(clip, tmp_path / "metres.bvh")
     save(clip, tmp_path / "millimetres.bvh", unit="mm", up="z")
@@ -576,7 +576,7 @@ def test_an_interrupted_training_goes_on_or_is_discarded(swings, model, tmp_path
     assert PhaseModel.load(tmp_path / "n").config.network.channels == 3
 
 
-def test_a_model_that_cannot_be_written_is_said_at_once(swings, tmp_path, monkeypatch):
+def test_an_unwritable_model_is_refused_before_reading(swings, tmp_path, monkeypatch):
     def read(*_: object, **__: object) -> None:
         raise AssertionError("the clips were read first")
 
@@ -590,14 +590,14 @@ def test_a_model_that_cannot_be_written_is_said_at_once(swings, tmp_path, monkey
     )
 
 
-def test_a_recipe_of_ones_own(swings, tmp_path):
-    recipe = tmp_path / "mine.yaml"
-    recipe.write_text(
+def test_a_config_file_of_a_user(swings, tmp_path):
+    config_file = tmp_path / "mine.yaml"
+    config_file.write_text(
         "network: {channels: 3, window_s: 0.5}\n"
         "training: {windows: 640, batch_size: 32, learning_rate: 1e-3}\n"
     )
     words = ("train", "phase", swings, "-o", tmp_path / "m", "--accelerator", "cpu")
-    ran = run(*words, f"--config={recipe}", "--network.channels", "2")
+    ran = run(*words, f"--config={config_file}", "--network.channels", "2")
     assert ran.status == 0, ran.err
     config = PhaseModel.load(tmp_path / "m").config
     assert (config.network.channels, config.network.window_s) == (2, 0.5)
@@ -613,22 +613,22 @@ def test_a_recipe_of_ones_own(swings, tmp_path):
         ("network: {channels: 2.5}", "network.channels must be int, not 2.5"),
         ("network: {window_s: -1}", "window_s must lie"),
         ("training: {held_out: 1}", "held_out must lie"),
-        ("- 1\n- 2", "the recipe is not a mapping"),
+        ("- 1\n- 2", "the config is not a mapping"),
         ("network: 5", "network is not a mapping"),
     ],
 )
-def test_a_recipe_that_is_wrong(swings, tmp_path, text, said):
-    recipe = tmp_path / "mine.yaml"
-    recipe.write_text(text)
-    ran = run("train", "phase", swings, "-o", tmp_path / "m", "--config", recipe)
+def test_an_invalid_config_is_refused(swings, tmp_path, text, said):
+    config_file = tmp_path / "mine.yaml"
+    config_file.write_text(text)
+    ran = run("train", "phase", swings, "-o", tmp_path / "m", "--config", config_file)
     assert ran.status == 2
-    assert f"{recipe}: {said}" in ran.err
+    assert f"{config_file}: {said}" in ran.err
     assert "Traceback" not in ran.err
 
 
-def test_a_recipe_that_does_not_exist(swings, tmp_path):
+def test_an_unknown_config_is_refused(swings, tmp_path):
     run("train", "phase", swings, "-o", tmp_path / "m", "--config", "papr").refused(
-        "no recipe 'papr'", "default, paper"
+        "no config 'papr'", "default, paper"
     )
 
 
@@ -653,7 +653,7 @@ def test_a_recipe_that_does_not_exist(swings, tmp_path):
         ("--unit=1000", "the unit or the frame rate is wrong"),
     ],
 )
-def test_values_that_are_impossible(swings, tmp_path, option, said):
+def test_impossible_values_are_refused(swings, tmp_path, option, said):
     ran = run("train", "phase", swings, "-o", tmp_path / "m", *TINY, option)
     assert ran.status == 2
     assert said in ran.err

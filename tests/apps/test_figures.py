@@ -106,7 +106,7 @@ def test_the_page_has_every_figure_once_and_fetches_nothing(model, clips, tmp_pa
             assert not {"template", "title"} & set(each["layout"])
 
 
-def test_colours_are_chosen_and_unknown_ones_are_told(model, clips, tmp_path):
+def test_colours_are_chosen_and_unknown_ones_refused(model, clips, tmp_path):
     material = _read(model, clips, tmp_path)
     assert list(material.colourings(["style", "time"])) == ["style", "time"]
     assert set(material.colourings(["style"])["style"].values) == {"calm", "<b>wild"}

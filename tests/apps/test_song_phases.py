@@ -145,7 +145,7 @@ def test_what_is_for_motion_is_refused_in_one_error(folder, model, tmp_path, cap
     assert not list(tmp_path.rglob("*.*"))
 
 
-def test_songs_beside_motion_are_learnt_from_where_features_are_told(folder, tmp_path, capsys):
+def test_features_select_songs_beside_motion(folder, tmp_path, capsys):
     write(tmp_path / "both" / "a.wav", make_song(2, 6.0))
     write(tmp_path / "both" / "b.wav", make_song(3, 6.0))
     save(swinging(1.0, 6.0)[0], tmp_path / "both" / "a.bvh")

@@ -37,7 +37,7 @@ def strikes(store):
     return path
 
 
-def test_a_recipe_and_what_is_told_besides_make_a_controller(store, strikes, tmp_path, capsys):
+def test_a_config_and_options_make_a_controller(store, strikes, tmp_path, capsys):
     words = ["--model", strikes, "--config", "pfnn", *_TINY, "--schema.label", "style"]
     assert run("train", "controller", store, *words, "-o", tmp_path / "c") == 0
     said = capsys.readouterr()
@@ -64,7 +64,7 @@ def test_a_network_without_phases_needs_no_model(store, tmp_path):
     ("words", "said"),
     [
         ([], "experts needs phases"),
-        (["--config", "expert"], "no recipe 'expert'"),
+        (["--config", "expert"], "no config 'expert'"),
         (["--config", "mann", "--network.redraw", "step"], "--network.redraw"),
         (["--config", "mann", "--schema.label", "mood"], "mood"),
         (["--config", "mann", "--training.held_out", "2"], "held_out must lie in 0 to 1"),
@@ -73,7 +73,7 @@ def test_a_network_without_phases_needs_no_model(store, tmp_path):
         (["--config", "mann", "--accelerator", "abacus"], "Lightning refuses"),
     ],
 )
-def test_what_cannot_be_is_said_in_one_error(store, words, said, tmp_path, capsys):
+def test_impossible_requests_are_refused(store, words, said, tmp_path, capsys):
     assert run("train", "controller", store, *words, "-o", tmp_path / "c") == cli.MISTAKE
     error = capsys.readouterr().err
     assert error.count("deepphase: error:") == 1

@@ -10,7 +10,7 @@ from apps.options.groups import TrainingOptions
 from deepphase.errors import ParameterError
 
 
-def test_csv_asks_for_no_logger_of_its_own():
+def test_csv_needs_no_further_logger():
     assert TrainingOptions().trainer(Path("walk.model"))["logger"] is True
 
 

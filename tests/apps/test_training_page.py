@@ -76,7 +76,7 @@ def _points(trace):
     return len(trace.get("text") or [])
 
 
-def test_example_window_is_what_the_network_makes_of_it():
+def test_example_window_equals_the_networks_output():
     model, signals = _model(), _signals()
     example = example_window(model, signals, 100, clip="walk")
     window = signals[70:131].T
@@ -201,7 +201,7 @@ def test_pictures_lie_beside_the_page(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_draws_in_a_browser_and_asks_for_nothing(tmp_path, no_browser, scheme):
+def test_it_draws_in_a_browser_without_requests(tmp_path, no_browser, scheme):
     sync_api = pytest.importorskip("playwright.sync_api")
     browser_path = shutil.which("chromium") or shutil.which("google-chrome")
     if browser_path is None:

@@ -59,7 +59,7 @@ class PhaseModule(ResumableModule):
         self.config, self.signals = config, signals
 
     def rate(self, step: int, total: float) -> float:
-        """As the recipe's schedule says."""
+        """Fraction of the highest learning rate at an optimizer step."""
         options = self.config.training
         if options.schedule == "constant":
             return 1.0

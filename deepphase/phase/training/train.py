@@ -41,7 +41,7 @@ def train_phase(
     clips
         Clips of one skeleton; or signals, as of songs (`SignalCorpus.of_songs`).
     config
-        The recipe; `configs/phase/default.yaml` if none.
+        Network and training; `configs/phase/default.yaml` if None.
     folder
         Where the resume point is kept while the training runs.
     resume

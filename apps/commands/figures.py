@@ -42,7 +42,7 @@ def command(
     png
         Also write every figure as PNG, which needs Chromium.
     """
-    from apps.reports.figure_material import FigureMaterial
+    from apps.reports.figure_data import FigureData
     from apps.reports.figures_page import figures_page
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.prepare import corpus_of
@@ -55,7 +55,7 @@ def command(
     others = {name: Path(name) for name in names if name}
     with progress() as on_progress:
         corpus = corpus_of(store, fps=trained.fps, progress=on_progress, **reading.corpus)
-        material = FigureMaterial.read(
+        data = FigureData.read(
             trained,
             corpus,
             projection_file=model.with_name(f"{model.name}.projection"),
@@ -63,17 +63,17 @@ def command(
             progress=on_progress,
         )
         compared = {
-            name: FigureMaterial.read(
+            name: FigureData.read(
                 load_extractor(other),
                 corpus,
                 projection_file=other.with_name(f"{other.name}.projection"),
-                clips=material.chosen,
+                clips=data.chosen,
                 progress=on_progress,
             )
             for name, other in others.items()
         }
         page, images = figures_page(
-            material, output, colours=colours, compared=compared, dark=dark, pictures=png
+            data, output, colours=colours, compared=compared, dark=dark, pictures=png
         )
     if images.problem:
         warn(images.problem)

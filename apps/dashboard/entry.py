@@ -1,4 +1,4 @@
-"""The dashboard: the frame around the pages. `deepphase app` starts it."""
+"""Frame of the dashboard around its pages: style, navigation and the choosers of the sidebar."""
 
 from __future__ import annotations
 
@@ -23,32 +23,34 @@ from deepphase.errors import DeepPhaseError
 
 
 def sidebar() -> None:
-    """Draw the choosers; what they name, `open_clips` and `open_model` open."""
-    wanted = st.session_state.pop("to choose", {})
+    """Draw the choosers of clips and model, which `open_clips` and `open_model` read."""
+    requested = st.session_state.pop("to choose", {})
     with st.sidebar:
         st.subheader("Collection", anchor=False)
         sources = {each.id: each.name for each in clip_sources()}
         if not sources:
             st.caption("Nothing to show yet.")
         else:
-            _chooser("Clips", CLIPS_KEY, sources, wanted)
-            _models(wanted)
-        found = open_folder()
-        if found is not None:
-            st.caption(f"Folder :material/folder: {plain(found.path.name)}")
-            for error in found.refused[:5]:
+            _chooser("Clips", CLIPS_KEY, sources, requested)
+            _models(requested)
+        folder = open_folder()
+        if folder is not None:
+            st.caption(f"Folder :material/folder: {plain(folder.path.name)}")
+            for error in folder.refused[:5]:
                 st.caption(f":material/warning: {error_sentence(error)}")
-            if found.cut:
-                st.caption("More files than are looked at: start on a smaller folder.")
+            if folder.cut:
+                st.caption(
+                    "The folder has too many files; some are not listed. Start on a smaller folder."
+                )
             st.button("Look again", on_click=look_again, icon=":material/refresh:")
 
 
-def _models(wanted: dict[str, str]) -> None:
+def _models(requested: dict[str, str]) -> None:
     try:
         clips = open_clips()
         models = {each.id: each.name for each in model_sources(clips)}
     except DeepPhaseError:
-        # The page says it.
+        # The page shows the error.
         return
     store = clips.store
     st.caption(
@@ -56,40 +58,40 @@ def _models(wanted: dict[str, str]) -> None:
         f"{store.fps:g} frames/s"
     )
     if models:
-        _chooser("Phase model", MODEL_KEY, models, wanted)
+        _chooser("Phase model", MODEL_KEY, models, requested)
     else:
         st.caption("No phase model here reads this skeleton.")
 
 
-def _chooser(words: str, key: str, options: dict[str, str], wanted: dict[str, str]) -> None:
-    if wanted.get(key) in options:
-        st.session_state[key] = wanted[key]
+def _chooser(label: str, key: str, options: dict[str, str], requested: dict[str, str]) -> None:
+    if requested.get(key) in options:
+        st.session_state[key] = requested[key]
     elif st.session_state.get(key) not in options:
         st.session_state[key] = next(iter(options))
-    st.selectbox(words, list(options), format_func=options.__getitem__, key=key)
+    st.selectbox(label, list(options), format_func=options.__getitem__, key=key)
 
 
 def page_of(entry: PageEntry) -> Callable[[], None]:
-    """What Streamlit runs for a page: errors of ours become sentences."""
+    """The function that Streamlit runs for a page; it shows a DeepPhaseError as a sentence."""
 
-    def drawn() -> None:
+    def draw() -> None:
         try:
             importlib.import_module(f"apps.dashboard.pages.{entry.address}").page()
         except DeepPhaseError as error:
             show_error(error)
 
-    return drawn
+    return draw
 
 
 def dashboard() -> None:
-    """One run of the script: style, navigation, choosers, and the page that is asked for."""
+    """Run the script once: style, navigation, choosers and the current page."""
     st.set_page_config("deepphase", theme.icon(), "wide")
     theme.apply_theme()
     pages = [
         st.Page(page_of(each), title=each.name, icon=each.icon, url_path=each.address)
         for each in PAGES
     ]
-    # The first page has an address of its own, too; the root leads there.
+    # Every page has its own address; the root redirects to the first page.
     root = st.Page(
         lambda: st.switch_page(pages[0]), title="deepphase", default=True, visibility="hidden"
     )

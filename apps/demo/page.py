@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from apps.demo.motion import PAGE, PICTURES, PLAYER
 from apps.demo.sections import add_demo_folder, add_known_phase, in_words
 from apps.reports.health_section import add_health
-from apps.reports.manifold_cloud import ModelCloud
+from apps.reports.manifold_cloud import PhaseCloud
 from apps.reports.page import Link, Page
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.cycles import wrapped
@@ -174,8 +174,8 @@ def _add_truth_over_time(page: Page, demo: Demo) -> DemoFigures:
 
 
 def _add_manifold(page: Page, demo: Demo, clips: Sequence[ClipPhases]) -> DemoFigures:
-    cloud = ModelCloud.of(demo.model, clips)
-    axes = cloud.given
+    cloud = PhaseCloud.of(demo.model, clips)
+    axes = cloud.figure_arguments
     if demo.truths:
         gaits = [np.full(len(t), in_words(t.clip)) for t in demo.truths]
         name = in_words(demo.truths[0].limb_names[0])
@@ -268,6 +268,6 @@ def _add_frequencies(page: Page, demo: Demo, clips: Sequence[ClipPhases]) -> Dem
         "Frequencies of the channels",
         "One column per held-out clip and one dot per channel. The height of a dot is the "
         f"frequency of the channel in that clip, its size the amplitude.{text}",
-        least_width=720,
+        min_width=720,
     )
     return {"channel_frequencies.png": chart}

@@ -1,4 +1,4 @@
-"""The frames of some clips as points of the phase manifold, thinned to what a page can draw."""
+"""Frames of clips as points of the phase manifold, thinned for figures, and their colourings."""
 
 from __future__ import annotations
 
@@ -10,34 +10,38 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.figures.colouring import Colouring
-from deepphase.figures.excerpt import thinned_words, thinning
+from deepphase.figures.excerpt import thinning, thinning_note
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.model import ClipPhases
 from deepphase.phase.parameters import PhaseParameters
 
-# Points of each picture of the manifold; four of them stay below some 20,000 in the page.
-_POINTS = 5_000
+# Points of one figure; the four figures of a page stay below 20,000 points.
+_MAX_POINTS = 5_000
 
 
 @dataclass(frozen=True, eq=False)
-class ModelCloud:
-    """Frames of clips, and where they lie.
+class PhaseCloud:
+    """Frames of clips with their phase parameters and their positions on the manifold.
 
     Parameters
     ----------
     parameters
         (points, channels) each.
-    points, explained
-        (points, 3) and (3,), by the model's own projection.
-    clips, time
-        (points,) name of the clip, and seconds in it.
+    points
+        (points, 3) the projected manifold.
+    explained
+        (3,) share of the variance on each axis.
+    clips
+        (points,) name of the clip.
+    time
+        (points,) seconds in the clip.
     frames
-        One array a clip: which of its frames.
+        One array per clip: the indices of its frames.
     padded
-        No clip is as long as a window, so the frames are not interior ones.
+        True if no clip is as long as a window, so that no frame is interior.
     note
-        What a figure of them has to say: which frames were left out.
+        Note for figures on the frames that were left out; empty if none were.
     """
 
     parameters: PhaseParameters
@@ -55,17 +59,24 @@ class ModelCloud:
         model: PhaseExtractor,
         clips: Sequence[ClipPhases],
         projection: ManifoldProjection | None = None,
-    ) -> ModelCloud:
-        """Every n-th interior frame of one clip or more, none of them empty.
+    ) -> PhaseCloud:
+        """Every n-th interior frame of one or more clips, none of which is empty.
 
-        Seen by the `projection`; if not given, by the model's own.
+        Parameters
+        ----------
+        model
+            The model, or a baseline.
+        clips
+            Phases of the clips.
+        projection
+            Projection of the manifold; the model's own by default, else fitted to the points.
         """
         interior = [clip.interior for clip in clips]
         padded = not any(inside.any() for inside in interior)
         if padded:
             interior = [np.ones(len(clip), bool) for clip in clips]
         count = sum(int(inside.sum()) for inside in interior)
-        step = thinning(count, _POINTS)
+        step = thinning(count, _MAX_POINTS)
         frames = tuple(np.flatnonzero(inside)[::step] for inside in interior)
         chosen = [clip.parameters[f] for clip, f in zip(clips, frames, strict=True)]
         phases = PhaseParameters(
@@ -84,12 +95,12 @@ class ModelCloud:
             np.concatenate([c.time[f] for c, f in zip(clips, frames, strict=True)]),
             frames,
             padded,
-            thinned_words(step, count),
+            thinning_note(step, count),
         )
 
     @property
-    def given(self) -> dict[str, Any]:
-        """What `manifold_2d` and `manifold_3d` want, but for the colour."""
+    def figure_arguments(self) -> dict[str, Any]:
+        """Arguments of `manifold_2d` and `manifold_3d`, except the colour."""
         names = ("points", "explained", "clips", "time", "note")
         return {name: getattr(self, name) for name in names}
 
@@ -98,27 +109,27 @@ class ModelCloud:
         return Colouring("clip", self.clips, spread=True)
 
     def by_frequency(self) -> Colouring:
-        """Mean frequency: amplitudes tell how much a channel has to say about a frame."""
+        """Mean frequency of the channels, weighted by their amplitudes."""
         weight = np.maximum(self.parameters.amplitude, 1e-9)
         mean = (weight * self.parameters.frequency).sum(-1) / weight.sum(-1)
         return Colouring("mean frequency", mean, unit="Hz")
 
     def by_label(self, name: str, values: Sequence[str]) -> Colouring:
         """A colour for each value of a label; `values` is (clips,), "" where a clip has none."""
-        given = [value or f"no {name}" for value in values]
-        return Colouring(name, np.repeat(np.array(given), [len(f) for f in self.frames]))
+        shown = [value or f"no {name}" for value in values]
+        return Colouring(name, np.repeat(np.array(shown), [len(f) for f in self.frames]))
 
     def by_time(self) -> Colouring:
         """Seconds from the start of each clip."""
         return Colouring("time", self.time, unit="s")
 
     def by_amplitude(self) -> Colouring:
-        """How far from the middle of the manifold: the root of the squared amplitudes' sum."""
+        """Root of the sum of squared amplitudes: the distance from the middle of the manifold."""
         square = np.square(self.parameters.amplitude).sum(-1)
         return Colouring("amplitude of all channels", np.sqrt(square), unit="latent unit")
 
     def by_phase(self) -> Colouring:
-        """Phase of the channel that is strongest on average."""
+        """Phase of the channel with the largest mean amplitude."""
         channel = int(self.parameters.amplitude.mean(0).argmax())
         name = f"phase of channel {channel}"
         return Colouring(name, self.parameters.phase[:, channel], unit="cycles", cyclic=True)
@@ -128,15 +139,15 @@ class ModelCloud:
         return Colouring("speed over the ground", self.gathered(speeds), unit="m/s")
 
     def gathered(self, values: Sequence[Array]) -> Array:
-        """(points, ...) of one array (frames, ...) each clip."""
+        """(points, ...) values, taken from one (frames, ...) array per clip."""
         return np.concatenate([v[f] for v, f in zip(values, self.frames, strict=True)])
 
 
 def _unique(names: Sequence[str]) -> list[str]:
-    """The names with a number after those that came before: two files may share a name."""
-    seen: dict[str, int] = {}
-    given = []
+    """Number repeated names, as two files may share one."""
+    counts: dict[str, int] = {}
+    unique = []
     for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        given.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return given
+        counts[name] = counts.get(name, 0) + 1
+        unique.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
+    return unique

@@ -12,8 +12,8 @@
   // Figure -> number of the choice that is shown.
   const chosen = new Map();
   const look = () => {
-    const told = root.dataset.look;
-    return told === "light" || told === "dark" ? told : dark.matches ? "dark" : "light";
+    const chosen = root.dataset.look;
+    return chosen === "light" || chosen === "dark" ? chosen : dark.matches ? "dark" : "light";
   };
   const drawn = (plot) => {
     const content = read(`${plot.id}-data`);

@@ -1,4 +1,4 @@
-"""One HTML file with texts, tables and figures that opens anywhere, offline."""
+"""HTML reports: one file with texts, tables and figures that opens offline."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Look = Literal["auto", "light", "dark"]
 
 _FOLDER = Path(__file__).parent
 
-# Nothing may be fetched from anywhere, whatever a name or a figure holds. (plotly's WebGL compiles
-# its drawing functions: hence 'unsafe-eval'.)
+# The page may load nothing from the network, whatever a name or a figure holds. plotly's WebGL
+# compiles its drawing functions and needs 'unsafe-eval'.
 _POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; "
     "img-src data: blob:; worker-src blob:"
@@ -31,37 +31,37 @@ _POLICY = (
 
 @dataclass(frozen=True)
 class Link:
-    """A cell or an item that leads to a file beside the page.
+    """Link in a table or list to a file beside the page.
 
     Parameters
     ----------
     path
         Relative to the page.
     text
-        What is shown; the path if empty.
+        Text of the link; the path if empty.
     """
 
     path: str
     text: str = ""
 
     def html(self) -> str:
-        """The element; a path is no address, whatever its name looks like."""
+        """The HTML element; the path is quoted, so that it cannot act as a URL."""
         return f'<a href="./{_escaped(quote(self.path))}">{_escaped(self.text or self.path)}</a>'
 
 
 class Page:
-    """A report that is written piece by piece, from top to bottom.
+    """A report that is assembled from top to bottom.
 
-    Every text, name and number is shown literally, never read as HTML.
+    All texts, names and numbers are escaped.
 
     Parameters
     ----------
     title
-        Of the page.
+        Title of the page.
     lead
-        One or two sentences below it.
+        One or two sentences below the title.
     look
-        "light" or "dark"; "auto" follows the reader's colour scheme. A button on the page changes
+        "light", "dark", or "auto" for the browser's colour scheme. A button on the page switches
         it.
     """
 
@@ -74,20 +74,20 @@ class Page:
             self._body.append(f'<p class="lead">{_escaped(lead)}</p>')
 
     def add_text(self, *paragraphs: str, heading: str = "") -> Page:
-        """Paragraphs, under a heading if one is given."""
+        """Add paragraphs, under a heading if one is given."""
         self._add_heading(heading)
         self._body += [f"<p>{_escaped(text)}</p>" for text in paragraphs]
         return self
 
     def add_list(self, items: Sequence[str], heading: str = "") -> Page:
-        """A bulleted list."""
+        """Add a bulleted list."""
         self._add_heading(heading)
         lines = "".join(f"<li>{_escaped(item)}</li>" for item in items)
         self._body.append(f"<ul>{lines}</ul>")
         return self
 
     def add_commands(self, lines: Sequence[str], heading: str = "") -> Page:
-        """Lines as one types them into a terminal."""
+        """Add lines to type into a terminal."""
         self._add_heading(heading)
         self._body.append(f"<pre><code>{_escaped(chr(10).join(lines))}</code></pre>")
         return self
@@ -100,18 +100,18 @@ class Page:
         heading: str = "",
         colours: Sequence[str] = (),
     ) -> Page:
-        """A table; numbers stand on the right.
+        """Add a table; numbers are aligned to the right.
 
         Parameters
         ----------
         columns
-            Their headings.
+            Headings of the columns.
         rows
-            As many cells each: texts, numbers, yes or no, or a `Link`.
+            One value per column: a text, a number, a bool (yes or no) or a `Link`.
         heading
             Above the table.
         colours
-            (rows,) a CSS colour shown before the first cell of each row, as in the figures.
+            (rows,) CSS colours, drawn as a dot before the first cell of each row.
         """
         self._add_heading(heading)
         head = "".join(f"<th>{_escaped(column)}</th>" for column in columns)
@@ -129,14 +129,14 @@ class Page:
         return self
 
     def add_figure(
-        self, chart: go.Figure, heading: str, explanation: str, *, least_width: int = 0
+        self, chart: go.Figure, heading: str, explanation: str, *, min_width: int = 0
     ) -> Page:
-        """A figure with its heading, and a sentence or two on what to look for.
+        """Add a figure with a heading and an explanation.
 
-        It follows the look of the page; its own template is put aside. On a page narrower than
-        `least_width` pixels it is scrolled sideways.
+        The figure is drawn in the page's look in place of its own template. Below `min_width`
+        pixels it scrolls horizontally.
         """
-        return self._add_plot(_drawing(chart), chart, heading, explanation, least_width)
+        return self._add_plot(_drawing(chart), chart, heading, explanation, min_width)
 
     def add_choice(
         self,
@@ -144,21 +144,21 @@ class Page:
         heading: str,
         explanation: str,
         *,
-        least_width: int = 0,
+        min_width: int = 0,
     ) -> Page:
-        """Figures in one place, with a button each; the first is shown.
+        """Add figures in one place, with a button for each; the first is visible.
 
-        What the reader has zoomed or turned stays when another one is chosen.
+        Zoom and rotation are kept when another figure is chosen.
         """
         first = next(iter(charts.values()))
         if len(charts) == 1:
-            return self.add_figure(first, heading, explanation, least_width=least_width)
+            return self.add_figure(first, heading, explanation, min_width=min_width)
         drawings = [{"name": name, **_drawing(chart)} for name, chart in charts.items()]
         tallest = max(charts.values(), key=_height)
-        return self._add_plot({"choices": drawings}, tallest, heading, explanation, least_width)
+        return self._add_plot({"choices": drawings}, tallest, heading, explanation, min_width)
 
     def _add_plot(
-        self, content: Any, tallest: go.Figure, heading: str, explanation: str, least_width: int
+        self, content: Any, tallest: go.Figure, heading: str, explanation: str, min_width: int
     ) -> Page:
         self._add_heading(heading)
         number = len(self._figures) + 1
@@ -167,18 +167,18 @@ class Page:
         self._body.append(
             f"<p>{_escaped(explanation)}</p>"
             f'<div class="wide"><figure class="plot" id="figure-{number}" role="img" '
-            f'style="height:{height}px;min-width:{least_width}px" '
+            f'style="height:{height}px;min-width:{min_width}px" '
             f'aria-label="{_escaped(heading)}"></figure></div>'
         )
         return self
 
     def write(self, path: str | Path) -> Path:
-        """Write the file, whole or not at all, and return its path.
+        """Write the file atomically, and return its path.
 
         Raises
         ------
         CheckpointError
-            Where the disk or the folder refuses.
+            If the file cannot be written.
         """
         path = Path(path)
         with atomic_write(path) as file:
@@ -186,7 +186,7 @@ class Page:
         return path
 
     def html(self) -> str:
-        """The whole file."""
+        """Content of the file."""
         parts = [
             f'<!DOCTYPE html>\n<html lang="en" data-look="{_escaped(self.look)}">\n<head>\n'
             '<meta charset="utf-8">',
@@ -218,11 +218,11 @@ class Page:
 
 
 def _drawing(chart: go.Figure) -> dict[str, Any]:
-    """Data and layout without what the page brings itself: template and title."""
+    """Data and layout of a figure, without the template and title that the page provides."""
     drawing: dict[str, Any] = json.loads(chart.to_json())
     layout = drawing["layout"]
     layout.pop("template", None)
-    # The title would repeat the heading; a picture in a file of its own keeps it.
+    # The title would repeat the heading.
     layout.pop("title", None)
     layout["margin"]["t"] = max(layout["margin"]["t"] - 35, 10)
     return drawing

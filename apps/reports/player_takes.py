@@ -1,4 +1,4 @@
-"""Clips with their phases as the player shows them."""
+"""Takes of the player, made from clips, their phases and songs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from apps.reports.manifold_cloud import ModelCloud as ClipsOnManifold
+from apps.reports.manifold_cloud import PhaseCloud
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import FormatError
 from deepphase.figures.player.actor import Actor
@@ -22,41 +22,42 @@ from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.model import ClipPhases
 
-# Frames of a column: 30 columns a second are as fine as a lane shows them.
-_FRAMES_A_COLUMN = 2
+# Frames of the features (60 Hz) in one column of the spectrogram.
+_FRAMES_PER_COLUMN = 2
 
 
 def song_for_player(path: str | Path) -> PlayerSong:
-    """The song of a file; a file that only browsers can decode has no spectrogram and no beats.
+    """The song of a file with its spectrogram, beats and downbeats.
 
-    Beats and bars are there where they can be heard with some confidence.
+    Beats and downbeats of low confidence are left out. A file that only browsers can decode has
+    no spectrogram, beats or downbeats.
 
     Raises
     ------
     FormatError
-        Where the file cannot be read or browsers do not play its format.
+        If the file cannot be read or browsers do not play its format.
     """
     song = PlayerSong.of_file(path)
     try:
         features = song_features(path)
     except FormatError:
         return song
-    given = {}
+    known = {}
     if features.beat_confidence >= MIN_CONFIDENCE:
-        given["beats"] = features.beats_s
+        known["beats"] = features.beats_s
     if features.downbeats_s is not None:
-        given["downbeats"] = features.downbeats_s
+        known["downbeats"] = features.downbeats_s
     return PlayerSong.of_file(
         path,
         duration_s=features.duration_s,
-        spectrogram=features.blocks["mel"][::_FRAMES_A_COLUMN].T,
+        spectrogram=features.blocks["mel"][::_FRAMES_PER_COLUMN].T,
         band_hz=MEL_RANGE_HZ,
-        **given,
+        **known,
     )
 
 
-# Of a report's player: clips, and frames of all of them.
-_CLIPS, _FRAMES = 8, 30_000
+# Limits of a report's player: clips, and frames of all clips.
+_MAX_CLIPS, _MAX_FRAMES = 8, 30_000
 
 
 def takes_of_clips(
@@ -65,31 +66,35 @@ def takes_of_clips(
     model: PhaseExtractor | None = None,
     song: PlayerSong | None = None,
 ) -> list[Take]:
-    """A take a clip: its body, its speed and, with a model, its phases and place on the manifold.
+    """One take per clip with its body and speed, and with a model its phases and manifold path.
 
     Parameters
     ----------
+    clips
+        The clips.
     phases
-        Of each clip, by the model; empty without one.
+        The model's phases of each clip; empty without a model.
+    model
+        A phase model or baseline.
     song
-        Played to every take from its start.
+        Song of every take, from its start.
     """
     channels: list[Channels | None] = [None] * len(clips)
-    places: list[ManifoldCloud | None] = [None] * len(clips)
+    manifolds: list[ManifoldCloud | None] = [None] * len(clips)
     if model is not None:
         channels = [Channels(each.parameters, each.fps, each.interior) for each in phases]
-        places = list(_places(model, phases))
+        manifolds = _manifolds(model, phases)
     return [
-        _take(clip, channel, place, song)
-        for clip, channel, place in zip(clips, channels, places, strict=True)
+        _take(clip, channel, manifold, song)
+        for clip, channel, manifold in zip(clips, channels, manifolds, strict=True)
     ]
 
 
 def takes_of_store(model: PhaseExtractor, store: ClipStore) -> list[Take]:
-    """Some clips of a store, spread evenly over it, as long as a page opens at once."""
-    chosen = np.unique(np.linspace(0, len(store) - 1, min(_CLIPS, len(store))).round())
+    """Takes of some clips, spread evenly over a store, within the limits of one page."""
+    chosen = np.unique(np.linspace(0, len(store) - 1, min(_MAX_CLIPS, len(store))).round())
     clips: list[Clip] = []
-    left = _FRAMES
+    left = _MAX_FRAMES
     for index in chosen.astype(int).tolist():
         clip = store.clip(index)
         clips.append(clip.sliced(0, left))
@@ -100,31 +105,31 @@ def takes_of_store(model: PhaseExtractor, store: ClipStore) -> list[Take]:
 
 
 def _take(
-    clip: Clip, channels: Channels | None, place: ManifoldCloud | None, song: PlayerSong | None
+    clip: Clip, channels: Channels | None, manifold: ManifoldCloud | None, song: PlayerSong | None
 ) -> Take:
     actor = Actor.of_clip(clip)
     curves = []
     if actor.root_positions is not None and len(actor) > 1:
         speed = np.linalg.norm(velocities(actor.root_positions, actor.fps), axis=-1)
         curves.append(Curve("Speed", "m/s", speed, actor.fps))
-    given = [f"{name}: {value}" for name, value in clip.labels.items()]
+    labels = [f"{name}: {value}" for name, value in clip.labels.items()]
     return Take(
         name=clip.name,
         actors=[actor],
         channels=channels,
-        manifold=place,
+        manifold=manifold,
         curves=curves,
         song=song,
-        note=", ".join(given),
+        note=", ".join(labels),
     )
 
 
-def _places(model: PhaseExtractor, phases: Sequence[ClipPhases]) -> list[ManifoldCloud | None]:
+def _manifolds(model: PhaseExtractor, phases: Sequence[ClipPhases]) -> list[ManifoldCloud | None]:
     if not any(len(each) for each in phases):
         return [None] * len(phases)
-    manifold = np.concatenate([each.parameters.manifold() for each in phases])
-    projection = model.projection or ManifoldProjection.fit(manifold)
-    cloud = ClipsOnManifold.of(model, [each for each in phases if len(each)], projection)
+    points = np.concatenate([each.parameters.manifold() for each in phases])
+    projection = model.projection or ManifoldProjection.fit(points)
+    cloud = PhaseCloud.of(model, [each for each in phases if len(each)], projection)
     colours = point_colours(cloud.by_clip())
     return [
         ManifoldCloud(

@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 
 from apps.reports.example_window import example_window
 from apps.reports.health_section import add_health, percent
-from apps.reports.manifold_cloud import ModelCloud
+from apps.reports.manifold_cloud import PhaseCloud
 from apps.reports.page import Page
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
@@ -167,7 +167,7 @@ def training_page(
             "window as a latent curve for each channel, and keeps only the sinusoid that fits it: "
             "frequency F, amplitude A, phase and offset B. The sinusoids should follow the grey "
             "latent curves, and the reconstruction should follow the grey input.",
-            least_width=640,
+            min_width=640,
         )
     problem = ""
     if pictures:
@@ -186,13 +186,13 @@ def _add_manifold(
     if not clips:
         page.add_text("No clip was given to plot.", heading="The phase manifold")
         return {}
-    cloud = ModelCloud.of(model, clips)
+    cloud = PhaseCloud.of(model, clips)
     if cloud.padded:
         page.add_text(
             "No clip is as long as a window: every frame below was encoded with repeated poses.",
             heading="Limits of these figures",
         )
-    axes, by_clip, by_frequency = cloud.given, cloud.by_clip(), cloud.by_frequency()
+    axes, by_clip, by_frequency = cloud.figure_arguments, cloud.by_clip(), cloud.by_frequency()
     data = "Sound" if isinstance(model.signals, SongSignals) else "Motion"
     flat = manifold_2d(colour=by_clip, title="Phase manifold by clip", **axes)
     solid = manifold_3d(colour=by_frequency, title="Phase manifold by frequency", **axes)

@@ -77,8 +77,8 @@ def _actor(measured: MeasuredRun, character: int) -> Actor:
         feet=tuple(skeleton.index(name) for name in spec.feet),
         root_positions=np.insert(run.positions[character], 1, 0.0, axis=1),
         root_directions=np.stack([np.sin(angles), np.zeros_like(angles), np.cos(angles)], axis=1),
-        ahead=_ahead(run, character),
-        route=route,
+        desired_trajectory=_ahead(run, character),
+        desired_path=route,
         floor=float(np.percentile(lowest, _FLOOR_PERCENTILE)),
     )
 

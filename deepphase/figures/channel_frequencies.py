@@ -1,4 +1,4 @@
-"""How phase channels divide the frequencies of different motions among themselves."""
+"""Frequencies and amplitudes of the phase channels in different motions."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import plotly.graph_objects as go
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
-from deepphase.figures.theme import NEUTRAL, channel_style, figure, label, say_nothing_to_show
+from deepphase.figures.theme import NEUTRAL, add_message, channel_style, figure, label
 
-# Pixels across of the strongest channel of a motion, and of one without amplitude.
-_LARGEST, _SMALLEST = 22.0, 4.0
-# Channels stand beside each other within so much of a motion's column.
+# Diameter in pixels of the strongest channel of a motion, and of one without amplitude.
+_MAX_MARKER, _MIN_MARKER = 22.0, 4.0
+# Share of a motion's column that its channels occupy.
 _SPREAD = 0.56
 _SYMBOLS = ("line-ew-open", "line-ew-open")
 _DASH_WIDTHS = (3.0, 1.5)
@@ -27,23 +27,25 @@ def channel_frequencies(
     references: Mapping[str, Array] | None = None,
     title: str = "Frequencies of the phase channels",
 ) -> go.Figure:
-    """A column a motion, a dot a channel: its height is the frequency, its area the amplitude.
+    """One column per motion and one dot per channel, whose area is the amplitude.
 
     Parameters
     ----------
     names
-        (motions,) what each is called.
-    frequency, amplitude
-        (motions, channels) Hz, and in the latent's unit.
+        (motions,) names.
+    frequency
+        (motions, channels) Hz.
+    amplitude
+        (motions, channels) in the unit of the latent.
     references
-        Name -> (motions,) Hz: two at most, drawn as grey strokes across each column.
+        Name -> (motions,) Hz, up to two: drawn as grey strokes across each column.
     title
-        Of the figure.
+        Title of the figure.
 
     Raises
     ------
     ParameterError
-        Where the shapes do not fit.
+        If the shapes do not fit.
     """
     references = references or {}
     frequency, amplitude = np.asarray(frequency, float), np.asarray(amplitude, float)
@@ -55,7 +57,7 @@ def channel_frequencies(
         raise ParameterError(f"references that are not one frequency for each of {len(names)}")
     chart = figure(title, height=520)
     if not frequency.size:
-        return say_nothing_to_show(chart, "no motions to show")
+        return add_message(chart, "no motions to show")
     places = np.arange(len(names))
     labels = [label(name, 24) for name in names]
     for (name, values), symbol, width in zip(
@@ -83,7 +85,7 @@ def channel_frequencies(
     for channel in range(channels):
         style = channel_style(channel)
         beside = _SPREAD * ((channel + 0.5) / channels - 0.5)
-        size = _SMALLEST + (_LARGEST - _SMALLEST) * np.sqrt(share[:, channel])
+        size = _MIN_MARKER + (_MAX_MARKER - _MIN_MARKER) * np.sqrt(share[:, channel])
         chart.add_trace(
             go.Scatter(
                 x=places + beside,
@@ -111,5 +113,5 @@ def channel_frequencies(
         tickvals=places, ticktext=labels, range=[-0.6, len(names) - 0.4], showgrid=False
     )
     chart.update_yaxes(title_text="Frequency (Hz)", rangemode="tozero")
-    # Dots of all motions are as large as they are; the legend's only tell the colour.
+    # Dots in the legend have one size, as only their colour matters.
     return chart.update_layout(legend={"itemsizing": "constant"}, showlegend=True)

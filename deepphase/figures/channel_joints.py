@@ -1,4 +1,4 @@
-"""Which joints, and which parts of the body, each phase channel follows."""
+"""Joints and parts of the body that each phase channel follows."""
 
 from __future__ import annotations
 
@@ -13,48 +13,48 @@ from deepphase.figures.theme import (
     NEUTRAL,
     SEQUENTIAL,
     WEBGL_POINTS,
+    add_message,
+    as_float32,
     channel_style,
     figure,
     label,
-    say_nothing_to_show,
-    single,
 )
 
-# Pixels of a row, and of a joint that is followed wholly or not at all.
-_ROW_PIXELS, _LARGEST, _SMALLEST = 19, 26.0, 5.0
-# Share below which a joint is drawn as nobody's.
-_LITTLE = 0.1
+# Pixels of a row, and of the marker of a joint with a share of 1 and of 0.
+_ROW_PIXELS, _MAX_MARKER, _MIN_MARKER = 19, 26.0, 5.0
+# Joints with a smaller share belong to no channel.
+_MIN_SHARE = 0.1
 
 
 def channel_joints(
     shares: Array, joints: Sequence[str], *, title: str = "Which joints each channel follows"
 ) -> go.Figure:
-    """A row a joint, a column a channel: brighter where more of the joint is followed.
+    """One row per joint and one column per channel, brighter for larger shares.
 
     Parameters
     ----------
     shares
-        (channels, joints) shares of each joint's variance; below 0 they are drawn as 0.
+        (channels, joints) shares of each joint's variance; negative shares are drawn as 0.
     joints
         (joints,) names.
     title
-        Of the figure.
+        Title of the figure.
 
     Raises
     ------
     ParameterError
-        Where the shapes do not fit.
+        If the shapes do not fit.
     """
     shares = _checked(shares, joints)
     chart = figure(title, height=150 + _ROW_PIXELS * max(len(joints), 4))
     if not shares.size:
-        return say_nothing_to_show(chart, "no joint was measured")
+        return add_message(chart, "no joint was measured")
     percent = 100 * shares.T
     chart.add_trace(
         go.Heatmap(
-            z=single(percent.clip(0)),
+            z=as_float32(percent.clip(0)),
             x=[f"{channel}" for channel in range(len(shares))],
-            # Two joints may be shortened to the same words: rows are numbers, names their labels.
+            # Shortened names may be equal: rows are numbers, with the names as tick labels.
             y=list(range(len(joints))),
             zmin=0,
             zmax=100,
@@ -62,7 +62,7 @@ def channel_joints(
             xgap=2,
             ygap=1,
             text=[[label(name)] * len(shares) for name in joints],
-            customdata=single(percent),
+            customdata=as_float32(percent),
             hovertemplate="%{text}<br>channel %{x}<br>%{customdata:.0f} %<extra></extra>",
             colorbar={"title": {"text": "Share of the joint's movement (%)", "side": "right"}},
         )
@@ -86,17 +86,17 @@ def followed_body(
     *,
     title: str = "The body, coloured by channel",
 ) -> go.Figure:
-    """A standing body from the front: each joint has the colour of the channel that follows it
-    most, and is larger the more of it is followed.
+    """The body from the front: joints have the colour of their strongest channel, and sizes that
+    grow with its share.
 
     Parameters
     ----------
     shares
-        (channels, joints) as of `channel_joints`.
+        (channels, joints) as in `channel_joints`.
     positions
-        (joints, 3) metres in root space, seen from +Z.
+        (joints, 3) metres in root space, viewed from +Z.
     links
-        (links, 2) pairs of joints that a limb joins.
+        (links, 2) pairs of joints that a limb connects.
     joints
         (joints,) names.
     """
@@ -105,23 +105,23 @@ def followed_body(
         raise ParameterError(f"positions {positions.shape} of {len(joints)} joints")
     chart = figure(title, height=560)
     if not shares.size:
-        return say_nothing_to_show(chart, "no joint was measured")
+        return add_message(chart, "no joint was measured")
     lines = positions[np.asarray(links, np.int64).reshape(-1, 2)]
     gaps = np.concatenate([lines, np.full((len(lines), 1, 3), np.nan)], axis=1).reshape(-1, 3)
     across, up = _view(positions)
     chart.add_trace(
         go.Scatter(
-            x=single(gaps @ across),
-            y=single(gaps @ up),
+            x=as_float32(gaps @ across),
+            y=as_float32(gaps @ up),
             mode="lines",
             line={"color": NEUTRAL, "width": 2},
             hoverinfo="skip",
             showlegend=False,
         )
     )
-    strongest, most = shares.argmax(0), shares.max(0).clip(0, 1)
+    strongest, largest = shares.argmax(0), shares.max(0).clip(0, 1)
     owners = [*range(len(shares)), -1]
-    owned = np.where(most < _LITTLE, -1, strongest)
+    owned = np.where(largest < _MIN_SHARE, -1, strongest)
     assert len(joints) < WEBGL_POINTS
     for owner in owners:
         chosen = np.flatnonzero(owned == owner)
@@ -130,18 +130,18 @@ def followed_body(
         style = channel_style(max(owner, 0))
         chart.add_trace(
             go.Scatter(
-                x=single(positions[chosen] @ across),
-                y=single(positions[chosen] @ up),
+                x=as_float32(positions[chosen] @ across),
+                y=as_float32(positions[chosen] @ up),
                 mode="markers",
                 name=f"channel {owner}" if owner >= 0 else "no channel",
                 marker={
                     "color": style.colour if owner >= 0 else NEUTRAL,
-                    "size": _SMALLEST + (_LARGEST - _SMALLEST) * most[chosen],
+                    "size": _MIN_MARKER + (_MAX_MARKER - _MIN_MARKER) * largest[chosen],
                     "line": {"width": 0},
                     "opacity": 0.9,
                 },
                 text=[label(joints[joint]) for joint in chosen.tolist()],
-                customdata=single(100 * most[chosen]),
+                customdata=as_float32(100 * largest[chosen]),
                 hovertemplate="%{text}<br>%{customdata:.0f} %<extra></extra>",
             )
         )
@@ -153,26 +153,26 @@ def followed_body(
 def followed_parts_bars(
     shares: Mapping[str, Array], *, title: str = "Which part of the body each channel follows"
 ) -> go.Figure:
-    """A group of bars a part of the body, a bar a channel.
+    """One group of bars per part of the body, one bar per channel.
 
     Parameters
     ----------
     shares
-        Part -> (channels,) share of its movement; below 0 it is drawn as 0.
+        Part -> (channels,) share of its movement; negative shares are drawn as 0.
     """
     chart = figure(title, height=380)
     if not shares:
-        return say_nothing_to_show(chart, "nothing moves here")
+        return add_message(chart, "nothing moves")
     values = np.stack([np.asarray(each, float) for each in shares.values()], axis=1)
     parts = [label(name) for name in shares]
     for channel, row in enumerate(100 * values):
         chart.add_trace(
             go.Bar(
                 x=parts,
-                y=single(row.clip(0)),
+                y=as_float32(row.clip(0)),
                 name=f"{channel}",
                 marker_color=channel_style(channel).colour,
-                customdata=single(row),
+                customdata=as_float32(row),
                 hovertemplate=f"%{{x}}<br>channel {channel}<br>%{{customdata:.0f}} %"
                 "<extra></extra>",
             )
@@ -185,14 +185,14 @@ def followed_parts_bars(
 
 
 def _view(positions: Array) -> tuple[Array, Array]:
-    """Across and up: from the front, of a long body from the side."""
+    """Horizontal and vertical axis of the view: from the front, or the side for long bodies."""
     spans = np.ptp(positions, axis=0)
     sideways = np.array([0.0, 0.0, 1.0]) if spans[2] > 1.5 * spans[0] else np.array([1.0, 0.0, 0.0])
     return sideways, np.array([0.0, 1.0, 0.0])
 
 
 def _words(across: Array) -> str:
-    return "Ahead (m)" if across[2] else "Seen from the front (m)"
+    return "Forward (m)" if across[2] else "View from the front (m)"
 
 
 def _checked(shares: Array, joints: Sequence[str]) -> Array:

@@ -1,4 +1,4 @@
-"""What the colour of a point says: a number with its unit, or a category."""
+"""Colourings of points by a number with its unit, or by category."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.figures.theme import NEUTRAL, channel_style, label
 
-# Categories that get a colour of their own; those beyond it share one.
-_CATEGORIES = 12
-# Behind all other entries of a legend, which plotly ranks 1000.
+# Categories with a colour of their own; all further ones share a colour.
+_MAX_CATEGORIES = 12
+# Rank behind all other entries of a legend, which plotly ranks 1000.
 _LAST = 2000
 
 
 @dataclass(frozen=True, eq=False)
 class Colouring:
-    """What the colour of a point says.
+    """Values that determine the colours of points.
 
     Parameters
     ----------
     name
-        As in "frequency", "clip" or "style".
+        Name, as in "frequency", "clip" or "style".
     values
-        (points,) numbers, or texts: then each different text is a category.
+        (points,) numbers, or texts, each of which is a category.
     unit
-        Of the numbers.
+        Unit of the numbers.
     cyclic
-        The numbers are cycles in [-0.5, 0.5): both ends of the scale are the same colour.
+        The numbers are cycles in [-0.5, 0.5): both ends of the scale have the same colour.
     spread
-        Of too many categories, some that are spread over their order get a colour of their own;
-        otherwise the most frequent ones.
+        If there are too many categories, choose those with a colour evenly over their order; by
+        default the most frequent ones.
     """
 
     name: str
@@ -54,13 +54,13 @@ class Colouring:
         return f"{name[:1].upper()}{name[1:]}" + (f" ({label(self.unit)})" if self.unit else "")
 
     def thinned(self, step: int) -> Colouring:
-        """Of every `step`-th point."""
+        """The colouring of every `step`-th point."""
         return replace(self, values=np.asarray(self.values)[::step])
 
     def categories(self) -> Iterator[tuple[Array, dict[str, Any]]]:
-        """Points and look of each category, in order of appearance; those beyond share one.
+        """Points and style of each category, in order of appearance.
 
-        That one comes first, so that it is drawn behind all others.
+        Categories without a colour of their own come first, in one trace behind all others.
         """
         names, first, which, counts = np.unique(
             np.asarray(self.values).astype(str),
@@ -68,21 +68,21 @@ class Colouring:
             return_inverse=True,
             return_counts=True,
         )
-        kept = np.argsort(first if self.spread else -counts, kind="stable")
-        if self.spread and len(names) > _CATEGORIES:
-            kept = kept[np.linspace(0, len(names) - 1, _CATEGORIES).round().astype(int)]
-        kept = kept[:_CATEGORIES]
-        if len(names) > _CATEGORIES:
+        coloured = np.argsort(first if self.spread else -counts, kind="stable")
+        if self.spread and len(names) > _MAX_CATEGORIES:
+            coloured = coloured[np.linspace(0, len(names) - 1, _MAX_CATEGORIES).round().astype(int)]
+        coloured = coloured[:_MAX_CATEGORIES]
+        if len(names) > _MAX_CATEGORIES:
             yield (
-                np.flatnonzero(~np.isin(which, kept)),
+                np.flatnonzero(~np.isin(which, coloured)),
                 {
-                    "name": f"{len(names) - _CATEGORIES} others",
+                    "name": f"{len(names) - _MAX_CATEGORIES} others",
                     "legendrank": _LAST,
                     "marker": {"color": NEUTRAL, "opacity": 0.4},
                     "line": {"color": NEUTRAL, "width": 1},
                 },
             )
-        for index, category in enumerate(sorted(kept, key=lambda item: first[item])):
+        for index, category in enumerate(sorted(coloured, key=lambda item: first[item])):
             style = channel_style(index)
             yield (
                 np.flatnonzero(which == category),

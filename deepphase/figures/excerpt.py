@@ -1,51 +1,51 @@
-"""What a figure draws of more frames than it can show, and how it says so."""
+"""Excerpts of long clips: the frames that a figure draws, and a note on those it leaves out."""
 
 from __future__ import annotations
 
 import math
 from typing import NamedTuple
 
-# No movement of a body is faster than half of this: fewer frames a second would show a slower one.
-_SLOWEST_FPS = 15.0
+# Body movements are slower than half of this rate, in Hz; a lower rate would alias them.
+_MIN_FPS = 15.0
 
 
 class Excerpt(NamedTuple):
-    """The frames that are drawn, and what the figure says of it; "" where it draws all."""
+    """The frames that are drawn, and a note on those left out; "" if all are drawn."""
 
     frames: slice
-    words: str
+    note: str
 
     @property
     def step(self) -> int:
-        """Frames from one that is drawn to the next."""
+        """Distance between frames that are drawn."""
         return int(self.frames.step)
 
 
-def excerpt(frames: int, fps: float, most: int) -> Excerpt:
-    """Every n-th frame of a clip, and where these are still too many, its beginning.
+def excerpt(frames: int, fps: float, max_frames: int) -> Excerpt:
+    """Every n-th frame of a clip; if these are still too many, only its beginning.
 
     Parameters
     ----------
     frames
-        Of the clip.
+        Number of frames of the clip.
     fps
         Frames a second.
-    most
-        Frames that can be drawn.
+    max_frames
+        Number of frames that can be drawn.
     """
-    step = min(thinning(frames, most), max(1, int(fps / _SLOWEST_FPS)))
-    stop = min(frames, most * step)
-    words = [f"1 frame in {step} is drawn"] if step > 1 else []
+    step = min(thinning(frames, max_frames), max(1, int(fps / _MIN_FPS)))
+    stop = min(frames, max_frames * step)
+    notes = [f"1 frame in {step} is drawn"] if step > 1 else []
     if stop < frames:
-        words.append(f"the first {stop / fps:,.0f} s of {frames / fps:,.0f} s")
-    return Excerpt(slice(0, stop, step), ", ".join(words))
+        notes.append(f"the first {stop / fps:,.0f} s of {frames / fps:,.0f} s")
+    return Excerpt(slice(0, stop, step), ", ".join(notes))
 
 
-def thinning(count: int, most: int) -> int:
-    """The smallest n so that every n-th of `count` points are at most `most`."""
-    return max(1, math.ceil(count / most))
+def thinning(count: int, max_count: int) -> int:
+    """The smallest n for which every n-th of `count` points are no more than `max_count`."""
+    return max(1, math.ceil(count / max_count))
 
 
-def thinned_words(step: int, count: int) -> str:
-    """What a figure says that draws every `step`-th of `count` points, whose order is no time."""
+def thinning_note(step: int, count: int) -> str:
+    """Note of a figure that draws every `step`-th of `count` points of several clips."""
     return "" if step == 1 else f"1 frame in {step} of {count:,} is drawn"

@@ -1,4 +1,4 @@
-"""How much of each joint's motion a phase model gives back."""
+"""Bars of the share of each joint's motion that a phase model reconstructs."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ from collections.abc import Mapping
 
 import plotly.graph_objects as go
 
-from deepphase.figures.theme import NEUTRAL, channel_colour, figure, label, say_nothing_to_show
+from deepphase.figures.theme import NEUTRAL, add_message, channel_colour, figure, label
 
-# Below this share a joint is drawn in grey: its motion is mostly lost.
-_LITTLE = 0.4
+# Joints with a smaller share are drawn in grey: their motion is mostly lost.
+_MIN_SHARE = 0.4
 
 
 def explained_by_joint(
     shares: Mapping[str, float], *, title: str = "", what: str = "joint"
 ) -> go.Figure:
-    """One bar a joint, the best explained on top.
+    """One bar per joint, the best explained at the top.
 
     Parameters
     ----------
     shares
-        Joint name -> share of its variance that the reconstruction explains, at most 1. A
-        negative share (worse than no motion at all) is drawn as 0 and told on hovering.
+        Joint name -> share of its variance that the reconstruction explains, up to 1. A negative
+        share (worse than a constant pose) is drawn as 0, and its value appears on hovering.
     title
-        Of the figure; "Explained variance by joint" if empty.
+        Title of the figure; "Explained variance by joint" if empty.
     what
-        What the names are of, as in "feature" of songs.
+        Kind of the named things: "joint", or "feature" for songs.
     """
     chart = figure(title or f"Explained variance by {what}", height=150 + 19 * max(len(shares), 4))
     if not shares:
-        return say_nothing_to_show(chart, f"no {what} was measured")
+        return add_message(chart, f"no {what} was measured")
     ordered = sorted(shares.items(), key=lambda item: item[1])
     percent = [100 * share for _, share in ordered]
     rows = list(range(len(ordered)))
@@ -39,7 +39,7 @@ def explained_by_joint(
             y=rows,
             orientation="h",
             marker_color=[
-                NEUTRAL if share < _LITTLE else channel_colour(0) for _, share in ordered
+                NEUTRAL if share < _MIN_SHARE else channel_colour(0) for _, share in ordered
             ],
             text=[f"{value:.0f}" for value in percent],
             textposition="outside",
@@ -50,7 +50,7 @@ def explained_by_joint(
         )
     )
     chart.update_xaxes(title_text="Explained variance (%)", range=[0, 105])
-    # Two joints may be shortened to the same words: positions are numbers, names their labels.
+    # Shortened names may be equal: rows are numbers, with the names as tick labels.
     chart.update_yaxes(
         title_text=what.capitalize(),
         tickvals=rows,

@@ -21,7 +21,7 @@ WIDTH, HEIGHT = 1200, 800
 
 
 class Images(NamedTuple):
-    """The files that were written, and in words why some were not; empty when all were."""
+    """The files that were written, and the reason if some were not, else an empty text."""
 
     paths: list[Path]
     problem: str = ""
@@ -35,26 +35,25 @@ def write_images(
     scale: float = 1.0,
     time_limit_s: float = 90.0,
 ) -> Images:
-    """Write each figure as PNG, in the look that it wears, with one start of the browser.
+    """Write each figure as PNG in its own template, with one start of the browser.
 
-    Nothing is raised where there is no browser or it does not answer in time: pictures are an
-    extra, and the reason is returned.
+    A missing or unresponsive browser raises no error: the reason is returned instead.
 
     Parameters
     ----------
     figures
         Path -> figure.
     width, height
-        Of the drawing, in pixels; a height of None is each figure's own.
+        Size of the figure in pixels; a height of None takes each figure's own.
     scale
-        Pixels of the file for each of these: 2 is fit for print.
+        Pixels of the file per pixel of the figure; 2 suits print.
     time_limit_s
-        Seconds for all of them together.
+        Time limit for all figures together, seconds.
 
     Raises
     ------
     CheckpointError
-        Where the disk or the folder refuses.
+        If a file cannot be written.
     """
     if not figures:
         return Images([])
@@ -67,7 +66,7 @@ def write_images(
         except Exception as error:
             problems.append(_reason(error, time_limit_s))
 
-    # A thread of its own: in a notebook or a dashboard this one has a running event loop.
+    # In a notebook or the dashboard, the current thread already runs an event loop.
     worker = threading.Thread(target=draw, name="draw images", daemon=True)
     with _quiet():
         worker.start()
@@ -88,13 +87,13 @@ async def _draw(
     size: tuple[int, int | None, float],
     time_limit_s: float,
 ) -> None:
-    # Imported late: it looks for a browser.
+    # The import searches for a browser.
     from kaleido import Kaleido
 
     width, height, scale = size
     options = {"format": "png", "width": width, "scale": scale}
 
-    # Kaleido would fetch MathJax from the web; no figure here has formulas.
+    # Kaleido would load MathJax from the network; the figures have no formulas.
     browser = Kaleido(n=1, timeout=time_limit_s, mathjax=False)
 
     async def all_of_them() -> None:
@@ -111,12 +110,12 @@ async def _draw(
 
 
 def _end(process: subprocess.Popen[bytes] | None) -> None:
-    """Ends a browser that hung while it started, which Kaleido leaves behind."""
+    """End a browser that hung while it started, which Kaleido does not end."""
     if process is None:
         return
     with suppress(ProcessLookupError):
         if hasattr(os, "killpg"):
-            # Kaleido ends the wrapper that it starts in a session of its own, not its child.
+            # Kaleido ends the wrapper process of its session, but not the wrapper's child.
             os.killpg(process.pid, signal.SIGKILL)
         else:
             process.kill()
@@ -134,7 +133,7 @@ def _reason(error: Exception, time_limit_s: float) -> str:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keeps the browser's chatter out of the terminal."""
+    """Suppress the browser's log messages."""
     loggers = [logging.getLogger(name) for name in ("kaleido", "choreographer")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:

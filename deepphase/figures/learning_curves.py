@@ -1,4 +1,4 @@
-"""What trainings were worth as they went on."""
+"""Learning curves of trainings: loss and health measures over the epochs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from plotly.subplots import make_subplots
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
-from deepphase.figures.theme import channel_style, figure, label, say_nothing_to_show, single
+from deepphase.figures.theme import add_message, as_float32, channel_style, figure, label
 
 _PANELS = (
     ("Loss ((m/s)²)", "loss", 1.0),
@@ -28,18 +28,18 @@ class LearningCurve:
     Parameters
     ----------
     name
-        Of the training.
+        Name of the training.
     epoch
         Passes over all training windows.
     loss
         Mean squared error, (m/s)^2.
     explained
-        Share of held-out movement that comes back.
+        Share of the held-out clips' variance that the reconstruction explains.
     forward
         Share of frames in which the strongest channel's phase grows.
     speed_error
-        Median difference of the phase's speed from its frequency, a share; NaN where there are no
-        frequencies.
+        Median difference between the phase's speed and its frequency, relative to the frequency;
+        NaN for networks without frequencies.
     """
 
     name: str
@@ -58,16 +58,16 @@ def learning_curves(
     Parameters
     ----------
     runs
-        One colour each.
+        Trainings, one colour each.
     last_epoch
-        Where the axis ends; the last one that there is, if not given.
+        End of the axis; by default the last epoch of the trainings.
     title
-        Of the figure.
+        Title of the figure.
 
     Raises
     ------
     ParameterError
-        Where the lengths of a run's arrays differ.
+        If the lengths of a run's arrays differ.
     """
     for run in runs:
         sizes = {np.shape(getattr(run, name)) for _, name, _ in _PANELS} | {np.shape(run.epoch)}
@@ -79,10 +79,10 @@ def learning_curves(
         shared_xaxes=True,
         horizontal_spacing=0.12,
         vertical_spacing=0.09,
-        figure=figure(title or "The training, epoch by epoch", height=460),
+        figure=figure(title or "Learning curves", height=460),
     )
     if not any(len(run.epoch) for run in runs):
-        return say_nothing_to_show(chart, "no epoch has ended yet")
+        return add_message(chart, "no epoch has ended yet")
     for panel, (words, name, factor) in enumerate(_PANELS):
         row, column = divmod(panel, 2)
         for index, run in enumerate(runs):
@@ -91,8 +91,8 @@ def learning_curves(
             known = np.isfinite(values)
             chart.add_trace(
                 go.Scatter(
-                    x=single(run.epoch[known]),
-                    y=single(values[known]),
+                    x=as_float32(run.epoch[known]),
+                    y=as_float32(values[known]),
                     mode="lines+markers",
                     line={"color": style.colour, "dash": style.dash, "width": 2},
                     marker={"size": 5, "symbol": style.symbol},

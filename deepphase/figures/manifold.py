@@ -1,4 +1,4 @@
-"""The phase manifold as a cloud of points, one a frame, in the plane and in space."""
+"""The phase manifold as a cloud of points, one per frame, in the plane and in space."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ import plotly.graph_objects as go
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.figures.colouring import Colouring
-from deepphase.figures.excerpt import thinned_words, thinning
+from deepphase.figures.excerpt import thinning, thinning_note
 from deepphase.figures.theme import (
     CYCLIC,
     NEUTRAL,
     SEQUENTIAL,
     WEBGL_POINTS,
+    add_message,
     add_note,
+    as_float32,
     figure,
     label,
-    say_nothing_to_show,
-    single,
-    spread,
+    percentile_range,
 )
 
-# Points that are drawn at most.
-_MOST = 20_000
-# From where a cube is seen whole.
+# Maximum number of points that are drawn.
+_MAX_POINTS = 20_000
+# Camera position that shows a whole cube.
 _EYE = (1.35, 1.35, 0.85)
-# Diameter of a marker, by axes and by whether there are many.
+# Axes -> diameter of a marker for few and for many points.
 _SIZES = {2: (6.0, 3.5), 3: (4.0, 2.4)}
 
 
@@ -45,41 +45,41 @@ def manifold_2d(
     note: str = "",
     title: str = "",
 ) -> go.Figure:
-    """The two leading principal components of a phase manifold, one point a frame.
+    """The two leading principal components of a phase manifold, one point per frame.
 
     Parameters
     ----------
     points
-        (points, 3) as `ManifoldProjection` makes them, clip after clip in order of time.
+        (points, 3) as `ManifoldProjection` returns them, clip by clip in order of time.
     explained
         (3,) share of the variance on each axis.
     colour
-        What the colours say.
+        Values of the colours.
     clips
-        (points,) name of each point's clip: shown on hovering, and lines stop where it changes.
+        (points,) name of each point's clip, shown on hovering; lines end where it changes.
     time
         (points,) seconds in the clip, shown on hovering.
     lines
-        Join the frames of a clip in order of time.
+        Connect the frames of a clip in order of time.
     unit
-        Of the points.
+        Unit of the points.
     note
-        Above the figure: what was left out of the points. Where these are still too many to draw,
-        every n-th is taken, and the figure says so by itself.
+        Note above the figure on frames that were left out. If there are too many points to draw,
+        every n-th is drawn, and the figure adds a note on that.
     title
-        Of the figure; "Phase manifold by <colour>" if empty.
+        Title of the figure; "Phase manifold by <colour>" if empty.
 
     Raises
     ------
     ParameterError
-        Where the lengths differ or a value is not finite.
+        If the lengths differ or a value is not finite.
     """
     chart = _chart(_Cloud(points, clips, time, 2), explained, colour, lines, note, title)
     chart.update_xaxes(title_text=_axis(0, explained, unit), constrain="domain")
     chart.update_yaxes(
         title_text=_axis(1, explained, unit),
         constrain="domain",
-        # Below the note, where the figure is narrow.
+        # Below the note in narrow figures.
         constraintoward="top",
         scaleanchor="x",
         scaleratio=1,
@@ -99,11 +99,11 @@ def manifold_3d(
     note: str = "",
     title: str = "",
 ) -> go.Figure:
-    """The three leading principal components; otherwise as `manifold_2d`."""
+    """The three leading principal components; parameters as of `manifold_2d`."""
     chart = _chart(_Cloud(points, clips, time, 3), explained, colour, lines, note, title)
     spans = np.ptp(points, axis=0) if len(points) else np.zeros(3)
     solid = bool((spans > 0).all())
-    # The box is drawn with the spans' ratios and a volume of 1: a long one needs more distance.
+    # plotly scales the box to a volume of 1, so that a long box needs a more distant camera.
     away = np.linalg.norm(spans / np.cbrt(spans.prod())) / np.sqrt(3) if solid else 1.0
     chart.update_layout(
         height=640,
@@ -113,7 +113,7 @@ def manifold_3d(
                 f"{axis}axis": {"title": {"text": _axis(index, explained, unit)}, "nticks": 6}
                 for index, axis in enumerate("xyz")
             },
-            # A box as flat as data without extent cannot be drawn.
+            # A box without extent along an axis cannot be drawn.
             "aspectmode": "data" if solid else "cube",
             "camera": {
                 "eye": {axis: float(away * at) for axis, at in zip("xyz", _EYE, strict=True)},
@@ -130,7 +130,7 @@ def _axis(index: int, explained: Array, unit: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _Cloud:
-    """Points with what is known of each, to be drawn along two or three axes."""
+    """Points with their clips and times, drawn along two or three axes."""
 
     points: Array
     clips: Array | None
@@ -152,21 +152,21 @@ class _Cloud:
     def trace(
         self, chosen: Array, *, lines: bool = False, hover: str = "", **look: Any
     ) -> go.Scatter | go.Scattergl | go.Scatter3d:
-        """The chosen points, joined where they follow each other in a clip if `lines`."""
+        """A trace of the chosen points; with `lines`, consecutive frames are connected."""
         index = self._with_gaps(chosen) if lines else chosen
         gap = index < 0
-        shown = single(np.where(gap[:, None], np.nan, self.points[index, : self.axes]))
+        shown = as_float32(np.where(gap[:, None], np.nan, self.points[index, : self.axes]))
         words = [f"PC {axis + 1} %{{{name}:.3f}}" for axis, name in enumerate("xyz"[: self.axes])]
         words += [hover] if hover else []
         if self.time is not None:
             words.append("time %{customdata:.2f} s")
-            look["customdata"] = single(np.where(gap, np.nan, np.asarray(self.time)[index]))
+            look["customdata"] = as_float32(np.where(gap, np.nan, np.asarray(self.time)[index]))
         if self.clips is not None:
             words.insert(0, "clip %{text}")
             names, which = np.unique(np.asarray(self.clips).astype(str), return_inverse=True)
             shorts = [*(label(name) for name in names), ""]
             look["text"] = [shorts[i] for i in np.where(gap, len(names), which[index])]
-        # Every trace of one figure is drawn the same way, however few points it has.
+        # All traces of a figure have one kind, however few points they have.
         kind = go.Scatter3d if self.axes == 3 else go.Scattergl if self.dense else go.Scatter
         size = _SIZES[self.axes][self.dense]
         return kind(
@@ -177,7 +177,7 @@ class _Cloud:
         ).update(marker={"size": size, "line": {"width": 0}})
 
     def _with_gaps(self, chosen: Array) -> Array:
-        """Indices with -1 where a line must not go on: into another clip, or past a gap."""
+        """Indices with -1 where a line ends: between clips and at gaps."""
         broken = np.diff(chosen) != 1
         if self.clips is not None:
             names = np.asarray(self.clips)[chosen]
@@ -189,12 +189,12 @@ def _chart(
     cloud: _Cloud, explained: Array, colour: Colouring, lines: bool, note: str, title: str
 ) -> go.Figure:
     _check(cloud, explained, colour)
-    step = thinning(len(cloud.points), _MOST)
-    note = ", ".join(filter(None, (note, thinned_words(step, len(cloud.points)))))
+    step = thinning(len(cloud.points), _MAX_POINTS)
+    note = ", ".join(filter(None, (note, thinning_note(step, len(cloud.points)))))
     cloud, colour = cloud.thinned(step), colour.thinned(step)
     chart = figure(title or f"Phase manifold by {label(colour.name)}")
     if not len(cloud.points):
-        return say_nothing_to_show(chart, "no frames to show")
+        return add_message(chart, "no frames to show")
     add_note(chart, note)
     if colour.categorical:
         for chosen, look in colour.categories():
@@ -205,7 +205,7 @@ def _chart(
         path = cloud.trace(everything, lines=True, line={"color": NEUTRAL, "width": 1}, opacity=0.4)
         path.update(mode="lines", hoverinfo="skip", hovertemplate=None, showlegend=False)
         chart.add_trace(path)
-    values = single(colour.values)
+    values = as_float32(colour.values)
     chart.add_trace(
         cloud.trace(
             everything,
@@ -214,7 +214,7 @@ def _chart(
             showlegend=False,
         )
     )
-    low, high = (-0.5, 0.5) if colour.cyclic else spread(values)
+    low, high = (-0.5, 0.5) if colour.cyclic else percentile_range(values)
     bar: dict[str, Any] = {"title": {"text": colour.title, "side": "right"}, "len": 0.85}
     if colour.cyclic:
         bar["tickvals"] = [-0.5, -0.25, 0, 0.25, 0.5]
@@ -237,4 +237,4 @@ def _check(cloud: _Cloud, explained: Array, colour: Colouring) -> None:
             raise ParameterError(f"{name} {np.shape(values)}, expected ({len(points)},)")
     numbers = [points, *([] if colour.categorical else [np.asarray(colour.values, float)])]
     if not all(np.isfinite(item).all() for item in numbers):
-        raise ParameterError("a point of the manifold, or its colour, that is not finite")
+        raise ParameterError("a point of the manifold or its colour is not finite")

@@ -1,4 +1,4 @@
-"""A manifold as it takes shape in a training: the same frames, epoch by epoch."""
+"""Development of a phase manifold over the epochs of a training."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import plotly.graph_objects as go
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.figures.colouring import Colouring
-from deepphase.figures.theme import WEBGL_POINTS, figure, say_nothing_to_show, single
+from deepphase.figures.theme import WEBGL_POINTS, add_message, as_float32, figure
 
-# Milliseconds that an epoch is shown.
-_SHOWN_MS = 350
+# Milliseconds per epoch.
+_EPOCH_MS = 350
 
 
 def aligned_views(views: Sequence[Array]) -> list[Array]:
-    """The views, each turned to lie as the one behind it does; the last one stays as it is.
+    """Align each view with the following one; the last view is unchanged.
 
-    The principal axes of two epochs may be turned and mirrored against each other without any
-    change of the manifold. The turn is the orthogonal one that brings the points nearest to those
-    of the next epoch (Schönemann 1966).
+    The principal axes of two epochs may differ by a rotation or reflection although the manifold
+    is the same. Each view is multiplied with the orthogonal matrix that minimises the distance of
+    its points to those of the next epoch (Schönemann 1966).
 
     Parameters
     ----------
@@ -31,20 +31,20 @@ def aligned_views(views: Sequence[Array]) -> list[Array]:
     Raises
     ------
     ParameterError
-        Where the shapes differ or a value is not finite.
+        If the shapes differ or a value is not finite.
     """
     views = [np.asarray(view, np.float64) for view in views]
     if any(view.ndim != 2 or view.shape != views[0].shape for view in views):
         raise ParameterError(f"views of different shapes: {[view.shape for view in views]}")
     if not all(np.isfinite(view).all() for view in views):
-        raise ParameterError("a view with values that are not finite")
-    turned: list[Array] = []
+        raise ParameterError("a view has values that are not finite")
+    aligned: list[Array] = []
     for view in reversed(views):
-        if turned:
-            left, _, right = np.linalg.svd(view.T @ turned[-1])
+        if aligned:
+            left, _, right = np.linalg.svd(view.T @ aligned[-1])
             view = view @ (left @ right)
-        turned.append(view)
-    return turned[::-1]
+        aligned.append(view)
+    return aligned[::-1]
 
 
 def manifold_change(
@@ -53,47 +53,49 @@ def manifold_change(
     *,
     colour: Colouring,
     axes: tuple[str, str] = ("PC 1", "PC 2"),
-    title: str = "The manifold takes shape",
+    title: str = "The manifold by epoch",
 ) -> go.Figure:
-    """The last view in the plane; a slider and a button play those before it.
+    """The last view in the plane, with a slider and a button that play the earlier ones.
 
     Parameters
     ----------
     views
-        (points, 2 or 3) each, as `aligned_views` makes them.
+        (points, 2 or 3) each, as `aligned_views` returns them.
     epochs
         (views,) passes over all windows.
     colour
         Categories of the points.
     axes
-        Their names, without the unit.
+        Names of the axes, without the unit.
+    title
+        Title of the figure.
 
     Raises
     ------
     ParameterError
-        Where the lengths differ.
+        If the lengths differ.
     """
     if len(views) != len(epochs):
         raise ParameterError(f"{len(views)} views of {len(epochs)} epochs")
     chart = figure(title, height=620)
     if not views or not len(views[-1]):
-        return say_nothing_to_show(chart, "no epoch has ended yet")
+        return add_message(chart, "no epoch has ended yet")
     categories = list(colour.categories())
     kind = go.Scattergl if len(views[-1]) > WEBGL_POINTS else go.Scatter
 
     def drawn(view: Array) -> list[dict[str, Array]]:
-        return [{"x": single(view[c, 0]), "y": single(view[c, 1])} for c, _ in categories]
+        return [{"x": as_float32(view[c, 0]), "y": as_float32(view[c, 1])} for c, _ in categories]
 
     for places, (_, look) in zip(drawn(views[-1]), categories, strict=True):
         look = {name: value for name, value in look.items() if name != "line"}
         trace = kind(**places, mode="markers", hoverinfo="name", **look)
         chart.add_trace(trace.update(marker={"size": 4.5, "line": {"width": 0}}))
-    most = 1.08 * max(float(np.abs(view[:, :2]).max()) for view in views) or 1.0
+    reach = 1.08 * max(float(np.abs(view[:, :2]).max()) for view in views) or 1.0
     chart.update_xaxes(
-        title_text=f"{axes[0]} (latent unit)", range=[-most, most], constrain="domain"
+        title_text=f"{axes[0]} (latent unit)", range=[-reach, reach], constrain="domain"
     )
     chart.update_yaxes(
-        title_text=f"{axes[1]} (latent unit)", range=[-most, most], scaleanchor="x", scaleratio=1
+        title_text=f"{axes[1]} (latent unit)", range=[-reach, reach], scaleanchor="x", scaleratio=1
     )
     chart.update_layout(legend={"title": {"text": colour.title}}, showlegend=True)
     return _with_slider(chart, [drawn(view) for view in views], epochs) if len(views) > 1 else chart
@@ -109,7 +111,7 @@ def _with_slider(
         for index, each in enumerate(drawn)
     ]
     at_once = {"mode": "immediate", "frame": {"duration": 0}, "transition": {"duration": 0}}
-    playing = at_once | {"frame": {"duration": _SHOWN_MS, "redraw": True}, "fromcurrent": False}
+    playing = at_once | {"frame": {"duration": _EPOCH_MS, "redraw": True}, "fromcurrent": False}
     return chart.update_layout(
         margin={"b": 130},
         sliders=[

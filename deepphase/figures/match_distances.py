@@ -1,4 +1,4 @@
-"""Matches of one moment by two kinds of distance."""
+"""Matches of one query by two kinds of distance."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from deepphase.errors import ParameterError
 from deepphase.figures.theme import (
     NEUTRAL,
     WEBGL_POINTS,
+    add_message,
+    as_float32,
     channel_style,
     figure,
     label,
-    say_nothing_to_show,
-    single,
 )
 
 
 @dataclass(frozen=True, eq=False)
 class MatchSet:
-    """Moments that one search found.
+    """Results of one search.
 
     Parameters
     ----------
     name
-        As in "by phase".
+        Name, as in "by phase".
     distances
-        (moments, 2) along both axes.
+        (matches, 2) distances along both axes.
     words
-        (moments,) what each is.
+        (matches,) description of each match.
     colour
-        As in "#0072B2".
+        Colour, as in "#0072B2".
     """
 
     name: str
@@ -48,14 +48,14 @@ def match_distances(
     others: Array,
     axes: tuple[str, str],
     *,
-    title: str = "How far the matches are",
+    title: str = "Distances of the matches",
 ) -> go.Figure:
-    """A number a match, among the distances of frames that were not looked for.
+    """Numbered matches among the distances of other frames.
 
     Parameters
     ----------
     sets
-        What was found.
+        Matches of each search.
     others
         (frames, 2) distances of some other frames, drawn faintly.
     axes
@@ -64,41 +64,41 @@ def match_distances(
     Raises
     ------
     ParameterError
-        Where a shape does not fit or a value is not finite.
+        If a shape does not fit or a value is not finite.
     """
-    for each in (others, *(found.distances for found in sets)):
+    for each in (others, *(matches.distances for matches in sets)):
         if each.ndim != 2 or each.shape[1] != 2 or not np.isfinite(each).all():
-            raise ParameterError(f"distances {each.shape}, expected finite ones (moments, 2)")
+            raise ParameterError(f"distances {each.shape}, expected finite ones (matches, 2)")
     chart = figure(title, height=460)
-    if not any(len(found.distances) for found in sets):
-        return say_nothing_to_show(chart, "nothing was found")
+    if not any(len(matches.distances) for matches in sets):
+        return add_message(chart, "no matches")
     kind = go.Scattergl if len(others) > WEBGL_POINTS else go.Scatter
     chart.add_trace(
         kind(
-            x=single(others[:, 0]),
-            y=single(others[:, 1]),
+            x=as_float32(others[:, 0]),
+            y=as_float32(others[:, 1]),
             mode="markers",
             name="other frames",
             marker={"color": NEUTRAL, "size": 4, "opacity": 0.35},
             hoverinfo="skip",
         )
     )
-    for index, found in enumerate(sets):
+    for index, matches in enumerate(sets):
         chart.add_trace(
             go.Scatter(
-                x=single(found.distances[:, 0]),
-                y=single(found.distances[:, 1]),
+                x=as_float32(matches.distances[:, 0]),
+                y=as_float32(matches.distances[:, 1]),
                 mode="markers+text",
-                name=label(found.name),
-                text=[str(rank) for rank in range(1, len(found.distances) + 1)],
+                name=label(matches.name),
+                text=[str(rank) for rank in range(1, len(matches.distances) + 1)],
                 textposition="top right" if index % 2 == 0 else "bottom left",
-                textfont={"color": found.colour},
+                textfont={"color": matches.colour},
                 marker={
-                    "color": found.colour,
+                    "color": matches.colour,
                     "size": 10,
                     "symbol": channel_style(8 * index).symbol,
                 },
-                customdata=[label(each, 60) for each in found.words],
+                customdata=[label(each, 60) for each in matches.words],
                 hovertemplate="%{text}: %{customdata}<br>%{x:.3f}, %{y:.3f}<extra></extra>",
             )
         )

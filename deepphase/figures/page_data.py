@@ -1,4 +1,4 @@
-"""Data inside an HTML page."""
+"""JSON data in HTML pages."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from typing import Any
 
 
 def json_in_page(content: Any) -> str:
-    """JSON that cannot end the script element that it stands in."""
+    """JSON text that is safe inside a script element."""
     text = json.dumps(content, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

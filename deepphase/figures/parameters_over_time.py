@@ -13,11 +13,11 @@ from deepphase.figures.excerpt import excerpt
 from deepphase.figures.theme import (
     SHADE,
     WEBGL_POINTS,
+    add_message,
     add_note,
+    as_float32,
     channel_style,
     figure,
-    say_nothing_to_show,
-    single,
 )
 from deepphase.phase.parameters import PhaseParameters
 
@@ -27,10 +27,10 @@ _ROWS = {
     "amplitude": "Amplitude<br>(latent unit)",
     "offset": "Offset<br>(latent unit)",
 }
-# Frames that are drawn at most.
-_MOST = 6_000
-# Opacity of a channel without amplitude; the strongest one's is 1.
-_FAINTEST = 0.3
+# Maximum number of frames that are drawn.
+_MAX_FRAMES = 6_000
+# Opacity of a channel without amplitude; the strongest channel has 1.
+_MIN_OPACITY = 0.3
 
 
 def parameters_over_time(
@@ -41,9 +41,9 @@ def parameters_over_time(
     start: float = 0.0,
     title: str = "Phase parameters over time",
 ) -> go.Figure:
-    """Four rows over one time axis; one colour a channel, weak channels thin and faint.
+    """Four rows over one time axis, one colour per channel; weak channels are thin and faint.
 
-    Of a clip too long to draw, frames are left out, and the figure says which.
+    Long clips are thinned or cut, and a note in the figure says so.
 
     Parameters
     ----------
@@ -53,16 +53,16 @@ def parameters_over_time(
         Frames a second.
     interior
         (frames,) bool: frames whose whole window lies inside the clip; the others are shaded.
-        All, if not given.
+        All frames by default.
     start
-        Seconds of the first frame.
+        Time of the first frame, seconds.
     title
-        Of the figure.
+        Title of the figure.
 
     Raises
     ------
     ParameterError
-        Where the shapes do not fit.
+        If the shapes do not fit.
     """
     if parameters.phase.ndim != 2:
         raise ParameterError(f"phases {parameters.phase.shape}, expected (frames, channels)")
@@ -70,7 +70,7 @@ def parameters_over_time(
     interior = np.ones(frames, bool) if interior is None else np.asarray(interior, bool)
     if interior.shape != (frames,):
         raise ParameterError(f"interior {interior.shape}, expected ({frames},)")
-    part = excerpt(frames, fps, _MOST)
+    part = excerpt(frames, fps, _MAX_FRAMES)
     parameters, interior = parameters[part.frames], interior[part.frames]
     time = start + np.arange(frames)[part.frames] / fps
     chart = make_subplots(
@@ -87,8 +87,8 @@ def parameters_over_time(
         for channel in range(channels):
             for trace, row in _channel(parameters, time, channel, float(strength[channel])):
                 chart.add_trace(trace, row=row, col=1)
-        shade(chart, time, ~interior, "grey: the window reaches past the clip's end")
-        add_note(chart, part.words, side="left")
+        shade_frames(chart, time, ~interior, "grey: the window reaches past the clip's end")
+        add_note(chart, part.note, side="left")
     for row, words in enumerate(_ROWS.values(), start=1):
         chart.update_yaxes(title_text=words, row=row, col=1)
     chart.update_yaxes(range=[-0.55, 0.55], tickvals=[-0.5, -0.25, 0, 0.25, 0.5], row=1, col=1)
@@ -98,11 +98,11 @@ def parameters_over_time(
     chart.update_layout(
         legend={"title": {"text": "Channel"}, "groupclick": "togglegroup"}, showlegend=True
     )
-    return chart if frames else say_nothing_to_show(chart, "no frames to show")
+    return chart if frames else add_message(chart, "no frames to show")
 
 
 def broken_at_wrap(time: Array, phase: Array) -> tuple[Array, Array]:
-    """A line of phase that leaves at one edge and comes back at the other, without a stroke.
+    """Insert gaps into a line of phase, so that wraps are not drawn as strokes.
 
     Parameters
     ----------
@@ -114,8 +114,8 @@ def broken_at_wrap(time: Array, phase: Array) -> tuple[Array, Array]:
     Returns
     -------
     time, phase
-        (frames + 3 * wraps,) each: where the phase wraps, the point on the edge that it reaches,
-        NaN, and the point on the other edge.
+        (frames + 3 * wraps,) each: at a wrap, the point on the edge that the phase reaches, NaN,
+        and the point on the opposite edge.
     """
     at = np.flatnonzero(np.abs(np.diff(phase)) > 0.5)
     step = wrapped(phase[at + 1] - phase[at])
@@ -139,12 +139,12 @@ def _channel(
         if name == "phase":
             x, y = broken_at_wrap(x, y)
         trace = kind(
-            x=single(x),
-            y=single(y),
+            x=as_float32(x),
+            y=as_float32(y),
             mode="lines",
             connectgaps=False,
             line={"color": style.colour, "dash": style.dash, "width": 1.0 + 1.2 * strength},
-            opacity=_FAINTEST + (1 - _FAINTEST) * strength,
+            opacity=_MIN_OPACITY + (1 - _MIN_OPACITY) * strength,
             name=f"{channel}",
             legendgroup=f"channel {channel}",
             showlegend=row == 1,
@@ -156,8 +156,8 @@ def _channel(
     return traces
 
 
-def shade(chart: go.Figure, time: Array, chosen: Array, words: str) -> None:
-    """A grey band through all rows over each run of chosen frames, and what it means.
+def shade_frames(chart: go.Figure, time: Array, chosen: Array, words: str) -> None:
+    """Draw a grey band through all rows over each run of chosen frames, with a note.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def shade(chart: go.Figure, time: Array, chosen: Array, words: str) -> None:
     chosen
         (frames,) bool.
     words
-        Above the figure, where any frame is chosen.
+        Meaning of the band, shown above the figure if any frame is chosen.
     """
     edges = np.flatnonzero(np.diff(np.concatenate([[False], chosen, [False]]).astype(int)))
     half = 0.5 * float(time[1] - time[0]) if len(time) > 1 else 0.0

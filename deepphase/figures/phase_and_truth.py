@@ -1,4 +1,4 @@
-"""A learnt phase over the phase that is known to be true, and how far they are apart."""
+"""A learnt phase and the true phase of a limb over time, and their difference."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from plotly.subplots import make_subplots
 from deepphase.arrays import Array
 from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
-from deepphase.figures.parameters_over_time import broken_at_wrap, shade
-from deepphase.figures.theme import NEUTRAL, channel_style, figure, say_nothing_to_show, single
+from deepphase.figures.parameters_over_time import broken_at_wrap, shade_frames
+from deepphase.figures.theme import NEUTRAL, add_message, as_float32, channel_style, figure
 
-# The rows of errors reach at least so far, in cycles: noise that is nothing should look it.
-_LEAST_RANGE = 0.03
+# Minimum range of the row of differences, in cycles, so that negligible noise looks small.
+_MIN_RANGE = 0.03
 
 
 def phase_and_truth(
@@ -26,27 +26,27 @@ def phase_and_truth(
     limb: str = "limb",
     title: str = "",
 ) -> go.Figure:
-    """Above: the true phase, broad and grey, and the learnt one on top; below: their difference.
+    """The learnt phase over the true one, which is broad and grey, and their difference below.
 
     Parameters
     ----------
     time
         (frames,) seconds.
     phase, truth
-        (frames,) cycles in [-0.5, 0.5), a constant shift taken off.
+        (frames,) cycles in [-0.5, 0.5), aligned by a constant shift.
     channel
-        Whose phase it is: the colour.
+        Index of the learnt phase, which selects its colour.
     contacts
-        (frames,) whether the limb touches the ground: shaded.
+        (frames,) bool: frames in which the limb touches the ground are shaded.
     limb
-        Its name.
+        Name of the limb.
     title
-        Of the figure.
+        Title of the figure.
 
     Raises
     ------
     ParameterError
-        Where the shapes do not fit.
+        If the shapes do not fit.
     """
     given = [phase, truth] if contacts is None else [phase, truth, contacts]
     if any(values.shape != (len(time),) for values in given):
@@ -60,7 +60,7 @@ def phase_and_truth(
         figure=figure(title or f"Phase of the {limb}, learnt and true", height=520),
     )
     if not len(time):
-        return say_nothing_to_show(chart, "no frames to show")
+        return add_message(chart, "no frames to show")
     style = channel_style(channel)
     true, learnt = f"true phase of the {limb}", f"learnt: channel {channel}"
     looks = (
@@ -74,9 +74,9 @@ def phase_and_truth(
     line = {"color": style.colour, "width": 1.5}
     _add(chart, 2, time, error, "difference", "%{y:+.4f} cycles", line=line, showlegend=False)
     if contacts is not None:
-        shade(chart, time, np.asarray(contacts, bool), f"grey: the {limb} is on the ground")
+        shade_frames(chart, time, np.asarray(contacts, bool), f"grey: the {limb} is on the ground")
     chart.add_hline(y=0, line_color=NEUTRAL, line_width=1, row=2, col=1)
-    span = max(_LEAST_RANGE, 1.1 * float(np.abs(error).max()))
+    span = max(_MIN_RANGE, 1.1 * float(np.abs(error).max()))
     chart.update_yaxes(
         title_text="Phase (cycles)",
         range=[-0.55, 0.55],
@@ -96,8 +96,8 @@ def _add(
 ) -> None:
     look["line"] = {**look["line"], "simplify": False}  # type: ignore[dict-item]
     trace = go.Scatter(
-        x=single(x),
-        y=single(y),
+        x=as_float32(x),
+        y=as_float32(y),
         mode="lines",
         name=name,
         hovertemplate=f"{name}<br>%{{x:.2f}} s<br>{given}<extra></extra>",

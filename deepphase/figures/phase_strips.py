@@ -1,4 +1,4 @@
-"""Phases of a clip as one strip a channel (Starke et al. 2022, fig. 5)."""
+"""Phases of a clip as one strip per channel (Starke et al. 2022, fig. 5)."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ import plotly.graph_objects as go
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.figures.excerpt import excerpt
-from deepphase.figures.parameters_over_time import shade
+from deepphase.figures.parameters_over_time import shade_frames
 from deepphase.figures.theme import (
     WEBGL_POINTS,
+    add_message,
     add_note,
+    as_float32,
     channel_colour,
     figure,
-    say_nothing_to_show,
-    single,
     with_opacity,
 )
 from deepphase.phase.parameters import PhaseParameters
 
-# Columns of a strip: more than a screen has pixels are not seen.
-_COLUMNS = 1_800
-# Heights that a strip can show: one is 0.03 cycles.
+# Columns of a strip; a screen has no more pixels.
+_MAX_COLUMNS = 1_800
+# Heights of a strip: one level is 0.03 cycles.
 _LEVELS = 32
-# Of a row's height, what the strip takes; and pixels of a row.
-_STRIP, _ROW_PIXELS = 0.86, 54
+# Share of the strip in the height of a row, and pixels of a row.
+_STRIP_SHARE, _ROW_PIXELS = 0.86, 54
 _OPAQUE = 255
 
 
@@ -37,10 +37,9 @@ def phase_strips(
     start: float = 0.0,
     title: str = "Phases of all channels",
 ) -> go.Figure:
-    """One row a channel: the height is the phase, the opacity the amplitude.
+    """One row per channel: the height is the phase, the opacity the amplitude.
 
-    All rows share one scale of opacity, so that a channel that is faint says little. What does
-    not fit a screen is thinned or cut, and the figure says so.
+    All rows share one scale of opacity. Long clips are thinned or cut, and a note says so.
 
     Parameters
     ----------
@@ -51,14 +50,14 @@ def phase_strips(
     interior
         (frames,) bool: frames whose whole window lies inside the clip; the others are shaded.
     start
-        Seconds of the first frame.
+        Time of the first frame, seconds.
     title
-        Of the figure.
+        Title of the figure.
 
     Raises
     ------
     ParameterError
-        Where the shapes do not fit.
+        If the shapes do not fit.
 
     References
     ----------
@@ -72,16 +71,18 @@ def phase_strips(
         raise ParameterError(f"interior {interior.shape}, expected ({frames},)")
     chart = figure(title, height=130 + _ROW_PIXELS * max(channels, 3))
     if not frames:
-        return say_nothing_to_show(chart, "no frames to show")
-    part = excerpt(frames, fps, _COLUMNS)
+        return add_message(chart, "no frames to show")
+    part = excerpt(frames, fps, _MAX_COLUMNS)
     shown = parameters[part.frames]
     time = start + np.arange(frames)[part.frames] / fps
     strongest = float(parameters.amplitude.max())
     for channel in range(channels):
         _add_strip(chart, shown[:, channel], time, channel, channels, strongest)
-    shade(chart, time, ~interior[part.frames], "grey: the window reaches past the clip's end")
+    shade_frames(
+        chart, time, ~interior[part.frames], "grey: the window reaches past the clip's end"
+    )
     opacity = f"opacity: amplitude, full at {strongest:.3g} (latent unit)"
-    add_note(chart, ", ".join(filter(None, (opacity, part.words))), side="left")
+    add_note(chart, ", ".join(filter(None, (opacity, part.note))), side="left")
     half = 0.5 * part.step / fps
     chart.update_xaxes(
         title_text="Time (s)",
@@ -90,9 +91,9 @@ def phase_strips(
     )
     chart.update_yaxes(
         title_text="Phase of each channel<br>(a row is 1 cycle)",
-        tickvals=[channels - 1 - channel + _STRIP / 2 for channel in range(channels)],
+        tickvals=[channels - 1 - channel + _STRIP_SHARE / 2 for channel in range(channels)],
         ticktext=[str(channel) for channel in range(channels)],
-        range=[_STRIP - 1, channels],
+        range=[_STRIP_SHARE - 1, channels],
         showgrid=False,
         fixedrange=True,
     )
@@ -100,14 +101,16 @@ def phase_strips(
 
 
 def strip(phase: Array, amplitude: Array, strongest: float) -> Array:
-    """(levels, frames) uint8: 0 above the phase, the amplitude's share of 255 below it.
+    """One strip as (levels, frames) uint8: 0 above the phase, 255 * amplitude / strongest below.
 
     Parameters
     ----------
     phase
         (frames,) cycles in [-0.5, 0.5): -0.5 is empty, up to 0.5 is full.
     amplitude
-        (frames,), at most `strongest`, which is opaque.
+        (frames,)
+    strongest
+        The largest amplitude, which is opaque.
     """
     height = (np.arange(_LEVELS) + 0.5) / _LEVELS
     share = amplitude / strongest if strongest > 0 else np.zeros_like(amplitude)
@@ -123,7 +126,7 @@ def _add_strip(
     channels: int,
     strongest: float,
 ) -> None:
-    """The strip of one channel; the first channel stands on top."""
+    """Draw the strip of one channel; the first channel is at the top."""
     colour, bottom = channel_colour(channel), channels - 1 - channel
     span = float(time[1] - time[0]) if len(time) > 1 else 1.0
     chart.add_trace(
@@ -131,8 +134,8 @@ def _add_strip(
             z=strip(parameters.phase, parameters.amplitude, strongest),
             x0=float(time[0]),
             dx=span,
-            y0=bottom + 0.5 * _STRIP / _LEVELS,
-            dy=_STRIP / _LEVELS,
+            y0=bottom + 0.5 * _STRIP_SHARE / _LEVELS,
+            dy=_STRIP_SHARE / _LEVELS,
             zmin=0,
             zmax=_OPAQUE,
             colorscale=[[0, with_opacity(colour, 0)], [1, with_opacity(colour, 1)]],
@@ -141,15 +144,15 @@ def _add_strip(
             name=f"channel {channel}",
         )
     )
-    # The edge that moves, unseen, for what is told on hovering.
+    # Invisible markers along the upper edge hold the values that appear on hovering.
     kind = go.Scattergl if len(time) > WEBGL_POINTS else go.Scatter
     chart.add_trace(
         kind(
-            x=single(time),
-            y=single(bottom + _STRIP * (parameters.phase + 0.5)),
+            x=as_float32(time),
+            y=as_float32(bottom + _STRIP_SHARE * (parameters.phase + 0.5)),
             mode="markers",
             marker={"color": colour, "opacity": 0},
-            customdata=single(np.stack([parameters.phase, parameters.amplitude], axis=-1)),
+            customdata=as_float32(np.stack([parameters.phase, parameters.amplitude], axis=-1)),
             name=f"channel {channel}",
             hovertemplate=(
                 f"channel {channel}<br>%{{x:.2f}} s<br>phase %{{customdata[0]:.3f}} cycles<br>"

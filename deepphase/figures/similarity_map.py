@@ -1,4 +1,4 @@
-"""Which frames of two clips are alike (Starke et al. 2022, fig. 18)."""
+"""Similarity of the frames of two clips (Starke et al. 2022, fig. 18)."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ from deepphase.errors import ParameterError
 from deepphase.figures.excerpt import excerpt
 from deepphase.figures.theme import (
     SEQUENTIAL,
+    add_message,
     add_note,
+    as_float32,
     figure,
     label,
-    say_nothing_to_show,
-    single,
 )
 
 Similarity = Literal["distance", "cosine"]
 
-# Frames along an edge: their square is what a page has to hold.
-_EDGE = 300
-# Letters of a clip's name beside an axis: two panels stand beside each other.
-_NAME = 18
-_TITLES = {"distance": "Distance, as a share of the mean", "cosine": "Cosine similarity"}
-# A vector below this share of the longest one has no direction.
+# Frames along an edge; a page holds their square.
+_MAX_EDGE = 300
+# Letters of a clip's name beside an axis, so that names of neighbouring panels do not overlap.
+_NAME_LETTERS = 18
+_TITLES = {"distance": "Distance relative to the mean", "cosine": "Cosine similarity"}
+# Vectors shorter than this share of the longest one have no direction.
 _STILL = 1e-6
 
 
 def frame_distances(one: Array, other: Array) -> Array:
-    """(frames, others) Euclidean distance of each frame of one clip and each of the other.
+    """(frames, others) Euclidean distances between the frames of two clips.
 
     Parameters
     ----------
     one, other
-        (frames, dimensions) and (others, dimensions), as a phase manifold is.
+        (frames, dimensions) and (others, dimensions), as of a phase manifold.
 
     Raises
     ------
     ParameterError
-        Where the dimensions differ or a value is not finite.
+        If the dimensions differ or a value is not finite.
     """
     one, other = _checked(one, other)
     square = np.square(one).sum(1)[:, None] + np.square(other).sum(1)
@@ -51,9 +51,9 @@ def frame_distances(one: Array, other: Array) -> Array:
 
 
 def frame_cosines(one: Array, other: Array) -> Array:
-    """(frames, others) cosine of the angle between them, in [-1, 1].
+    """(frames, others) cosines between the frames of two clips, in [-1, 1].
 
-    A frame without length (a held pose) has cosine 0 with every other.
+    A zero vector (a held pose) has cosine 0 with every frame.
 
     Raises
     ------
@@ -65,8 +65,10 @@ def frame_cosines(one: Array, other: Array) -> Array:
     longest = max((float(each.max(initial=0.0)) for each in lengths), default=0.0)
     units = []
     for each, length in zip((one, other), lengths, strict=True):
-        moves = length > _STILL * longest
-        units.append(np.where(moves[:, None], each / np.where(moves, length, 1.0)[:, None], 0.0))
+        nonzero = length > _STILL * longest
+        units.append(
+            np.where(nonzero[:, None], each / np.where(nonzero, length, 1.0)[:, None], 0.0)
+        )
     return np.clip(units[0] @ units[1].T, -1.0, 1.0)
 
 
@@ -78,11 +80,11 @@ def similarity_map(
     kind: Similarity = "distance",
     title: str = "",
 ) -> go.Figure:
-    """A panel a feature: along each axis the time of a clip, bright where two frames are alike.
+    """One panel per feature: the axes are the times of two clips, bright pixels similar frames.
 
-    Bright lines from the lower left to the upper right are passages that run alike; of a movement
-    that repeats there is one a cycle. Lines across them are frames that look alike while time
-    runs backwards: poses have them, phases should not.
+    Bright lines from the lower left to the upper right are similar passages, one per cycle of a
+    periodic movement. Lines across them are poses that recur in reverse order, which poses have
+    and phases should not have.
 
     Parameters
     ----------
@@ -92,24 +94,24 @@ def similarity_map(
     fps
         Frames a second of all of them.
     names
-        Of the first clip (its time goes to the right) and of the second (upwards).
+        Names of the first clip (horizontal axis) and the second (vertical axis).
     kind
-        "distance": Euclidean, divided by its mean over the panel so that panels compare;
-        "cosine": of the angle between two frames, whatever their amplitude.
+        "distance": Euclidean distance, divided by its mean over the panel so that panels compare;
+        "cosine": cosine between two frames, which ignores their amplitude.
     title
-        Of the figure.
+        Title of the figure.
 
     Raises
     ------
     ParameterError
-        Where the features do not fit together, or are not finite.
+        If the features do not fit together, or are not finite.
 
     References
     ----------
     Starke et al. 2022, fig. 18.
     """
     if kind not in _TITLES:
-        raise ParameterError(f"a similarity of kind {kind!r}", hint="distance or cosine")
+        raise ParameterError(f"unknown similarity {kind!r}", hint="distance or cosine")
     lengths = {(len(one), len(other)) for one, other in pairs.values()}
     if len(lengths) > 1:
         raise ParameterError(f"features of different lengths: {sorted(lengths)}")
@@ -123,14 +125,16 @@ def similarity_map(
     )
     longest = max((max(each) for each in lengths), default=0)
     if not longest or any(0 in each for each in lengths):
-        return say_nothing_to_show(chart, "no frames to show")
-    part = excerpt(longest, fps, _EDGE)
+        return add_message(chart, "no frames to show")
+    part = excerpt(longest, fps, _MAX_EDGE)
     for column, (name, (one, other)) in enumerate(pairs.items(), start=1):
         one, other = one[part.frames], other[part.frames]
         chart.add_trace(_panel(name, one, other, part.step / fps, kind), 1, column)
-        chart.update_xaxes(title_text=f"{label(names[0], _NAME)}: time (s)", row=1, col=column)
-    chart.update_yaxes(title_text=f"{label(names[1], _NAME)}: time (s)", row=1, col=1)
-    # A second is as long to the right as upwards: cycles of one speed lie at 45 degrees.
+        chart.update_xaxes(
+            title_text=f"{label(names[0], _NAME_LETTERS)}: time (s)", row=1, col=column
+        )
+    chart.update_yaxes(title_text=f"{label(names[1], _NAME_LETTERS)}: time (s)", row=1, col=1)
+    # Both axes have one scale: cycles of equal speed lie at 45 degrees.
     chart.update_xaxes(matches="x", constrain="domain")
     chart.update_yaxes(matches="y", constrain="domain", constraintoward="top")
     first = {"scaleanchor": "x", "scaleratio": 1, "matches": None}
@@ -139,7 +143,7 @@ def similarity_map(
     chart.update_layout(
         coloraxis={
             "colorscale": SEQUENTIAL,
-            # Bright is alike, in both kinds.
+            # Bright means similar in both kinds.
             "reversescale": kind == "distance",
             "cmin": low,
             "cmax": high,
@@ -147,14 +151,14 @@ def similarity_map(
         },
         margin={"t": 90},
     )
-    # Higher than the panels' names.
-    add_note(chart, part.words).update_annotations({"yshift": 20}, selector={"xanchor": "right"})
+    # Above the names of the panels.
+    add_note(chart, part.note).update_annotations({"yshift": 20}, selector={"xanchor": "right"})
     return chart.update_annotations(font_size=12)
 
 
 def _headline(names: tuple[str, str]) -> str:
     one, other = (label(name, 30) for name in names)
-    return f"Frames that are alike: {one}" + ("" if one == other else f" and {other}")
+    return f"Similar frames: {one}" + ("" if one == other else f" and {other}")
 
 
 def _panel(name: str, one: Array, other: Array, seconds: float, kind: Similarity) -> go.Heatmap:
@@ -165,8 +169,8 @@ def _panel(name: str, one: Array, other: Array, seconds: float, kind: Similarity
         mean = float(values.mean())
         values = values / mean if mean > 0 else values
     return go.Heatmap(
-        # Rows are drawn upwards: the second clip's.
-        z=single(values.T),
+        # Rows are drawn upwards: they belong to the second clip.
+        z=as_float32(values.T),
         x0=0.0,
         dx=seconds,
         y0=0.0,
@@ -180,7 +184,7 @@ def _panel(name: str, one: Array, other: Array, seconds: float, kind: Similarity
 
 
 def _top(chart: go.Figure) -> float:
-    """The 98th percentile of all panels: single far frames do not take the scale."""
+    """Upper end of the scale: the 98th percentile of all panels, which ignores outliers."""
     top = max(float(np.percentile(panel.z, 98)) for panel in chart.data)
     return top if top > 0 else 1.0
 

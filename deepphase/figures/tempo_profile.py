@@ -1,4 +1,4 @@
-"""How strongly dances follow their songs, and the same songs at other tempi."""
+"""Vector strength of dances at the tempo of their songs and at other tempi."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.figures.theme import (
     NEUTRAL,
+    add_message,
+    as_float32,
     channel_style,
     figure,
     label,
-    say_nothing_to_show,
-    single,
 )
 
 
@@ -24,31 +24,31 @@ def tempo_profile_figure(
     *,
     title: str = "Strength of the bar at the song's tempo, and at others",
 ) -> go.Figure:
-    """A line a set of dances: a peak at 1 is a dance that follows its song.
+    """One line per set of dances; a peak at 1 means that the dances follow their songs.
 
     Parameters
     ----------
     factors
-        (factors,) tempo as a share of the song's own.
+        (factors,) tempi relative to the song's own.
     profiles
         Name -> (factors,) vector strength, 0 to 1.
 
     Raises
     ------
     ParameterError
-        Where a profile is of other factors.
+        If a profile has another length than the factors.
     """
     chart = figure(title, height=420)
     if not profiles:
-        return say_nothing_to_show(chart, "no dance with a song")
+        return add_message(chart, "no dance with a song")
     for number, (name, strength) in enumerate(profiles.items()):
         if len(strength) != len(factors):
             raise ParameterError(f"{name}: {len(strength)} strengths of {len(factors)} tempi")
         style = channel_style(number)
         chart.add_trace(
             go.Scatter(
-                x=single(factors),
-                y=single(strength),
+                x=as_float32(factors),
+                y=as_float32(strength),
                 mode="lines",
                 name=label(name),
                 line={"color": style.colour, "dash": style.dash, "width": 2},
@@ -56,6 +56,6 @@ def tempo_profile_figure(
             )
         )
     chart.add_vline(x=1.0, line={"color": NEUTRAL, "width": 1, "dash": "dot"})
-    chart.update_xaxes(title_text="Tempo, as a share of the song's own")
+    chart.update_xaxes(title_text="Tempo relative to the song's own")
     chart.update_yaxes(title_text="Vector strength of the speed", rangemode="tozero")
     return chart.update_layout(showlegend=True)

@@ -1,4 +1,4 @@
-"""The one look of all figures: colours that mean the same everywhere, in light and in dark."""
+"""Theme of all figures: colours, fonts and templates in light and dark."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from plotly.colors import cyclical, sample_colorscale
 
 from deepphase.arrays import Array
 
-# Okabe and Ito 2008 without black and yellow, which vanish on a dark or a white page, and two
-# more that stay apart from those six for every common kind of colour vision.
+# Okabe and Ito 2008 without black and yellow, which are invisible on a dark or a white page, and
+# two more colours that differ from those six for every common kind of colour vision.
 _COLOURS = (
     "#0072B2",
     "#E69F00",
@@ -26,23 +26,23 @@ _COLOURS = (
     "#A03A22",
 )
 _DASHES = ("solid", "dash", "dot", "dashdot")
-# All four are drawn alike by 2D, WebGL and 3D traces.
+# Symbols that 2D, WebGL and 3D traces all support.
 _SYMBOLS = ("circle", "diamond", "square", "x")
 
-# What is not a channel (input signals, guides, shading) is a grey that shows on both pages.
+# Grey for anything but channels (input signals, guides, shading), visible in light and dark.
 NEUTRAL = "#85898F"
 SHADE = "rgba(133, 137, 143, 0.16)"
-# The ends of viridis are as dark as a dark page and as bright as a white one.
+# Viridis without its ends, which are as dark as a dark page and as bright as a white one.
 SEQUENTIAL = sample_colorscale("Viridis", [0.22 + 0.63 * step / 8 for step in range(9)])
 CYCLIC = cyclical.Phase
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', sans-serif"
-# Lines and points beyond this many are drawn by WebGL.
+# Traces with more points are drawn by WebGL.
 WEBGL_POINTS = 1000
 
 
 class LineStyle(NamedTuple):
-    """How one channel or category is drawn."""
+    """Line and marker style of one channel or category."""
 
     colour: str
     dash: str
@@ -61,7 +61,7 @@ def with_opacity(colour: str, opacity: float) -> str:
 
 
 def channel_style(index: int) -> LineStyle:
-    """Colour, line dash and marker symbol: no two of the first 32 are the same."""
+    """Colour, line dash and marker symbol of a channel; the first 32 all differ."""
     turn = index // len(_COLOURS)
     return LineStyle(
         channel_colour(index), _DASHES[turn % len(_DASHES)], _SYMBOLS[turn % len(_SYMBOLS)]
@@ -69,8 +69,8 @@ def channel_style(index: int) -> LineStyle:
 
 
 def label(text: object, length: int = 40) -> str:
-    """A name from outside as plotly shows it literally: no markup, one line, not too long."""
-    # Names of files may hold bytes that are no characters, as lone surrogates.
+    """Escape a text for plotly, on one line and shortened to `length` letters."""
+    # Bytes of file names that are no characters appear as lone surrogates.
     clean = str(text).encode("utf-8", "replace").decode("utf-8")
     clean = " ".join("".join(c if c.isprintable() else " " for c in clean).split())
     if len(clean) > length:
@@ -117,7 +117,7 @@ def template(dark: bool) -> go.layout.Template:
             },
             "paper_bgcolor": page,
             "plot_bgcolor": page,
-            # What has no colour of its own is drawn in ink.
+            # Traces without a colour are drawn in the colour of the text.
             "colorway": [ink],
             "hoverlabel": {"bgcolor": page, "bordercolor": soft, "font": {"color": ink}},
             "legend": {
@@ -145,28 +145,28 @@ LIGHT, DARK = template(False), template(True)
 
 
 def figure(title: str, *, height: int = 560) -> go.Figure:
-    """An empty figure in the light look; a page in the dark puts its own template in."""
+    """An empty figure in the light theme; pages replace the template for the dark one."""
     return go.Figure(
         layout={
             "template": LIGHT,
             "title": {"text": title},
             "height": height,
             "margin": {"l": 70, "r": 30, "t": 60, "b": 60},
-            # A change of template keeps what the reader zoomed, turned or hid.
+            # Zoom, rotation and hidden traces survive a change of the template.
             "uirevision": "kept",
         }
     )
 
 
-def dressed(chart: go.Figure, *, dark: bool) -> go.Figure:
-    """A copy of the figure for a dark or a white page; the figure itself stays as it is."""
+def themed(chart: go.Figure, *, dark: bool) -> go.Figure:
+    """A copy of the figure with the dark or the light template."""
     return go.Figure(chart).update_layout(template=DARK if dark else LIGHT)
 
 
 def add_note(
     chart: go.Figure, words: str, *, side: Literal["left", "right"] = "right"
 ) -> go.Figure:
-    """A line above the figure: on the right what its shading means, on the left what it omits."""
+    """Add a line above the figure: shading is explained on the right, omissions on the left."""
     if words:
         chart.add_annotation(
             text=words,
@@ -182,21 +182,21 @@ def add_note(
     return chart
 
 
-def say_nothing_to_show(chart: go.Figure, words: str) -> go.Figure:
-    """The figure with a sentence where its content would be."""
+def add_message(chart: go.Figure, words: str) -> go.Figure:
+    """Add a message in the middle of a figure without content."""
     chart.add_annotation(
         text=words, xref="paper", yref="paper", x=0.5, y=0.5, showarrow=False, font_size=15
     )
     return chart
 
 
-def single(values: Array | Sequence[float]) -> Array:
-    """float32: half the size in a page, and finer than any screen."""
+def as_float32(values: Array | Sequence[float]) -> Array:
+    """The values as float32, which halves the size of pages and is finer than any screen."""
     return np.ascontiguousarray(values, dtype=np.float32)
 
 
-def spread(values: Array) -> tuple[float, float]:
-    """1st and 99th percentile: one wild frame does not take the colours of all others."""
+def percentile_range(values: Array) -> tuple[float, float]:
+    """1st and 99th percentile, a colour range that ignores outliers."""
     if not values.size:
         return 0.0, 1.0
     low, high = (float(v) for v in np.percentile(values, (1, 99)))

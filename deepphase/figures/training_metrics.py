@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from deepphase.arrays import Array
-from deepphase.figures.theme import channel_style, figure, say_nothing_to_show, single
+from deepphase.figures.theme import add_message, as_float32, channel_style, figure
 
 _PANELS = (
     ("loss", "Loss"),
@@ -18,13 +18,13 @@ _PANELS = (
 
 
 def training_metrics(metrics: Mapping[str, Array], *, title: str = "") -> go.Figure:
-    """A panel each for loss, explained variance and learning rate over the optimizer steps.
+    """Panels of loss, explained variance and learning rate over the optimizer steps.
 
     Parameters
     ----------
     metrics
-        Columns of a training's CSV, as `read_metrics` gives them: "step" and the panels', each
-        (rows,), NaN where a row has no value.
+        Columns of a training's CSV, as `read_metrics` returns them: "step" and those of the
+        panels, each (rows,), NaN where a row has no value.
     """
     shown = [
         (name, text)
@@ -33,14 +33,14 @@ def training_metrics(metrics: Mapping[str, Array], *, title: str = "") -> go.Fig
     ]
     chart = figure(title, height=180 + 180 * max(len(shown), 1))
     if not shown:
-        return say_nothing_to_show(chart, "no metrics were logged")
+        return add_message(chart, "no metrics were logged")
     chart.set_subplots(rows=len(shown), cols=1, shared_xaxes=True, vertical_spacing=0.08)
     for row, (name, text) in enumerate(shown, start=1):
         known = np.isfinite(metrics[name])
         chart.add_trace(
             go.Scatter(
                 x=metrics["step"][known],
-                y=single(metrics[name][known]),
+                y=as_float32(metrics[name][known]),
                 mode="lines+markers",
                 name=text,
                 line={"color": channel_style(row - 1).colour, "width": 2},
@@ -51,7 +51,7 @@ def training_metrics(metrics: Mapping[str, Array], *, title: str = "") -> go.Fig
             col=1,
         )
         chart.update_yaxes(title_text=text, row=row, col=1)
-    # A loss falls by orders of magnitude.
+    # The loss falls by orders of magnitude.
     if shown[0][0] == "loss":
         chart.update_yaxes(type="log", row=1, col=1)
     chart.update_xaxes(title_text="Optimizer steps", row=len(shown), col=1)

@@ -1,4 +1,4 @@
-"""One window of motion: what is read, its latent, the fitted sinusoids and what they give back."""
+"""One window of motion: its signals, latent, fitted sinusoids and reconstruction."""
 
 from __future__ import annotations
 
@@ -11,43 +11,43 @@ import plotly.graph_objects as go
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
-from deepphase.figures.theme import NEUTRAL, channel_style, figure, label, single
+from deepphase.figures.theme import NEUTRAL, as_float32, channel_style, figure, label
 from deepphase.phase.parameters import PhaseParameters
 
-# Signals that are shown: no more of them can be told apart in one figure.
+# Number of signals in a figure; more could not be distinguished.
 _SIGNALS = 5
-# Share of a row that is left free above it, for its words.
+# Share of a row above it, for its title.
 _GAP = 0.3
 _LEFT, _RIGHT = (0.0, 0.46), (0.56, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
 class WindowExample:
-    """What a phase model makes of one window.
+    """One window with a phase model's latent, sinusoids and reconstruction.
 
     Parameters
     ----------
     times
         (frames,) seconds from the middle frame.
     names
-        (signals,) as in "LeftFoot.z" or "chroma.C#".
+        (signals,) names, as in "LeftFoot.z" or "chroma.C#".
     signals, reconstruction
-        (signals, frames) in `unit`, the mean over the window taken off.
+        (signals, frames) in `unit`, without the mean over the window.
     latent, fitted
-        (channels, frames): the latent, and its sinusoids.
+        (channels, frames): the latent and the sinusoids that fit it.
     parameters
         (channels,) each.
     clip
         Name of the clip.
     at
-        Seconds of the middle frame in the clip.
+        Time of the middle frame in the clip, seconds.
     unit
-        Of the signals; "1" where they have none.
+        Unit of the signals; "1" if they have none.
 
     Raises
     ------
     ParameterError
-        Where the shapes do not fit.
+        If the shapes do not fit.
     """
 
     times: Array
@@ -63,19 +63,19 @@ class WindowExample:
 
     def __post_init__(self) -> None:
         frames, channels = len(self.times), self.parameters.channels
-        wanted = {
+        expected = {
             "signals": (len(self.names), frames),
             "reconstruction": (len(self.names), frames),
             "latent": (channels, frames),
             "fitted": (channels, frames),
         }
-        for name, shape in wanted.items():
+        for name, shape in expected.items():
             if getattr(self, name).shape != shape:
                 raise ParameterError(f"{name} {getattr(self, name).shape}, expected {shape}")
 
     @property
     def explained(self) -> float:
-        """1 - squared error / squared signal, of this window; 0 where nothing moves."""
+        """1 - squared error / squared signal of this window; 0 if nothing moves."""
         moved = float(np.square(self.signals, dtype=np.float64).sum())
         error = np.square(self.reconstruction - self.signals, dtype=np.float64).sum()
         return 1.0 - float(error) / moved if moved > 0 else 0.0
@@ -83,7 +83,7 @@ class WindowExample:
     def strongest(self, count: int) -> Array:
         """Indices of the strongest signal of each of the `count` joints that move most.
 
-        Of a song: of the features that vary most.
+        For songs, features take the place of joints.
         """
         power = np.square(self.signals, dtype=np.float64).mean(1)
         chosen: dict[str, int] = {}
@@ -103,9 +103,9 @@ def window_fit(example: WindowExample, *, signals: int = _SIGNALS, title: str = 
     example
         The window.
     signals
-        How many signals are shown.
+        Number of signals.
     title
-        Of the figure.
+        Title of the figure; by default the explained share and the clip.
     """
     shown, channels = example.strongest(signals), example.parameters.channels
     words = title or f"One window, {100 * example.explained:.0f} % of it explained"
@@ -116,7 +116,7 @@ def window_fit(example: WindowExample, *, signals: int = _SIGNALS, title: str = 
     signal_range = _range(example.signals[shown], example.reconstruction[shown])
     latent_range = _range(example.latent, example.fitted)
     unit = "scaled" if example.unit == "1" else example.unit
-    heard = "signals" if example.unit == "1" else "joint velocities"
+    content = "signals" if example.unit == "1" else "joint velocities"
     for row, index in enumerate(shown):
         name = label(example.names[index])
         axes = _Row(row, len(shown), _LEFT).add(chart, name, unit, signal_range)
@@ -137,7 +137,7 @@ def window_fit(example: WindowExample, *, signals: int = _SIGNALS, title: str = 
         line = {"color": style.colour, "dash": style.dash, "width": 2}
         _line(chart, axes, example.times, example.fitted[channel], f"{name} sinusoid", line=line)
     for (left, _), heading in (
-        (_LEFT, f"<b>Strongest {heard}</b><br>grey: input; line: reconstruction"),
+        (_LEFT, f"<b>Strongest {content}</b><br>grey: input; line: reconstruction"),
         (_RIGHT, "<b>Latent of each channel</b><br>grey: latent; line: A sin 2π(F t + phase) + B"),
     ):
         chart.add_annotation(
@@ -157,20 +157,20 @@ def window_fit(example: WindowExample, *, signals: int = _SIGNALS, title: str = 
 
 
 def _range(*curves: Array) -> list[float]:
-    """One range for all rows of a column, so that their sizes compare."""
+    """One range for all rows of a column, so that amplitudes compare."""
     top = max(1e-3, *(float(np.abs(curve).max(initial=0.0)) for curve in curves))
     return [-1.15 * top, 1.15 * top]
 
 
 def _round(top: float) -> float:
-    """The largest of 1, 2 and 5 times a power of ten that is below."""
+    """The largest 1, 2 or 5 times a power of ten that is not above `top`."""
     power = 10.0 ** math.floor(math.log10(top))
     return max(step * power for step in (1, 2, 5) if step * power <= top)
 
 
 @dataclass(frozen=True)
 class _Row:
-    """The place of one small plot: row `index` of `rows` in a column of the figure."""
+    """Place of one small plot: row `index` of `rows` in a column of the figure."""
 
     index: int
     rows: int
@@ -188,7 +188,7 @@ class _Row:
     def add(
         self, chart: go.Figure, words: str, unit: str, span: list[float], colour: str | None = None
     ) -> _Axes:
-        """Axes at this place, with words above; all rows share the time axis when zoomed."""
+        """Add axes at this place with a title; all rows share the zoom of the time axis."""
         bottom, top = 1 - (self.index + 1) / self.rows, 1 - self.index / self.rows
         top -= _GAP / self.rows
         last = self.index == self.rows - 1
@@ -234,14 +234,14 @@ def _line(
     *,
     line: dict[str, Any] | None = None,
 ) -> None:
-    """What is given is broad and grey; what answers it is a thin `line` on top.
+    """Draw an input as a broad grey line, or with `line` a fit as a thin line on top.
 
-    A line without a colour is drawn in the page's own ink.
+    A line without a colour is drawn in the colour of the text.
     """
     chart.add_trace(
         go.Scatter(
-            x=single(times),
-            y=single(values),
+            x=as_float32(times),
+            y=as_float32(values),
             mode="lines",
             line={"simplify": False, **(line or {"width": 5, "color": NEUTRAL})},
             opacity=1.0 if line else 0.5,

@@ -102,7 +102,7 @@ def test_made_paths_give_motion_pages_and_measures(files, tmp_path):
     assert "the data" in page
     assert "player.html" in page
     player = (tmp_path / "player.html").read_text()
-    assert '"ahead": {' in player or '"ahead":{' in player
+    assert '"desiredTrajectory":{' in player
     assert '"gating": {' in player or '"gating":{' in player
 
 

@@ -13,8 +13,8 @@ import torch
 from plotly.offline import get_plotlyjs
 
 from apps.commands import figures as figures_command
-from apps.reports import figure_material, figures_page
-from apps.reports.figure_material import FigureMaterial
+from apps.reports import figure_data, figures_page
+from apps.reports.figure_data import FigureData
 from apps.reports.page import Page
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
@@ -32,11 +32,11 @@ SECTIONS = [
     "The phase manifold in the plane",
     "The phase manifold in space",
     "Single clips, frame by frame",
-    "Whole clips as strips of phase",
+    "Phases of whole clips",
     "Parameters over time",
-    "Which frequencies and amplitudes each channel takes",
+    "Frequencies and amplitudes of each channel",
     "One window and its reconstruction",
-    "Which frames are alike",
+    "Similar frames",
 ]
 
 
@@ -60,7 +60,7 @@ def _model(clips: list, channels: int = 3) -> PhaseModel:
 @pytest.fixture(autouse=True)
 def _few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two clips with pictures of their own are as good as four, and quicker."""
-    monkeypatch.setattr(figure_material, "_DETAILED", 2)
+    monkeypatch.setattr(figure_data, "_DETAILED", 2)
 
 
 @pytest.fixture(scope="module")
@@ -73,9 +73,9 @@ def model(clips: list) -> PhaseModel:
     return _model(clips)
 
 
-def _read(model: PhaseModel, given: list, folder: Path, **stated: object) -> FigureMaterial:
+def _read(model: PhaseModel, given: list, folder: Path, **stated: object) -> FigureData:
     store = ClipStore.from_clips(given)
-    return FigureMaterial.read(model, store, projection_file=folder / "view", **stated)
+    return FigureData.read(model, store, projection_file=folder / "view", **stated)
 
 
 def _content(page: Path) -> tuple[str, dict]:
@@ -157,7 +157,7 @@ def test_one_clip_one_channel_or_too_short_ones(tmp_path, count, seconds):
     )
     text, figures = _content(page)
     assert len(figures) == len(SECTIONS)
-    assert ("A word of care" in text) == (seconds < 1.0)
+    assert ("Short clips" in text) == (seconds < 1.0)
 
 
 def test_dark_is_dark_on_the_page_and_in_the_pictures(model, clips, tmp_path, monkeypatch):

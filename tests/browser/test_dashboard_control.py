@@ -56,7 +56,7 @@ def test_a_way_is_drawn_by_mouse_and_by_keys(visit):
     page.get_by_role("radio", name="Draw").click()
     before = another_duration(page, before)
     page.get_by_role("button", name="Clear").click()
-    page.get_by_text("Draw a way on the map").wait_for()
+    page.get_by_text("Draw a path on the map").wait_for()
     box = at_rest(page.locator(".map svg"))
     start = (box["x"] + box["width"] / 2, box["y"] + 0.85 * box["height"])
     page.mouse.move(*start)

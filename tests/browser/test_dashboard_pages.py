@@ -32,7 +32,7 @@ def test_channels_play_under_one_cursor(visit):
     [
         ("Reconstruction", "One window"),
         ("What each channel follows", "The body, coloured by channel"),
-        ("Frames that are alike", "walk with itself"),
+        ("Similar frames", "walk with itself"),
     ],
 )
 def test_sections_of_channels_leave_the_player_alone(visit, section, title):
@@ -49,7 +49,7 @@ def test_matches_play_with_their_query(visit):
     frame = settled(page)
     frame.get_by_role("button", name="Play").first.click()
     until(lambda: frame.evaluate("deepphasePlayer.state().time") > 0.3)
-    until(lambda: "How far the matches are" in plots(page))
+    until(lambda: "Distances of the matches" in plots(page))
     with page.expect_download() as download:
         page.get_by_role("button", name="BVH").click()
     assert download.value.path().read_text().startswith("HIERARCHY")
@@ -67,14 +67,14 @@ def test_a_training_starts_shows_epochs_and_is_cancelled(visit):
     page = visit("train")
     page.get_by_role("button", name="Start training").wait_for()
     page.get_by_role("button", name="Start training").click()
-    page.get_by_text("is learning").wait_for()
+    page.get_by_text("is training").wait_for()
     page.get_by_text("Explained variance").first.wait_for(timeout=_TRAINING_MS)
-    until(lambda: "The training, epoch by epoch" in plots(page))
+    until(lambda: "Learning curves" in plots(page))
     until(lambda: any(each.startswith("The manifold at epoch") for each in plots(page)))
     # Another page meanwhile, and back: it goes on.
     page.get_by_role("link", name="Data").click()
     player(page)
     page.get_by_role("link", name="Train").click()
-    page.get_by_text("is learning").wait_for()
+    page.get_by_text("is training").wait_for()
     page.get_by_role("button", name="Cancel").click()
     page.get_by_text("Nothing was trained here yet").wait_for()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from apps.dashboard.parts import demo
-from apps.dashboard.parts.channel_views import followed, phases_table, window_of
+from apps.dashboard.parts.channel_views import clip_window, followed, phases_table
 from apps.dashboard.parts.collection import OpenClips, OpenModel
 from apps.dashboard.parts.encodings import encodings
 from deepphase.corpus.store import write_store
@@ -39,7 +39,7 @@ def test_it_opens_on_a_clip_with_its_phases(monkeypatch):
 
 @pytest.mark.parametrize(
     ("section", "charts"),
-    [("Reconstruction", 1), ("What each channel follows", 3), ("Frames that are alike", 1)],
+    [("Reconstruction", 1), ("What each channel follows", 3), ("Similar frames", 1)],
 )
 def test_each_section_draws(section, charts, monkeypatch):
     app = opened("channels", monkeypatch)
@@ -69,7 +69,7 @@ def test_shares_of_the_demo(pair):
 
 
 def test_a_window_is_that_of_the_moment(pair):
-    example = window_of(*pair, 0, 5.0)
+    example = clip_window(*pair, 0, 5.0)
     assert example.at == pytest.approx(5.0)
     assert example.explained > 0.3
     at_frame = encodings(*pair).phases(0).parameters[300]

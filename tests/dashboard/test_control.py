@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 from apps.dashboard.parts import result_cache, steerables, uploads
-from apps.dashboard.parts.desired_path import checked_points, drawn_path, path_of
 from apps.dashboard.parts.result_cache import ResultCache
 from apps.dashboard.parts.steerables import OpenController, OpenMatching, read_controller_upload
-from apps.dashboard.parts.steered_runs import Ask, steered_run
+from apps.dashboard.parts.steered_runs import SteeringRequest, steered_run
+from apps.dashboard.parts.steering_choice import checked_points, drawn_path, read_path_upload
 from apps.demo.controller import CONTROLLER
 from controllers.runtime.controller import Controller
 from controllers.runtime.frame import CharacterSettings
@@ -117,11 +117,11 @@ def test_made_paths_are_followed(page, kind):
 def test_blending_obeys_more(demo):
     path, off = made_path("wave", 2.3, 6.0), {}
     for position, direction in ((0.5, 2.0), (5.0, 10.0)):
-        ask = Ask(
+        request = SteeringRequest(
             path, 6.0, labels={"gait": ["jog"]},
             settings=CharacterSettings(position_bias=position, direction_bias=direction),
         )  # fmt: skip
-        off[position] = steered_run(demo, ask).measures["path_error"].value
+        off[position] = steered_run(demo, request).measures["path_error"].value
     assert off[5.0] < off[0.5]
 
 
@@ -142,8 +142,10 @@ def test_several_characters_come_as_an_archive(page):
 
 
 def test_files_of_a_run(demo, tmp_path):
-    ask = Ask(made_path("circle", 1.3, 2.0), 2.0, characters=2, labels={"gait": ["walk"]})
-    run = steered_run(demo, ask)
+    request = SteeringRequest(
+        made_path("circle", 1.3, 2.0), 2.0, characters=2, labels={"gait": ["walk"]}
+    )
+    run = steered_run(demo, request)
     for format in ("bvh", "glb"):
         (tmp_path / f"run.{format}").write_bytes(run.motion(1, format))
         assert len(load(tmp_path / f"run.{format}")) == 120
@@ -172,7 +174,7 @@ def test_the_map_to_draw_on_begins_with_an_example(page):
 def test_an_empty_map_says_what_to_do(page):
     page.session_state["path map points"] = []
     chosen(page, "Path", "Draw")
-    assert "Draw a way on the map" in words(page)
+    assert "Draw a path on the map" in words(page)
     assert not players(page)
 
 
@@ -216,9 +218,9 @@ def test_a_path_of_a_file(page):
     ],
 )
 def test_a_file_that_is_no_path_is_refused(content, error, tmp_path, monkeypatch):
-    monkeypatch.setattr("apps.dashboard.parts.desired_path.session", lambda: Reader(tmp_path))
+    monkeypatch.setattr("apps.dashboard.parts.steering_choice.session", lambda: Reader(tmp_path))
     with pytest.raises(error):
-        path_of("../../way.csv", content)
+        read_path_upload("../../way.csv", content)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -273,11 +275,11 @@ def test_an_upload_is_chosen_and_nobody_else_sees_it(page, monkeypatch):
     uploader = next(each for each in page.file_uploader if "controller" in each.label)
     uploader.set_value([("mine.controller", CONTROLLER.read_bytes(), "")]).run()
     assert not page.exception
-    assert widget(page, "Who goes").value == "session:mine"
+    assert widget(page, "Controller or motion").value == "session:mine"
     assert take(page)["actors"]
     other = opened("control", monkeypatch)
-    assert "session:mine" not in widget(other, "Who goes").options
-    assert not any("mine" in each for each in widget(other, "Who goes").options)
+    assert "session:mine" not in widget(other, "Controller or motion").options
+    assert not any("mine" in each for each in widget(other, "Controller or motion").options)
 
 
 def test_a_hostile_upload_is_a_sentence(page):
@@ -290,7 +292,7 @@ def test_a_hostile_upload_is_a_sentence(page):
 
 
 def test_motion_matching_by_made_turns(page):
-    chosen(page, "Who goes", "made")
+    chosen(page, "Controller or motion", "made")
     assert measures(page)["Path error"] < 0.5
     chosen(page, "Only gait", ["run"])
     assert measures(page)["Speed"] > 2.2
@@ -306,7 +308,7 @@ def test_a_folder_offers_its_controllers_databases_and_clips(tmp_path, monkeypat
     stored = open_store(tmp_path / "walks.store")
     MotionDatabase.build(stored, "pose_trajectory").save(tmp_path / "walks.database")
     app = opened("control", monkeypatch, tmp_path)
-    offered = widget(app, "Who goes").options
+    offered = widget(app, "Controller or motion").options
     assert offered[:2] == ["Controller: mine.controller", "Motion matching: walks.database"]
     assert any("walks.store, by phases" in each for each in offered)
     assert take(app)["gating"]
@@ -322,19 +324,21 @@ def test_speeds_are_those_of_the_data(demo, walks):
     opened_one = OpenMatching.of("walks", "walks", database, None)
     assert opened_one.speed({}) == pytest.approx(1.3, abs=0.3)
     settings = PlayerSettings(foot_lock=False)
-    run = steered_run(opened_one, Ask(made_path("wave", 1.2, 2.0), 2.0, settings=settings))
+    run = steered_run(
+        opened_one, SteeringRequest(made_path("wave", 1.2, 2.0), 2.0, settings=settings)
+    )
     assert run.measures["speed"].value == pytest.approx(1.2, abs=0.3)
 
 
 def test_results_are_kept_and_the_oldest_gives_way():
     kept = ResultCache[str](8)
     for key in range(8):
-        kept.keep(key, f"run {key}")
-    assert kept.known(0) == "run 0"
-    kept.keep(8, "run 8")
-    assert kept.known(1) is None, "0 was asked for later"
-    assert kept.known(0) == "run 0"
-    assert kept.known(8) == "run 8"
+        kept.store(key, f"run {key}")
+    assert kept.find(0) == "run 0"
+    kept.store(8, "run 8")
+    assert kept.find(1) is None, "0 was asked for later"
+    assert kept.find(0) == "run 0"
+    assert kept.find(8) == "run 8"
 
 
 def test_a_result_is_made_once_and_a_failure_is_not_kept(monkeypatch):
@@ -349,12 +353,12 @@ def test_a_result_is_made_once_and_a_failure_is_not_kept(monkeypatch):
         return "run"
 
     with pytest.raises(KeyboardInterrupt):
-        kept.known_or_made("a", failing, "a run")
-    assert [kept.known_or_made("a", make, "a run") for _ in range(2)] == ["run", "run"]
+        kept.find_or_make("a", failing, "a run")
+    assert [kept.find_or_make("a", make, "a run") for _ in range(2)] == ["run", "run"]
     assert made == ["run"]
 
 
 def test_a_run_is_known_by_what_is_asked():
-    one, other = (Ask(made_path("wave", speed, 1.0), 1.0) for speed in (1.3, 1.4))
-    assert one.key == Ask(made_path("wave", 1.3, 1.0), 1.0).key != other.key
+    one, other = (SteeringRequest(made_path("wave", speed, 1.0), 1.0) for speed in (1.3, 1.4))
+    assert one.key == SteeringRequest(made_path("wave", 1.3, 1.0), 1.0).key != other.key
     assert hash(one.key) != hash(replace(one, seed=1).key)

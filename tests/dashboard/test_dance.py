@@ -274,7 +274,7 @@ def test_the_folder_offers_who_hears(folder, monkeypatch):
 
 def test_dancers_are_not_steered(folder, monkeypatch):
     app = opened("control", monkeypatch, folder)
-    offered = widget(app, "Who goes").options
+    offered = widget(app, "Controller or motion").options
     assert "Controller: walks.controller" in offered
     assert not any("made.dancer" in each for each in offered)
 

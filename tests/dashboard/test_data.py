@@ -14,7 +14,7 @@ import pytest
 
 from apps.dashboard.parts.folder import look_into
 from apps.dashboard.parts.session import Session
-from apps.dashboard.parts.uploads import read_upload, shown_name, suffix_of
+from apps.dashboard.parts.uploads import read_upload, safe_name, suffix_of
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import write_store
 from deepphase.errors import DeepPhaseError, FormatError
@@ -171,7 +171,7 @@ def bomb() -> bytes:
     ("content", "said"),
     [
         (b"", "empty"),
-        (b"MZ\x90\x00" + b"\0" * 200, "no motion that is known"),
+        (b"MZ\x90\x00" + b"\0" * 200, "no known motion format"),
         (b"<html><script>alert(1)</script>", "markup"),
         (b"HIERARCHY\nROOT Hips\n{\n", ""),
         (b"glTF" + b"\xff" * 64, ""),
@@ -208,10 +208,10 @@ def test_too_large_is_refused():
 
 
 def test_names_are_no_paths():
-    assert shown_name("..\\..\\windows\\walk.bvh") == "walk"
-    assert shown_name("/etc/passwd") == "passwd"
-    assert shown_name("a\nb\x1b[0m.bvh") == "a b [0m"
-    assert shown_name("") == shown_name("/") == "file"
+    assert safe_name("..\\..\\windows\\walk.bvh") == "walk"
+    assert safe_name("/etc/passwd") == "passwd"
+    assert safe_name("a\nb\x1b[0m.bvh") == "a b [0m"
+    assert safe_name("") == safe_name("/") == "file"
 
 
 def test_a_sessions_files_go_with_it(clip):
@@ -225,7 +225,7 @@ def test_a_sessions_files_go_with_it(clip):
 
 
 def test_one_session_keeps_no_more_than_it_may(monkeypatch, clip):
-    monkeypatch.setattr("apps.dashboard.parts.session.MOST_FRAMES", 2 * len(clip))
+    monkeypatch.setattr("apps.dashboard.parts.session.MAX_FRAMES", 2 * len(clip))
     own = Session()
     assert own.add_clip(clip, {}).name == clip.name
     assert own.add_clip(clip, {}).name == f"{clip.name} (2)"

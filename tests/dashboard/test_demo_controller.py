@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from apps.dashboard.parts.steerables import OpenController
-from apps.dashboard.parts.steered_runs import Ask, steered_run
+from apps.dashboard.parts.steered_runs import SteeringRequest, steered_run
 from apps.demo.controller import CONTROLLER, demo_controller_config, demo_data
 from apps.demo.model import EMBEDDING, PHASES
 from controllers.data.controller_data import ControllerData
@@ -83,7 +83,9 @@ def test_the_recipe_learns(data, tmp_path):
 def test_every_gait_goes_on(shipped, gait):
     opened = OpenController("demo", "demo", shipped)
     speed = opened.speed(gait)
-    run = steered_run(opened, Ask(made_path("wave", speed, 6.0), 6.0, 4, labels={"gait": [gait]}))
+    run = steered_run(
+        opened, SteeringRequest(made_path("wave", speed, 6.0), 6.0, 4, labels={"gait": [gait]})
+    )
     measures = {name: each.value for name, each in run.measures.items()}
     assert measures["frozen"] == 0
     assert measures["path_error"] < 0.5

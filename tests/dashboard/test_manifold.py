@@ -12,12 +12,12 @@ import pytest
 from apps.dashboard.parts import demo
 from apps.dashboard.parts.clouds import (
     Passage,
-    cloud_of,
-    drawn_points,
+    make_cloud,
     passages_of,
     passages_take,
     playable,
     selected_points,
+    trace_points,
 )
 from apps.dashboard.parts.collection import OpenClips, OpenModel
 from apps.dashboard.parts.encodings import Encodings
@@ -41,7 +41,7 @@ def read() -> Encodings:
 
 @pytest.fixture(scope="module")
 def cloud(read):
-    return cloud_of(read, 5_000)
+    return make_cloud(read, 5_000)
 
 
 def test_a_point_is_where_its_frame_lies(read, cloud):
@@ -52,7 +52,7 @@ def test_a_point_is_where_its_frame_lies(read, cloud):
         place = cloud.projection(phases.parameters.manifold()[cloud.frame[point]])
         np.testing.assert_allclose(cloud.cloud.points[point], place, atol=1e-5)
         assert cloud.cloud.time[point] == pytest.approx(cloud.frame[point] / phases.fps)
-    assert cloud_of(read, 500).cloud.note == "1 frame in 10 of 4,860 is drawn"
+    assert make_cloud(read, 500).cloud.note == "1 frame in 10 of 4,860 is drawn"
 
 
 def test_colours_say_what_is_true(read, cloud):
@@ -71,7 +71,7 @@ def test_plotlys_event_names_the_points_that_were_drawn(cloud):
     event = {"points": [{"curve_number": 2, "point_index": i} for i in (7, 3, 5)]}
     event["points"] += [{"curve_number": 99, "point_index": 0}, {"curve_number": 2}, {}]
     points = selected_points(event, colouring)
-    assert points.tolist() == drawn_points(colouring)[2][[3, 5, 7]].tolist()
+    assert points.tolist() == trace_points(colouring)[2][[3, 5, 7]].tolist()
     assert (cloud.clip[points] == 2).all()
     by_number = {"points": [{"curve_number": 0, "point_index": 4321}]}
     assert selected_points(by_number, cloud.colourings["Speed"]).tolist() == [4321]

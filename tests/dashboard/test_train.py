@@ -157,7 +157,7 @@ def test_the_page_trains_opens_and_compares(store, monkeypatch):
     next(each for each in app.slider if each.label == "Window (s)").set_value(1.0)
     app.text_input(key="training name").set_value("Mine").run()
     button(app, "Start training").click().run()
-    assert "Mine is learning" in [each.value for each in app.header]
+    assert "Mine is training" in [each.value for each in app.header]
     assert button(app, "Start training").disabled
     (training,) = app.session_state["trainings"]
     until(lambda: not training.run.running)

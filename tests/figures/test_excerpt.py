@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deepphase.figures.colouring import Colouring
-from deepphase.figures.excerpt import excerpt, thinned_words, thinning
+from deepphase.figures.excerpt import excerpt, thinning, thinning_note
 from deepphase.figures.manifold import manifold_2d
 from deepphase.figures.parameters_over_time import parameters_over_time
 from deepphase.figures.phase_strips import phase_strips
@@ -21,19 +21,19 @@ def test_never_more_than_can_be_drawn_and_never_silently_less(frames, fps, most)
     part = excerpt(frames, fps, most)
     shown = np.arange(frames)[part.frames]
     assert len(shown) <= most
-    assert (part.words == "") == (len(shown) == frames)
+    assert (part.note == "") == (len(shown) == frames)
     # What is drawn is dense enough for the quickest movement, or is every frame.
     assert part.step == 1 or fps / part.step >= 15
 
 
-def test_the_words_say_what_is_missing():
-    assert excerpt(600, 60, 600).words == ""
-    assert excerpt(1200, 60, 600).words == "1 frame in 2 is drawn"
+def test_the_note_says_what_is_missing():
+    assert excerpt(600, 60, 600).note == ""
+    assert excerpt(1200, 60, 600).note == "1 frame in 2 is drawn"
     long = excerpt(36_000, 60, 600)
-    assert long.words == "1 frame in 4 is drawn, the first 40 s of 600 s"
+    assert long.note == "1 frame in 4 is drawn, the first 40 s of 600 s"
     assert long.frames == slice(0, 2400, 4)
-    assert thinned_words(thinning(100_001, 20_000), 100_001) == "1 frame in 6 of 100,001 is drawn"
-    assert thinned_words(thinning(20_000, 20_000), 20_000) == ""
+    assert thinning_note(thinning(100_001, 20_000), 100_001) == "1 frame in 6 of 100,001 is drawn"
+    assert thinning_note(thinning(20_000, 20_000), 20_000) == ""
 
 
 @pytest.mark.parametrize("draw", [parameters_over_time, phase_strips])

@@ -107,7 +107,7 @@ def test_the_rarest_of_many_categories_share_a_trace():
     names = np.array([f"clip {min(i // 10, 30)}" for i in range(400)])
     chart = manifold_2d(points, explained, colour=Colouring("clip", names))
     assert len(chart.data) == 13
-    # Drawn first, behind the others; told last.
+    # Drawn first, behind the others; last in the legend.
     assert chart.data[0].name == "19 others"
     assert chart.data[0].legendrank > 1000
     assert sum(len(trace.x) for trace in chart.data) == 400

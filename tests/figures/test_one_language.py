@@ -21,7 +21,7 @@ from deepphase.figures.parameters_over_time import parameters_over_time
 from deepphase.figures.phase_and_truth import phase_and_truth
 from deepphase.figures.phase_strips import phase_strips
 from deepphase.figures.similarity_map import similarity_map
-from deepphase.figures.theme import DARK, LIGHT, channel_colour, dressed
+from deepphase.figures.theme import DARK, LIGHT, channel_colour, themed
 from deepphase.figures.window_fit import WindowExample, window_fit
 from deepphase.phase.manifold import ManifoldProjection
 from tests.figures.made_phases import FPS, made_phases
@@ -135,10 +135,10 @@ def test_channels_were_seen_in_the_figures():
 def test_one_switch_makes_it_dark_and_changes_nothing_else(name):
     chart = FIGURES[name]
     before = json.loads(chart.to_json())
-    night = dressed(chart, dark=True)
+    night = themed(chart, dark=True)
     assert night.layout.template == DARK
     assert json.loads(chart.to_json()) == before
-    assert json.loads(dressed(night, dark=False).to_json()) == before
+    assert json.loads(themed(night, dark=False).to_json()) == before
     assert chart.layout.template == LIGHT
     # No colour of a page is written into a figure: the template alone decides.
     content = chart.to_plotly_json()

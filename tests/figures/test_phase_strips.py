@@ -93,7 +93,7 @@ def test_histograms_hold_every_frame_and_the_median():
     assert [t.line.color for t in ridges] == 2 * [channel_colour(i) for i in range(3)]
     values = [*phases.frequency.T, *phases.amplitude.T]
     for ridge, stroke, each in zip(ridges, medians, values, strict=True):
-        # Every bin is told at both of its edges.
+        # Every bin is given at both of its edges.
         shown = float(np.sum(ridge.customdata)) / 2
         assert shown == pytest.approx((each <= ridge.x[-1]).mean(), abs=1e-4)
         assert stroke.x[0] == pytest.approx(np.median(each), rel=1e-5)

@@ -177,13 +177,19 @@ def test_actor_of_a_clip_has_joints_tips_contacts_and_path():
     assert actor.root_positions.shape == (len(motion), 3)
 
 
-def test_what_an_actor_means_to_do_is_in_the_page():
+def test_desired_trajectory_and_path_are_in_the_page():
     rng = np.random.default_rng(0)
-    ahead, route = (rng.standard_normal(shape).astype(np.float32) for shape in ((9, 6, 2), (40, 2)))
-    parts = PageParts(player_html([Take("walk", [made_actor(9, ahead=ahead, route=route)])]))
+    trajectory, path = (
+        rng.standard_normal(shape).astype(np.float32) for shape in ((9, 6, 2), (40, 2))
+    )
+    parts = PageParts(
+        player_html(
+            [Take("walk", [made_actor(9, desired_trajectory=trajectory, desired_path=path)])]
+        )
+    )
     (actor,) = parts.scene["takes"][0]["actors"]
-    np.testing.assert_array_equal(parts.array(actor["ahead"]), ahead)
-    np.testing.assert_array_equal(parts.array(actor["route"]), route)
+    np.testing.assert_array_equal(parts.array(actor["desiredTrajectory"]), trajectory)
+    np.testing.assert_array_equal(parts.array(actor["desiredPath"]), path)
 
 
 def test_actor_of_points_keeps_their_edges():
@@ -242,9 +248,9 @@ def _nan(shape):
         (lambda: Actor("a", np.zeros((0, 2, 3)), np.zeros((0, 2)), 60.0), "expected"),
         (lambda: Actor("a", _nan((2, 2, 3)), np.zeros((0, 2)), 60.0), "not finite"),
         (lambda: Actor("a", np.zeros((2, 2, 3)), np.array([[0, 2]]), 60.0), "link"),
-        (lambda: made_actor(5, ahead=np.zeros((4, 6, 2))), "ahead"),
-        (lambda: made_actor(5, route=np.zeros((4, 3))), "route"),
-        (lambda: made_actor(5, ahead=_nan((5, 6, 2))), "not finite"),
+        (lambda: made_actor(5, desired_trajectory=np.zeros((4, 6, 2))), "desired_trajectory"),
+        (lambda: made_actor(5, desired_path=np.zeros((4, 3))), "desired_path"),
+        (lambda: made_actor(5, desired_trajectory=_nan((5, 6, 2))), "not finite"),
         (lambda: made_actor(start_s=np.inf), "frames a second"),
         (lambda: made_actor(contacts=np.zeros((3, 2))), "contacts"),
         (lambda: made_actor(feet=(0, 99)), "foot"),

@@ -1,4 +1,4 @@
-"""Page Channels: what each phase channel says, when, and of which part of the body."""
+"""Page Channels: the phase channels of one clip, over time and by part of the body."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import numpy as np
 import streamlit as st
 
 from apps.dashboard.parts.channel_views import (
+    clip_window,
+    excerpt_take,
     followed,
-    part_of,
     phases_file,
     phases_table,
     reconstructs,
     signals,
-    window_of,
 )
 from apps.dashboard.parts.collection import OpenClips, OpenModel, needed_model, open_clips
 from apps.dashboard.parts.encodings import encodings
@@ -35,16 +35,16 @@ from deepphase.figures.theme import label
 from deepphase.figures.window_fit import window_fit
 from deepphase.phase.model import ClipPhases
 
-# What the player and the figures show of a long clip at once.
-_SHOWN_S = 40.0
+# Length of the part of a clip in the player and the figures.
+_PART_S = 40.0
 _PLAYER_HEIGHT = 960
-_STRIPS, _WINDOW, _FOLLOWS, _ALIKE = (
+_STRIPS, _WINDOW, _JOINTS, _SIMILAR = (
     "Strips and parameters",
     "Reconstruction",
     "What each channel follows",
-    "Frames that are alike",
+    "Similar frames",
 )
-_ALONE, _SILENT = "What it foretells alone", "What its silence loses"
+_ALONE, _SILENT = "Predicted alone", "Lost without it"
 _KINDS = {"Distance": "distance", "Cosine": "cosine"}
 
 
@@ -52,9 +52,9 @@ def page() -> None:
     """Draw the page."""
     heading(
         "Channels",
-        "Each channel describes the movement around a frame by one wave: its phase turns like a "
-        "wheel, with a frequency and an amplitude. Play the clip: body, wheels and curves share "
-        "one cursor.",
+        "Each channel describes the movement around a frame by one sinusoid with a phase, a "
+        "frequency and an amplitude. Play the clip: body, phase wheels and curves share one time "
+        "cursor.",
     )
     clips = open_clips()
     model = needed_model(clips)
@@ -65,18 +65,18 @@ def page() -> None:
     )
     length_s = float(store.lengths[index]) / store.fps
     start_s = 0.0
-    if length_s > _SHOWN_S:
+    if length_s > _PART_S:
         start_s = choosers[1].slider(
             "From (s)",
             0.0,
-            round(length_s - _SHOWN_S, 1),
+            round(length_s - _PART_S, 1),
             step=1.0,
             key=f"from {clips.id} {index}",
-            help=f"The clip has {length_s:,.0f} s, of which {_SHOWN_S:g} s are shown at once.",
+            help=f"The clip has {length_s:,.0f} s; {_PART_S:g} s are shown at once.",
         )
-    stop_s = min(length_s, start_s + _SHOWN_S)
+    stop_s = min(length_s, start_s + _PART_S)
     phases = encodings(clips, model).phases(index)
-    take = part_of(clips, model, index, start_s, stop_s)
+    take = excerpt_take(clips, model, index, start_s, stop_s)
     show_player([take], height=_PLAYER_HEIGHT, title=take.name)
     with st.container(horizontal=True):
         offer_player(lambda: [take], "channels", "player html")
@@ -101,10 +101,10 @@ def _sections(
     start_s: float,
     stop_s: float,
 ) -> None:
-    """What is looked at below the player; choosing does not disturb it."""
+    """Draw the section below the player; another choice does not reload the player."""
     chosen = st.segmented_control(
-        "Look at",
-        [_STRIPS, _WINDOW, _FOLLOWS, _ALIKE],
+        "Section",
+        [_STRIPS, _WINDOW, _JOINTS, _SIMILAR],
         default=_STRIPS,
         required=True,
         key="section",
@@ -113,10 +113,10 @@ def _sections(
     try:
         if chosen == _WINDOW:
             _reconstruction(clips, model, index, phases)
-        elif chosen == _FOLLOWS:
-            _follows(clips, model, index, phases)
-        elif chosen == _ALIKE:
-            _alike(clips, model, index)
+        elif chosen == _JOINTS:
+            _joints(clips, model, index, phases)
+        elif chosen == _SIMILAR:
+            _similar_frames(clips, model, index)
         else:
             _strips(phases, start_s, stop_s)
     except DeepPhaseError as error:
@@ -127,9 +127,9 @@ def _strips(phases: ClipPhases, start_s: float, stop_s: float) -> None:
     frames = slice(round(start_s * phases.fps), round(stop_s * phases.fps))
     part, inside = phases.parameters[frames], phases.interior[frames]
     st.markdown(
-        ":gray[A row is a channel: it fills up over each cycle and is faint where the channel has "
-        "little amplitude. In a steady movement phases climb in straight lines, as steep as their "
-        "frequency is high.]"
+        ":gray[Each row is a channel: the height is its phase, which rises over each cycle, and "
+        "the opacity its amplitude. In a steady movement phases rise in straight lines, and the "
+        "slope is the frequency.]"
     )
     strips = phase_strips(part, phases.fps, interior=inside, start=start_s)
     show_figure(strips, "strips")
@@ -142,14 +142,15 @@ def _strips(phases: ClipPhases, start_s: float, stop_s: float) -> None:
 def _reconstruction(clips: OpenClips, model: OpenModel, index: int, phases: ClipPhases) -> None:
     if not reconstructs(model):
         st.info(
-            f"{model.name} gives no window back: it has no decoder of sinusoids. Choose a trained "
-            "phase model on the left.",
+            f"{model.name} reconstructs no window, as it has no decoder of sinusoids. Choose a "
+            "trained phase model on the left.",
             icon=":material/info:",
         )
         return
     st.markdown(
-        ":gray[The joint velocities around a moment become one curve a channel; of each curve only "
-        "the wave that fits it is kept, and the velocities are made of these waves again.]"
+        ":gray[The encoder turns the joint velocities of a window into one latent curve per "
+        "channel. Each curve is replaced by the sinusoid that fits it, and the decoder "
+        "reconstructs the velocities from these sinusoids.]"
     )
     inside = np.flatnonzero(phases.interior)
     first, last = (int(inside[0]), int(inside[-1])) if inside.size else (0, len(phases) - 1)
@@ -164,33 +165,34 @@ def _reconstruction(clips: OpenClips, model: OpenModel, index: int, phases: Clip
             format="%.2f",
             key=f"window {clips.id} {index}",
         )
-    chart = window_fit(window_of(clips, model, index, at_s))
+    chart = window_fit(clip_window(clips, model, index, at_s))
     show_figure(chart, "window")
     offer_figure(chart, "window", "window html")
 
 
-def _follows(clips: OpenClips, model: OpenModel, index: int, phases: ClipPhases) -> None:
+def _joints(clips: OpenClips, model: OpenModel, index: int, phases: ClipPhases) -> None:
     measures = [_SILENT, _ALONE] if reconstructs(model) else [_ALONE]
     words = st.segmented_control(
         "Measure", measures, default=measures[0], required=True, key=f"measure {model.id}"
     )
     alone = words != _SILENT
     st.markdown(
-        ":gray[How much of a joint's velocity the channel's phase and amplitude foretell, by a "
-        "straight line; joints that swing at its pace come out high, whatever their lag.]"
+        ":gray[Share of a joint's velocity that a linear regression predicts from the channel's "
+        "phase and amplitude. Joints that move at the channel's frequency have high shares, "
+        "whatever their phase lag.]"
         if alone
-        else ":gray[How much less of a joint's velocity comes back when the channel is silenced "
-        "before the decoder: what this channel alone knows of it. More than 100 % where the other "
-        "channels then mislead the decoder; 0 where a joint comes back better without it.]"
+        else ":gray[Share of a joint's velocity that the reconstruction loses when the channel is "
+        "set to zero before the decoder. It exceeds 100 % where the remaining channels mislead the "
+        "decoder, and is 0 where the reconstruction improves.]"
     )
-    found = followed(clips, model, index, "alone" if alone else "silent")
+    result = followed(clips, model, index, "alone" if alone else "silent")
     inside = phases.interior if phases.interior.any() else np.ones(len(phases), bool)
     frequencies = np.median(phases.parameters.frequency[inside], axis=0)
-    st.markdown("\n".join(f"- {sentence}" for sentence in found.sentences(frequencies)))
+    st.markdown("\n".join(f"- {sentence}" for sentence in result.sentences(frequencies)))
     left, right = st.columns(2, gap="medium")
-    body = followed_body(found.shares, found.positions, found.links, found.joints)
-    bars = followed_parts_bars(found.parts)
-    map_ = channel_joints(found.shares, found.joints)
+    body = followed_body(result.shares, result.positions, result.links, result.joints)
+    bars = followed_parts_bars(result.parts)
+    map_ = channel_joints(result.shares, result.joints)
     with left:
         show_figure(body, "followed body")
         offer_figure(body, "body_by_channel", "body html")
@@ -201,23 +203,23 @@ def _follows(clips: OpenClips, model: OpenModel, index: int, phases: ClipPhases)
         with st.container(horizontal=True):
             offer_figure(map_, "joints_by_channel", "joints html")
             offer_table(
-                ["joint", *(f"channel_{channel}" for channel in range(len(found.shares)))],
+                ["joint", *(f"channel_{channel}" for channel in range(len(result.shares)))],
                 [
                     (joint, *map(float, row))
-                    for joint, row in zip(found.joints, found.shares.T, strict=True)
+                    for joint, row in zip(result.joints, result.shares.T, strict=True)
                 ],
                 "joints_by_channel",
                 "joints csv",
             )
 
 
-def _alike(clips: OpenClips, model: OpenModel, index: int) -> None:
+def _similar_frames(clips: OpenClips, model: OpenModel, index: int) -> None:
     store = clips.store
     st.markdown(
-        ":gray[Every frame of the clip above against every frame of another one, or of itself; "
-        "bright: alike. Lines along the diagonal are passages that run alike, one for every cycle. "
-        "Lines across it are frames that look alike while time runs backwards: the phase manifold "
-        "should have none.]"
+        ":gray[Similarity of every frame of the clip above to every frame of another clip, or of "
+        "itself; bright means similar. Lines along the diagonal are similar passages, one per "
+        "cycle. Lines across it are poses that recur in reverse order: the phase manifold should "
+        "have none.]"
     )
     choosers = st.columns([2, 1, 2])
     other = choosers[0].selectbox(
@@ -228,7 +230,7 @@ def _alike(clips: OpenClips, model: OpenModel, index: int) -> None:
         key=f"other {clips.id} {index}",
     )
     kind = choosers[1].segmented_control(
-        "Likeness", list(_KINDS), default="Distance", required=True, key="likeness"
+        "Similarity", list(_KINDS), default="Distance", required=True, key="likeness"
     )
     manifolds, velocities = [], []
     for each in (index, other):

@@ -1,4 +1,4 @@
-"""Page Control: a controller, or motion that is matched, goes the way that is wished."""
+"""Page Control: characters that a controller or motion matching drives along a path."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from apps.dashboard.parts.messages import show_error
-from apps.dashboard.parts.result_cache import cached_or_made
+from apps.dashboard.parts.result_cache import cancellable_result
 from apps.dashboard.parts.steerables import (
     OpenController,
     OpenMatching,
@@ -15,7 +15,13 @@ from apps.dashboard.parts.steerables import (
     read_controller_upload,
     steerables,
 )
-from apps.dashboard.parts.steered_runs import Ask, RunMeasure, SteeredRun, run_cache, steered_run
+from apps.dashboard.parts.steered_runs import (
+    MeasureRow,
+    SteeredRun,
+    SteeringRequest,
+    run_cache,
+    steered_run,
+)
 from apps.dashboard.parts.steering_choice import choose_run
 from apps.dashboard.parts.theme import heading, wide_columns
 from apps.dashboard.parts.uploads import offer_upload
@@ -23,9 +29,10 @@ from apps.dashboard.parts.widgets import offer, offer_player, offer_table, show_
 from deepphase.errors import DeepPhaseError
 
 _PLAYER_HEIGHT = 1040
-_CHOSEN, _WANTED = "steerable", "steerable to choose"
-# Those that stand above the table, and what they are called there.
-_FIRST = {
+# Session state: the id that is chosen, and the id of an upload to choose in the next run.
+_CHOSEN, _UPLOADED = "steerable", "steerable to choose"
+# Measure -> its title above the table.
+_HEADLINES = {
     "path_error": "Off the path",
     "speed": "Speed",
     "found_contact_speed": "Feet slide",
@@ -34,9 +41,9 @@ _FIRST = {
     "jumps_per_s": "Jumps",
     "frozen": "Frozen",
 }
-_MOST_FIRST = 4
-# Below, metres are told in centimetres.
-_SMALL = 0.1
+_MAX_HEADLINES = 4
+# Below this length in metres, values are shown in centimetres.
+_CENTIMETRES_BELOW = 0.1
 _UNITS = {"m/s2": "m/s²", "m/s3": "m/s³", "deg/s": "°/s"}
 
 
@@ -44,81 +51,81 @@ def page() -> None:
     """Draw the page."""
     heading(
         "Control",
-        "Say where to go, and a character goes there: made frame by frame by a controller, or "
-        "played out of captured motion. Every change runs it anew.",
+        "Choose a path, and a character follows it: a controller generates the motion frame by "
+        "frame, or motion matching plays captured motion. Every change starts a new run.",
     )
     left, right = wide_columns("control", [3, 7])
     with left:
         source = _source()
-        ask = opened = None
+        request = opened = None
         try:
             opened = source.open()
-            ask = choose_run(opened, source.id)
+            request = choose_run(opened, source.id)
         except DeepPhaseError as error:
             show_error(error)
-        _intake()
+        _upload()
     with right:
-        if opened is not None and ask is not None:
-            run = _run(opened, ask)
+        if opened is not None and request is not None:
+            run = _run(opened, request)
             if run is not None:
-                _show(run, ask)
+                _show(run, request)
 
 
 def _source() -> Steerable:
     sources = {each.id: each for each in steerables()}
-    wanted = st.session_state.pop(_WANTED, None)
-    if wanted in sources:
-        st.session_state[_CHOSEN] = wanted
+    uploaded = st.session_state.pop(_UPLOADED, None)
+    if uploaded in sources:
+        st.session_state[_CHOSEN] = uploaded
     elif st.session_state.get(_CHOSEN) not in sources:
         st.session_state[_CHOSEN] = next(iter(sources))
     chosen = st.selectbox(
-        "Who goes", list(sources), format_func=lambda id: sources[id].name, key=_CHOSEN
+        "Controller or motion", list(sources), format_func=lambda id: sources[id].name, key=_CHOSEN
     )
     return sources[chosen]
 
 
-def _intake() -> None:
-    """A controller from the reader's own disk."""
+def _upload() -> None:
+    """Draw the upload of a controller file."""
     with st.expander("Open a controller", icon=":material/upload_file:"):
         offer_upload(
             "A file that `deepphase train controller` wrote",
             "controller",
-            "Nobody else sees it.",
+            "Other users cannot see it.",
             read_controller_upload,
-            _want,
+            _choose_upload,
             "above",
         )
 
 
-def _want(name: str) -> None:
-    st.session_state[_WANTED] = f"session:{name}"
+def _choose_upload(name: str) -> None:
+    st.session_state[_UPLOADED] = f"session:{name}"
 
 
-def _run(opened: OpenController | OpenMatching, ask: Ask) -> SteeredRun | None:
-    """The run, from what is kept or made now; None where it was cancelled or is impossible."""
-    return cached_or_made(
+def _run(opened: OpenController | OpenMatching, request: SteeringRequest) -> SteeredRun | None:
+    """The run, from the cache or made now; None if it was cancelled or failed."""
+    return cancellable_result(
         run_cache(),
-        (type(opened).__name__, opened.key, ask.key),
-        lambda progress: steered_run(opened, ask, progress),
-        f"{ask.seconds:.0f} s of motion",
+        (type(opened).__name__, opened.key, request.key),
+        lambda progress: steered_run(opened, request, progress),
+        f"{request.seconds:.0f} s of motion",
     )
 
 
-def _show(run: SteeredRun, ask: Ask) -> None:
+def _show(run: SteeredRun, request: SteeringRequest) -> None:
     show_player([run.take], height=_PLAYER_HEIGHT, title="Control")
     if run.note:
         st.warning(run.note, icon=":material/info:")
-    _downloads(run, ask)
+    _downloads(run, request)
     _measures(run)
 
 
-def _downloads(run: SteeredRun, ask: Ask) -> None:
+def _downloads(run: SteeredRun, request: SteeringRequest) -> None:
     character = 0
-    name = ask.path.name
+    name = request.path.name
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        if ask.characters > 1:
+        if request.characters > 1:
             character = st.selectbox(
-                "Character", range(ask.characters), format_func=lambda at: f"{at + 1}",
+                "Character", range(request.characters), format_func=lambda at: f"{at + 1}",
                 key="character", width=110,
             )  # fmt: skip
             name = f"{name}-{character + 1:02d}"
@@ -134,52 +141,55 @@ def _downloads(run: SteeredRun, ask: Ask) -> None:
                 f"run {suffix}",
             )
         offer("Frames (CSV)", lambda: run.frames(character), f"{name}.csv", "text/csv", "run csv")
-        if ask.characters > 1:
-            offer("All (ZIP)", run.archive, f"{ask.path.name}.zip", "application/zip", "run zip")
-        offer_player(lambda: [run.take], f"{ask.path.name}", "run player")
+        if request.characters > 1:
+            offer(
+                "All (ZIP)", run.archive, f"{request.path.name}.zip", "application/zip", "run zip"
+            )
+        offer_player(lambda: [run.take], f"{request.path.name}", "run player")
 
 
 def _measures(run: SteeredRun) -> None:
-    """What the run is worth, beside the data that it was learnt or taken from."""
-    known = [each for each in run.measures.values() if each.value is not None]
-    if not known:
+    """Measures of the run beside those of the training data or the database."""
+    rows = [each for each in run.measures.values() if each.value is not None]
+    if not rows:
         return
-    first: dict[str, RunMeasure] = {}
-    for name, words in _FIRST.items():
+    headlines: dict[str, MeasureRow] = {}
+    for name, words in _HEADLINES.items():
         measure = run.measures.get(name)
         if measure is not None and measure.value is not None:
-            first.setdefault(words, measure)
-    first = dict(list(first.items())[:_MOST_FIRST])
-    for column, (words, each) in zip(st.columns(len(first)), first.items(), strict=True):
+            headlines.setdefault(words, measure)
+    headlines = dict(list(headlines.items())[:_MAX_HEADLINES])
+    columns = st.columns(len(headlines))
+    for column, (words, each) in zip(columns, headlines.items(), strict=True):
         column.metric(
             words, _stated(each.value, each.unit),
-            None if each.data is None else f"all data {_stated(each.data, each.unit)}",
+            None if each.data is None else f"data: {_stated(each.data, each.unit)}",
             delta_color="off", delta_arrow="off", help=each.definition,
         )  # fmt: skip
-    with st.expander("All measures, beside the data's", icon=":material/table_chart:"):
+    with st.expander("All measures, with those of the data", icon=":material/table_chart:"):
         st.dataframe(
             {
-                "Measure": [_title(each) for each in known],
-                "This run": [_number(each.value) for each in known],
-                "Data": [_number(each.data) for each in known],
-                "Unit": [_unit(each.unit) for each in known],
-                "What it is": [each.definition for each in known],
+                "Measure": [_title(each) for each in rows],
+                "This run": [_number(each.value) for each in rows],
+                "Data": [_number(each.data) for each in rows],
+                "Unit": [_unit(each.unit) for each in rows],
+                "Definition": [each.definition for each in rows],
             },
             hide_index=True,
-            height=36 * (len(known) + 1),
+            height=36 * (len(rows) + 1),
         )
-        offer_table(*_table(known), "measures", "measures csv")
+        offer_table(*_table(rows), "measures", "measures csv")
 
 
-def _table(known: Sequence[RunMeasure]) -> tuple[list[str], list[tuple[object, ...]]]:
+def _table(rows: Sequence[MeasureRow]) -> tuple[list[str], list[tuple[object, ...]]]:
     columns = ["measure", "this run", "data", "unit", "definition"]
     return columns, [
         (each.name, each.value, "" if each.data is None else each.data, each.unit, each.definition)
-        for each in known
+        for each in rows
     ]
 
 
-def _title(each: RunMeasure) -> str:
+def _title(each: MeasureRow) -> str:
     words = each.name.replace("_", " ")
     return words[:1].upper() + words[1:]
 
@@ -193,6 +203,6 @@ def _number(value: float | None) -> str:
 
 
 def _stated(value: float | None, unit: str) -> str:
-    if value is not None and unit in ("m", "m/s") and abs(value) < _SMALL:
+    if value is not None and unit in ("m", "m/s") and abs(value) < _CENTIMETRES_BELOW:
         value, unit = 100 * value, f"c{unit}"
     return f"{_number(value)} {_unit(unit)}".strip()

@@ -14,7 +14,7 @@ from apps.dashboard.parts.dancers import (
     dancer_sources,
 )
 from apps.dashboard.parts.messages import plain, show_error
-from apps.dashboard.parts.result_cache import cached_or_made
+from apps.dashboard.parts.result_cache import cancellable_result
 from apps.dashboard.parts.songs import OpenSong, choose_part, choose_song, show_song_facts
 from apps.dashboard.parts.theme import heading, wide_columns
 from apps.dashboard.parts.widgets import offer, offer_player, offer_table, show_player
@@ -73,7 +73,7 @@ def _source() -> DancerSource:
 
 def _dance(dancer: OpenDancer, song: OpenSong, request: DanceRequest) -> OpenDance | None:
     """The dance, from what is kept or made now; None where it was cancelled or is impossible."""
-    return cached_or_made(
+    return cancellable_result(
         dance_cache(),
         # With the name: what is shown of another reader's song is not.
         (dancer.key, song.key, song.features.name, request),

@@ -1,4 +1,4 @@
-"""Page Manifold: the frames of all clips as points, beside the spaces that tell less."""
+"""Page Manifold: the frames of all clips as points of the phase manifold and of other spaces."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import streamlit as st
 from apps.dashboard.parts.clouds import (
     POINTS,
     OpenCloud,
-    on_manifold,
+    manifold_view,
     open_cloud,
     passages_of,
     passages_take,
@@ -20,7 +20,7 @@ from apps.dashboard.parts.clouds import (
 from apps.dashboard.parts.collection import OpenClips, OpenModel, needed_model, open_clips
 from apps.dashboard.parts.encodings import all_phases
 from apps.dashboard.parts.messages import plain
-from apps.dashboard.parts.model_comparison import compared_embedding
+from apps.dashboard.parts.model_comparison import embedding_for
 from apps.dashboard.parts.theme import heading, wide_columns
 from apps.dashboard.parts.widgets import (
     offer_figure,
@@ -36,9 +36,10 @@ from deepphase.figures.player.take import Take
 
 _PLANE, _SPACE = "Plane", "Space"
 _FIGURE_HEIGHT, _SMALL_HEIGHT, _PLAYER_HEIGHT = 660, 400, 1000
-_BELOW = {"orientation": "h", "x": 0, "y": -0.11, "yanchor": "top", "title": {"text": ""}}
-_STEP_BACK = 1.15
-# What the player gets of a long clip.
+_LEGEND_BELOW = {"orientation": "h", "x": 0, "y": -0.11, "yanchor": "top", "title": {"text": ""}}
+# Factor of the camera's distance: a column is narrower than a page.
+_CAMERA_DISTANCE = 1.15
+# Length of the part of a clip in the player.
 _PLAYED_S = 60.0
 
 
@@ -46,9 +47,10 @@ def page() -> None:
     """Draw the page."""
     heading(
         "Manifold",
-        "Every point is a frame: the phases and amplitudes of all channels, seen from the side "
-        "where they vary most. Motion that repeats draws rings; angle is its timing, radius its "
-        "size. Draw a box or a lasso around points, and the skeleton plays those frames.",
+        "Each point is a frame: the phases and amplitudes of all channels, projected to the "
+        "directions of largest variance. Periodic motion forms rings, whose angle is the timing "
+        "and whose radius is the amplitude. Draw a box or a lasso around points to play those "
+        "frames.",
     )
     clips = open_clips()
     model = needed_model(clips)
@@ -58,36 +60,37 @@ def page() -> None:
         view = controls[1].segmented_control(
             "View", [_PLANE, _SPACE], default=_PLANE, required=True, key="view"
         )
-        most = controls[2].selectbox("Points", POINTS, format_func="{:,}".format, key="points")
-        cloud = open_cloud(clips, model, most)
+        max_points = controls[2].selectbox(
+            "Points", POINTS, format_func="{:,}".format, key="points"
+        )
+        cloud = open_cloud(clips, model, max_points)
         names = list(cloud.colourings)
         name = controls[0].selectbox("Colour", names, key=f"colour {clips.id}")
         colouring = cloud.colourings[name]
-        selection = _picture(cloud, colouring, view, f"{clips.id} {model.id} {name} {most}")
+        selection = _picture(cloud, colouring, view, f"{clips.id} {model.id} {name} {max_points}")
     with right:
         _player(clips, model, cloud, colouring, selection)
-    _beside(clips, model, cloud, colouring, most)
+    _other_spaces(clips, model, cloud, colouring, max_points)
 
 
 def _picture(cloud: OpenCloud, colouring: Colouring, view: str | None, key: str) -> dict[str, Any]:
-    """The phase manifold, what it offers, and what is selected in it."""
+    """Draw the manifold and its downloads, and return the selection."""
     if cloud.cloud.padded:
         st.warning(
-            "No clip is as long as the model's window: every frame was read with repeated poses.",
+            "No clip is as long as the model's window: all were padded with repeated poses.",
             icon=":material/info:",
         )
     if view == _SPACE:
-        chart = manifold_3d(colour=colouring, **cloud.cloud.given)
+        chart = manifold_3d(colour=colouring, **cloud.cloud.figure_arguments)
         eye = chart.layout.scene.camera.eye
-        # A column is narrower than a page.
-        away = {axis: _STEP_BACK * eye[axis] for axis in "xyz"}
-        chart.update_layout(legend=_BELOW, scene_camera_eye=away)
+        away = {axis: _CAMERA_DISTANCE * eye[axis] for axis in "xyz"}
+        chart.update_layout(legend=_LEGEND_BELOW, scene_camera_eye=away)
         show_figure(chart, f"space {key}", height=_FIGURE_HEIGHT, alt="Phase manifold in space")
-        st.caption("Drag to turn it, scroll to come closer. Select frames in the plane.")
+        st.caption("Drag to rotate, scroll to zoom. Frames are selected in the plane.")
         selection = {}
     else:
-        chart = manifold_2d(colour=colouring, **cloud.cloud.given)
-        chart.update_layout(dragmode="lasso", legend=_BELOW)
+        chart = manifold_2d(colour=colouring, **cloud.cloud.figure_arguments)
+        chart.update_layout(dragmode="lasso", legend=_LEGEND_BELOW)
         selection = show_figure(
             chart,
             f"plane {key}",
@@ -111,11 +114,11 @@ def _plain_title(colouring: Colouring) -> str:
 
 
 def _rows(cloud: OpenCloud, colouring: Colouring) -> list[tuple[object, ...]]:
-    shown = cloud.cloud
+    points = cloud.cloud
     return [
         (clip, int(frame), round(float(time), 4), *map(float, point), value)
         for clip, frame, time, point, value in zip(
-            shown.clips, cloud.frame, shown.time, shown.points, colouring.values, strict=True
+            points.clips, cloud.frame, points.time, points.points, colouring.values, strict=True
         )
     ]
 
@@ -127,7 +130,7 @@ def _player(
     colouring: Colouring,
     selection: dict[str, Any],
 ) -> None:
-    """The selected frames, or a whole clip, and the point that moves on the manifold."""
+    """Play the selected frames, or a clip, with the moving point on the manifold."""
     store, phases = clips.store, all_phases(clips, model)
     points = selected_points(selection, colouring)
     fps = model.extractor.fps
@@ -138,8 +141,10 @@ def _player(
         seconds = sum(each.stop - each.start for each in passages) / fps
         words = f"{len(points):,} points selected: {len(passages):,} passages, {seconds:,.1f} s."
         if shown != passages:
-            words += f" The first {len(shown):,} play."
-        st.markdown(f"**Selected frames** :gray[{words} Double-click the picture to let go.]")
+            words += f" The first {len(shown):,} are played."
+        st.markdown(
+            f"**Selected frames** :gray[{words} Double-click the figure to clear the selection.]"
+        )
     else:
         index = st.selectbox(
             "Play a clip",
@@ -160,37 +165,43 @@ def _clip_take(
     (take,) = takes_of_clips([part])
     phases = all_phases(clips, model)[index]
     frames = slice(0, round(_PLAYED_S * phases.fps))
-    return replace(take, curves=(), manifold=on_manifold(cloud, phases, colouring, frames))
+    return replace(take, curves=(), manifold=manifold_view(cloud, phases, colouring, frames))
 
 
-def _beside(
-    clips: OpenClips, model: OpenModel, cloud: OpenCloud, colouring: Colouring, most: int
+def _other_spaces(
+    clips: OpenClips, model: OpenModel, cloud: OpenCloud, colouring: Colouring, max_points: int
 ) -> None:
-    """The same frames as joint velocities, and as the embedding without phase layers."""
+    """Draw the same frames as joint velocities and as an embedding without phase layers."""
     st.header("The same frames in other spaces", anchor=False)
     st.markdown(
-        ":gray[A colour means the same in all three. Left, what the network is given: joint "
-        "velocities. In the middle, what a convolutional autoencoder makes of them that has fully "
-        "connected layers in place of the phase layers. Compare where timing (angle) and size "
-        "(radius) can be read off.]"
+        ":gray[Colours mean the same in all three figures. Left: joint velocities, the input of "
+        "the network. Middle: the embedding of a convolutional autoencoder with fully connected "
+        "layers in place of the phase layers. Right: the phase manifold. Compare in which of them "
+        "timing (angle) and amplitude (radius) are visible.]"
     )
     columns = wide_columns("beside", 3)
-    given = cloud.cloud.given
-    moved = {"points": cloud.velocities, "explained": cloud.velocities_explained, "unit": "m/s"}
+    arguments = cloud.cloud.figure_arguments
+    velocities = {
+        "points": cloud.velocities,
+        "explained": cloud.velocities_explained,
+        "unit": "m/s",
+    }
     charts = {
-        "velocities": manifold_2d(colour=colouring, title="Joint velocities", **(given | moved))
+        "velocities": manifold_2d(
+            colour=colouring, title="Joint velocities", **(arguments | velocities)
+        )
     }
     embedding = None
     with columns[1]:
-        embedding = compared_embedding(clips, model)
+        embedding = embedding_for(clips, model)
     if embedding is not None:
-        other = open_cloud(clips, embedding, most)
+        other = open_cloud(clips, embedding, max_points)
         same = len(other.cloud.points) == len(cloud.cloud.points)
         shown = colouring if same else other.cloud.by_clip()
         charts["embedding"] = manifold_2d(
-            colour=shown, title="Autoencoder without phases", **other.cloud.given
+            colour=shown, title="Autoencoder without phases", **other.cloud.figure_arguments
         )
-    charts["phases"] = manifold_2d(colour=colouring, title="Phase manifold", **given)
+    charts["phases"] = manifold_2d(colour=colouring, title="Phase manifold", **arguments)
     places = {"velocities": columns[0], "embedding": columns[1], "phases": columns[2]}
     for name, chart in charts.items():
         chart.update_layout(showlegend=False, annotations=[])

@@ -1,4 +1,4 @@
-"""Page Train: a small training on the open clips, watched as it goes on; finished ones compared."""
+"""Page Train: small trainings on the open clips with live curves, and comparison of models."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from apps.dashboard.parts.theme import heading
 from apps.dashboard.parts.trainings import (
     OwnTraining,
     curve_of,
-    forget,
     own_trainings,
+    remove_training,
     running_training,
     start_training,
     training_windows,
@@ -26,7 +26,7 @@ from deepphase.figures.learning_curves import learning_curves
 from deepphase.figures.manifold_change import aligned_views, manifold_change
 from deepphase.phase.health import Health
 
-# Windows that may be shown: words -> how many.
+# Length of a training -> number of training windows.
 _LENGTHS = {
     "Glance": 3_000,
     "Short": 12_000,
@@ -34,16 +34,16 @@ _LENGTHS = {
     "Long": 120_000,
     "Longest": 400_000,
 }
-_LOOK_EVERY_S = 1.0
-_MOST_LETTERS = 40
+_UPDATE_S = 1.0
+_MAX_LETTERS = 40
 
 
 def page() -> None:
     """Draw the page."""
     heading(
         "Train",
-        "Learn phases from the open clips in a process of its own: watch the loss fall and the "
-        "manifold take shape. A finished model opens on all pages.",
+        "Train a phase model on the open clips in a process of its own, and watch the loss and the "
+        "manifold. All pages can open a finished model.",
     )
     clips = open_clips()
     left, right = st.columns([2, 5], gap="large")
@@ -73,20 +73,20 @@ def _form(clips: OpenClips) -> None:
         2.0,
         step=0.5,
         key="train window",
-        help="What one phase is read from: about two cycles of the slowest movement.",
+        help="Length of the input of one phase: about two cycles of the slowest movement.",
     )
     length = st.select_slider("Length", list(_LENGTHS), "Usual", key="train length")
     windows = _LENGTHS[length]
-    whole = training_windows(clips, window_s)
-    passes = f", about {windows / whole:.2g} passes over all" if whole else ""
+    available = training_windows(clips, window_s)
+    passes = f", about {windows / available:.2g} passes over all" if available else ""
     st.caption(f"{windows:,} windows{passes}.")
     with st.expander("More"):
         batch_size = st.select_slider(
-            "Windows a step", [16, 32, 64, 128, 256], 64, key="train batch"
+            "Batch size (windows)", [16, 32, 64, 128, 256], 64, key="train batch"
         )
         seed = st.number_input("Seed", 0, 2**31 - 1, 0, key="train seed")
-    name = st.text_input("Name", "My training", max_chars=_MOST_LETTERS, key="training name")
-    if not whole:
+    name = st.text_input("Name", "My training", max_chars=_MAX_LETTERS, key="training name")
+    if not available:
         st.warning(
             f"No clip is as long as {window_s:g} s: choose a shorter window.",
             icon=":material/info:",
@@ -95,7 +95,7 @@ def _form(clips: OpenClips) -> None:
         "Start training",
         type="primary",
         icon=":material/play_arrow:",
-        disabled=busy or not whole,
+        disabled=busy or not available,
         help="One training at a time" if busy else None,
         key="start training",
     )
@@ -119,48 +119,48 @@ def _form(clips: OpenClips) -> None:
 
 
 def _trainings() -> None:
-    """The training that is under way, or the one that is chosen of those that have ended."""
+    """Draw the running training, or one of those that have ended."""
     running = running_training()
     if running is not None:
-        _watched(running)
+        _running(running)
         return
-    kept = own_trainings()[::-1]
-    if not kept:
+    trainings = own_trainings()[::-1]
+    if not trainings:
         st.header("Nothing was trained here yet", anchor=False)
         st.info(
             "Start a training on the left; the usual length takes about a minute on two minutes "
-            "of motion. It goes on while you look at other pages, and ends with this browser tab.",
+            "of motion. It continues while you use other pages, and ends with this browser tab.",
             icon=":material/model_training:",
         )
         return
-    for each in kept:
+    for each in trainings:
         try:
             each.keep_model()
         except DeepPhaseError as error:
             show_error(error)
-    chosen = kept[0]
-    if len(kept) > 1:
+    chosen = trainings[0]
+    if len(trainings) > 1:
         place = st.selectbox(
             "Training",
-            range(len(kept)),
-            format_func=[each.name for each in kept].__getitem__,
+            range(len(trainings)),
+            format_func=[each.name for each in trainings].__getitem__,
             key="shown training",
         )
-        chosen = kept[min(place, len(kept) - 1)]
+        chosen = trainings[min(place, len(trainings) - 1)]
     _ended(chosen)
 
 
-@st.fragment(run_every=_LOOK_EVERY_S)
-def _watched(training: OwnTraining) -> None:
-    """Looks at the training again and again, and at nothing else."""
+@st.fragment(run_every=_UPDATE_S)
+def _running(training: OwnTraining) -> None:
+    """Draw a running training; only this fragment reruns."""
     if not training.run.running:
         st.rerun()
     try:
         status = training.status()
-        st.header(f"{plain(training.name)} is learning", anchor=False)
+        st.header(f"{plain(training.name)} is training", anchor=False)
         _progress(status)
         if st.button("Cancel", icon=":material/stop:", key="cancel training"):
-            forget(training)
+            remove_training(training)
             st.rerun()
         _measures(status.epochs)
         _pictures(training, status, live=True)
@@ -180,7 +180,7 @@ def _progress(status: TrainingStatus) -> None:
 
 
 def _measures(epochs: tuple[Epoch, ...]) -> None:
-    """Figures of the last epoch, and how they changed since the one before."""
+    """Draw the measures of the last epoch and their change since the one before."""
     if not epochs:
         return
     last, before = epochs[-1], epochs[-2] if len(epochs) > 1 else None
@@ -204,10 +204,10 @@ def _measures(epochs: tuple[Epoch, ...]) -> None:
 
 
 def _pictures(training: OwnTraining, status: TrainingStatus, *, live: bool) -> None:
-    """Curves and the manifold; a slider goes through its epochs once the training has ended."""
+    """Draw the learning curves and the manifold; a slider selects epochs after the training."""
     epochs = status.epochs
     if not epochs:
-        st.caption("The first measures come after a twentieth of the training.")
+        st.caption("The first measures appear after 5 % of the training.")
         return
     curves = learning_curves(
         [curve_of(training.name, epochs)],
@@ -215,12 +215,12 @@ def _pictures(training: OwnTraining, status: TrainingStatus, *, live: bool) -> N
     )
     views = training.views(len(epochs))
     if live:
-        # Turned to lie as the views before, so that the picture does not jump.
+        # Aligned with earlier views, so that the figure does not jump.
         shown, numbers = [aligned_views(views[::-1])[0]], [epochs[-1].epoch]
         axes, title = ("Axis 1", "Axis 2"), f"The manifold at epoch {epochs[-1].epoch:.2f}"
     else:
         shown, numbers = aligned_views(views), [each.epoch for each in epochs]
-        axes, title = ("PC 1", "PC 2"), "The manifold takes shape"
+        axes, title = ("PC 1", "PC 2"), "The manifold by epoch"
     manifold = manifold_change(shown, numbers, colour=training.colouring(), axes=axes, title=title)
     show_figure(curves, f"curves {live}", alt="Loss and measures over the epochs")
     if not live:
@@ -252,11 +252,11 @@ def _ended(training: OwnTraining) -> None:
     if status.state == FAILED:
         hint = f" {plain(status.hint)}." if status.hint else ""
         st.error(
-            f"It failed: {plain(status.fact)}.{hint[:2].upper()}{hint[2:]}",
+            f"The training failed: {plain(status.fact)}.{hint[:2].upper()}{hint[2:]}",
             icon=":material/error:",
         )
         if st.button("Remove", icon=":material/delete:", key="remove training"):
-            forget(training)
+            remove_training(training)
             st.rerun()
         return
     request = training.run.request
@@ -281,7 +281,7 @@ def _ended(training: OwnTraining) -> None:
             "model file",
         )
         if st.button("Remove", icon=":material/delete:", key="remove training"):
-            forget(training)
+            remove_training(training)
             st.rerun()
     _measures(status.epochs)
     health = status.epochs[-1].health if status.epochs else None
@@ -292,9 +292,9 @@ def _ended(training: OwnTraining) -> None:
 
 def _findings(health: Health) -> None:
     if not health.findings:
-        st.success("It worked, by all measures.", icon=":material/check:")
+        st.success("All measures of the model's health are good.", icon=":material/check:")
     for finding in health.findings:
-        # The page's own words for what the command line calls by option.
+        # Options of the command line are left out.
         words = finding.split(" (--")[0]
         st.warning(f"{plain(words[:1].upper())}{plain(words[1:])}.", icon=":material/info:")
 

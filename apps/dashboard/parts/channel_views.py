@@ -1,4 +1,4 @@
-"""What page Channels shows of one clip: its phases, a window, what the channels follow."""
+"""Data of page Channels for one clip: phases, a window, and the joints that channels follow."""
 
 from __future__ import annotations
 
@@ -33,28 +33,30 @@ from deepphase.phase.model import ClipPhases, PhaseModel
 from deepphase.phase.networks.embedding_autoencoder import EmbeddingAutoencoder
 from deepphase.phase.phase_file import save_phases
 
-PartMeasure = Literal["alone", "silent"]
+ChannelMeasure = Literal["alone", "silent"]
 
-# Windows that are reconstructed to tell what silence costs: half a second of work.
+# Windows that are reconstructed without each channel: half a second of work.
 _WINDOWS = 96
-# Clips whose signals and shares are kept for all sessions together.
-_KEPT = 32
+# Clips whose signals and shares are cached for all sessions.
+_CACHED_CLIPS = 32
 
 
 @dataclass(frozen=True, eq=False)
-class Followed:
-    """What the channels follow in one clip.
+class FollowedJoints:
+    """Joints and body parts that the channels follow in one clip.
 
     Parameters
     ----------
     shares
-        (channels, joints) of each joint's movement.
+        (channels, joints) share of each joint's movement.
     joints
         (joints,) names.
     parts
         Part of the body -> (channels,) share of its movement.
-    positions, links
-        (joints, 3) metres in root space and (links, 2): the body in the middle of the clip.
+    positions
+        (joints, 3) metres: the rest pose.
+    links
+        (links, 2) pairs of joints that a limb connects.
     """
 
     shares: Array
@@ -64,48 +66,56 @@ class Followed:
     links: Array
 
     def sentences(self, frequencies: Array) -> list[str]:
-        """A sentence a channel: its median frequency (channels,) Hz and the parts it follows."""
-        given = []
+        """One sentence per channel: its frequency, of (channels,) Hz, and the parts it follows."""
+        sentences = []
         for channel, frequency in enumerate(frequencies):
             ordered = sorted(self.parts, key=lambda part: -self.parts[part][channel])
             strong = [part for part in ordered if self.parts[part][channel] >= 0.1][:3]
             parts = [f"{part} ({100 * self.parts[part][channel]:.0f} %)" for part in strong]
             words = ", ".join(parts) if parts else "no part of the body by more than 10 %"
-            given.append(f"Channel {channel}, {frequency:.2f} Hz: {words}")
-        return given
+            sentences.append(f"Channel {channel}, {frequency:.2f} Hz: {words}")
+        return sentences
 
 
 def reconstructs(model: OpenModel) -> bool:
-    """Whether the model gives windows back: baselines do not, and embeddings have no sinusoids."""
+    """Whether the model reconstructs windows from sinusoids, unlike baselines and embeddings."""
     extractor = model.extractor
     return isinstance(extractor, PhaseModel) and not isinstance(
         extractor.network, EmbeddingAutoencoder
     )
 
 
-def part_of(clips: OpenClips, model: OpenModel, index: int, start_s: float, stop_s: float) -> Take:
-    """Some seconds of a clip with their phases, for the player."""
+def excerpt_take(
+    clips: OpenClips, model: OpenModel, index: int, start_s: float, stop_s: float
+) -> Take:
+    """A take of some seconds of a clip with their phases."""
     clip, phases = clips.store.clip(index), encodings(clips, model).phases(index)
-    first, stop = (round(at * clip.fps) for at in (start_s, stop_s))
+    start, stop = (round(at * clip.fps) for at in (start_s, stop_s))
     frames = slice(round(start_s * phases.fps), round(stop_s * phases.fps))
     part = replace(phases, parameters=phases.parameters[frames], interior=phases.interior[frames])
-    (take,) = takes_of_clips([clip.sliced(first, min(stop, len(clip)))], [part], model.extractor)
+    (take,) = takes_of_clips([clip.sliced(start, min(stop, len(clip)))], [part], model.extractor)
     return take
 
 
-def window_of(clips: OpenClips, model: OpenModel, index: int, at_s: float) -> WindowExample:
-    """What the model makes of the window around a moment. ParameterError for a baseline."""
+def clip_window(clips: OpenClips, model: OpenModel, index: int, at_s: float) -> WindowExample:
+    """The window around a time with its latent and reconstruction.
+
+    Raises
+    ------
+    ParameterError
+        If the model is a baseline, which has no decoder.
+    """
     extractor = model.extractor
     if not isinstance(extractor, PhaseModel):
         raise ParameterError(
-            "a baseline gives no window back", hint="choose a trained phase model on the left"
+            "a baseline reconstructs no window", hint="choose a trained phase model on the left"
         )
     read = signals(clips.key, model.key, index, clips, model)
     frame = min(max(round(at_s * extractor.fps), 0), len(read) - 1)
     return example_window(extractor, read, frame, clip=clips.store.names[index])
 
 
-@st.cache_resource(max_entries=_KEPT, show_spinner=False)
+@st.cache_resource(max_entries=_CACHED_CLIPS, show_spinner=False)
 def signals(
     clips_key: Hashable, model_key: str, index: int, _clips: OpenClips, _model: OpenModel
 ) -> Array:
@@ -113,26 +123,34 @@ def signals(
     return _model.extractor.signals.read(_clips.store.clip(index))
 
 
-def followed(clips: OpenClips, model: OpenModel, index: int, measure: PartMeasure) -> Followed:
-    """What each channel follows in a clip, alone or by what its silence loses.
+def followed(
+    clips: OpenClips, model: OpenModel, index: int, measure: ChannelMeasure
+) -> FollowedJoints:
+    """Joints that each channel follows in a clip.
+
+    Parameters
+    ----------
+    measure
+        "alone": variance that the channel predicts by itself; "silent": variance that the
+        reconstruction loses without the channel.
 
     Raises
     ------
     ParameterError
-        Where the clip is too short, or the model cannot be silenced.
+        If the clip is too short, or the measure is "silent" and the model a baseline.
     """
     return _followed(clips.key, model.key, index, measure, clips, model)
 
 
-@st.cache_resource(max_entries=_KEPT, show_spinner="Asking what each channel follows")
+@st.cache_resource(max_entries=_CACHED_CLIPS, show_spinner="Measuring the joints of each channel")
 def _followed(
     clips_key: Hashable,
     model_key: str,
     index: int,
-    measure: PartMeasure,
+    measure: ChannelMeasure,
     _clips: OpenClips,
     _model: OpenModel,
-) -> Followed:
+) -> FollowedJoints:
     extractor, clip = _model.extractor, _clips.store.clip(index)
     read = signals(clips_key, model_key, index, _clips, _model)
     phases = encodings(_clips, _model).phases(index)
@@ -144,12 +162,13 @@ def _followed(
         shares = joints_lost(extractor, read, frames)
     else:
         raise ParameterError(
-            "a baseline has no channel to silence", hint="ask what each channel foretells alone"
+            "a baseline has no channels to remove",
+            hint="choose what each channel predicts alone",
         )
     joints = extractor.signals.joints
     parts = _parts(clip, dict(extractor.signals.body))
-    positions, links = _standing(_clips, extractor.signals.joints, index)
-    return Followed(
+    positions, links = _rest_pose(_clips, extractor.signals.joints, index)
+    return FollowedJoints(
         shares,
         joints,
         followed_parts(shares, joint_energy(read[inside]), [parts[joint] for joint in joints]),
@@ -163,26 +182,26 @@ def _parts(clip: Clip, body: dict[str, str]) -> dict[str, str]:
     return dict(zip(clip.skeleton.names, body_parts(clip.skeleton, roles), strict=True))
 
 
-def _standing(clips: OpenClips, joints: tuple[str, ...], index: int) -> tuple[Array, Array]:
-    """The rest pose of those joints, its limbs leading to the next joint above that is read."""
+def _rest_pose(clips: OpenClips, joints: tuple[str, ...], index: int) -> tuple[Array, Array]:
+    """Rest pose of the joints; each is linked to its closest ancestor among them."""
     skeleton = clips.store.skeletons[index]
-    places = np.zeros((len(skeleton), 3))
+    positions = np.zeros((len(skeleton), 3))
     for joint, parent in enumerate(skeleton.parents):
-        above = places[parent] if parent >= 0 else np.zeros(3)
-        places[joint] = above + skeleton.offsets[joint]
-    kept = {name: at for at, name in enumerate(joints)}
+        above = positions[parent] if parent >= 0 else np.zeros(3)
+        positions[joint] = above + skeleton.offsets[joint]
+    indices = {name: at for at, name in enumerate(joints)}
     parents = []
     for name in joints:
         parent = int(skeleton.parents[skeleton.names.index(name)])
-        while parent >= 0 and skeleton.names[parent] not in kept:
+        while parent >= 0 and skeleton.names[parent] not in indices:
             parent = int(skeleton.parents[parent])
-        parents.append(kept[skeleton.names[parent]] if parent >= 0 else -1)
+        parents.append(indices[skeleton.names[parent]] if parent >= 0 else -1)
     order = [skeleton.names.index(name) for name in joints]
-    return places[order], links_of(np.array(parents))
+    return positions[order], links_of(np.array(parents))
 
 
 def phases_table(phases: ClipPhases) -> tuple[list[str], Array]:
-    """Column names and (frames, columns): time and the parameters of every channel."""
+    """Column names and (frames, columns) values: time and the parameters of all channels."""
     units = {"phase": "cycles", "frequency": "Hz", "amplitude": "latent", "offset": "latent"}
     columns, names = [phases.time], ["time_s"]
     for name, unit in units.items():
@@ -193,7 +212,7 @@ def phases_table(phases: ClipPhases) -> tuple[list[str], Array]:
 
 
 def phases_file(phases: ClipPhases, model: OpenModel) -> bytes:
-    """A phases file as `deepphase encode` writes it."""
+    """Content of a phases file, as `deepphase encode` writes it."""
     window_s = model.extractor.window / model.extractor.fps
     with tempfile.TemporaryDirectory(prefix="deepphase-") as folder:
         path = Path(folder) / "clip.phases.npz"

@@ -195,11 +195,11 @@ def _of_database(file: FoundFile) -> Callable[[], OpenDancer]:
         maker = DatabaseDanceMaker(MotionDatabase.load(file.stamp[0]), file.name)
         return OpenDancer(file.name, file.stamp, maker, DEFAULT_LOCK)
 
-    return lambda: _ready().known_or_made(("database", file.stamp), opened, _GETTING_READY)
+    return lambda: _ready().find_or_make(("database", file.stamp), opened, _GETTING_READY)
 
 
 def _demo() -> OpenDancer:
-    return _ready().known_or_made(
+    return _ready().find_or_make(
         "demo",
         lambda progress: OpenDancer(
             "made dances",

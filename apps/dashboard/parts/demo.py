@@ -1,4 +1,4 @@
-"""What the dashboard opens on: made motion of all gaits, and the models that come with it."""
+"""Demo data of the dashboard: synthetic motion of all gaits, and the models that are shipped."""
 
 from __future__ import annotations
 
@@ -25,41 +25,41 @@ from matching.database.database import MotionDatabase
 from matching.music.song_tracks import ClipSongTracks, track_features
 
 _LAYOUT = "dance_music"
-# (beats a minute, beats in a bar) of the songs: about as fast as people dance.
+# (beats a minute, beats in a bar) of the songs, in the range of danced tempi.
 _SONGS = ((88, 4), (97, 4), (106, 4), (115, 4), (126, 4), (94, 3), (108, 3), (122, 3))
 _SONG_S = 20.0
 
 
 def made_dances(progress: Progress) -> MotionDatabase:
-    """A minute or two of dances, in seconds; each to a song of its own tempo."""
+    """A motion database of synthetic dances, each to a song of another tempo."""
     clips, songs = [], {}
     for number, (bpm, beats_per_bar) in enumerate(_SONGS):
         song = make_song(number, _SONG_S, tempo_bpm=float(bpm), beats_per_bar=beats_per_bar)
         clip, name = dance(song, number).clip, f"{bpm} beats a minute, {beats_per_bar} a bar"
         clips.append(replace(clip, name=name, source=replace(clip.source, song=name)))
         songs[name] = features_of(song.samples, name=name)
-        progress("making dances, listening to songs", number + 1, len(_SONGS), name)
+        progress("making dances, analysing songs", number + 1, len(_SONGS), name)
     layout = FeatureLayout.load(_LAYOUT)
-    heard = ClipSongTracks(ClipStore.from_clips(clips), songs, (), tuple(track_features(layout)))
+    tracks = ClipSongTracks(ClipStore.from_clips(clips), songs, (), tuple(track_features(layout)))
     database = MotionDatabase.build(
-        heard.store, layout, demo_model(), tracks=heard, progress=progress
+        tracks.store, layout, demo_model(), tracks=tracks, progress=progress
     )
-    return with_dances(database, heard, progress)
+    return with_dances(database, tracks, progress)
 
 
 NAME = "Made motion (demo)"
 # Other individuals than those that the models learnt from.
 _SEED = 2203
 _CLIP_S, _BODY = 11.0, "biped"
-# What Streamlit imports late.
-_STREAMLITS = ("pandas", "pyarrow", "plotly.graph_objects")
+# Modules that Streamlit imports at their first use.
+_LAZY_IMPORTS = ("pandas", "pyarrow", "plotly.graph_objects")
 # The fourth motion of a corpus is a medley of gaits.
 _MEDLEY = 3
 
 
 @st.cache_resource(show_spinner=False)
 def demo_clips() -> ClipStore:
-    """Every gait at a speed that drifts, and a medley: some 5,000 frames with whole windows."""
+    """Every gait at a drifting speed, and a medley: some 5,000 interior frames."""
     generator = np.random.default_rng(_SEED)
     clips = []
     for gait in (gait.name for gait in gaits_of(_BODY).values() if gait.moves):
@@ -76,27 +76,27 @@ def demo_clips() -> ClipStore:
 
 @st.cache_resource(show_spinner=False)
 def demo_model() -> PhaseModel:
-    """The small phase model that comes with the program."""
+    """The small phase model that is shipped."""
     return PhaseModel.load(PHASES)
 
 
 @st.cache_resource(show_spinner=False)
 def demo_embedding() -> PhaseModel:
-    """Its counterpart with fully connected layers in place of the phase layers."""
+    """The shipped model with fully connected layers in place of the phase layers."""
     return PhaseModel.load(EMBEDDING)
 
 
 def warm_up() -> None:
-    """Make all that the first pages need, before somebody waits for it.
+    """Load what the first pages need, before the first session opens.
 
-    What Streamlit would import at the first table is imported here, too: sessions that come at the
-    same moment would find it half there.
+    Modules that Streamlit imports at their first use are imported here as well, because sessions
+    that start at the same moment could see them half imported.
     """
     import torch
 
-    # The sessions of a server share the processor; one of them alone must not take it all.
+    # The sessions of a server share the processor; one session must not use all of it.
     torch.set_num_threads(max(1, min(4, torch.get_num_threads())))
-    for name in (*_STREAMLITS, *(f"apps.dashboard.pages.{page.address}" for page in PAGES)):
+    for name in (*_LAZY_IMPORTS, *(f"apps.dashboard.pages.{page.address}" for page in PAGES)):
         importlib.import_module(name)
     clips, model, _ = demo_clips(), demo_model(), demo_embedding()
     model.encode(clips.clip(0))

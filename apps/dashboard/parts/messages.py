@@ -1,4 +1,4 @@
-"""What the pages say while they work and where something is wrong: sentences, no tracebacks."""
+"""Messages of the pages: errors as sentences, and the progress of long work."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import streamlit as st
 from deepphase.errors import DeepPhaseError
 from deepphase.progress import Progress
 
-# Shorter work would only flicker.
-_QUIET_S = 0.4
-# Between two drawings of a bar.
-_EVERY_S = 0.15
+# A bar for shorter work would only flicker.
+_SHOW_AFTER_S = 0.4
+# Interval between updates of a bar.
+_UPDATE_S = 0.15
 
 
 def error_sentence(error: DeepPhaseError) -> str:
-    """An error as one paragraph: fact, place by its name alone, and the way out."""
+    """An error as one paragraph: its file name and line, the fact and the hint."""
     place = "" if error.path is None else f"{plain(error.path.name)}"
     if error.line is not None:
         place = f"{place}, line {error.line}" if place else f"line {error.line}"
@@ -29,12 +29,12 @@ def error_sentence(error: DeepPhaseError) -> str:
 
 
 def show_error(error: DeepPhaseError) -> None:
-    """The error where the content would be."""
+    """Display an error in place of the content."""
     st.error(error_sentence(error), icon=":material/error:")
 
 
 def plain(text: object) -> str:
-    """A text from outside as markdown shows it literally."""
+    """Escape a text from outside, so that Markdown displays it literally."""
     clean = "".join(c if c.isprintable() else " " for c in str(text))
     for sign in "\\`*_{}[]()<>#+|~$:!":
         clean = clean.replace(sign, f"\\{sign}")
@@ -43,9 +43,9 @@ def plain(text: object) -> str:
 
 @contextmanager
 def working(what: str) -> Iterator[Progress]:
-    """A function that tells how far long work is: words, a bar, time left; gone when it is done.
+    """Context with a progress callback for long work: a bar with a text and the time left.
 
-    Whoever goes to another page, or changes a choice, interrupts the work.
+    The bar is removed at the end. Another page or a changed setting interrupts the work.
     """
     place = st.empty()
     began = time.monotonic()
@@ -54,7 +54,7 @@ def working(what: str) -> Iterator[Progress]:
     def progress(step: str, done: int, total: int, words: str) -> None:
         nonlocal drawn
         now = time.monotonic()
-        if now - began < _QUIET_S or (now - drawn < _EVERY_S and done < total):
+        if now - began < _SHOW_AFTER_S or (now - drawn < _UPDATE_S and done < total):
             return
         drawn = now
         share = min(max(done / max(total, 1), 0.0), 1.0)

@@ -1,4 +1,4 @@
-"""Two phase models beside each other on the open clips."""
+"""Comparison of two phase models on the open clips, and the embedding to compare with."""
 
 from __future__ import annotations
 
@@ -21,13 +21,16 @@ from deepphase.phase.health import Health
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.training.train import train_phase
 
-# As many windows as take a minute on a laptop; a look, not a result.
+# A training of about a minute on a laptop: enough for a picture.
 _WINDOWS, _BATCH = 40_960, 128
 _NAME = "Without phases"
+# Points of each figure, and its height in pixels.
+_POINTS, _HEIGHT = 5_000, 520
+_NONE = "none"
 
 
-def compared_embedding(clips: OpenClips, model: OpenModel) -> OpenModel | None:
-    """The embedding that reads these clips; where there is none, the page offers to train one."""
+def embedding_for(clips: OpenClips, model: OpenModel) -> OpenModel | None:
+    """The embedding for these clips; if there is none, the page offers to train one."""
     sources = model_sources(clips, embeddings=True)
     window = model.extractor.window
     for source in sources:
@@ -36,7 +39,7 @@ def compared_embedding(clips: OpenClips, model: OpenModel) -> OpenModel | None:
             return opened
     st.info(
         "No autoencoder without phase layers reads this skeleton yet. It trains in about a "
-        "minute, for this session alone.",
+        "minute, for this session only.",
         icon=":material/compare:",
     )
     if isinstance(model.extractor, PhaseModel) and st.button(
@@ -48,7 +51,7 @@ def compared_embedding(clips: OpenClips, model: OpenModel) -> OpenModel | None:
 
 
 def _trained(clips: OpenClips, model: PhaseModel) -> PhaseModel:
-    """The same convolutions, window and channels around fully connected layers."""
+    """Train the model's convolutions, window and channels with fully connected layers."""
     network = replace(model.config.network, preset="conv_embedding")
     training = replace(
         model.config.training,
@@ -72,13 +75,8 @@ def _trained(clips: OpenClips, model: PhaseModel) -> PhaseModel:
     return trained
 
 
-# Points of each picture, and its height.
-_POINTS, _HEIGHT = 5_000, 520
-_NONE = "none"
-
-
 def compare_models(clips: OpenClips) -> None:
-    """Two models that can read the clips: their measures, curves and manifolds."""
+    """Draw the comparison of two models: measures, learning curves and manifolds."""
     sources = [
         *model_sources(clips),
         *(each for each in model_sources(clips, embeddings=True) if each.id != "demo"),
@@ -86,8 +84,7 @@ def compare_models(clips: OpenClips) -> None:
     st.header("Compare two models", anchor=False)
     if len(sources) < 2:
         st.caption(
-            "There is one model that reads these clips. Train or open another one, and it can be "
-            "compared here."
+            "Only one model reads these clips. Train or open another one to compare them here."
         )
         return
     if not st.toggle(
@@ -124,7 +121,7 @@ def _compared(clips: OpenClips) -> None:
 
 def _measures(models: list[OpenModel]) -> None:
     healths = [model.extractor.health for model in models]
-    rows = [(words, *(tell(health) for health in healths)) for words, tell in _ROWS]
+    rows = [(words, *(value(health) for health in healths)) for words, value in _ROWS]
     rows = [("Phase channels", *(str(model.extractor.channels) for model in models)), *rows]
     rows.append(("Window", *(f"{m.extractor.window / m.extractor.fps:.2f} s" for m in models)))
     names = [models[0].name, models[1].name]
@@ -143,13 +140,13 @@ def _measures(models: list[OpenModel]) -> None:
 
 
 def _curves(models: list[OpenModel]) -> None:
-    known = {f"session:{each.model_name}": each for each in own_trainings() if each.model_name}
-    runs = list(dict.fromkeys(model.id for model in models if model.id in known))
+    trainings = {f"session:{each.model_name}": each for each in own_trainings() if each.model_name}
+    runs = list(dict.fromkeys(model.id for model in models if model.id in trainings))
     if not runs:
         return
     chart = learning_curves(
-        [curve_of(known[each].name, known[each].status().epochs) for each in runs],
-        title="How they learnt",
+        [curve_of(trainings[each].name, trainings[each].status().epochs) for each in runs],
+        title="Learning curves",
     )
     show_figure(chart, "compared curves")
     offer_figure(chart, "learning_curves_compared", "compared curves html")
@@ -159,7 +156,7 @@ def _manifold(clips: OpenClips, model: OpenModel, at: int) -> None:
     cloud = open_cloud(clips, model, _POINTS)
     labels = [name for name in cloud.colourings if name.startswith("Label: ")]
     colouring = cloud.colourings[labels[0] if labels else "Clip"]
-    chart = manifold_2d(colour=colouring, title=label(model.name), **cloud.cloud.given)
+    chart = manifold_2d(colour=colouring, title=label(model.name), **cloud.cloud.figure_arguments)
     show_figure(chart, f"compared manifold {at}", height=_HEIGHT)
     offer_figure(chart, f"manifold_{at + 1}", f"compared manifold html {at}")
     st.caption(f"{plain(model.name)} on {plain(clips.name)}.")

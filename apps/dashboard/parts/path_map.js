@@ -2,8 +2,8 @@
 // Shows a path, or lets one be drawn by mouse, touch or keys.
 
 const SVG = "http://www.w3.org/2000/svg";
-const NEAR_M = 0.12;
-const MOST_POINTS = 400;
+const MIN_STEP_M = 0.12;
+const MAX_POINTS = 400;
 const STEP_M = 0.25;
 
 function node(name, attributes, parent) {
@@ -13,7 +13,7 @@ function node(name, attributes, parent) {
   return made;
 }
 
-// Half the width and height in metres, and the middle, of what is shown.
+// The part of the ground in view: half its width and height, and its middle, in metres.
 function frameOf(data, points) {
   if (data.editable) return { wide: data.half, high: data.half * 0.8, x: 0, z: data.half * 0.5 };
   let [left, right, back, front] = [0, 0, 0, 0];
@@ -37,7 +37,7 @@ class GroundMap {
   constructor(root) {
     this.root = root;
     this.svg = root.querySelector("svg");
-    this.said = root.querySelector(".said");
+    this.status = root.querySelector(".status");
     this.points = null;
     this.cursor = null;
     this.svg.addEventListener("pointerdown", (event) => this.press(event));
@@ -51,9 +51,9 @@ class GroundMap {
     this.strokes = [];
   }
 
-  show(data, tell) {
+  show(data, onChange) {
     this.data = data;
-    this.tell = tell;
+    this.onChange = onChange;
     if (this.points === null || this.mark !== data.mark) {
       this.points = data.points.map(([x, z]) => [x, z]);
       this.strokes = this.points.length ? [0] : [];
@@ -69,13 +69,13 @@ class GroundMap {
     this.draw();
   }
 
-  shown() {
+  visiblePoints() {
     return this.data.editable ? this.points : this.data.points;
   }
 
   draw() {
     const { svg } = this;
-    const points = this.shown();
+    const points = this.visiblePoints();
     const view = frameOf(this.data, points);
     this.view = view;
     svg.replaceChildren();
@@ -114,7 +114,7 @@ class GroundMap {
       const words = node("text", {
         x: -view.x, y: -view.z, "font-size": 8 * unit, "text-anchor": "middle", class: "hint",
       }, svg);
-      words.textContent = "Draw the way here: drag, or set points";
+      words.textContent = "Draw the path here: drag, or set points";
     }
     if (this.cursor) {
       const [cx, cz] = this.cursor;
@@ -134,10 +134,10 @@ class GroundMap {
     return [round(-at.x), round(-at.y)];
   }
 
-  add(point, near) {
+  add(point, minStep) {
     const last = this.points.at(-1);
-    if (this.points.length >= MOST_POINTS) return false;
-    if (last && Math.hypot(point[0] - last[0], point[1] - last[1]) < near) return false;
+    if (this.points.length >= MAX_POINTS) return false;
+    if (last && Math.hypot(point[0] - last[0], point[1] - last[1]) < minStep) return false;
     this.points.push(point);
     return true;
   }
@@ -147,19 +147,19 @@ class GroundMap {
     this.svg.setPointerCapture(event.pointerId);
     this.pressed = true;
     this.strokes.push(this.points.length);
-    this.add(this.place(event), NEAR_M);
+    this.add(this.place(event), MIN_STEP_M);
     this.draw();
   }
 
   move(event) {
     if (!this.pressed) return;
-    if (this.add(this.place(event), Math.max(NEAR_M, this.view.wide / 80))) this.draw();
+    if (this.add(this.place(event), Math.max(MIN_STEP_M, this.view.wide / 80))) this.draw();
   }
 
   lift(event) {
     if (!this.pressed) return;
     this.pressed = false;
-    this.add(this.place(event), NEAR_M);
+    this.add(this.place(event), MIN_STEP_M);
     this.changed();
   }
 
@@ -175,8 +175,8 @@ class GroundMap {
         Math.min(Math.max(from[0] + step[0] * size, x - wide), x + wide),
         Math.min(Math.max(from[1] + step[1] * size, z - high), z + high),
       ];
-      this.said.textContent =
-        `${this.cursor[1].toFixed(2)} m ahead, ${this.cursor[0].toFixed(2)} m to the left`;
+      this.status.textContent =
+        `${this.cursor[1].toFixed(2)} m forward, ${this.cursor[0].toFixed(2)} m to the left`;
       this.draw();
     } else if (event.key === "Enter" || event.key === " ") {
       this.strokes.push(this.points.length);
@@ -203,9 +203,9 @@ class GroundMap {
   }
 
   changed() {
-    this.said.textContent = `${this.points.length} points`;
+    this.status.textContent = `${this.points.length} points`;
     this.draw();
-    this.tell(this.points.map((point) => [...point]));
+    this.onChange(this.points.map((point) => [...point]));
   }
 }
 

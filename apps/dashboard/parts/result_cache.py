@@ -1,4 +1,4 @@
-"""Cache of what takes a while to make or to open, shared by all sessions."""
+"""Least-recently-used cache of results, shared by all sessions."""
 
 from __future__ import annotations
 
@@ -13,90 +13,94 @@ from deepphase.errors import DeepPhaseError
 from deepphase.progress import Progress
 
 Cached = TypeVar("Cached")
-_STOPPED = "stopped"
+# Session state: the key of the result whose computation the user cancelled.
+_CANCELLED = "cancelled"
 
 
 class ResultCache(Generic[Cached]):
-    """The results of all sessions that were asked for last; safe for threads.
+    """A thread-safe cache that drops the least recently used result.
 
     Parameters
     ----------
-    most
-        How many are kept; the one that was not asked for the longest time is dropped first.
+    capacity
+        Number of results.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
         self._results: dict[Hashable, Cached] = {}
         self._lock = threading.Lock()
 
-    def known(self, key: Hashable) -> Cached | None:
-        """The result of a key, if it is still kept."""
+    def find(self, key: Hashable) -> Cached | None:
+        """The result of a key, or None if the cache does not hold it."""
         with self._lock:
             result = self._results.pop(key, None)
             if result is not None:
                 self._results[key] = result
             return result
 
-    def keep(self, key: Hashable, result: Cached) -> None:
-        """Remember a result."""
+    def store(self, key: Hashable, result: Cached) -> None:
+        """Add a result."""
         with self._lock:
             self._results[key] = result
-            while len(self._results) > self._most:
+            while len(self._results) > self._capacity:
                 self._results.pop(next(iter(self._results)))
 
-    def known_or_made(self, key: Hashable, make: Callable[[Progress], Cached], what: str) -> Cached:
-        """The result of a key, made now if it is not kept, with progress on the page.
+    def find_or_make(self, key: Hashable, make: Callable[[Progress], Cached], what: str) -> Cached:
+        """The result of a key, computed if the cache does not hold it, with progress on the page.
 
-        Two sessions may make the same result at once; an interrupted one keeps nothing.
+        Two sessions may compute the same result at once. An interrupted computation stores
+        nothing.
 
         Parameters
         ----------
+        key
+            Identifies the result.
         make
-            Makes the result.
+            Computes the result.
         what
-            It, in words.
+            Name of the computation, as the progress bar shows it.
         """
-        result = self.known(key)
+        result = self.find(key)
         if result is None:
             with working(what) as progress:
                 progress("starting", 0, 1, "")
                 result = make(progress)
-            self.keep(key, result)
+            self.store(key, result)
         return result
 
 
-def cached_or_made(
-    kept: ResultCache[Cached], key: Hashable, make: Callable[[Progress], Cached], what: str
+def cancellable_result(
+    cache: ResultCache[Cached], key: Hashable, make: Callable[[Progress], Cached], what: str
 ) -> Cached | None:
-    """What is kept under a key, or what is made now, with progress and a button that cancels.
+    """The result of a key, computed if needed with progress and a button that cancels.
 
     Parameters
     ----------
-    kept
-        Where results are kept.
+    cache
+        Holds earlier results.
     key
-        Changes with what is asked for.
+        Identifies the result.
     make
-        Makes the result; may raise DeepPhaseError.
+        Computes the result; may raise DeepPhaseError.
     what
-        It, in words.
+        Name of the computation, as the progress bar shows it.
 
     Returns
     -------
-    None where it was cancelled or cannot be made; the page has said so.
+    None if the user cancelled or the computation failed; the page then says so.
     """
-    result = kept.known(key)
+    result = cache.find(key)
     if result is not None:
         return result
-    if st.session_state.get(_STOPPED) == key:
-        st.info("Cancelled. Change something, or make it after all.", icon=":material/pause:")
-        st.button("Make it", type="primary", icon=":material/play_arrow:", on_click=_go_on)
+    if st.session_state.get(_CANCELLED) == key:
+        st.info("Cancelled. Change a setting, or make it now.", icon=":material/pause:")
+        st.button("Make it", type="primary", icon=":material/play_arrow:", on_click=_resume)
         return None
     place = st.empty()
     try:
         with place.container():
-            st.button("Cancel", icon=":material/stop:", on_click=_stop, args=(key,))
+            st.button("Cancel", icon=":material/stop:", on_click=_cancel, args=(key,))
             with working(what) as progress:
                 result = make(progress)
     except DeepPhaseError as error:
@@ -104,13 +108,13 @@ def cached_or_made(
         return None
     finally:
         place.empty()
-    kept.keep(key, result)
+    cache.store(key, result)
     return result
 
 
-def _stop(key: Hashable) -> None:
-    st.session_state[_STOPPED] = key
+def _cancel(key: Hashable) -> None:
+    st.session_state[_CANCELLED] = key
 
 
-def _go_on() -> None:
-    st.session_state.pop(_STOPPED, None)
+def _resume() -> None:
+    st.session_state.pop(_CANCELLED, None)

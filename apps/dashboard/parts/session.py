@@ -1,4 +1,4 @@
-"""What belongs to one reader alone: uploaded clips, trained models, and a folder for both."""
+"""State of one browser session: uploaded clips, trained models, and a temporary folder."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from deepphase.motion.clip import Clip
 from deepphase.phase.extractor import PhaseExtractor
 
 _KEY = "deepphase session"
-# Of one reader, so that many can share a machine.
-MOST_CLIPS, MOST_FRAMES, MOST_MODELS = 200, 400_000, 12
+# Limits of one session, so that many can share a machine.
+MAX_CLIPS, MAX_FRAMES, MAX_MODELS = 200, 400_000, 12
 
 
 class Session:
-    """One reader's own things; gone, with their files, when the session is.
+    """Clips, models and files of one session, which are removed at its end.
 
     Attributes
     ----------
     clips
         Uploaded clips with their provenance, at one rate.
     models
-        Models that were trained or uploaded here, by the name that is shown.
+        Display name -> model that was trained or uploaded here.
     """
 
     def __init__(self) -> None:
@@ -41,22 +41,25 @@ class Session:
 
     @property
     def folder(self) -> Path:
-        """A folder of its own in the system's temporary one, made when it is asked for."""
+        """The session's temporary folder, created at its first use."""
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="deepphase-session-"))
-            # Also at the end of the program.
+            # Removed with the session, and at the end of the program.
             weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         return self._folder
 
     def add_clip(self, clip: Clip, provenance: Mapping[str, Any]) -> Clip:
-        """Keep a clip; it comes back with a name that no other one has.
+        """Add a clip, and return it under a unique name.
 
-        Raises ParameterError where there are more clips than one reader may keep.
+        Raises
+        ------
+        ParameterError
+            If the session would exceed its limits.
         """
         frames = len(clip) + sum(len(each) for each, _ in self.clips)
-        if len(self.clips) >= MOST_CLIPS or frames > MOST_FRAMES:
+        if len(self.clips) >= MAX_CLIPS or frames > MAX_FRAMES:
             raise ParameterError(
-                f"more than {MOST_CLIPS} clips or {MOST_FRAMES:,} frames in one session",
+                f"more than {MAX_CLIPS} clips or {MAX_FRAMES:,} frames in one session",
                 hint="remove some, or give the program a folder: deepphase app FOLDER",
             )
         clip = _renamed(clip, {each.name for each, _ in self.clips})
@@ -65,13 +68,13 @@ class Session:
         return clip
 
     def remove_clips(self) -> None:
-        """Forget all uploaded clips."""
+        """Remove all uploaded clips."""
         self.clips.clear()
         self._stores = None
 
     def add_model(self, name: str, model: PhaseExtractor) -> str:
-        """Keep a model, the oldest gives way; the name under which it can be chosen."""
-        while len(self.models) >= MOST_MODELS:
+        """Add a model, and return its unique name; the oldest model is dropped beyond the limit."""
+        while len(self.models) >= MAX_MODELS:
             self.models.pop(next(iter(self.models)))
         given, number = name, 2
         while given in self.models:
@@ -103,7 +106,7 @@ class Session:
 
 
 def session() -> Session:
-    """The session of the reader whose page is drawn."""
+    """The session that the current page runs in."""
     if _KEY not in st.session_state:
         st.session_state[_KEY] = Session()
     return st.session_state[_KEY]

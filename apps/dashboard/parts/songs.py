@@ -14,7 +14,7 @@ import streamlit as st
 from apps.dashboard.parts.collection import content_key
 from apps.dashboard.parts.messages import plain
 from apps.dashboard.parts.session import session
-from apps.dashboard.parts.uploads import shown_name
+from apps.dashboard.parts.uploads import safe_name
 from deepphase.errors import FormatError
 from deepphase.music.audio import decoded
 from deepphase.music.dance_request import DanceRequest
@@ -22,7 +22,7 @@ from deepphase.music.features import MIN_CONFIDENCE, SongFeatures, features_of
 from deepphase.synthetic.song import make_song
 
 _MADE, _FILE = "Made", "Your own"
-_SHORTEST_S, _SONG_CHOICE_LONGEST_S, _USUAL_S = 4, 120, 20
+_SHORTEST_S, _MAX_MADE_SONG_S, _USUAL_S = 4, 120, 20
 _MOST_SEED = 9999
 _SWING = {"Straight": 0.5, "Swing": 2 / 3}
 
@@ -50,7 +50,7 @@ def choose_song() -> OpenSong | None:
         "Off-beats", list(_SWING), default="Straight", required=True, key="song swing"
     )
     seconds = st.slider(
-        "Song's seconds", _SHORTEST_S, _SONG_CHOICE_LONGEST_S, _USUAL_S, key="song seconds"
+        "Song's seconds", _SHORTEST_S, _MAX_MADE_SONG_S, _USUAL_S, key="song seconds"
     )
     return made_song(
         int(seed), float(seconds), float(bpm), int(beats or 4), _SWING[swing or "Straight"]
@@ -88,7 +88,7 @@ def choose_part(song: OpenSong, usual_lock: float | None, about: str) -> DanceRe
             "From (s)", 0.0, float(int(length - _SHORTEST_S)), 0.0, step=0.5,
             key=f"start {song.key}", help=f"The song has {length:.1f} s",
         )  # fmt: skip
-    most = min(length - start, float(_SONG_CHOICE_LONGEST_S))
+    most = min(length - start, float(_MAX_MADE_SONG_S))
     seconds = most
     if most > _SHORTEST_S + 1:
         seconds = st.slider(
@@ -189,7 +189,7 @@ def uploaded_song(file: str, content: bytes) -> OpenSong:
     FormatError
         Where it is no sound, damaged, or longer than a page is for.
     """
-    name = shown_name(file)
+    name = safe_name(file)
     if len(content) > MAX_SONG_MB * 1_000_000:
         raise FormatError(
             f"{len(content) / 1e6:,.0f} MB, more than {MAX_SONG_MB}",

@@ -1,4 +1,4 @@
-"""What can be steered: controllers, and motion databases that are played."""
+"""Sources of motion for page Control: controllers, and motion databases for matching."""
 
 from __future__ import annotations
 
@@ -46,12 +46,14 @@ from matching.player.start import PlayerSource, database_measures
 from matching.search.searcher import Searcher, open_searcher
 
 # Values that a chooser can list.
-_MOST_VALUES = 40
+_MAX_VALUES = 40
+# m/s; slower clips stand, and the speed of all motion suits them better.
+_MIN_SPEED = 0.2
 
 
 @dataclass(frozen=True, eq=False)
 class OpenController:
-    """A controller that is open; `key` changes with its content."""
+    """An open controller; `key` changes with its content."""
 
     name: str
     key: Hashable
@@ -59,46 +61,46 @@ class OpenController:
 
     @property
     def label(self) -> str:
-        """Which label it is steered by; empty if by none."""
+        """The label that selects its motion; empty if there is none."""
         return self.controller.schema.config.label
 
     @property
     def values(self) -> tuple[str, ...]:
-        """Of that label."""
+        """Values of that label."""
         return self.controller.schema.label_values
 
     @cached_property
     def speeds(self) -> Mapping[str, float]:
-        """Label value -> m/s at which its motion travels."""
+        """Label value -> median speed of its motion, m/s."""
         schema = self.controller.schema
         later_s = schema.config.later_s
         blocks = TrajectoryBlocks(schema.inputs.slices, len(later_s))
-        found = {}
+        speeds = {}
         for value in self.values:
             try:
                 starts = self.controller.starts.with_label(schema, value)
             except ParameterError:
                 continue
-            ahead = blocks.read(starts.inputs, TRAJECTORY_POSITION)[:, -1]
-            found[value] = float(np.median(np.abs(ahead))) / later_s[-1]
-        return found
+            future = blocks.read(starts.inputs, TRAJECTORY_POSITION)[:, -1]
+            speeds[value] = float(np.median(np.abs(future))) / later_s[-1]
+        return speeds
 
     def speed(self, value: str | None) -> float:
-        """m/s that suits a value of the label, or all of them."""
+        """Typical speed of motion with a value of the label, or of all motion, m/s."""
         travelling = float(self.controller.data.get("travelling_speed", 0.0))
         return self.speeds.get(value or "", 0.0) or travelling or 1.0
 
     def source(
         self, labels: Mapping[str, list[str]], settings: CharacterSettings, seed: int
     ) -> CharacterSource:
-        """What makes its characters; of each label the first value counts."""
+        """Source of its characters; of each label only the first value is used."""
         values = {name: each[0] for name, each in labels.items()}
         return CharacterSource(self.controller, labels=values, settings=settings, seed=seed)
 
 
 @dataclass(frozen=True, eq=False)
 class OpenMatching:
-    """A motion database that is open, and what plays it; `key` changes with its content."""
+    """An open motion database with its playback and search; `key` changes with its content."""
 
     name: str
     key: Hashable
@@ -111,9 +113,12 @@ class OpenMatching:
     def of(
         cls, name: str, key: Hashable, database: MotionDatabase, progress: Progress | None
     ) -> OpenMatching:
-        """Make a database ready to be played.
+        """Prepare a database for playing.
 
-        Raises ParameterError where it cannot be.
+        Raises
+        ------
+        ParameterError
+            As `Playback.of_database`.
         """
         playback = Playback.of_database(database, progress)
         searcher = open_searcher(database, "exact", progress=progress)
@@ -122,56 +127,60 @@ class OpenMatching:
 
     @cached_property
     def labels(self) -> Mapping[str, list[str]]:
-        """Labels that tell clips apart -> their values."""
-        found = {}
+        """Labels with several values that clips share -> their values."""
+        labels_and_values = {}
         for name in dict.fromkeys(name for labels in self.database.labels for name in labels):
             values = sorted({labels[name] for labels in self.database.labels if name in labels})
-            if 2 <= len(values) <= _MOST_VALUES and len(values) < len(self.database.labels):
-                found[name] = values
-        return found
+            if 2 <= len(values) <= _MAX_VALUES and len(values) < len(self.database.labels):
+                labels_and_values[name] = values
+        return labels_and_values
 
     def speed(self, labels: Mapping[str, list[str]]) -> float:
-        """m/s that suits clips with these labels, or all of them."""
+        """Typical speed of clips with these labels, or of all clips, m/s."""
         if labels:
             database = self.database
             steps = np.linalg.norm(np.diff(database.root_positions, axis=0), axis=1)
             with_labels = database.rows_with(labels)[1:]
-            found = float(np.median(steps[with_labels])) * database.fps
-            if math.isfinite(found) and found > 0.2:
-                return found
+            speed = float(np.median(steps[with_labels])) * database.fps
+            if math.isfinite(speed) and speed > _MIN_SPEED:
+                return speed
         return self.playback.travelling_speed or 1.0
 
     def source(
         self, labels: Mapping[str, list[str]], settings: PlayerSettings, seed: int
     ) -> PlayerSource:
-        """What makes its characters."""
+        """Source of its characters."""
         return PlayerSource(
             self.database, self.playback, self.searcher, labels, settings, seed, self.data
         )
 
 
+# Session state: name -> uploaded controller.
 _UPLOADS = "own controllers"
-_MOST_UPLOADS = 6
+_MAX_UPLOADS = 6
 
 
 def uploaded_controllers() -> dict[str, OpenController]:
-    """The reader's own, by the name that is shown."""
+    """Name -> uploaded controller of this session."""
     return st.session_state.setdefault(_UPLOADS, {})
 
 
 def read_controller_upload(name: str, content: bytes) -> str:
-    """Keep a controller of this session; the name under which it can be chosen.
+    """Add an uploaded controller to the session, and return the name under which it can be chosen.
 
-    Raises CheckpointError where it is none, damaged, or claims to be larger than it is.
+    Raises
+    ------
+    CheckpointError
+        If the file is no controller, is damaged, or declares more weights than it holds.
     """
-    controller = uploads.loaded(content, ".controller", _load)
-    given = base = uploads.name_without(".controller", name, "Controller")
-    kept, number = uploaded_controllers(), 2
-    while given in kept:
+    controller = uploads.load_upload(content, ".controller", _load)
+    given = base = uploads.display_name(".controller", name, "Controller")
+    controllers, number = uploaded_controllers(), 2
+    while given in controllers:
         given, number = f"{base} ({number})", number + 1
-    while len(kept) >= _MOST_UPLOADS:
-        kept.pop(next(iter(kept)))
-    kept[given] = OpenController(given, ("upload", content_key(content)), controller)
+    while len(controllers) >= _MAX_UPLOADS:
+        controllers.pop(next(iter(controllers)))
+    controllers[given] = OpenController(given, ("upload", content_key(content)), controller)
     return given
 
 
@@ -181,7 +190,7 @@ def _load(path: Path) -> Controller:
 
 
 def _check_size(path: Path) -> None:
-    """A header can claim a network that no memory holds: it must be in the file."""
+    """Refuse a header whose network is larger than the file, before memory is allocated for it."""
     import torch
 
     header = read_header(path, FORMAT)
@@ -197,18 +206,20 @@ def _check_size(path: Path) -> None:
         ) from None
     if size > path.stat().st_size:
         raise CheckpointError(
-            "weights that its header tells of are missing", hint="upload the file as it was written"
+            "the file lacks weights that its header declares",
+            hint="upload the file as it was written",
         )
 
 
+# Controllers and databases in the caches that all sessions share.
 _OPEN_CONTROLLERS, _OPEN_DATABASES = 6, 4
-# A collection of so many frames is made ready without being asked for.
-_AT_ONCE = 60_000
+# A collection of up to this many frames is offered first, as it opens quickly.
+_QUICK_FRAMES = 60_000
 
 
 @dataclass(frozen=True)
 class Steerable:
-    """What can be chosen; `open` raises DeepPhaseError where it cannot be opened."""
+    """An entry of the chooser; `open` raises DeepPhaseError if opening fails."""
 
     id: str
     name: str
@@ -216,19 +227,19 @@ class Steerable:
 
 
 def steerables() -> list[Steerable]:
-    """Everything that can be steered, the likeliest first."""
-    found = open_folder()
+    """All sources of motion, the most likely choice first."""
+    folder = open_folder()
     sources = [
         Steerable(f"session:{name}", f"Controller: {name} (this session)", _opener(each))
         for name, each in uploaded_controllers().items()
     ]
-    if found is not None:
+    if folder is not None:
         sources += [
             Steerable(
                 f"file:{file.path}", f"Controller: {file.name}", _of_file(file.name, file.stamp)
             )
-            for file in found.controllers
-            # They go where the music leads: page Dance has them.
+            for file in folder.controllers
+            # Dancers follow music: they are on page Dance.
             if not is_dancer(file)
         ]
         sources += [
@@ -237,18 +248,18 @@ def steerables() -> list[Steerable]:
                 f"Motion matching: {file.name}",
                 _of_database(file.name, file.stamp),
             )
-            for file in found.databases
+            for file in folder.databases
         ]
     shipped = Steerable(
         "demo",
         "Controller: small demo",
         lambda: _file_controller("small demo", stamp_of(CONTROLLER)),
     )
-    if found is None:
+    if folder is None:
         made = Steerable("made", "Motion matching: made turns (demo)", _made_matching)
         return [*sources, shipped, made, *_of_open_clips()]
     open_ones = _of_open_clips()
-    quick = open_ones and open_clips().store.frames <= _AT_ONCE
+    quick = open_ones and open_clips().store.frames <= _QUICK_FRAMES
     return [*sources, *open_ones, shipped] if quick else [*sources, shipped, *open_ones]
 
 
@@ -266,17 +277,17 @@ def _of_file(name: str, stamp: Stamp) -> Callable[[], OpenController]:
 
 
 @st.cache_resource(show_spinner=False)
-def _ready() -> ResultCache[OpenMatching]:
+def _matching_cache() -> ResultCache[OpenMatching]:
     return ResultCache(_OPEN_DATABASES)
 
 
 def _matching(
     key: Hashable, name: str, build: Callable[[Progress], MotionDatabase]
 ) -> OpenMatching:
-    return _ready().known_or_made(
+    return _matching_cache().find_or_make(
         key,
         lambda progress: OpenMatching.of(name, key, build(progress), progress),
-        "Getting ready to play motion",
+        "Preparing motion matching",
     )
 
 
@@ -298,12 +309,12 @@ def _made_matching() -> OpenMatching:
 
 
 def _of_open_clips() -> list[Steerable]:
-    """The open collection, played: by phases where a model reads them, by poses else."""
+    """The open clips, searched by phases if a model reads them, else by poses."""
     try:
         clips = open_clips()
         model = open_model(clips)
     except DeepPhaseError:
-        # The sidebar and the other pages say it.
+        # The sidebar and the other pages show the error.
         return []
     if model is not None and model.extractor.fps != clips.store.fps:
         model = None

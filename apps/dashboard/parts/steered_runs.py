@@ -1,4 +1,4 @@
-"""Runs of what can be steered: made once, kept for a while, as takes, tables and files."""
+"""Runs of controllers and motion databases on page Control: requests, results and files."""
 
 from __future__ import annotations
 
@@ -27,26 +27,30 @@ from deepphase.steering.path import GroundPath
 from deepphase.steering.run import Runner, RunnerSource
 from matching.player.player import PlayerSettings
 
-# Runs kept for all sessions together, and what one may hold: characters times seconds.
-_KEPT, MOST_CHARACTER_S = 8, 240.0
+# Runs in the cache that all sessions share.
+_CACHED_RUNS = 8
+# Limit of one run: characters times seconds.
+MAX_CHARACTER_S = 240.0
 
 
 @dataclass(frozen=True, eq=False)
-class Ask:
-    """What is wished.
+class SteeringRequest:
+    """One run, as the choosers of page Control describe it.
 
     Parameters
     ----------
     path
-        Where to go, when.
+        The desired path.
     seconds
-        How long.
-    characters, seed
-        How many, and of the beginnings of all but the first.
+        Length of the run.
+    characters
+        Number of characters, side by side.
+    seed
+        Random seed for the start poses of characters 2 to N and for stochastic networks.
     labels
-        Label -> values: one for a controller.
+        Label -> values; a controller takes one value.
     settings
-        How they run.
+        Settings of the controller's characters, or of motion matching.
     """
 
     path: GroundPath
@@ -58,7 +62,7 @@ class Ask:
 
     @property
     def key(self) -> Hashable:
-        """Changes with what is asked."""
+        """Hashable content: equal requests have equal keys."""
         path = self.path
         facings = None if path.facings is None else path.facings.tobytes()
         return (
@@ -70,8 +74,8 @@ class Ask:
 
 
 @dataclass(frozen=True)
-class RunMeasure:
-    """One measure of a run, its value of the data, and what it is."""
+class MeasureRow:
+    """One measure: its value in the run and in the data, its unit and its definition."""
 
     name: str
     value: float | None
@@ -82,30 +86,30 @@ class RunMeasure:
 
 @dataclass(frozen=True, eq=False)
 class SteeredRun:
-    """A run as a page shows it.
+    """A run with everything that page Control displays and offers for download.
 
     Parameters
     ----------
     take
         For the player.
     measures
-        By their name.
+        Name -> measure.
     note
-        What a reader should know of it, in words; empty if nothing.
+        A warning to display; empty if there is none.
     clip
-        Character -> its motion.
+        Index of a character -> its motion.
     write
         Writes all files into a folder.
     """
 
     take: Take
-    measures: Mapping[str, RunMeasure]
+    measures: Mapping[str, MeasureRow]
     note: str
     clip: Callable[[int], Clip]
     write: Callable[[FilePath], object]
 
     def motion(self, character: int, format: Literal["bvh", "glb"]) -> bytes:
-        """One character's motion as a file."""
+        """The motion of one character as the content of a file."""
         with tempfile.TemporaryDirectory(prefix="deepphase-") as folder:
             path = FilePath(folder) / f"run.{format}"
             save(self.clip(character), path)
@@ -122,7 +126,7 @@ class SteeredRun:
             return content.getvalue()
 
     def frames(self, character: int) -> bytes:
-        """The table of one character's frames, CSV."""
+        """The frame table of one character as CSV."""
         with tempfile.TemporaryDirectory(prefix="deepphase-") as folder:
             self.write(FilePath(folder))
             return sorted(FilePath(folder).glob("*.frames.csv"))[character].read_bytes()
@@ -130,53 +134,57 @@ class SteeredRun:
 
 @st.cache_resource(show_spinner=False)
 def run_cache() -> ResultCache[SteeredRun]:
-    """One for the whole program."""
-    return ResultCache(_KEPT)
+    """The cache of runs that all sessions share."""
+    return ResultCache(_CACHED_RUNS)
 
 
 def steered_run(
-    opened: OpenController | OpenMatching, ask: Ask, progress: Progress | None = None
+    opened: OpenController | OpenMatching,
+    request: SteeringRequest,
+    progress: Progress | None = None,
 ) -> SteeredRun:
-    """Run what is open as it is asked for.
+    """Run a controller or motion matching along the path of a request, and measure the run.
 
     Raises
     ------
     ParameterError
-        Where it cannot go like that.
+        As `measured_run`.
     """
-    source = _source(opened, ask)
-    request = RunRequest(seconds=ask.seconds, characters=ask.characters)
-    made = measured_run(source, request, ask.path, progress)
-    run, name = made.run, ask.path.name
+    source = _source(opened, request)
+    options = RunRequest(seconds=request.seconds, characters=request.characters)
+    measured = measured_run(source, options, request.path, progress)
+    run, name = measured.run, request.path.name
     note = ""
     if not run.alive.all():
         note = (
-            f"The network left all bounds after {run.survived_s.min():.1f} s and stands still from "
-            "there: a slower or rounder path, or a more natural blending, is easier for it."
+            f"The network diverged after {run.survived_s.min():.1f} s, and the character stands "
+            "still from there. Try a slower or smoother path, or a more natural blending."
         )
     return SteeredRun(
-        take=run_take(made, name),
-        measures=_measures(made, source.data),
+        take=run_take(measured, name),
+        measures=_measures(measured, source.data),
         note=note,
         clip=lambda character: run.clip(character, name),
         write=lambda folder: write_run(run, folder, name, source.columns),
     )
 
 
-def _source(opened: OpenController | OpenMatching, ask: Ask) -> RunnerSource[Runner]:
-    settings = ask.settings
+def _source(
+    opened: OpenController | OpenMatching, request: SteeringRequest
+) -> RunnerSource[Runner]:
+    settings = request.settings
     if isinstance(opened, OpenController):
         assert isinstance(settings, CharacterSettings)
-        return opened.source(ask.labels, settings, ask.seed)
+        return opened.source(request.labels, settings, request.seed)
     assert isinstance(settings, PlayerSettings)
-    return opened.source(ask.labels, settings, ask.seed)
+    return opened.source(request.labels, settings, request.seed)
 
 
-def _measures(made: MeasuredRun, data: Mapping[str, Any]) -> dict[str, RunMeasure]:
-    if made.measures is None:
+def _measures(measured: MeasuredRun, data: Mapping[str, Any]) -> dict[str, MeasureRow]:
+    if measured.measures is None:
         return {}
-    beside = data_values(data)
+    references = data_values(data)
     return {
-        name: RunMeasure(name, made.value(name), beside.get(name), unit, definition)
+        name: MeasureRow(name, measured.value(name), references.get(name), unit, definition)
         for name, (unit, definition) in RUN_MEASURES.items()
     }

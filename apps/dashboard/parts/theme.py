@@ -1,4 +1,4 @@
-"""The dashboard's look: the figures' colours, in light and in dark."""
+"""Theme of the dashboard: the figures' colours in light and dark, styles and logo."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _colours(template: Any, accent: str) -> dict[str, str]:
     }
 
 
-# Streamlit's own settings.
+# Settings of Streamlit.
 THEME = {
     "theme.font": FONT,
     "theme.headingFont": FONT,
@@ -37,7 +37,7 @@ THEME = {
     **{f"theme.dark.{name}": value for name, value in _colours(DARK, channel_colour(4)).items()},
 }
 
-# What Streamlit has no setting for: less air at the top, lines that can be read, quiet captions.
+# Styles without a setting in Streamlit: margins, line lengths, borders and narrow windows.
 _STYLE = """<style>
 [data-testid="stMainBlockContainer"] { padding: 2.6rem 2.2rem 3rem; max-width: 1680px; }
 [data-testid="stHeader"] { height: 2.6rem; min-height: 2.6rem; background: transparent; }
@@ -52,7 +52,7 @@ iframe[data-testid="stIFrame"] { border: 1px solid rgba(133, 137, 143, 0.28); bo
 [data-testid="stPlotlyChart"] { position: relative; }
 [data-testid="stPlotlyChart"]::after { content: ""; position: absolute; inset: 0;
   border: 1px solid rgba(133, 137, 143, 0.28); border-radius: 10px; pointer-events: none; }
-/* Columns that hold pictures stand below each other before they are too narrow to read. */
+/* Columns with figures are stacked before they become too narrow to read. */
 @media (max-width: 1100px) {
   [class*="st-key-wide"] > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"],
   [class*="st-key-wide"] > [data-testid="stHorizontalBlock"] { flex-direction: column; }
@@ -67,7 +67,7 @@ iframe[data-testid="stIFrame"] { border: 1px solid rgba(133, 137, 143, 0.28); bo
 </style>"""
 
 
-# A ring, as motion that repeats draws it, and the name.
+# Logo: a ring, as periodic motion draws it on the manifold, and the name.
 _MARK = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 148 32" width="148" height="32">'
     '<circle cx="15" cy="16" r="10" fill="none" stroke="{ring}" stroke-width="4.5" '
@@ -80,7 +80,7 @@ _MARK = (
 
 @st.cache_resource(show_spinner=False)
 def icon() -> Image.Image:
-    """The page's icon: one cycle of phase as a ring. Others come from a server."""
+    """The page's icon: one cycle of phase as a ring. Streamlit's own icons need the network."""
     side = 64
     across, down = np.meshgrid(*[np.linspace(-1, 1, side)] * 2)
     radius, turns = np.hypot(across, down), np.arctan2(across, -down) / (2 * np.pi) % 1.0
@@ -93,7 +93,7 @@ def icon() -> Image.Image:
 
 
 def apply_theme() -> None:
-    """Style and mark of every page; once a run."""
+    """Apply styles and logo; called once in every run of the script."""
     st.html(_STYLE)
     ink = (DARK if is_dark() else LIGHT).layout.font.color
     st.logo(
@@ -102,17 +102,17 @@ def apply_theme() -> None:
 
 
 def wide_columns(key: str, spec: int | Sequence[float]) -> list[DeltaGenerator]:
-    """Columns for pictures: below each other where the window is narrow. `key` names the row."""
+    """Columns for figures, stacked in narrow windows; `key` is unique on the page."""
     return st.container(key=f"wide-{key}").columns(spec, gap="medium")
 
 
 def is_dark() -> bool:
-    """Whether the reader's page is dark."""
+    """Whether the browser shows the page in the dark theme."""
     return st.context.theme.type == "dark"
 
 
 def heading(title: str, words: str = "") -> None:
-    """A page's name, and in a sentence or two what it shows and what to do with it."""
+    """Draw the title of a page and a short introduction."""
     st.title(title, anchor=False)
     if words:
         st.markdown(f":gray[{words}]")

@@ -1,4 +1,4 @@
-"""One reader's trainings: started on the open clips, watched, kept, cancelled."""
+"""Trainings of a session: started on the open clips, monitored and cancelled."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ from deepphase.figures.learning_curves import LearningCurve
 from deepphase.phase.model import PhaseModel
 
 _KEY = "trainings"
-# Trainings that one reader keeps; the oldest that has ended gives way.
-_KEPT = 6
-# Seconds without its reader's page after which a training ends: a reload takes less.
+# Trainings of one session; a new one replaces the oldest.
+_MAX_TRAININGS = 6
+# A training ends when its page has been closed for this long; a reload takes less.
 _GRACE_S = 30.0
-# Values of a label that a legend can tell apart.
-_VALUES = 12
+# Values of a label that a legend can distinguish.
+_MAX_VALUES = 12
 
 
 @dataclass(eq=False)
 class OwnTraining:
-    """A training of this reader.
+    """A training of this session.
 
     Parameters
     ----------
     run
         Its process.
     clips_name
-        What it learns from, as the reader sees it.
-    colouring_values, colouring_name
-        What each clip is called in the picture of the manifold.
+        Display name of its clips.
+    colouring_name, colouring_values
+        Title of the colours of the manifold figure, and the category of each clip.
     model_name
-        Under which its model can be chosen, once it has finished.
+        Name of its model in the session, once it has finished.
     """
 
     run: TrainingRun
@@ -59,39 +59,39 @@ class OwnTraining:
 
     @property
     def name(self) -> str:
-        """As the reader called it."""
+        """Its display name."""
         return self.run.name
 
     def status(self) -> TrainingStatus:
-        """How far it is."""
+        """Its state, progress and epochs."""
         return self.run.status()
 
     def views(self, count: int) -> list[Array]:
-        """The manifolds of the first epochs, (points, 3) each; each is read from disk once."""
+        """The manifolds of the first `count` epochs, (points, 3) each, read from disk once."""
         if len(self._views) < count:
             self._views = tuple(load_views(self.run.folder, count))
         return list(self._views[:count])
 
     def colouring(self) -> Colouring:
-        """Of the points of all views."""
+        """Colours of the points of all views."""
         clips, _ = load_curve_points(self.run.folder)
         values = np.array(self.colouring_values)[clips]
         return Colouring(self.colouring_name, values, spread=True)
 
     def keep_model(self) -> None:
-        """Make the finished model one that all pages can open."""
+        """Add the finished model to the session, where all pages can open it."""
         if not self.model_name and self.run.finished:
             model = PhaseModel.load(self.run.model_file)
             self.model_name = session().add_model(self.name, model)
 
 
 def own_trainings() -> list[OwnTraining]:
-    """The reader's trainings, the oldest first."""
+    """Trainings of this session, the oldest first."""
     return st.session_state.setdefault(_KEY, [])
 
 
 def running_training() -> OwnTraining | None:
-    """The one that is under way."""
+    """The training that is running, if there is one."""
     return next((each for each in own_trainings() if each.run.running), None)
 
 
@@ -111,16 +111,16 @@ def start_training(
     Raises
     ------
     ParameterError
-        Where one is under way already, here or in too many other sessions, or a value is out of
-        bounds.
+        If a training of this session or too many of other sessions are running, or a value is out
+        of bounds.
     """
     if running_training() is not None:
         raise ParameterError(
             "a training of yours is running", hint="wait for its end, or cancel it"
         )
-    kept = own_trainings()
-    while len(kept) >= _KEPT:
-        kept.pop(0).run.cancel()
+    trainings = own_trainings()
+    while len(trainings) >= _MAX_TRAININGS:
+        trainings.pop(0).run.cancel()
     request = TrainingRequest(
         *_stored(clips),
         config_name=recipe,
@@ -131,22 +131,22 @@ def start_training(
         seed=seed,
     )
     folder = session().folder / f"training-{secrets.token_hex(8)}"
-    run = TrainingRun.start(_unlike(name, kept), request, folder, alive=_reader_is_there())
-    training = OwnTraining(run, clips.name, *_unique_names_of(clips))
-    kept.append(training)
+    run = TrainingRun.start(_unused_name(name, trainings), request, folder, alive=_page_is_open())
+    training = OwnTraining(run, clips.name, *_clip_groups(clips))
+    trainings.append(training)
     return training
 
 
-def forget(training: OwnTraining) -> None:
-    """Cancel a training, or remove one that has ended; nothing of it stays but a kept model."""
+def remove_training(training: OwnTraining) -> None:
+    """Cancel and remove a training; a model that is in the session stays there."""
     training.run.cancel()
-    kept = own_trainings()
-    if training in kept:
-        kept.remove(training)
+    trainings = own_trainings()
+    if training in trainings:
+        trainings.remove(training)
 
 
 def curve_of(name: str, epochs: tuple[Epoch, ...]) -> LearningCurve:
-    """What the figure of learning curves draws of a training."""
+    """The learning curve of a training."""
     healths = [each.health for each in epochs]
     return LearningCurve(
         name,
@@ -161,53 +161,53 @@ def curve_of(name: str, epochs: tuple[Epoch, ...]) -> LearningCurve:
 
 
 def training_windows(clips: OpenClips, window_s: float) -> int:
-    """Windows of a whole pass over the clips, held-out ones with them."""
+    """Number of windows in the clips, held-out ones included."""
     window = 2 * max(round(window_s * clips.store.fps / 2), 1) + 1
     return int(np.maximum(clips.store.lengths - window + 1, 0).sum())
 
 
 def _stored(clips: OpenClips) -> tuple[str, str, tuple[str, ...]]:
-    """File, group and names of the clips; clips in memory are written beside the trainings."""
+    """File, group and names of the clips; clips in memory are written to the session's folder."""
     store = clips.store
     if store.path is not None:
         whole = next(g.clips for g in store_groups(store.path) if g.name == store.group)
         return str(store.path), store.group, () if whole == len(store) else store.names
     path = Path(session().folder) / f"{content_key(repr(clips.key).encode())[:16]}.store"
     if not path.exists():
-        with st.spinner("Handing over the clips"):
+        with st.spinner("Writing the clips"):
             store.save(path)
     return str(path), store_groups(path)[0].name, ()
 
 
-def _unique_names_of(clips: OpenClips) -> tuple[str, tuple[str, ...]]:
-    """What clips are told apart by: the first label with some values, else their names."""
+def _clip_groups(clips: OpenClips) -> tuple[str, tuple[str, ...]]:
+    """Name and value of each clip for colours: the first suitable label, else the clips' names."""
     store = clips.store
     for name in store.label_names:
         values = tuple(labels.get(name, "") or f"no {name}" for labels in store.labels)
-        if 2 <= len(set(values)) <= _VALUES:
+        if 2 <= len(set(values)) <= _MAX_VALUES:
             return name, values
     return "clip", store.names
 
 
-def _unlike(name: str, kept: list[OwnTraining]) -> str:
-    taken, given, number = {each.name for each in kept} | set(session().models), name, 2
+def _unused_name(name: str, trainings: list[OwnTraining]) -> str:
+    taken, given, number = {each.name for each in trainings} | set(session().models), name, 2
     while given in taken:
         given, number = f"{name} ({number})", number + 1
     return given
 
 
-def _reader_is_there() -> Callable[[], bool]:
-    """A function that tells whether the page is open, or was so a moment ago."""
+def _page_is_open() -> Callable[[], bool]:
+    """A function that returns whether the page is open, or was within the grace period."""
     context = get_script_run_ctx(suppress_warning=True)
     if context is None or not runtime.exists():
         return lambda: True
-    server, own, seen = runtime.get_instance(), context.session_id, time.monotonic()
+    server, own, last_open = runtime.get_instance(), context.session_id, time.monotonic()
 
-    def there() -> bool:
-        nonlocal seen
+    def is_open() -> bool:
+        nonlocal last_open
         now = time.monotonic()
         if server.is_active_session(own):
-            seen = now
-        return now - seen < _GRACE_S
+            last_open = now
+        return now - last_open < _GRACE_S
 
-    return there
+    return is_open

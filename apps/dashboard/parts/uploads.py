@@ -1,7 +1,8 @@
-"""Motion files from a reader: told by their content, checked as a corpus is, never trusted.
+"""Uploads of motion and model files, which are not trusted.
 
-A file's name is shown and nothing else. Its bytes lie in the session's own folder, under a name of
-ours, for as long as they are read.
+The format of a file is found from its content, and clips are checked as those of a corpus are. The
+name of an upload is only displayed: while its bytes are read, they lie in the session's folder
+under a random name.
 """
 
 from __future__ import annotations
@@ -27,13 +28,12 @@ from deepphase.motion.clip import Clip
 from deepphase.phase.extractor import load_extractor
 
 MAX_MODEL_MB = 64
-_MOST_LETTERS = 40
+_MAX_LETTERS = 40
 Loaded = TypeVar("Loaded")
 
 
-def loaded(content: bytes, suffix: str, load: Callable[[Path], Loaded]) -> Loaded:
-    """What `load` makes of the bytes of a file; its errors, without a path that is ours."""
-    # The reader's name is for showing; the file gets one of ours.
+def load_upload(content: bytes, suffix: str, load: Callable[[Path], Loaded]) -> Loaded:
+    """Write the bytes to a temporary file and load it; errors do not name that file."""
     path = session().folder / f"upload-{secrets.token_hex(8)}{suffix}"
     path.write_bytes(content)
     try:
@@ -44,49 +44,51 @@ def loaded(content: bytes, suffix: str, load: Callable[[Path], Loaded]) -> Loade
         path.unlink(missing_ok=True)
 
 
-def name_without(suffix: str, name: str, otherwise: str) -> str:
-    """A reader's name for a file as it is shown, without that suffix."""
+def display_name(suffix: str, name: str, default: str) -> str:
+    """The name of an upload as pages display it, without the suffix; `default` if it is empty."""
     clean = "".join(c if c.isprintable() else " " for c in name.removesuffix(suffix))
-    return clean[:_MOST_LETTERS].strip() or otherwise
+    return clean[:_MAX_LETTERS].strip() or default
 
 
 def offer_upload(
     label: str,
-    what: str,
+    kind: str,
     help_: str,
-    take_in: Callable[[str, bytes], str],
-    chosen: Callable[[str], None],
+    read: Callable[[str, bytes], str],
+    choose_upload: Callable[[str], None],
     where: str,
 ) -> None:
-    """Draw where a file is dropped, and what became of it.
+    """Draw a file uploader and the outcome of the upload.
 
     Parameters
     ----------
     label, help_
-        Words of the place.
-    what
-        Kind of file: a key of the page.
-    take_in
-        Name and bytes -> the name under which it can be chosen; DeepPhaseError where it is refused.
-    chosen
-        Called once with that name, before the page is drawn anew.
+        Texts of the widget.
+    kind
+        Kind of file, as in "model"; part of the widget's key.
+    read
+        Name and bytes -> the name under which the upload can be chosen; raises DeepPhaseError for
+        a file that it refuses.
+    choose_upload
+        Called once with that name, before the page runs again.
     where
-        Where it can be chosen, in words.
+        Place of the chooser, as in "above".
     """
-    file = st.file_uploader(label, max_upload_size=MAX_MODEL_MB, key=f"{what} upload", help=help_)
+    file = st.file_uploader(label, max_upload_size=MAX_MODEL_MB, key=f"{kind} upload", help=help_)
     if file is None:
         return
-    taken: dict[str, str] = st.session_state.setdefault(f"{what}s taken", {})
-    if file.file_id not in taken:
+    # Id of an upload -> message; refusals begin with "!".
+    outcomes: dict[str, str] = st.session_state.setdefault(f"{kind} uploads", {})
+    if file.file_id not in outcomes:
         try:
-            name = take_in(file.name, bytes(file.getbuffer()))
+            name = read(file.name, bytes(file.getbuffer()))
         except DeepPhaseError as error:
-            taken[file.file_id] = f"!Refused. {plain(file.name)}: {error_sentence(error)}"
+            outcomes[file.file_id] = f"!Refused. {plain(file.name)}: {error_sentence(error)}"
         else:
-            taken[file.file_id] = f"{plain(name)} can be chosen {where}."
-            chosen(name)
+            outcomes[file.file_id] = f"{plain(name)} can be chosen {where}."
+            choose_upload(name)
             st.rerun()
-    words = taken[file.file_id]
+    words = outcomes[file.file_id]
     if words.startswith("!"):
         st.error(words[1:], icon=":material/block:")
     else:
@@ -94,21 +96,24 @@ def offer_upload(
 
 
 def read_model_upload(name: str, content: bytes) -> str:
-    """Keep a model of this session; the name under which it can be chosen.
+    """Add an uploaded model to the session, and return the name under which it can be chosen.
 
-    Raises CheckpointError where it is none, or damaged.
+    Raises
+    ------
+    CheckpointError
+        If the file is no model, or damaged.
     """
-    model = loaded(content, ".model", load_extractor)
-    return session().add_model(name_without(".model", name, "Model"), model)
+    model = load_upload(content, ".model", load_extractor)
+    return session().add_model(display_name(".model", name, "Model"), model)
 
 
 def offer_model_upload() -> None:
-    """Where a model file is dropped; what became of it."""
+    """Draw the uploader of model files."""
     offer_upload(
         "Open a finished model",
         "model",
         "A file that `deepphase train phase`, `deepphase fit phases` or this page wrote. "
-        "Nobody else sees it.",
+        "Other users cannot see it.",
         read_model_upload,
         lambda name: choose(model=f"session:{name}"),
         "on the left of every page",
@@ -116,19 +121,19 @@ def offer_model_upload() -> None:
 
 
 MAX_MOTION_MB = 64
-# What the page offers in the reader's own file chooser.
+# Suffixes that the browser's file dialog lists.
 MOTION_SUFFIXES = ("bvh", "npz", "glb")
-# First bytes -> how readers know the format.
+# First bytes -> suffix of the format.
 _CONTENT = {b"HIERARCHY": ".bvh", b"PK\x03\x04": ".npz", b"glTF": ".glb"}
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _FPS = 60.0
-_LONGEST_NAME = 60
+_MAX_NAME_LETTERS = 60
 _NUMBERS = itertools.count()
 
 
 @dataclass(frozen=True)
 class UploadResult:
-    """What became of one file: its clips and what was noticed, or why it was refused."""
+    """Outcome of one upload: its clips and notes, or the error."""
 
     file: str
     clips: tuple[Clip, ...] = ()
@@ -137,20 +142,20 @@ class UploadResult:
 
 
 def read_upload(own: Session, file: str, content: bytes, *, fps: float = _FPS) -> UploadResult:
-    """Read one file into a session's clips.
+    """Read one file and add its clips to a session.
 
     Parameters
     ----------
     own
-        Whose clips they become.
+        The session.
     file
-        What the reader calls it.
+        Name of the upload.
     content
-        Its bytes.
+        Bytes of the upload.
     fps
-        Frames a second that its clips are resampled to.
+        Rate that the clips are resampled to, Hz.
     """
-    name = shown_name(file)
+    name = safe_name(file)
     try:
         prepared = _read(own.folder, name, content, fps)
         clips = tuple(own.add_clip(clip, given) for clip, given in prepared.clips)
@@ -163,32 +168,35 @@ def read_upload(own: Session, file: str, content: bytes, *, fps: float = _FPS) -
     return UploadResult(name, clips, tuple(dict.fromkeys(notes)))
 
 
-def shown_name(file: str) -> str:
-    """A file's name without folders, signs that cannot be printed, or too many letters."""
+def safe_name(file: str) -> str:
+    """The name of a file without folders and unprintable characters, at most 60 letters."""
     last = PurePosixPath(file.replace("\\", "/")).name
     stem = "".join(c if c.isprintable() else " " for c in PurePosixPath(last).stem).strip()
-    return stem[:_LONGEST_NAME] or "file"
+    return stem[:_MAX_NAME_LETTERS] or "file"
 
 
 def suffix_of(content: bytes) -> str:
-    """The suffix that a file of this content should have.
+    """The suffix that belongs to the content of a file.
 
-    Raises FormatError where it is no motion file that can be uploaded.
+    Raises
+    ------
+    FormatError
+        If it is no motion file that can be uploaded.
     """
     if not content:
         raise FormatError("an empty file", hint="upload it again")
     if len(content) > MAX_MOTION_MB * 1_000_000:
         raise FormatError(
             f"{len(content) / 1e6:,.0f} MB, more than {MAX_MOTION_MB}",
-            hint="cut it, or put it into a folder: deepphase app FOLDER",
+            hint="split it, or open it from a folder: deepphase app FOLDER",
         )
     front = content[:FRONT_BYTES].removeprefix(_BYTE_ORDER_MARK).lstrip()
-    for begin, suffix in _CONTENT.items():
-        if front.startswith(begin):
+    for signature, suffix in _CONTENT.items():
+        if front.startswith(signature):
             return suffix
-    found = foreign_content(content)
+    foreign = foreign_content(content)
     raise FormatError(
-        f"this is {found}" if found else "its content is no motion that is known",
+        f"this is {foreign}" if foreign else "no known motion format",
         hint="upload BVH, .npz (AMASS, points, our own) or .glb",
     )
 

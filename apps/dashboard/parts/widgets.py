@@ -1,4 +1,4 @@
-"""Figures, the player and downloads, as every page shows them."""
+"""Figures, the player and download buttons of all pages."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ import streamlit as st
 from apps.dashboard.parts.theme import is_dark
 from deepphase.figures.player.page import player_html
 from deepphase.figures.player.take import Take
-from deepphase.figures.theme import dressed
+from deepphase.figures.theme import themed
 
 Selection = Literal["points", "box", "lasso"]
-# What a browser takes from us at once without a pause.
+# Largest page of a player that browsers load without a pause.
 _PLAYER_BYTES = 40_000_000
 
 
 def show_player(takes: Sequence[Take], *, height: int = 640, title: str = "Player") -> None:
-    """The player of these takes in the page; it plays in the browser, without asking the server.
+    """Display the player of these takes, which runs in the browser alone.
 
     Parameters
     ----------
     takes
-        What can be chosen in it.
+        Takes that can be chosen in the player.
     height
         Pixels.
     title
-        Its own heading.
+        Heading of the player.
 
     Raises
     ------
     ParameterError
-        Where the takes are too long for a page.
+        If the takes are too long for a page.
     """
     look = "dark" if is_dark() else "light"
     page = player_html(takes, title=title, look=look, max_bytes=_PLAYER_BYTES)
@@ -50,22 +50,22 @@ def show_figure(
     height: int | None = None,
     alt: str = "",
 ) -> dict[str, Any]:
-    """A figure in the reader's look; what is selected in it, as plotly's event ({} if nothing).
+    """Display a figure in the page's theme, and return plotly's selection event ({} if empty).
 
     Parameters
     ----------
     chart
-        As `deepphase.figures` draws it.
+        A figure of `deepphase.figures`.
     key
-        Names it on its page.
+        The widget's key, unique on its page.
     select
-        Ways of selecting that rerun the page.
+        Kinds of selection that rerun the page; none by default.
     height
         Pixels; the figure's own by default.
     alt
-        What a screen reader says of it.
+        Text for screen readers.
     """
-    drawn = dressed(chart, dark=is_dark())
+    drawn = themed(chart, dark=is_dark())
     if height is not None:
         drawn.update_layout(height=height)
     drawn.update_layout(autosize=True)
@@ -89,7 +89,7 @@ def show_figure(
 def offer(
     words: str, data: bytes | str | Callable[[], bytes | str], file_name: str, mime: str, key: str
 ) -> None:
-    """A button that downloads; a function is called when it is pressed."""
+    """Draw a download button; a function as `data` is called when it is pressed."""
     st.download_button(
         words,
         data,
@@ -102,11 +102,11 @@ def offer(
 
 
 def offer_figure(chart: go.Figure, file_name: str, key: str, words: str = "Figure (HTML)") -> None:
-    """The figure as a page of its own that opens offline."""
+    """Draw a download button for the figure as an offline HTML page."""
     dark = is_dark()
     offer(
         words,
-        lambda: dressed(chart, dark=dark).to_html(include_plotlyjs=True, full_html=True),
+        lambda: themed(chart, dark=dark).to_html(include_plotlyjs=True, full_html=True),
         f"{file_name}.html",
         "text/html",
         key,
@@ -116,7 +116,7 @@ def offer_figure(chart: go.Figure, file_name: str, key: str, words: str = "Figur
 def offer_player(
     takes: Callable[[], Sequence[Take]], file_name: str, key: str, words: str = "Player (HTML)"
 ) -> None:
-    """The player of these takes as a page of its own that opens offline."""
+    """Draw a download button for the player of these takes as an offline HTML page."""
     offer(
         words, lambda: player_html(takes(), title=file_name), f"{file_name}.html", "text/html", key
     )
@@ -125,7 +125,7 @@ def offer_player(
 def offer_table(
     columns: Sequence[str], rows: Iterable[Sequence[object]], file_name: str, key: str
 ) -> None:
-    """A table as CSV."""
+    """Draw a download button for a table as CSV."""
 
     def content() -> str:
         text = io.StringIO()

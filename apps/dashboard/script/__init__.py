@@ -1,1 +1,1 @@
-"""The script that Streamlit runs, apart from `pages`, which Streamlit would collect by itself."""
+"""The script that Streamlit runs. Beside `pages`, Streamlit would collect those modules itself."""

@@ -1,4 +1,4 @@
-"""Runs at every change of a page."""
+"""Script of the dashboard; Streamlit runs it at every interaction."""
 
 from apps.dashboard.entry import dashboard
 

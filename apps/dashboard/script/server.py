@@ -12,8 +12,8 @@ from starlette.middleware import Middleware
 Message = MutableMapping[str, Any]
 Send = Callable[[Message], Awaitable[None]]
 
-# Opened at /manifold, Streamlit's page looks for its server below that address first, in vain, and
-# the browser's console fills with errors. Told where the server is, it does not look.
+# At /manifold, Streamlit's page first looks for its server below that address, which fills the
+# browser's console with errors. This variable gives it the address.
 _SENDS_SERVER_URL = (
     b'<script>window.__streamlit = { BACKEND_BASE_URL: location.origin + "/" }</script>'
 )
@@ -21,45 +21,45 @@ _BEFORE = b"<head>"
 
 
 class ServerUrlMiddleware:
-    """Middleware that tells Streamlit's own page where its server is."""
+    """Middleware that writes the server's address into Streamlit's HTML page."""
 
     def __init__(self, app: Callable[..., Awaitable[None]]) -> None:
         self._app = app
 
     async def __call__(self, scope: Message, receive: Callable, send: Send) -> None:
-        """Pass everything on; of a page in HTML, which is short, only when it is whole."""
+        """Forward all messages; HTML pages, which are short, are collected and changed first."""
         if scope["type"] != "http" or scope.get("method") != "GET":
             await self._app(scope, receive, send)
             return
-        # Not compressed, and not "you have it already": there is a word to put in.
-        passed = (b"accept-encoding", b"if-none-match", b"if-modified-since", b"range")
+        # Compressed or cached answers could not be changed.
+        removed = (b"accept-encoding", b"if-none-match", b"if-modified-since", b"range")
         is_page = b"text/html" in dict(scope["headers"]).get(b"accept", b"")
         if is_page:
-            kept = [(name, value) for name, value in scope["headers"] if name not in passed]
-            scope = {**scope, "headers": kept}
-        begun: Message | None = None
+            headers = [(name, value) for name, value in scope["headers"] if name not in removed]
+            scope = {**scope, "headers": headers}
+        start: Message | None = None
         content = b""
 
-        async def passed_on(message: Message) -> None:
-            nonlocal begun, content
+        async def forward(message: Message) -> None:
+            nonlocal start, content
             if message["type"] == "http.response.start" and is_page:
                 kinds = [value for name, value in message["headers"] if name == b"content-type"]
                 if kinds and kinds[0].startswith(b"text/html"):
-                    begun = message
+                    start = message
                     return
-            if begun is None:
+            if start is None:
                 await send(message)
                 return
             content += message.get("body", b"")
             if message.get("more_body"):
                 return
-            given = content.replace(_BEFORE, _BEFORE + _SENDS_SERVER_URL, 1)
-            headers = [(n, v) for n, v in begun["headers"] if n != b"content-length"]
-            headers.append((b"content-length", str(len(given)).encode()))
-            await send({**begun, "headers": headers})
-            await send({**message, "body": given})
+            page = content.replace(_BEFORE, _BEFORE + _SENDS_SERVER_URL, 1)
+            headers = [(n, v) for n, v in start["headers"] if n != b"content-length"]
+            headers.append((b"content-length", str(len(page)).encode()))
+            await send({**start, "headers": headers})
+            await send({**message, "body": page})
 
-        await self._app(scope, receive, passed_on)
+        await self._app(scope, receive, forward)
 
 
 app = st.App(Path(__file__).parent / "run.py", middleware=[Middleware(ServerUrlMiddleware)])

@@ -1,4 +1,4 @@
-"""A body on the player's stage: joint positions over time, and what is known of its feet."""
+"""Bodies in the player: joint positions over time, contacts, root motion and goals."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from deepphase.motion.point_track import PointTrack
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import root_trajectory
 
-# Of the lowest joint over time: a stray frame below the ground does not lower it.
+# Percentile of the lowest joint's height over time, which ignores single frames below the floor.
 _FLOOR_PERCENTILE = 5
-_LEAST_TIP_M = 1e-4
+# Shorter end sites are left out, metres.
+_MIN_TIP_M = 1e-4
 
 
 def links_of(parents: Array) -> Array:
-    """(links, 2) pairs of (parent, joint) of a hierarchy; a root's parent is -1."""
+    """(links, 2) pairs of (parent, joint) in a hierarchy, where a root has parent -1."""
     parents = np.asarray(parents, np.int64)
     joints = np.flatnonzero(parents >= 0)
     return np.stack([parents[joints], joints], axis=1)
@@ -31,43 +32,44 @@ def links_of(parents: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Actor:
-    """One body and how it moves.
+    """One body and its motion.
 
     Parameters
     ----------
     name
-        As the legend shows it.
+        Name in the legend.
     positions
         (frames, joints, 3) metres, Y up.
     links
-        (links, 2) pairs of joints that a limb joins; see `links_of`.
+        (links, 2) pairs of joints that a limb connects; see `links_of`.
     fps
         Frames a second; actors of one take may have different rates.
     joint_names
-        (joints,) or empty.
+        (joints,) names, or empty.
     contacts
-        (frames, feet) whether each foot is on the ground; None where that is not known.
+        (frames, feet) bool: foot contacts; None if unknown.
     feet
-        (feet,) the joint of each of them.
-    root_positions, root_directions
-        (frames, 3) metres and unit vectors: the path over the ground and the facing; None where
-        they are not known.
-    ahead
-        (frames, moments, 2) metres, x and z: where it meant to go in every frame; None where that
-        is not known.
-    route
-        (points, 2) metres, x and z: the way that it was to take; None where there is none.
+        (feet,) index of each foot's joint.
+    root_positions
+        (frames, 3) metres: the root on the ground; None if unknown.
+    root_directions
+        (frames, 3) unit vectors: the facing; None if unknown.
+    desired_trajectory
+        (frames, samples, 2) metres, x and z: the desired trajectory at every frame; None if
+        unknown.
+    desired_path
+        (points, 2) metres, x and z: the path to follow; None if there is none.
     start_s
-        Seconds of the take at which the first frame is shown.
+        Time of the take at the first frame, seconds.
     colour
-        As in "#0072B2"; empty for the next one of the figures' colours.
+        Colour, as in "#0072B2"; empty for the next of the figures' colours.
     floor
-        Metres: height of the ground under this body.
+        Height of the ground under this body, metres.
 
     Raises
     ------
     ParameterError
-        Where shapes do not fit or a value is not finite.
+        If shapes do not fit or a value is not finite.
     """
 
     name: str
@@ -79,8 +81,8 @@ class Actor:
     feet: tuple[int, ...] = ()
     root_positions: Array | None = None
     root_directions: Array | None = None
-    ahead: Array | None = None
-    route: Array | None = None
+    desired_trajectory: Array | None = None
+    desired_path: Array | None = None
     start_s: float = 0.0
     colour: str = ""
     floor: float = 0.0
@@ -112,14 +114,21 @@ class Actor:
             value = getattr(self, what)
             if value is not None and value.shape != shape:
                 raise ParameterError(f"{self.name}: {what} {value.shape}, expected {shape}")
-        for what, axes in (("ahead", 3), ("route", 2)):
+        for what, axes in (("desired_trajectory", 3), ("desired_path", 2)):
             value = getattr(self, what)
             fits = value is None or (value.ndim == axes and value.shape[-1] == 2 and value.size)
-            if not fits or (what == "ahead" and value is not None and len(value) != frames):
+            if not fits or (axes == 3 and value is not None and len(value) != frames):
                 raise ParameterError(f"{self.name}: {what} {value.shape} of {frames} frames")
         if any(not 0 <= foot < joints for foot in self.feet):
             raise ParameterError(f"{self.name}: a foot that is not one of {joints} joints")
-        numbers = ("positions", "root_positions", "root_directions", "ahead", "route", "floor")
+        numbers = (
+            "positions",
+            "root_positions",
+            "root_directions",
+            "desired_trajectory",
+            "desired_path",
+            "floor",
+        )
         for what in numbers:
             value = getattr(self, what)
             if value is not None and not np.isfinite(value).all():
@@ -130,21 +139,20 @@ class Actor:
 
     @property
     def end_s(self) -> float:
-        """Seconds of the take at which the last frame is shown."""
+        """Time of the take at the last frame, seconds."""
         return self.start_s + (len(self) - 1) / self.fps
 
     @classmethod
     def of_clip(cls, clip: Clip, **given: Any) -> Actor:
-        """The joints and tips of a clip, its contacts and its path over the ground.
+        """The body of a clip with its end sites, contacts and root motion.
 
-        `given` are further fields, such as `name`, `start_s` or `colour`. A body without feet has
-        no contacts; what stands above the hips (a node at the origin, as some files have it) is
-        left out.
+        `given` sets further fields, such as `name`, `start_s` or `colour`. A body without feet has
+        no contacts. Joints above the hips (some files have a node at the origin) are left out.
         """
         skeleton = clip.skeleton
         transforms = global_transforms(clip)
-        # Some files write an end site of no length wherever a chain ends.
-        ends = np.linalg.norm(skeleton.end_offsets, axis=1) > _LEAST_TIP_M
+        # Some files have an end site without length at the end of every chain.
+        ends = np.linalg.norm(skeleton.end_offsets, axis=1) > _MIN_TIP_M
         end_parents = skeleton.end_parents[ends]
         tips = tuple(f"{skeleton.names[parent]} tip" for parent in end_parents)
         positions = np.concatenate(
@@ -177,7 +185,7 @@ class Actor:
 
     @classmethod
     def of_points(cls, track: PointTrack, **given: Any) -> Actor:
-        """The points of a track, joined by its edges; `given` as for `of_clip`."""
+        """The points of a track with its edges; `given` as for `of_clip`."""
         known: dict[str, Any] = {"name": track.name, "floor": _lowest(track.positions)}
         return cls(
             positions=track.positions,
@@ -189,7 +197,7 @@ class Actor:
 
 
 def _below(parents: Array, top: int) -> Array:
-    """A joint and all that hangs from it: what stands above the hips is no body."""
+    """Indices of a joint and its descendants."""
     inside = np.zeros(len(parents), bool)
     inside[top] = True
     for joint in range(top + 1, len(parents)):

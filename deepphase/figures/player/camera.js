@@ -1,4 +1,4 @@
-// A view that circles a point: angles in radians, lengths in metres (or any unit).
+// Orbit camera around a target: angles in radians, lengths in metres (or any unit).
 
 const FIELD_OF_VIEW = (36 * Math.PI) / 180;
 const STEEPEST = 1.5;
@@ -14,7 +14,7 @@ class Camera {
     this.frame(100, 100);
   }
 
-  // Before projecting: the size of the picture in pixels.
+  // Set the size of the picture in pixels; called before projecting.
   frame(width, height) {
     const { yaw, pitch } = this;
     this.focal = (0.5 * Math.min(height, width * 1.15)) / Math.tan(FIELD_OF_VIEW / 2);
@@ -39,7 +39,7 @@ class Camera {
     return screen;
   }
 
-  // Adds a line to the context's path, cut off where it comes behind the eye.
+  // Add a line to the context's path, clipped in front of the eye.
   line(context, ax, ay, az, bx, by, bz) {
     const f = this.forward;
     const depthOf = (x, y, z) =>
@@ -67,7 +67,7 @@ class Camera {
     this.distance = clamp(this.distance * Math.exp(steps), 0.05, 500);
   }
 
-  // Moves the target along the picture, by pixels.
+  // Offset of the target for a move in the picture, given in pixels.
   pan(dx, dy) {
     const metres = this.distance / this.focal;
     return this.right.map((r, i) => (-dx * r + dy * this.up[i]) * metres);

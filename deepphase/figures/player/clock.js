@@ -1,7 +1,8 @@
-// The one time of the page. Where a song plays, its place in the song is the time.
+// The time of the page. While a song plays, the time follows the position in the song.
 
 const SPEEDS = [0.1, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 4];
-// A song's place is told in steps; within this many seconds it is approached, beyond it taken.
+// Browsers report the position in a song in steps: smaller differences are smoothed, larger ones
+// are taken over at once.
 const SONG_SLACK_S = 0.12;
 
 class Song {
@@ -14,7 +15,7 @@ class Song {
     this.audio = new Audio(this.address);
     this.audio.preload = "auto";
     this.audio.addEventListener("loadedmetadata", () => {
-      // Not where another clip has been chosen meanwhile.
+      // Unless another clip has been chosen meanwhile.
       if (this.address && Number.isFinite(this.audio.duration)) {
         this.duration = this.audio.duration;
         onDuration(this.start + this.duration);
@@ -51,7 +52,7 @@ class Song {
       () => { this.waiting = false; },
       (problem) => {
         this.waiting = false;
-        // A pause before it began is no failure.
+        // A pause before playback started is no failure.
         if (problem.name !== "AbortError") this.fail();
       },
     );
@@ -146,7 +147,7 @@ class Clock {
     this.setSpeed(SPEEDS[clamp(nearest + direction, 0, SPEEDS.length - 1)]);
   }
 
-  // Once a frame of the screen; `now` in milliseconds.
+  // Called once per animation frame; `now` in milliseconds.
   tick(now) {
     const passed = this.last ? Math.min((now - this.last) / 1000, 0.25) : 0;
     this.last = now;
@@ -155,8 +156,8 @@ class Clock {
     if (song?.waiting) return;
     if (song?.running) {
       const expected = this.time + passed * this.speed;
-      const ahead = song.time - expected;
-      this.time = Math.abs(ahead) > SONG_SLACK_S ? song.time : expected + 0.1 * ahead;
+      const difference = song.time - expected;
+      this.time = Math.abs(difference) > SONG_SLACK_S ? song.time : expected + 0.1 * difference;
     } else {
       this.time += passed * this.speed;
       if (song?.covers(this.time)) song.playFrom(this.time, this.speed);

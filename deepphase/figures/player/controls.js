@@ -24,7 +24,7 @@ function addControls({ clock, stage, lanes, element, turnTake, toggleLook }) {
     "take-after": () => turnTake(1),
   };
   for (const [id, act] of Object.entries(actions)) element(id).addEventListener("click", act);
-  // A button that was clicked lets go of the keys: the next space plays again.
+  // A clicked button loses the focus, so that the space key plays again.
   document.addEventListener("click", (event) => {
     if (event.detail > 0) event.target.closest?.("button")?.blur();
   });
@@ -52,7 +52,7 @@ function addControls({ clock, stage, lanes, element, turnTake, toggleLook }) {
     if (event.ctrlKey || event.metaKey || event.altKey || element("help").open) return;
     const { target } = event;
     if (target.matches?.("select, input")) return;
-    // A button that has the focus is pressed by space, as everywhere.
+    // Space presses a focused button, as everywhere.
     if (event.key === " " && target.matches?.("button")) return;
     const act = keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
     if (!act) return;
@@ -61,7 +61,7 @@ function addControls({ clock, stage, lanes, element, turnTake, toggleLook }) {
   });
 }
 
-// Chips for what is shown in space, and for each body.
+// Buttons for the layers in space, and for each body.
 function addChips(stage, element, onChange) {
   const shows = element("shows");
   const chips = {};

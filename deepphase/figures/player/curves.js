@@ -1,6 +1,6 @@
-// Columns of numbers as curves in a plot.
+// Drawing of columns of numbers as curves.
 
-// Frames in a pixel from which a line is drawn as the range in each pixel.
+// From this number of frames per pixel, a line is drawn as the range in each pixel.
 const DENSE = 1.5;
 
 // Columns that are computed from others.
@@ -9,12 +9,12 @@ class Derived extends Timed {
     super(series, series.frames);
     this.columns = series.columns;
     this.columnOf = columnOf;
-    this.made = [];
+    this.computed = [];
   }
 
   column(index) {
-    this.made[index] ||= this.columnOf(index);
-    return this.made[index];
+    this.computed[index] ||= this.columnOf(index);
+    return this.computed[index];
   }
 
   range(index) {
@@ -34,7 +34,7 @@ function visibleFrames(timed, plot) {
   ];
 }
 
-// Calls with (x, low, high) for each pixel that holds frames.
+// Call with (x, low, high) for each pixel that holds frames.
 function eachPixel(timed, plot, values, call) {
   const [first, last] = visibleFrames(timed, plot);
   const perFrame = (plot.right - plot.left) / ((plot.to - plot.from) * timed.fps);
@@ -90,7 +90,7 @@ function drawTicks(context, plot, low, high, y) {
   }
 }
 
-// Frames whose window reaches past the clip.
+// Shade frames whose window reaches past the clip.
 function shadeEdges(context, plot, channels) {
   if (!channels.interior) return;
   const { interior } = channels;

@@ -1,4 +1,4 @@
-// The page's data: its JSON, and typed arrays that are decoded when they are first used.
+// Data of the page: its JSON, and typed arrays that are decoded at their first use.
 
 const scene = JSON.parse(document.getElementById("scene").textContent);
 const decoded = new Map();
@@ -44,7 +44,7 @@ class Timed {
     this.end = this.start + (frames - 1) / this.fps;
   }
 
-  // Frame at a moment, with its fraction; clamped to the frames that there are.
+  // Fractional frame at a time, clamped to the available frames.
   place(seconds) {
     return clamp((seconds - this.start) * this.fps, 0, this.frames - 1);
   }
@@ -104,7 +104,7 @@ class Series extends Timed {
     return values[before] + (values[after] - values[before]) * (place - before);
   }
 
-  // The same of cycles: the short way around.
+  // The same for cycles, interpolated along the shorter way around.
   cyclesAt(index, seconds) {
     const values = this.column(index);
     const place = this.place(seconds);
@@ -114,7 +114,7 @@ class Series extends Timed {
   }
 }
 
-// Joint positions of a body: each frame's mean, and the joints around it.
+// Joint positions of a body: each frame's mean, and offsets of the joints from it.
 class Body extends Timed {
   constructor(actor, index, alone) {
     const [frames, joints] = actor.positions.around.shape;
@@ -125,7 +125,7 @@ class Body extends Timed {
     this.links = actor.links;
     this.feet = actor.feet;
     this.floor = actor.floor;
-    this.told = actor.colour;
+    this.givenColour = actor.colour;
     this.index = index;
     this.alone = alone;
     this.shown = true;
@@ -135,14 +135,14 @@ class Body extends Timed {
     this.contacts = arrayOf(actor.contacts);
     this.root = arrayOf(actor.rootPositions);
     this.facing = arrayOf(actor.rootDirections);
-    this.ahead = arrayOf(actor.ahead);
-    this.moments = actor.ahead ? actor.ahead.shape[1] : 0;
-    this.route = arrayOf(actor.route);
+    this.desiredTrajectory = arrayOf(actor.desiredTrajectory);
+    this.trajectorySamples = actor.desiredTrajectory ? actor.desiredTrajectory.shape[1] : 0;
+    this.desiredPath = arrayOf(actor.desiredPath);
     this.pose = new Float32Array(3 * joints);
     const inner = new Set(this.links.filter((_, i) => i % 2 === 0));
     const outer = [...new Set(this.links.filter((_, i) => i % 2 === 1))].filter((j) => !inner.has(j));
     this.trailing = this.feet.length ? this.feet : outer.slice(0, 4);
-    // Heads that end at their joint, as a pair of joints; one is drawn on top of it.
+    // Pairs of joints whose second is a head without an end site; a head is drawn there.
     this.heads = [];
     for (let link = 0; link < this.links.length; link += 2) {
       const [from, to] = [this.links[link], this.links[link + 1]];
@@ -160,7 +160,7 @@ class Body extends Timed {
     return out;
   }
 
-  // (3 * joints) positions at a moment, between the frames around it.
+  // (3 * joints) positions at a time, interpolated between frames.
   poseAt(seconds) {
     const place = this.place(seconds);
     const before = Math.floor(place);
@@ -196,7 +196,7 @@ class Body extends Timed {
     return tallest || 1;
   }
 
-  // Metres: half the thickness of each limb. The more of the body hangs from it, the thicker.
+  // Radius of each limb in metres, which grows with the length of its descendants.
   linkRadii() {
     const lengths = [];
     const below = new Float64Array(this.joints);

@@ -1,4 +1,4 @@
-"""What a page's JSON says about its takes; the numbers themselves are packed arrays."""
+"""JSON description of takes for the player's page; numbers are packed as binary arrays."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from deepphase.figures.player.song import PlayerSong
 from deepphase.figures.player.take import Channels, ManifoldCloud, Take
 from deepphase.figures.theme import DARK, LIGHT, NEUTRAL, channel_style
 
-# Channels and experts that differ by colour and dash.
+# Number of distinct styles of channels and experts.
 _STYLES = 32
-# Points of a cloud that are drawn: more of them cannot be told apart in so small a picture.
-_CLOUD_POINTS = 12_000
+# Points of a cloud; more could not be distinguished in so small a figure.
+_MAX_POINTS = 12_000
 # Dash -> lengths in pixels.
 _DASHES: Mapping[str, list[float]] = {
     "solid": [],
@@ -28,7 +28,7 @@ _DASHES: Mapping[str, list[float]] = {
 
 
 def palette() -> dict[str, Any]:
-    """The figures' colours, in both looks."""
+    """Colours of the figures' light and dark templates, and styles of the channels."""
     looks = {}
     for name, template in (("light", LIGHT), ("dark", DARK)):
         layout = template.layout
@@ -47,8 +47,8 @@ def palette() -> dict[str, Any]:
     }
 
 
-def described(take: Take, packed: PackedArrays) -> dict[str, Any]:
-    """One take, its arrays added to `packed`."""
+def describe_take(take: Take, packed: PackedArrays) -> dict[str, Any]:
+    """Describe one take, and add its arrays to `packed`."""
     return {
         "name": take.name,
         "note": take.note,
@@ -95,8 +95,8 @@ def _actor(actor: Actor, packed: PackedArrays) -> dict[str, Any]:
         contacts=added(None if actor.contacts is None else actor.contacts.astype(bool)),
         rootPositions=added(actor.root_positions),
         rootDirections=added(actor.root_directions),
-        ahead=added(actor.ahead),
-        route=added(actor.route),
+        desiredTrajectory=added(actor.desired_trajectory),
+        desiredPath=added(actor.desired_path),
     )
 
 
@@ -113,7 +113,7 @@ def _channels(channels: Channels, packed: PackedArrays) -> dict[str, Any]:
 
 
 def _manifold(cloud: ManifoldCloud, packed: PackedArrays) -> dict[str, Any]:
-    step = max(1, -(-len(cloud.points) // _CLOUD_POINTS))
+    step = max(1, -(-len(cloud.points) // _MAX_POINTS))
     return _timed(
         cloud,
         path=packed.add_series(cloud.path),
@@ -127,11 +127,11 @@ def _manifold(cloud: ManifoldCloud, packed: PackedArrays) -> dict[str, Any]:
 
 
 def _song(song: PlayerSong, packed: PackedArrays) -> dict[str, Any]:
-    drawn = None
+    spectrogram = None
     if song.spectrogram is not None:
         loudness = song.spectrogram.astype(np.float64)
         span = float(np.ptp(loudness)) or 1.0
-        drawn = packed.add(np.rint(255 * (loudness - loudness.min()) / span).astype(np.uint8))
+        spectrogram = packed.add(np.rint(255 * (loudness - loudness.min()) / span).astype(np.uint8))
     return {
         "name": song.name,
         "data": packed.add_bytes(song.data),
@@ -140,7 +140,7 @@ def _song(song: PlayerSong, packed: PackedArrays) -> dict[str, Any]:
         "duration": song.duration_s,
         "beats": _rounded(song.beats),
         "downbeats": _rounded(song.downbeats),
-        "spectrogram": drawn,
+        "spectrogram": spectrogram,
         "bandHz": song.band_hz,
     }
 

@@ -1,4 +1,4 @@
-// Canvases that fit their box and the screen's pixels, and what all pictures share.
+// Canvases in the resolution of the screen, and drawing helpers of all views.
 
 const FONT = getComputedStyle(document.documentElement).getPropertyValue("--font");
 const fontOf = (size, weight = "") => `${weight} ${size}px ${FONT}`;
@@ -36,7 +36,7 @@ const shortNumber = (value) =>
     ? value.toExponential(0)
     : String(Number(value.toPrecision(3))).replace("-", "\u2212");
 
-// Text that fits a width, from its start.
+// Text, shortened at its end to fit a width.
 function fitted(context, text, width) {
   if (context.measureText(text).width <= width) return text;
   let [low, high] = [0, Math.min(text.length, 200)];
@@ -59,11 +59,11 @@ class Surface {
     this.ratio = 0;
     this.resizing = new ResizeObserver(() => this.fit());
     this.resizing.observe(canvas);
-    this.seeing = new IntersectionObserver((entries) => {
+    this.intersecting = new IntersectionObserver((entries) => {
       this.visible = entries[entries.length - 1].isIntersecting;
       if (this.visible) this.onResize();
     }, { rootMargin: "200px" });
-    this.seeing.observe(canvas);
+    this.intersecting.observe(canvas);
   }
 
   fit() {
@@ -90,7 +90,7 @@ class Surface {
 
   release() {
     this.resizing.disconnect();
-    this.seeing.disconnect();
+    this.intersecting.disconnect();
   }
 }
 

@@ -1,4 +1,4 @@
-// What lies on the ground: its grid, shadows, trails, paths and contacts.
+// Drawing on the ground: grid, shadows, trails, paths and contacts.
 
 const TRAIL_S = 1.2;
 const PATH_S = 2;
@@ -6,7 +6,7 @@ const PATH_MARK_S = 0.5;
 const WHOLE_PATH_POINTS = 400;
 const GRID_LINES = 13;
 
-// The lower part of a stage, which has a camera, a floor and the colours of bodies.
+// Base class of the stage, which provides the camera, the floor and the colours of bodies.
 class Ground {
   drawGround(context) {
     const { camera, grid, floor } = this;
@@ -15,7 +15,7 @@ class Ground {
     const lines = Math.min(reach, 40);
     const [cx, cz] = [Math.round(camera.target[0] / step) * step, Math.round(camera.target[2] / step) * step];
     this.gridStep = step;
-    // Each line in pieces, which fade out with their distance: four strokes in all.
+    // Lines consist of cells that fade with their distance: four strokes in all.
     const rings = [[], [], [], []];
     for (let i = -lines; i <= lines; i++) {
       for (let j = -lines; j < lines; j++) {
@@ -23,10 +23,10 @@ class Ground {
         if (away < 1) rings[Math.floor(away * 4)].push(i, j);
       }
     }
-    rings.forEach((pieces, ring) => {
+    rings.forEach((cells, ring) => {
       context.beginPath();
-      for (let at = 0; at < pieces.length; at += 2) {
-        const [i, j] = [pieces[at] * step, pieces[at + 1] * step];
+      for (let at = 0; at < cells.length; at += 2) {
+        const [i, j] = [cells[at] * step, cells[at + 1] * step];
         camera.line(context, cx + i, floor, cz + j, cx + i, floor, cz + j + step);
         camera.line(context, cx + j, floor, cz + i, cx + j + step, floor, cz + i);
       }
@@ -73,7 +73,7 @@ class Ground {
     context.lineCap = "round";
   }
 
-  // The path over the ground: all of it faintly, the seconds around now with marks of the facing.
+  // The root path: faint as a whole, bold around the current time with marks of the facing.
   drawPath(context, body, time) {
     const source = body.root || body.centre;
     const colour = this.colourOf(body);
@@ -115,8 +115,8 @@ class Ground {
     }
   }
 
-  // The way that a body was to take, and where it means to go now.
-  drawIntent(context, body, time) {
+  // The desired path, and the desired trajectory at the current time.
+  drawDesired(context, body, time) {
     const y = body.floor;
     const line = (places, from, to) => {
       context.beginPath();
@@ -125,21 +125,23 @@ class Ground {
       }
       context.stroke();
     };
-    if (body.route) {
+    if (body.desiredPath) {
       context.lineWidth = 1.5;
       context.strokeStyle = faded(look.ink, 0.4);
-      line(body.route, 0, body.route.length / 2);
+      line(body.desiredPath, 0, body.desiredPath.length / 2);
     }
-    if (!body.ahead || !body.covers(time)) return;
-    const first = body.nearest(time) * body.moments;
+    if (!body.desiredTrajectory || !body.covers(time)) return;
+    const trajectory = body.desiredTrajectory;
+    const start = body.nearest(time) * body.trajectorySamples;
+    const stop = start + body.trajectorySamples;
     context.lineWidth = 1.75;
     context.strokeStyle = faded(look.ink, 0.85);
-    line(body.ahead, first, first + body.moments);
-    for (let p = first; p < first + body.moments; p++) {
-      const seen = this.camera.project(body.ahead[2 * p], y, body.ahead[2 * p + 1]);
-      if (seen[2] < this.camera.near) continue;
+    line(trajectory, start, stop);
+    for (let p = start; p < stop; p++) {
+      const point = this.camera.project(trajectory[2 * p], y, trajectory[2 * p + 1]);
+      if (point[2] < this.camera.near) continue;
       context.beginPath();
-      context.arc(seen[0], seen[1], 4, 0, 7);
+      context.arc(point[0], point[1], 4, 0, 7);
       context.stroke();
     }
   }

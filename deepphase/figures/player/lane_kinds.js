@@ -1,4 +1,4 @@
-// What can be drawn over time: each lane knows its name, unit, height and how it is drawn.
+// Kinds of lanes over time; each has a name, a unit, a height and a draw function.
 
 function lineLane({ name, unit, series, lines = [], channels = null, zero = false, shown = true }) {
   return {
@@ -32,7 +32,7 @@ function lineLane({ name, unit, series, lines = [], channels = null, zero = fals
   };
 }
 
-// A strip for each channel: its phase climbs from -0.5 to 0.5; the stronger, the darker.
+// A strip for each channel: its phase rises from -0.5 to 0.5; opacity is the amplitude.
 function phaseLane(channels) {
   const { phase, amplitude } = channels;
   return {
@@ -181,7 +181,7 @@ function spectrogramImage(described) {
     if (!drawn[key]) {
       const loudness = arrayOf(described);
       const canvas = document.createElement("canvas");
-      // No canvas is wider than this everywhere.
+      // Maximum width of a canvas in all browsers.
       const stride = Math.ceil(columns / 8192);
       canvas.width = Math.ceil(columns / stride);
       canvas.height = bands;

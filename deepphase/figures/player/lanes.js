@@ -1,6 +1,6 @@
-// Curves over time. Each lane is drawn once for a view, and the cursor is moved over all of them.
+// Curves over time. Each lane is drawn once per view, and one cursor moves over all of them.
 
-// A clip longer than this is seen in parts of as many seconds.
+// Length in seconds of the part of a long clip that is in view.
 const VIEW_S = 20;
 const SHORTEST_VIEW_S = 0.2;
 const NARROW = 620;
@@ -59,7 +59,7 @@ class Lanes {
     this.markers = markers;
     this.lanes = lanes;
     for (const lane of lanes) {
-      // What was chosen for one clip stays for the next one.
+      // The choice of lanes is kept for the next clip.
       lane.shown = chosen.get(lane.name) ?? lane.shown;
       lane.row = document.createElement("div");
       lane.row.className = "lane";
@@ -113,7 +113,7 @@ class Lanes {
 
   redraw() {
     this.axisStale = true;
-    // With the whole clip in view, the overview's ticks are those of the curves.
+    // With the whole clip in view, the ticks of the overview serve the curves too.
     this.axis.canvas.classList.toggle("spare", this.from <= 0 && this.to >= this.duration);
     for (const lane of this.lanes) lane.stale = true;
     this.onChange();

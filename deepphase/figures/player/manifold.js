@@ -1,4 +1,4 @@
-// Where this frame lies on the phase manifold, in the plane or in space.
+// Position of the current frame on the phase manifold, in the plane or in space.
 
 const RECENT_S = 1.5;
 const PATH_POINTS = 3000;
@@ -64,7 +64,7 @@ class Manifold {
 
   redraw() { this.stale = true; }
 
-  // Pixels of a point; in space, points are brought into a cube of -1 to 1.
+  // Pixels of a point; in space, points are scaled to a cube of -1 to 1.
   place(x, y, z) {
     const { width, height } = this.surface;
     const [[xl, xh], [yl, yh]] = this.bounds;
@@ -110,7 +110,7 @@ class Manifold {
       context.fillRect(x - size / 2, y - size / 2, size, size);
     }
     context.globalAlpha = 1;
-    // A long path crosses itself so often that it would hide the cloud.
+    // Long paths are fainter, as they would hide the cloud.
     context.strokeStyle = faded(look.ink, clamp((0.28 * CLEAR_FRAMES) / this.path.frames, 0.06, 0.28));
     context.lineWidth = 1;
     this.trace(context, 0, this.path.frames - 1, Math.max(1, Math.ceil(this.path.frames / PATH_POINTS)));

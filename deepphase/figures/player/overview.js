@@ -1,4 +1,4 @@
-// The whole clip as one bar: its labelled spans, beats, and the part that the curves show.
+// The whole clip as one bar with its labelled spans, beats and the part in view of the curves.
 
 class Overview {
   constructor({ row, canvas, lanes, onSeek, onChange }) {
@@ -18,7 +18,7 @@ class Overview {
     }, { passive: false });
   }
 
-  // As the curves' ends, so that the cursors stand above each other when all is shown.
+  // The ends of the curves, so that the cursors align when the whole clip is in view.
   get left() {
     return this.lanes.lanes.length ? this.lanes.left : 10;
   }
@@ -79,7 +79,7 @@ class Overview {
       context.fillText(text, clamp(this.x(tick), this.left + half, this.right - half), part ? (top + bottom) / 2 + 0.5 : surface.height - 6);
     }
     if (part) {
-      // The part that the curves show, opened out to their width.
+      // The part in view of the curves, widened to their width.
       const [x, end] = [this.x(from), this.x(to)];
       context.fillStyle = faded(look.soft, 0.12);
       context.beginPath();

@@ -1,4 +1,4 @@
-"""Arrays as a page carries them: quantised where that loses nothing, in base64."""
+"""Arrays of a page in base64, quantised where that is exact enough."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy as np
 
 from deepphase.arrays import Array
 
-# Steps on either side of the middle of a range: int16 without its lowest value.
+# Steps on either side of the middle of a range: int16 without its minimum.
 _STEPS = 32767
 
 
 class PackedArrays:
-    """The binary part of a page: each different array once.
+    """The binary arrays of a page, each distinct array once.
 
-    What it returns for an array is its description, for the page's JSON: `id` of the script
-    element that holds its base64 text, `type`, `shape`, and where it is quantised `middle` and
-    `step`, one number a column: value = middle + step * whole number.
+    Adding an array returns its description for the page's JSON: `id` of the script element that
+    holds its base64 text, `type`, `shape` and, if it is quantised, `middle` and `step` with one
+    number per column: value = middle + step * integer.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class PackedArrays:
 
     @property
     def size(self) -> int:
-        """Bytes that all of them take in a page, as base64."""
+        """Size of all arrays in base64, bytes."""
         return sum(4 * ((len(content) + 2) // 3) for content in self.contents)
 
     def text(self, index: int) -> str:
@@ -39,7 +39,7 @@ class PackedArrays:
         return base64.b64encode(self.contents[index]).decode("ascii")
 
     def add_bytes(self, content: bytes) -> int:
-        """The id of some bytes."""
+        """Add bytes, and return their id."""
         key = ("bytes", content)
         if key not in self._ids:
             self._ids[key] = len(self.contents)
@@ -47,22 +47,22 @@ class PackedArrays:
         return self._ids[key]
 
     def add(self, values: Array) -> dict[str, Any]:
-        """An array as it is: float32 or uint8, little-endian, C order."""
+        """Add an array without loss: float32 or uint8, little-endian, C order."""
         kind = "uint8" if values.dtype in (np.uint8, np.bool_) else "float32"
         whole = np.ascontiguousarray(values, np.dtype(kind).newbyteorder("<"))
         return {"id": self.add_bytes(whole.tobytes()), "type": kind, "shape": list(values.shape)}
 
     def add_positions(self, positions: Array) -> dict[str, Mapping[str, Any]]:
-        """(frames, joints, 3) metres: each frame's mean as float32, the joints around it as int16.
+        """Add (frames, joints, 3) metres: each frame's mean as float32, offsets from it as int16.
 
-        So a body far from the origin is as exact as one that stands there: to 0.1 mm and better
-        for anything of a human's size.
+        The precision does not depend on the distance from the origin: it is better than 0.1 mm for
+        bodies of human size.
         """
         centre = positions.astype(np.float64).mean(axis=1).astype(np.float32)
-        around = positions - centre[:, None]
-        reach = float(np.abs(around).max())
+        offsets = positions - centre[:, None]
+        reach = float(np.abs(offsets).max())
         step = reach / _STEPS if reach else 1.0
-        whole = np.rint(around / step).astype("<i2").reshape(len(positions), -1)
+        whole = np.rint(offsets / step).astype("<i2").reshape(len(positions), -1)
         joints = {
             "id": self.add_bytes(whole.tobytes()),
             "type": "int16",
@@ -72,7 +72,7 @@ class PackedArrays:
         return {"centre": self.add(centre), "around": joints}
 
     def add_series(self, values: Array) -> dict[str, Any]:
-        """(frames, columns): int16 over the range of each column, one column after the other."""
+        """Add (frames, columns) as int16 over the range of each column, column by column."""
         values = values.astype(np.float64)
         low, high = values.min(axis=0), values.max(axis=0)
         middle = (low + high) / 2

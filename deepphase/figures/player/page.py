@@ -1,4 +1,4 @@
-"""The player as one HTML file that needs nothing else: for a browser, a report or an iframe."""
+"""The player as one self-contained HTML file, for browsers, reports and iframes."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 from deepphase.atomic_write import atomic_write
 from deepphase.errors import ParameterError
 from deepphase.figures.page_data import json_in_page
-from deepphase.figures.player.description import described, palette
+from deepphase.figures.player.description import describe_take, palette
 from deepphase.figures.player.packing import PackedArrays
 from deepphase.figures.player.take import Take
 
 _FOLDER = Path(__file__).parent
-# In this order they make one script.
+# Concatenated in this order to one script.
 _SCRIPTS = (
     "data",
     "clock",
@@ -32,9 +32,9 @@ _SCRIPTS = (
     "controls",
     "player",
 )
-# A page of this size opens in some seconds; browsers refuse texts of half a gigabyte.
+# A page of this size opens within seconds; browsers refuse texts of half a gigabyte.
 MAX_BYTES = 256_000_000
-# Nothing may be fetched from anywhere, whatever a name says.
+# The page may load nothing from the network, whatever a name contains.
 _POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
     "img-src data:; media-src blob:"
@@ -49,32 +49,32 @@ def player_html(
     look: str = "auto",
     max_bytes: int = MAX_BYTES,
 ) -> str:
-    """A page that plays takes; it may stand alone or in an iframe.
+    """The HTML of a page that plays takes, alone or in an iframe.
 
     Parameters
     ----------
     takes
-        What can be chosen; without any, the page says so.
+        Takes to choose from; without any, the page shows a message.
     title
-        Of the page.
+        Title of the page.
     look
-        "light" or "dark"; "auto" follows the reader's. The page has a switch in any case.
+        "light", "dark", or "auto" for the browser's colour scheme. The page has a switch.
     max_bytes
-        The largest page that is wanted.
+        Maximum size of the data in the page.
 
     Raises
     ------
     ParameterError
-        Where the page would be larger, or the look is unknown.
+        If the page would be larger, or the look is unknown.
     """
     if look not in LOOKS:
-        raise ParameterError(f"no look {look!r}", hint=f"choose one of {', '.join(LOOKS)}")
+        raise ParameterError(f"unknown look {look!r}", hint=f"choose one of {', '.join(LOOKS)}")
     packed = PackedArrays()
     content = {
         "title": title,
         "look": look,
         "palette": palette(),
-        "takes": [described(take, packed) for take in takes],
+        "takes": [describe_take(take, packed) for take in takes],
     }
     scene = json_in_page(content)
     size = packed.size + len(scene)
@@ -96,9 +96,9 @@ def player_html(
         "arrays": arrays,
         "script": "\n".join(_asset(f"{name}.js") for name in _SCRIPTS),
     }
-    # One pass over the template: nothing that is put in is looked at again.
-    pieces = _asset("template.html").split("%%")
-    return "".join(parts[piece] if at % 2 else piece for at, piece in enumerate(pieces))
+    # One pass over the template, so that inserted text is never expanded.
+    segments = _asset("template.html").split("%%")
+    return "".join(parts[each] if at % 2 else each for at, each in enumerate(segments))
 
 
 def save_player(
@@ -109,14 +109,14 @@ def save_player(
     look: str = "auto",
     max_bytes: int = MAX_BYTES,
 ) -> Path:
-    """Write the page of `player_html`, whole or not at all, and return its path.
+    """Write the page of `player_html` atomically, and return its path.
 
     Raises
     ------
     ParameterError
         As `player_html`.
     CheckpointError
-        Where the disk or the folder refuses.
+        If the file cannot be written.
     """
     content = player_html(takes, title=title, look=look, max_bytes=max_bytes).encode("utf-8")
     with atomic_write(path) as file:

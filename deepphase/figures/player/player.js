@@ -1,4 +1,4 @@
-// The page: one clock, the pictures that show its time, and one frame of the screen after another.
+// The page: one clock, the views that draw its time, and the animation loop.
 
 const element = (id) => document.getElementById(id);
 const TIMES_KEPT = 600;
@@ -50,7 +50,7 @@ function startPlayer() {
     gating.draw(clock.time);
     lanes.draw(clock.time);
     overview.draw(clock.time);
-    say();
+    updateTexts();
     keep(stats.drawn, performance.now() - began);
     last = clock.playing || moving ? now : 0;
     if (clock.playing || moving) invalidate();
@@ -61,15 +61,15 @@ function startPlayer() {
     if (values.length > TIMES_KEPT) values.shift();
   }
 
-  // Words on the time, where they differ from what stands there.
-  const said = new Map();
+  // Element -> its text, to write only what changes.
+  const written = new Map();
   function write(id, text, put) {
-    if (said.get(id) === text) return;
-    said.set(id, text);
+    if (written.get(id) === text) return;
+    written.set(id, text);
     put(element(id), text);
   }
 
-  function say() {
+  function updateTexts() {
     const put = (each, text) => { each.textContent = text; };
     write("now", `${clock.time.toFixed(2)} / ${clock.duration.toFixed(2)} s   frame ${clock.frame + 1} of ${clock.frames}`,
       (each) => {
@@ -86,8 +86,8 @@ function startPlayer() {
     });
     write("loop", String(clock.loop), (each) => pressed(each, clock.loop));
     write("grid-size", stage.gridStep ? `grid ${shortNumber(stage.gridStep)} m` : "", put);
-    if (!clock.playing || Math.round(clock.time * 2) !== said.get("told")) {
-      said.set("told", Math.round(clock.time * 2));
+    if (!clock.playing || Math.round(clock.time * 2) !== written.get("slider")) {
+      written.set("slider", Math.round(clock.time * 2));
       const row = element("overview-row");
       row.setAttribute("aria-valuenow", clock.time.toFixed(2));
       row.setAttribute("aria-valuetext", `${clock.time.toFixed(2)} seconds of ${clock.duration.toFixed(2)}`);
@@ -99,12 +99,12 @@ function startPlayer() {
       new Body(actor, index, described.actors.length === 1));
     let channels = null;
     if (described.channels) {
-      const told = described.channels;
-      channels = new Timed(told, told.phase.shape[0]);
+      const part = described.channels;
+      channels = new Timed(part, part.phase.shape[0]);
       for (const name of ["phase", "frequency", "amplitude", "offset"]) {
-        channels[name] = new Series(told, told[name]);
+        channels[name] = new Series(part, part[name]);
       }
-      channels.interior = arrayOf(told.interior);
+      channels.interior = arrayOf(part.interior);
     }
     const weights = described.gating && new Series(described.gating, described.gating.values);
     return { bodies, channels, gating: weights };
@@ -141,15 +141,15 @@ function startPlayer() {
     element("gating-card").hidden = !parts.gating;
     element("wheels").hidden = !parts.channels;
     element("wheels-card").hidden = !parts.channels && Boolean(take.manifold);
-    const lonely = !parts.channels && !take.manifold && !parts.gating;
-    element("app").classList.toggle("lonely", lonely && parts.bodies.length > 0);
-    sayEmpty("wheels-empty", parts.channels ? "" :
-      "No phases of this clip. “deepphase play CLIP --model MODEL” shows what a phase model reads off it.");
-    sayEmpty("stage-empty", parts.bodies.length ? "" : "No skeleton in this clip.");
+    const stageOnly = !parts.channels && !take.manifold && !parts.gating;
+    element("app").classList.toggle("stage-only", stageOnly && parts.bodies.length > 0);
+    showEmpty("wheels-empty", parts.channels ? "" :
+      "This clip has no phases. “deepphase play CLIP --model MODEL” adds those of a phase model.");
+    showEmpty("stage-empty", parts.bodies.length ? "" : "No skeleton in this clip.");
     invalidate();
   }
 
-  function sayEmpty(id, text) {
+  function showEmpty(id, text) {
     element(id).textContent = text;
     element(id).hidden = !text;
   }
@@ -215,10 +215,10 @@ function startPlayer() {
     tryToOpen(0);
   } else {
     element("app").classList.add("nothing");
-    showMessage("Nothing to play: this page was made without a clip. “deepphase play CLIP” makes one with yours.");
+    showMessage("Nothing to play: this page has no clip. “deepphase play CLIP” makes a page with yours.");
   }
 
-  // What a page around this one, or a test, may ask and do.
+  // Interface for a surrounding page and for tests.
   window.deepphasePlayer = {
     state: () => ({
       time: clock.time, frame: clock.frame, frames: clock.frames, duration: clock.duration,
@@ -232,7 +232,7 @@ function startPlayer() {
     play: () => clock.play(),
     pause: () => clock.pause(),
     seek: (time) => clock.seek(time),
-    // Pixels in the stage, and the place in the world, of a joint at the time cursor.
+    // Position of a joint at the time cursor, in the world and in pixels of the stage.
     joint: (actor, joint) => {
       const body = stage.bodies[actor];
       const world = [...body.poseAt(clock.time).slice(3 * joint, 3 * joint + 3)];

@@ -1,4 +1,4 @@
-"""The song of a take: its file, beats and spectrogram."""
+"""Song of a take: its sound file, beats and spectrogram."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import FormatError, ParameterError
 
-# What browsers play, by suffix.
+# Suffix -> MIME type of the formats that browsers play.
 _MIME = {
     ".wav": "audio/wav",
     ".mp3": "audio/mpeg",
@@ -27,32 +27,32 @@ _MIME = {
 
 @dataclass(frozen=True, eq=False)
 class PlayerSong:
-    """Sound that the take is played to: where there is one, it is the clock.
+    """Sound of a take. While it plays, the player's time follows it.
 
     Parameters
     ----------
     data
-        The file's bytes, in a format that browsers play.
+        Bytes of a file in a format that browsers play.
     mime
-        As in "audio/wav".
+        MIME type, as in "audio/wav".
     name
-        As the page shows it.
+        Display name.
     duration_s
-        Seconds; 0 where they are not known, and then the page asks the file.
+        Duration in seconds; 0 if unknown, and then the page reads it from the file.
     beats, downbeats
         (beats,) seconds in the song.
     spectrogram
-        (bands, columns) loudness, low bands first, any unit: drawn from its lowest to its highest
-        value. Its columns divide `duration_s` evenly.
+        (bands, columns) loudness in any unit, low bands first, scaled between its extremes. The
+        columns divide `duration_s` evenly.
     band_hz
         (lowest, highest) frequency of the spectrogram's bands.
     start_s
-        Seconds of the take at which the song begins; negative where the take begins later.
+        Time of the take at which the song begins, seconds; negative if the take begins later.
 
     Raises
     ------
     ParameterError
-        Where there are no bytes, a value is not finite, or a spectrogram has no duration.
+        If there are no bytes, a value is not finite, or a spectrogram has no duration.
     """
 
     data: bytes
@@ -67,7 +67,7 @@ class PlayerSong:
 
     def __post_init__(self) -> None:
         if not self.data:
-            raise ParameterError(f"{self.name}: a song without a byte")
+            raise ParameterError(f"{self.name}: the song has no bytes")
         if not (
             np.isfinite(self.duration_s) and self.duration_s >= 0 and np.isfinite(self.start_s)
         ):
@@ -84,25 +84,25 @@ class PlayerSong:
                 )
             if not self.duration_s:
                 raise ParameterError(
-                    f"{self.name}: a spectrogram of a song whose duration is not told",
+                    f"{self.name}: a spectrogram needs the duration of the song",
                     hint="give duration_s",
                 )
 
     @classmethod
     def of_file(cls, path: str | Path, **given: Any) -> PlayerSong:
-        """The bytes of a sound file; `given` are further fields.
+        """Read a sound file; `given` sets further fields.
 
         Raises
         ------
         FormatError
-            Where the file cannot be read, or browsers do not play its format.
+            If the file cannot be read, or browsers do not play its format.
         """
         path = Path(path)
         mime = _MIME.get(path.suffix.lower())
         if mime is None:
             raise FormatError(
                 f"browsers play no {path.suffix or 'files without a suffix'}",
-                hint=f"turn it into one of {', '.join(_MIME)}",
+                hint=f"convert it to one of {', '.join(_MIME)}",
                 path=path,
             )
         try:

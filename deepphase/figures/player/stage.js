@@ -1,8 +1,9 @@
-// The bodies in space, on a ground with a grid.
+// Bodies in space, on a ground with a grid.
 
-// Seconds in which the view comes along behind a body that it follows.
+// Time constant in seconds of the camera that follows a body.
 const FOLLOW_S = 0.18;
-// Of a body's height: from a head's joint to its middle, where a file has no more of it.
+// Distance from a head's joint to its middle as a share of the body's height, for files without
+// an end site of the head.
 const HEAD_SHARE = 0.06;
 const SHOWS = [
   ["follow", "Follow", "F"],
@@ -69,19 +70,19 @@ class Stage extends Ground {
     this.onChange();
   }
 
-  get seen() {
+  get visibleBodies() {
     return this.bodies.filter((body) => body.shown);
   }
 
   colourOf(body) {
-    if (body.told) return body.told;
+    if (body.givenColour) return body.givenColour;
     if (body.alone) return look.dark ? "#aab4c2" : "#66758a";
     return styleOf(body.index).colour;
   }
 
-  // Metres from the middle of the bodies to the farthest of them, on average over time.
+  // Mean distance over time from the middle of the bodies to the farthest of them, in metres.
   spread() {
-    const bodies = this.seen;
+    const bodies = this.visibleBodies;
     let widest = 0;
     if (bodies.length > 1) {
       const end = Math.max(...bodies.map((body) => body.end));
@@ -106,9 +107,9 @@ class Stage extends Ground {
     });
   }
 
-  // Brings the camera along; true while it has not arrived.
+  // Move the camera after the bodies; true until it has arrived.
   follow(time, passed) {
-    const bodies = this.seen;
+    const bodies = this.visibleBodies;
     if (!bodies.length) return false;
     if (!this.shows.follow && this.settled) return false;
     const places = bodies.map((body) => this.placeOf(body, time));
@@ -135,10 +136,10 @@ class Stage extends Ground {
     if (!this.bodies.length) return false;
     context.lineCap = context.lineJoin = "round";
     this.drawGround(context);
-    const poses = this.seen.map((body) => [body, body.poseAt(time)]);
+    const poses = this.visibleBodies.map((body) => [body, body.poseAt(time)]);
     for (const [body, pose] of poses) this.drawShadow(context, body, pose);
     for (const [body] of poses) if (this.shows.path) this.drawPath(context, body, time);
-    for (const [body] of poses) if (this.shows.path) this.drawIntent(context, body, time);
+    for (const [body] of poses) if (this.shows.path) this.drawDesired(context, body, time);
     for (const [body] of poses) if (this.shows.trails) this.drawTrails(context, body, time);
     for (const [body, pose] of poses) if (this.shows.contacts) this.drawContacts(context, body, pose, time);
     this.drawBodies(context, poses, time);

@@ -1,4 +1,4 @@
-"""What a player plays at once: actors, and all that is known of the same seconds."""
+"""Takes of the player: actors with phases, manifold, curves and song on one time axis."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from deepphase.errors import ParameterError
 from deepphase.figures.colouring import Colouring
 from deepphase.figures.player.actor import Actor
 from deepphase.figures.player.song import PlayerSong
-from deepphase.figures.theme import CYCLIC, SEQUENTIAL, spread
+from deepphase.figures.theme import CYCLIC, SEQUENTIAL, percentile_range
 from deepphase.phase.parameters import PhaseParameters
 
-# Different colours of a scale; between two of them nobody sees a step.
+# Colours of a scale, fine enough that steps are invisible.
 _SHADES = 64
-# Where nothing tells a rate.
-_FPS = 60.0
+# Rate of a take without data, Hz.
+_DEFAULT_FPS = 60.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,9 +33,9 @@ class Channels:
     fps
         Frames a second.
     interior
-        (frames,) whether the whole window lies inside the clip; None where all do.
+        (frames,) bool: frames whose whole window lies inside the clip; None for all frames.
     start_s
-        Seconds of the take at the first frame.
+        Time of the take at the first frame, seconds.
     """
 
     parameters: PhaseParameters
@@ -59,19 +59,19 @@ class ManifoldCloud:
     Parameters
     ----------
     points
-        (points, 2 or 3) the cloud; none is fine.
+        (points, 2 or 3) the cloud; may be empty.
     path
-        (frames, 2 or 3) where each frame of the take lies.
+        (frames, 2 or 3) position of each frame of the take.
     fps
         Frames a second of the path.
     explained
-        (2 or 3,) share of the variance on each axis, as the axes' labels say it.
+        (2 or 3,) share of the variance on each axis, for the labels of the axes.
     colours
-        (points, 3) uint8, red, green and blue; None for one quiet colour. See `point_colours`.
+        (points, 3) uint8, red, green and blue; None for grey. See `point_colours`.
     colour_title
-        What the colours say, as in "Frequency (Hz)".
+        Quantity of the colours, as in "Frequency (Hz)".
     start_s
-        Seconds of the take at the path's first frame.
+        Time of the take at the path's first frame, seconds.
     """
 
     points: Array
@@ -122,16 +122,16 @@ class Gating:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Any quantity over time.
+    """A quantity over time.
 
     Parameters
     ----------
     name, unit
-        As in "speed" and "m/s"; a quantity without a unit has an empty one.
+        As in "speed" and "m/s"; the unit is empty for a quantity without one.
     values
         (frames,) or (frames, lines).
     lines
-        (lines,) name of each line; empty for one line.
+        (lines,) name of each line; empty for a single line.
     """
 
     name: str
@@ -156,7 +156,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Marker:
-    """A span with a label, or a moment where it ends when it starts (a transition)."""
+    """A labelled time span, or a moment (as of a transition) if its start is its end."""
 
     label: str
     start_s: float
@@ -169,16 +169,18 @@ class Marker:
 
 @dataclass(frozen=True, eq=False)
 class Take:
-    """What is played at once. A page may hold several takes, of which one is chosen.
+    """Data that plays together. A page may hold several takes to choose from.
 
     Parameters
     ----------
     name
-        As the list of clips shows it.
+        Name in the list of clips.
     actors
-        The bodies; all on one time axis.
+        Bodies, all on one time axis.
+    channels, manifold, gating, curves, markers, song
+        Further data on the same time axis.
     note
-        A sentence below the name, as in where the clip comes from.
+        A sentence below the name, for example on the origin of the clip.
     """
 
     name: str
@@ -193,13 +195,13 @@ class Take:
 
     @property
     def fps(self) -> float:
-        """Steps a second of the arrow keys: the highest rate of all actors, else of the rest."""
+        """Highest rate of the actors, else of the other data, Hz: the step of the arrow keys."""
         rates = [actor.fps for actor in self.actors] or [fps for fps, *_ in self._sampled()]
-        return max(rates, default=_FPS)
+        return max(rates, default=_DEFAULT_FPS)
 
     @property
     def duration_s(self) -> float:
-        """Seconds until the last of everything ends."""
+        """Seconds until the last part of the take ends."""
         ends = [actor.end_s for actor in self.actors]
         ends += [start + (length - 1) / fps for fps, start, length in self._sampled()]
         ends += [marker.stop_s for marker in self.markers]
@@ -208,7 +210,7 @@ class Take:
         return max([0.0, *ends])
 
     def _sampled(self) -> list[tuple[float, float, int]]:
-        """Rate, start and length of all that is no actor."""
+        """Rate, start and length of all data except the actors."""
         lengths: list[tuple[Channels | ManifoldCloud | Gating | Curve, int]] = [
             (curve, len(curve.values)) for curve in self.curves
         ]
@@ -222,14 +224,14 @@ class Take:
 
 
 def point_colours(colouring: Colouring) -> Array:
-    """(points, 3) uint8: the colours that the figures give these values or categories."""
+    """(points, 3) uint8: the colours of these values or categories in the figures."""
     values = np.asarray(colouring.values)
     if colouring.categorical:
         colours = np.zeros((len(values), 3), np.uint8)
         for chosen, style in colouring.categories():
             colours[chosen] = _rgb(style["marker"]["color"])
         return colours
-    low, high = (-0.5, 0.5) if colouring.cyclic else spread(values)
+    low, high = (-0.5, 0.5) if colouring.cyclic else percentile_range(values)
     scale = sample_colorscale(
         CYCLIC if colouring.cyclic else SEQUENTIAL, np.linspace(0, 1, _SHADES).tolist()
     )

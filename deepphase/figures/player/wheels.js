@@ -1,7 +1,7 @@
-// A wheel for each phase channel: its hand stands at the phase, as long as the amplitude.
+// A wheel for each phase channel: the angle of its hand is the phase, the length the amplitude.
 
 const WHEEL_TRAIL_S = 0.35;
-// Pixels of width in which number and frequency stand beside each other.
+// Minimum width in pixels for number and frequency on one line.
 const ONE_LINE = 74;
 
 class Wheels {
@@ -25,7 +25,7 @@ class Wheels {
     if (!channels || !surface.drawable) return;
     const context = surface.begin();
     const count = channels.phase.columns;
-    // The rows in which the wheels become largest.
+    // The number of rows with the largest wheels.
     let [rows, radius, caption] = [1, 0, 0];
     for (let tried = 1; tried <= count; tried++) {
       const under = surface.width / Math.ceil(count / tried) < ONE_LINE ? 30 : 17;

@@ -1,4 +1,4 @@
-"""What the figures of a model are drawn of: clips, their phases and their signals."""
+"""Data of the figures of a model: clips with their phases, signals and colourings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from apps.reports.manifold_cloud import ModelCloud
+from apps.reports.manifold_cloud import PhaseCloud
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
@@ -19,34 +19,34 @@ from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.model import ClipPhases
 from deepphase.progress import Progress
 
-# Clips that are drawn where none are named, and clips that get pictures of their own.
+# Clips that are drawn by default, and clips with figures of their own.
 _CLIPS, _DETAILED = 48, 4
-# Values of a label that a legend can tell apart.
-_VALUES = 12
+# Values of a label that a legend can distinguish.
+_MAX_VALUES = 12
 
 
 @dataclass(frozen=True, eq=False)
-class FigureMaterial:
-    """Some clips of a store, as a model reads them.
+class FigureData:
+    """Clips of a store with their phases and signals.
 
     Parameters
     ----------
     model
         The model, or a baseline.
     chosen
-        Which clips of the store.
+        Indices of the clips in the store.
     phases
-        One a clip.
+        Phases of each clip.
     signals
         (frames, signals) of each clip, m/s.
     labels
-        One mapping a clip.
+        Labels of each clip.
     left_out
-        Clips of the store that were not taken.
+        Number of the store's other clips.
     projection
-        The view of the manifold: the model's own, or the one that is kept beside it.
+        Projection of the manifold: the model's own, or the one that is saved beside it.
     cloud
-        Their frames as points of the manifold.
+        Frames of the clips as points of the manifold.
     """
 
     model: PhaseExtractor
@@ -56,7 +56,7 @@ class FigureMaterial:
     labels: tuple[Mapping[str, str], ...]
     left_out: int
     projection: ManifoldProjection
-    cloud: ModelCloud
+    cloud: PhaseCloud
 
     @classmethod
     def read(
@@ -67,22 +67,23 @@ class FigureMaterial:
         projection_file: Path,
         clips: str | Sequence[int] | None = None,
         progress: Progress | None = None,
-    ) -> FigureMaterial:
-        """Encode the clips that `clips` names, or some that are spread evenly over the store.
+    ) -> FigureData:
+        """Encode clips of a store.
 
         Parameters
         ----------
         projection_file
-            Where the projection lies of a model that holds none; it is made if it is missing.
+            File of the projection, for a model without one; written if it is missing.
         clips
-            Names with commas between them, where * stands for any letters, or indices.
+            Indices, or comma-separated names with * as a wildcard; by default some clips, spread
+            evenly over the store.
 
         Raises
         ------
         ParameterError
-            Where no clip has such a name.
+            If no clip has such a name.
         SkeletonError
-            Where a clip lacks a joint that the model reads.
+            If a clip lacks a joint that the model reads.
         """
         if clips is None:
             chosen = _spread(store, model.window)
@@ -95,7 +96,7 @@ class FigureMaterial:
             phases.append(model.encode(clip))
             if progress is not None:
                 progress("encoding", done, len(chosen), clip.name)
-        projection = model.projection or _kept_projection(projection_file, phases)
+        projection = model.projection or _saved_projection(projection_file, phases)
         return cls(
             model,
             tuple(chosen),
@@ -104,17 +105,17 @@ class FigureMaterial:
             tuple(store.labels[index] for index in chosen),
             len(store) - len(chosen),
             projection,
-            ModelCloud.of(model, phases, projection),
+            PhaseCloud.of(model, phases, projection),
         )
 
     def detailed(self) -> list[int]:
-        """Indices of the clips that get pictures of their own: long ones, spread evenly."""
-        lengths = np.array([_shown(each).sum() for each in self.phases])
+        """Indices of the clips with figures of their own: long clips, spread evenly."""
+        lengths = np.array([_interior(each).sum() for each in self.phases])
         return _evenly(np.flatnonzero(lengths >= np.median(lengths)), _DETAILED)
 
     def inside(self, index: int) -> Array:
-        """Frames of a clip whose whole window lies inside; all where there are none."""
-        return np.flatnonzero(_shown(self.phases[index]))
+        """Interior frames of a clip; all frames if none is interior."""
+        return np.flatnonzero(_interior(self.phases[index]))
 
     def colourings(self, names: Sequence[str] | None = None) -> dict[str, Colouring]:
         """Colourings of the cloud by name: clip, labels, frequency, speed, amplitude, time, phase.
@@ -122,20 +123,20 @@ class FigureMaterial:
         Parameters
         ----------
         names
-            Those that are wanted, in this order. All by default, of the labels those with at least
-            two and not too many values.
+            Names in this order; by default all, of the labels those with at least two and not too
+            many values.
 
         Raises
         ------
         ParameterError
-            Where there is none of that name; it lists those that there are.
+            If a name is unknown; the hint lists the names.
         """
         cloud, known = self.cloud, {"clip": self.cloud.by_clip()}
         usual = ["clip"]
         for name in dict.fromkeys(name for labels in self.labels for name in labels):
             values = [labels.get(name, "") for labels in self.labels]
             known.setdefault(name, cloud.by_label(name, values))
-            usual += [name] if 2 <= len(set(values)) <= _VALUES and name not in usual else []
+            usual += [name] if 2 <= len(set(values)) <= _MAX_VALUES and name not in usual else []
         measured = {"frequency": cloud.by_frequency(), "amplitude": cloud.by_amplitude()}
         speeds = self._speeds()
         if speeds is not None:
@@ -144,7 +145,7 @@ class FigureMaterial:
         known |= measured
         for name in names or ():
             if name not in known:
-                raise ParameterError(f"no colour {name!r}", hint=f"there are {', '.join(known)}")
+                raise ParameterError(f"no colour {name!r}", hint=f"one of {', '.join(known)}")
         return {name: known[name] for name in names or (*usual, *measured)}
 
     def _speeds(self) -> list[Array] | None:
@@ -156,7 +157,7 @@ class FigureMaterial:
         return [np.hypot(values[:, sideways], values[:, forward]) for values in self.signals]
 
 
-def _shown(clip: ClipPhases) -> Array:
+def _interior(clip: ClipPhases) -> Array:
     return clip.interior if clip.interior.any() else np.ones(len(clip), bool)
 
 
@@ -171,23 +172,23 @@ def _spread(store: ClipStore, window: int) -> list[int]:
 
 
 def _named(store: ClipStore, clips: str) -> list[int]:
-    found: dict[int, None] = {}
+    indices: dict[int, None] = {}
     for pattern in filter(None, (part.strip() for part in clips.split(","))):
         matching = [i for i, name in enumerate(store.names) if fnmatchcase(name, pattern)]
         if not matching:
             some = ", ".join(store.names[:5])
             raise ParameterError(f"no clip {pattern!r} in this store", hint=f"it has {some}, ...")
-        found |= dict.fromkeys(matching)
-    if not found:
-        raise ParameterError("no clip is named", hint=f"as in {store.names[0]}")
-    return list(found)
+        indices |= dict.fromkeys(matching)
+    if not indices:
+        raise ParameterError("no clip is named", hint=f"name one, as in {store.names[0]}")
+    return list(indices)
 
 
-def _kept_projection(path: Path, phases: Sequence[ClipPhases]) -> ManifoldProjection:
-    """The projection in that file, or one that is fitted to these clips and kept there."""
+def _saved_projection(path: Path, phases: Sequence[ClipPhases]) -> ManifoldProjection:
+    """Load the projection from a file; if there is none, fit it to these clips and save it."""
     if path.exists():
         return ManifoldProjection.load(path)
-    manifold = [each.parameters.manifold()[_shown(each)] for each in phases]
+    manifold = [each.parameters.manifold()[_interior(each)] for each in phases]
     projection = ManifoldProjection.fit(np.concatenate(manifold))
     projection.save(path)
     return projection

@@ -9,7 +9,7 @@
     displaylogo: false,
     modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
   };
-  // Figure -> number of the choice that is shown.
+  // Figure -> index of the visible choice.
   const chosen = new Map();
   const look = () => {
     const chosen = root.dataset.look;
@@ -19,18 +19,18 @@
     const content = read(`${plot.id}-data`);
     if (!content.choices) return content;
     const { name, data, layout } = content.choices[chosen.get(plot) ?? 0];
-    // What is hidden by a click in one legend has nothing to do with the next one's.
+    // Traces hidden by a click in one legend stay visible in other figures.
     layout.legend = { ...layout.legend, uirevision: name };
     return { data, layout };
   };
   const draw = (plot, scheme) => {
     const { data, layout } = drawn(plot);
     if (plot.clientWidth < 640) {
-      // Beside the plot, a legend or a scale would leave it no room.
+      // In narrow pages, legends and scales go below the plot.
       layout.legend = { ...layout.legend, orientation: "h", x: 0, y: -0.15, yanchor: "top" };
       layout.margin = { ...layout.margin, r: 10 };
       if (layout.yaxis?.scaleanchor) {
-        // As high as it is wide, and its legend: no gap between them.
+        // Height of the plot and its legend, without a gap between them.
         layout.height = Math.min(layout.height, plot.clientWidth + 260);
         plot.style.height = `${layout.height}px`;
       }
@@ -74,7 +74,7 @@
     root.dataset.look = look() === "dark" ? "light" : "dark";
     drawAll(look());
   });
-  // Paper is white, whatever the screen is.
+  // Pages are printed in the light look.
   addEventListener("beforeprint", () => look() === "dark" && drawAll("light"));
   addEventListener("afterprint", () => look() === "dark" && drawAll("dark"));
 })();

@@ -1,9 +1,9 @@
-"""The dashboard under several readers at once, and how long its pages take.
+"""Response times of the dashboard's pages under several sessions at once.
 
-`python -m tests.benchmarks.bench_dashboard [FOLDER] [--sessions 8] [--seconds 60]` starts it, opens
-so many sessions in Chromium, and lets each go from page to page and change something there. Prints
-the seconds from a click to the page that is drawn; ends with 1 where a page or the server had an
-error.
+`python -m tests.benchmarks.bench_dashboard [FOLDER] [--sessions 8] [--seconds 60]` starts the
+dashboard and opens the sessions in Chromium; each visits one page after another and changes a
+setting there. Prints the seconds from a click to the drawn page. The exit status is 1 if a page or
+the server had an error.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 _DONE = '[data-test-script-state="notRunning"]'
 _PLAYER = "window.deepphasePlayer?.stats().drawn.length > 0"
 _ERRORS = '[data-testid="stAlertContentError"], [data-testid="stException"]'
-# Pages that show a player without being asked.
+# Pages that open with a player.
 _PLAYS = ("data", "manifold", "channels", "matches", "control", "dance")
-# What Chromium says of its own accord.
-_CHATTER = ("Unrecognized feature", "allow-scripts and", "willReadFrequently", "GPU stall", "GL Dr")
-# Address -> (role, name) of what is clicked there.
+# Messages of Chromium that do not concern the page.
+_IGNORED = ("Unrecognized feature", "allow-scripts and", "willReadFrequently", "GPU stall", "GL Dr")
+# Address -> (role, name) of the widget that is clicked there.
 _CHANGES = {
     "manifold": ("radio", "Space"),
     "control": ("radio", "Circle"),
@@ -43,7 +43,7 @@ _CHANGES = {
 
 
 def main() -> int:
-    """Run it; the exit status."""
+    """Run the benchmark and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", nargs="?")
     parser.add_argument("--sessions", type=int, default=8)
@@ -135,14 +135,14 @@ async def _opened(browser, address: str, problems: list[str]):
 
 
 def _note(kind: str, text: str, problems: list[str]) -> None:
-    if kind in ("error", "warning") and not any(part in text for part in _CHATTER):
+    if kind in ("error", "warning") and not any(part in text for part in _IGNORED):
         problems.append(text)
 
 
 async def _read(
     page, number: int, end: float, spent: dict[str, list[float]], problems: list[str]
 ) -> None:
-    """One session: to another page, a change there, and on, until the time is over."""
+    """Run one session: visit pages in random order and change a setting, until the time is over."""
     order = random.Random(number)
     names = {each.address: each.name for each in PAGES}
     while time.monotonic() < end:
@@ -170,7 +170,7 @@ async def _read(
 
 
 async def _drawn(page, where: str) -> None:
-    """Until the script has run, and the player, where there is one, has drawn."""
+    """Wait until the script has run and the player of the page, if it has one, has drawn."""
     from playwright.async_api import Error
 
     await page.wait_for_selector(_DONE, state="attached")
@@ -180,7 +180,7 @@ async def _drawn(page, where: str) -> None:
                 if await frame.evaluate(_PLAYER):
                     return
             except Error:
-                # A frame that is on its way out.
+                # The frame has been replaced.
                 continue
         await asyncio.sleep(0.05)
 

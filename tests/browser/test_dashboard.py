@@ -44,7 +44,7 @@ def test_every_page_has_an_address_and_a_link(visit, address):
         page.locator('[data-testid="stSidebarNavLink"]', has_text=name).click()
         page.wait_for_function("to => location.href === to", arg=f"{address}/{name.lower()}")
         page.wait_for_function("name => document.querySelector('h1')?.innerText === name", arg=name)
-        # A link that is clicked while its page is drawn anew is not the link any more.
+        # A link that is clicked while its page is redrawn is replaced.
         page.wait_for_selector('[data-test-script-state="notRunning"]')
 
 

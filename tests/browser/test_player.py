@@ -222,7 +222,7 @@ def test_mouse_and_keys_turn_the_view(made):
     assert state(made)["camera"]["distance"] == before["distance"]
 
 
-def test_view_follows_the_body_unless_told_not_to(made):
+def test_view_follows_the_body_unless_switched_off(made):
     made.evaluate("deepphasePlayer.seek(3)")
     until(made, "Math.abs(deepphasePlayer.state().camera.target[2] - 3) < 0.05")
     made.keyboard.press("f")
@@ -397,7 +397,7 @@ def test_nothing_is_wider_than_a_narrow_page(open_page):
     assert page.evaluate(COLOURS, "stage") > 3
 
 
-def test_keys_and_mouse_are_told(made):
+def test_keys_and_mouse_are_explained(made):
     made.keyboard.press("?")
     assert made.locator("#help").is_visible()
     made.keyboard.press("Escape")

@@ -114,7 +114,7 @@ def test_made_paths_are_followed(page, kind):
     assert take(page)["actors"][0]["route"]
 
 
-def test_blending_obeys_more(demo):
+def test_a_higher_bias_follows_the_path_closer(demo):
     path, off = made_path("wave", 2.3, 6.0), {}
     for position, direction in ((0.5, 2.0), (5.0, 10.0)):
         request = SteeringRequest(
@@ -125,7 +125,7 @@ def test_blending_obeys_more(demo):
     assert off[5.0] < off[0.5]
 
 
-def test_a_bias_of_ones_own(page):
+def test_custom_biases(page):
     before = measures(page)
     chosen(page, "Blending", "own")
     chosen(page, "Position bias", 9.0)
@@ -158,7 +158,7 @@ def test_files_of_a_run(demo, tmp_path):
     assert not any("/" in name for name in names)
 
 
-def test_a_drawn_path_is_gone(page):
+def test_a_drawn_path_is_followed(page):
     page.session_state["path map points"] = [[0, 0], [0, 2], [2, 4]]
     chosen(page, "Path", "Draw")
     chosen(page, "Speed (m/s)", 1.2)
@@ -271,7 +271,7 @@ def test_what_is_no_controller_is_refused(reader, tmp_path, where):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_upload_is_chosen_and_nobody_else_sees_it(page, monkeypatch):
+def test_an_upload_is_chosen_in_its_own_session_only(page, monkeypatch):
     uploader = next(each for each in page.file_uploader if "controller" in each.label)
     uploader.set_value([("mine.controller", CONTROLLER.read_bytes(), "")]).run()
     assert not page.exception
@@ -330,15 +330,15 @@ def test_speeds_are_those_of_the_data(demo, walks):
     assert run.measures["speed"].value == pytest.approx(1.2, abs=0.3)
 
 
-def test_results_are_kept_and_the_oldest_gives_way():
-    kept = ResultCache[str](8)
+def test_the_cache_drops_the_least_recently_used_result():
+    cache = ResultCache[str](8)
     for key in range(8):
-        kept.store(key, f"run {key}")
-    assert kept.find(0) == "run 0"
-    kept.store(8, "run 8")
-    assert kept.find(1) is None, "0 was asked for later"
-    assert kept.find(0) == "run 0"
-    assert kept.find(8) == "run 8"
+        cache.store(key, f"run {key}")
+    assert cache.find(0) == "run 0"
+    cache.store(8, "run 8")
+    assert cache.find(1) is None, "0 was asked for later"
+    assert cache.find(0) == "run 0"
+    assert cache.find(8) == "run 8"
 
 
 def test_a_result_is_made_once_and_a_failure_is_not_kept(monkeypatch):
@@ -358,7 +358,7 @@ def test_a_result_is_made_once_and_a_failure_is_not_kept(monkeypatch):
     assert made == ["run"]
 
 
-def test_a_run_is_known_by_what_is_asked():
+def test_equal_requests_have_equal_keys():
     one, other = (SteeringRequest(made_path("wave", speed, 1.0), 1.0) for speed in (1.3, 1.4))
     assert one.key == SteeringRequest(made_path("wave", 1.3, 1.0), 1.0).key != other.key
     assert hash(one.key) != hash(replace(one, seed=1).key)

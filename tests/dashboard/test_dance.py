@@ -37,7 +37,7 @@ _SHORT_S = 6
 
 
 def quiet(*_: object) -> None:
-    """No progress is told."""
+    """Progress is ignored."""
 
 
 @pytest.fixture(scope="module")
@@ -170,7 +170,7 @@ def test_files_of_a_dance(demo, song, tmp_path, reader):
 
 
 @pytest.mark.parametrize("form", ["WAV", "OGG", "FLAC", "MP3"])
-def test_songs_are_told_by_their_content(form, reader):
+def test_formats_of_songs_are_found_from_their_content(form, reader):
     taken = uploaded_song("../../etc/passwd.txt", sound(form=form))
     assert taken.features.name == "passwd"
     assert taken.features.duration_s == pytest.approx(5, abs=0.1)
@@ -242,7 +242,7 @@ def test_silence_is_danced_to_and_said(page):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A trained dancer, a database that hears, one that does not, a controller that does not."""
+    """A dancer, a database with music features, one without, and a controller."""
     root = tmp_path_factory.mktemp("folder")
     corpus, motions = some_dances(seconds=8.0)
     config = DanceConfig.load("experts", **TINY)
@@ -250,7 +250,7 @@ def folder(tmp_path_factory):
     dancer = train_dance(data, config, folder=tmp_path_factory.mktemp("work"))
     assert dancer is not None
     dancer.save(root / "made.dancer")
-    made_dances(quiet).save(root / "hears.database")
+    made_dances(quiet).save(root / "music.database")
     write_store(root / "walks.store", [locomotion(seed, 4.0, gait="walk").clip for seed in (1, 2)])
     walks = open_store(root / "walks.store")
     MotionDatabase.build(walks, "pose_trajectory").save(root / "deaf.database")
@@ -258,11 +258,11 @@ def folder(tmp_path_factory):
     return root
 
 
-def test_the_folder_offers_who_hears(folder, monkeypatch):
+def test_the_folder_offers_dancers_and_databases_with_music(folder, monkeypatch):
     app = opened("dance", monkeypatch, folder)
     assert widget(app, "Who dances").options == [
         "Dancer: made.dancer",
-        "Database: hears.database",
+        "Database: music.database",
         "Made dances (demo)",
     ]
     chosen(app, "Song's seconds", _SHORT_S)
@@ -281,7 +281,7 @@ def test_dancers_are_not_steered(folder, monkeypatch):
 
 def test_a_database_that_lost_its_clips_says_so(folder, monkeypatch):
     app = opened("dance", monkeypatch, folder)
-    chosen(app, "Who dances", f"database:{folder / 'hears.database'}")
+    chosen(app, "Who dances", f"database:{folder / 'music.database'}")
     assert len(app.error) == 1
     assert "Put the store back there" in app.error[0].value
     assert not players(app)

@@ -144,7 +144,7 @@ def test_an_upload_is_shown_and_plays(tmp_path, monkeypatch, clip):
 
 
 @pytest.mark.parametrize("kind", ["bvh", "npz", "glb"])
-def test_each_format_is_told_by_its_content(tmp_path, clip, kind):
+def test_each_format_is_found_from_its_content(tmp_path, clip, kind):
     write = {"bvh": save_bvh, "npz": save_npz_motion, "glb": save_gltf}[kind]
     write(clip, tmp_path / f"clip.{kind}")
     content = (tmp_path / f"clip.{kind}").read_bytes()
@@ -218,7 +218,7 @@ def test_a_sessions_files_go_with_it(clip):
     own = Session()
     folder = own.folder
     (folder / "left.bin").write_bytes(b"x")
-    assert folder.stat().st_mode & 0o077 == 0, "nobody else may look"
+    assert folder.stat().st_mode & 0o077 == 0, "only its owner may read it"
     del own
     gc.collect()
     assert not folder.exists()

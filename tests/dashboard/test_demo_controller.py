@@ -40,7 +40,7 @@ def test_all_that_ships_is_small():
     assert sum(path.stat().st_size for path in (CONTROLLER, PHASES, EMBEDDING)) < _MOST_BYTES
 
 
-def test_it_is_of_this_recipe_and_reads_the_phases_that_ship(shipped):
+def test_it_has_the_shipped_config_and_reads_the_shipped_phases(shipped):
     given = demo_controller_config()
     assert shipped.config.network == given.network
     assert shipped.config.training == given.training
@@ -58,7 +58,7 @@ def test_it_learnt_from_what_the_command_makes(shipped, data):
         np.testing.assert_allclose(scale, normalisation.scale, atol=1e-4, rtol=1e-3)
 
 
-def test_its_errors_on_clips_held_out_are_those_that_it_tells(shipped, data):
+def test_its_errors_on_held_out_clips_are_those_of_its_header(shipped, data):
     again = training_health(shipped, data)
     assert shipped.health["explained"] > 0.95
     assert shipped.health["findings"] == ["nothing out of the ordinary"]
@@ -66,7 +66,7 @@ def test_its_errors_on_clips_held_out_are_those_that_it_tells(shipped, data):
         assert again[name] == pytest.approx(shipped.health[name], rel=0.02)
 
 
-def test_the_recipe_learns(data, tmp_path):
+def test_the_config_learns(data, tmp_path):
     config = demo_controller_config()
     errors = []
     for steps in (1, 40):

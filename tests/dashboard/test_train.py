@@ -139,7 +139,7 @@ def test_bounds_are_kept(store):
             request(store, **changes)
 
 
-def test_a_damaged_status_is_told(tmp_path):
+def test_a_damaged_status_is_refused(tmp_path):
     assert TrainingStatus.load(tmp_path).under_way
     (tmp_path / "status.json").write_text("{")
     with pytest.raises(CheckpointError):

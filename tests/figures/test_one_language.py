@@ -102,7 +102,7 @@ def test_every_axis_says_its_unit(name):
     if layout.coloraxis.colorbar.title.text:
         assert layout.coloraxis.colorbar.title.text in (
             "Time (s)",
-            "Distance, as a share of the mean",
+            "Distance relative to the mean",
         )
 
 
@@ -122,7 +122,7 @@ def test_a_channel_has_its_colour_everywhere(name):
         assert colour == channel_colour(int(channel)), (name, trace.name)
 
 
-def test_channels_were_seen_in_the_figures():
+def test_channels_are_in_the_figures():
     seen = {
         name
         for name, chart in FIGURES.items()

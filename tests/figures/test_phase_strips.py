@@ -101,7 +101,7 @@ def test_histograms_hold_every_frame_and_the_median():
     assert chart.layout.xaxis2.title.text == "Amplitude (latent unit)"
 
 
-def test_wild_frames_are_left_out_and_told():
+def test_outliers_are_left_out_with_a_note():
     phases = made_phases(4000, 1)
     frequency = phases.frequency.copy()
     frequency[:4] = 500.0

@@ -81,7 +81,7 @@ def test_every_axis_has_its_unit():
     assert [a.title.text for a in shown] == ["Time from the frame (s)"] * 2
 
 
-def test_title_tells_clip_and_share_without_markup():
+def test_title_states_clip_and_share_without_markup():
     title = window_fit(_example()).layout.title.text
     assert title == "One window, 99 % of it explained (&lt;i&gt;walk&lt;/i&gt; at 1.50 s)"
 

@@ -157,7 +157,7 @@ def test_one_clip_one_channel_or_too_short_ones(tmp_path, count, seconds):
     )
     text, figures = _content(page)
     assert len(figures) == len(SECTIONS)
-    assert ("Short clips" in text) == (seconds < 1.0)
+    assert ("Limits of these figures" in text) == (seconds < 1.0)
 
 
 def test_dark_is_dark_on_the_page_and_in_the_pictures(model, clips, tmp_path, monkeypatch):

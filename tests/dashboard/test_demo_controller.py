@@ -1,7 +1,7 @@
-"""The controller that ships: small, of this recipe, learnt from what the command makes, alive.
+"""The controller that ships: small, of this config, learnt from what the command makes, alive.
 
 Training it again takes most of a minute of processor time, too long for a test. What is compared
-instead is all that leads to it: the recipe, the phases and the normalised motion that it learns
+instead is all that leads to it: the config, the phases and the normalised motion that it learns
 from, its errors on the clips that the command holds out, and that the training's first steps learn.
 """
 

@@ -60,11 +60,11 @@ def _form(clips: OpenClips) -> None:
     store = clips.store
     st.header("A new training", anchor=False)
     st.caption(f"On {plain(clips.name)}: {len(store)} clips, {store.minutes:.1f} minutes.")
-    recipe = st.selectbox(
+    config_name = st.selectbox(
         "Network",
         list(OFFERED_CONFIGS),
         format_func=OFFERED_CONFIGS.__getitem__,
-        key="train recipe",
+        key="train config",
     )
     channels = st.slider("Phase channels", *CHANNELS, 5, key="train channels")
     window_s = st.slider(
@@ -104,7 +104,7 @@ def _form(clips: OpenClips) -> None:
             start_training(
                 clips,
                 name.strip() or "My training",
-                recipe=recipe,
+                config_name=config_name,
                 channels=channels,
                 window_s=window_s,
                 windows=windows,

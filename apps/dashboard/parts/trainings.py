@@ -99,7 +99,7 @@ def start_training(
     clips: OpenClips,
     name: str,
     *,
-    recipe: str,
+    config_name: str,
     channels: int,
     window_s: float,
     windows: int,
@@ -123,7 +123,7 @@ def start_training(
         trainings.pop(0).run.cancel()
     request = TrainingRequest(
         *_stored(clips),
-        config_name=recipe,
+        config_name=config_name,
         channels=channels,
         window_s=window_s,
         windows=windows,

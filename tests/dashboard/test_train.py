@@ -192,7 +192,7 @@ def test_the_page_cancels(store, monkeypatch):
 
 def test_two_models_are_compared(monkeypatch, finished):
     app = opened("train", monkeypatch)
-    assert "There is one model" in words(app)
+    assert "Only one model" in words(app)
     app.session_state["deepphase session"].add_model("Another", PhaseModel.load(PHASES))
     app.run()
     app.toggle(key="compare").set_value(True).run()

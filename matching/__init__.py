@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from matching.player.playback import Playback as Playback
     from matching.player.player import Player as Player
     from matching.player.player import PlayerSettings as PlayerSettings
-    from matching.player.start import PlayerSource as PlayerSource
-    from matching.player.start import database_measures as database_measures
+    from matching.player.source import PlayerSource as PlayerSource
+    from matching.player.source import database_measures as database_measures
     from matching.search.moments import Moment as Moment
     from matching.search.moments import following as following
     from matching.search.moments import moment as moment
@@ -48,10 +48,10 @@ _MODULES = {
     "Playback": "matching.player.playback",
     "Player": "matching.player.player",
     "PlayerSettings": "matching.player.player",
-    "PlayerSource": "matching.player.start",
+    "PlayerSource": "matching.player.source",
     "Searcher": "matching.search.searcher",
     "dance_with_database": "matching.music.dancing",
-    "database_measures": "matching.player.start",
+    "database_measures": "matching.player.source",
     "following": "matching.search.moments",
     "moment": "matching.search.moments",
     "nearest_moments": "matching.search.moments",

@@ -67,14 +67,14 @@ def command(
     from apps.reports.matches_page import save_matches
     from deepphase.corpus.store import open_store
     from matching.database.database import MotionDatabase
-    from matching.database.queries import queried_moment
+    from matching.database.queries import query_moment
     from matching.search.moments import nearest_moments
     from matching.search.searcher import open_searcher
 
     if not seconds > 0:
         raise ParameterError(f"--seconds must be positive, not {seconds:g}")
     opened = MotionDatabase.load(database, store=None if store is None else open_store(store))
-    asked = queried_moment(opened, clip, frame, model=model, advance_s=advance_s)
+    asked = query_moment(opened, clip, frame, model=model, advance_s=advance_s)
     searcher = open_searcher(opened, index, note=warn)
     allowed = None if labels is None else opened.rows_with(parse_labels(labels))
     own = None if asked.row is None else opened.neighbourhood(asked.row, exclude_s)

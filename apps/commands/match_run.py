@@ -56,13 +56,13 @@ def command(
     from matching.database.database import MotionDatabase
     from matching.player.playback import Playback
     from matching.player.player import PlayerSettings
-    from matching.player.start import PlayerSource, database_measures
+    from matching.player.source import PlayerSource, database_measures
     from matching.search.searcher import open_searcher
 
     paths = goal_names(steering.path, steering.gamepad)
     request = RunRequest(steering.seconds, steering.speed, steering.size, steering.characters)
     settings = PlayerSettings(
-        search_s=search_seconds,
+        search_interval_s=search_seconds,
         transition_halflife_s=transition_halflife,
         adjust_share=adjust_share,
         foot_lock=foot_lock,

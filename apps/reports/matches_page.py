@@ -17,7 +17,7 @@ from deepphase.figures.player.take import Marker, Take
 from deepphase.formats.load import save
 from deepphase.motion.clip import Clip
 from matching.database.database import MotionDatabase
-from matching.database.queries import QueriedMoment
+from matching.database.queries import QueryMoment
 from matching.search.moments import Moment, following, placed
 
 
@@ -62,7 +62,7 @@ _SHOWN = 10
 
 def save_matches(
     database: MotionDatabase,
-    asked: QueriedMoment,
+    asked: QueryMoment,
     found: Sequence[Moment],
     folder: Path,
     *,
@@ -100,14 +100,14 @@ def _write_table(path: Path, found: Sequence[Moment]) -> None:
 
 
 def _following_query(
-    folder: Path, asked: QueriedMoment, seconds: float, fps: float, format: str
+    folder: Path, asked: QueryMoment, seconds: float, fps: float, format: str
 ) -> None:
     stop = min(asked.frame + round(seconds * fps) + 1, len(asked.clip))
     save(asked.clip.sliced(asked.frame, stop), folder / f"query.{format}")
 
 
 def _take(
-    database: MotionDatabase, asked: QueriedMoment, found: Sequence[Moment], seconds: float
+    database: MotionDatabase, asked: QueryMoment, found: Sequence[Moment], seconds: float
 ) -> Take:
     actors = [
         moment_actor(

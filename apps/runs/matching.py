@@ -12,8 +12,8 @@ from apps.runs.request import Goal, RunRequest
 from deepphase.progress import Progress
 from deepphase.steering.path import GroundPath
 from matching.database.database import MotionDatabase
-from matching.player.pose_layouts import pose_databases
-from matching.player.start import PlayerSource
+from matching.database.pose_baselines import pose_databases
+from matching.player.source import PlayerSource
 from matching.search.searcher import open_searcher
 
 

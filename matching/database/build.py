@@ -1,4 +1,4 @@
-"""Rows of databases, read from the clips of stores one by one: features, root and phases."""
+"""Building of database rows from the clips of a store: features, root trajectory and phases."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,25 +15,29 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.features.frame_rows import frame_rows
 from deepphase.features.layout import FeatureLayout
-from deepphase.features.normalisation import Moments
+from deepphase.features.normalisation import Moments, Normalisation
 from deepphase.features.pose import BodyFrames
 from deepphase.motion.clip import Clip
 from deepphase.motion.roles import find_roles
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.signals import JointVelocities
 from deepphase.progress import Progress
+from matching.database.store_link import StoreLink
 
 if TYPE_CHECKING:
     from deepphase.phase.extractor import PhaseExtractor
 
+# Arrays of a database with one entry a row, beside the phases.
+ROW_ARRAYS = ("features", "root_positions", "root_angles", "interior", "offered")
 PHASE_COLUMNS = tuple(item.name for item in fields(PhaseParameters))
+_ROWS_AT_ONCE = 1 << 16
 TrackReader = Callable[[Clip], Mapping[str, Array]]
-"""Gives the tracks of a clip: name -> (frames, values)."""
+"""Function of a clip that returns its tracks: name -> (frames, values)."""
 
 
 @dataclass(frozen=True, eq=False)
 class FrameReader:
-    """How clips become rows: the same for a database and for what is added to it."""
+    """Reader of clips as rows, the same for a database and for its later extensions."""
 
     layout: FeatureLayout
     model: PhaseExtractor | None
@@ -67,13 +71,16 @@ class FrameReader:
         return cls(layout, model, dict(body), tracks, end_margin_s)
 
     def read(self, clip: Clip) -> dict[str, Array]:
-        """Arrays (frames, ...) of one clip by name; features raw."""
+        """Arrays (frames, ...) of one clip by name; features are raw.
+
+        Raises SkeletonError where the clip lacks a joint.
+        """
         needed = [joint for feature in self.layout for joint in feature.joints]
         needed += [joint for role, joint in self.body.items() if role != "kind"]
         missing = [joint for joint in needed if joint not in clip.skeleton.names]
         if missing:
             raise SkeletonError(
-                f"{clip.name}: another skeleton than the database's: no joint {missing[0]!r}",
+                f"{clip.name}: no joint {missing[0]!r}, which the database's features need",
                 hint=f"it has {', '.join(clip.skeleton.names)}",
                 path=clip.source.path or None,
             )
@@ -100,7 +107,7 @@ class FrameReader:
         return read
 
     def columns(self, rows: int, spool: Path | None) -> dict[str, Array]:
-        """Empty arrays (rows, ...) for what `read` gives, in files of `spool` where it is named."""
+        """Uninitialised arrays (rows, ...) for results of `read`, in files of `spool` if given."""
         kinds: dict[str, tuple[tuple[int, ...], type]] = {
             "features": ((self.layout.dims,), np.float32),
             "root_positions": ((3,), np.float32),
@@ -110,7 +117,9 @@ class FrameReader:
         }
         if self.model is not None:
             kinds |= dict.fromkeys(PHASE_COLUMNS, ((self.model.channels,), np.float32))
-        return {name: _room((rows, *shape), dtype, spool) for name, (shape, dtype) in kinds.items()}
+        return {
+            name: _allocated((rows, *shape), dtype, spool) for name, (shape, dtype) in kinds.items()
+        }
 
     def fill(
         self,
@@ -121,12 +130,12 @@ class FrameReader:
         progress: Progress | None = None,
         moments: Moments | None = None,
     ) -> None:
-        """Read the clips of a store into columns, from a row on; features raw.
+        """Read the clips of a store into columns, from row `first_row` on; features are raw.
 
         Parameters
         ----------
         moments
-            Takes the features of every clip.
+            Accumulates the features of every clip.
         """
         row = first_row
         for index, clip in enumerate(store):
@@ -141,8 +150,96 @@ class FrameReader:
                 progress("reading features", index + 1, len(store), clip.name)
 
 
+def built_fields(
+    store: ClipStore,
+    layout: FeatureLayout,
+    model: PhaseExtractor | None,
+    tracks: TrackReader | None,
+    end_margin_s: float,
+    spool: Path | None,
+    progress: Progress | None,
+) -> dict[str, Any]:
+    """The fields of a `MotionDatabase` of a store; arguments and errors as of its `build`."""
+    if not np.isfinite(end_margin_s) or end_margin_s < 0:
+        raise ParameterError(f"end_margin_s must not be negative, not {end_margin_s}")
+    reader = FrameReader.for_store(store, layout, model, tracks, end_margin_s)
+    columns = reader.columns(store.frames, spool)
+    moments = Moments(reader.layout.dims)
+    reader.fill(columns, store, progress=progress, moments=moments)
+    normalisation = moments.normalisation(reader.layout)
+    _normalise(columns["features"], normalisation)
+    if not columns["offered"].any():
+        longest = store.lengths.max() / store.fps
+        past, future = reader.layout.reach_s
+        raise ParameterError(
+            f"no frame can be offered: the longest clip has {longest:.2f} s, but the features "
+            f"need {past:g} s before and {future:g} s after a frame, and {end_margin_s:g} s must "
+            "be left to play",
+            hint="use longer clips, or a layout with smaller offsets_s",
+        )
+    return {
+        "layout": reader.layout,
+        "fps": float(store.fps),
+        "normalisation": normalisation,
+        "range_starts": np.cumsum(store.lengths) - store.lengths,
+        "range_stops": np.cumsum(store.lengths),
+        "clip_names": store.names,
+        "labels": store.labels,
+        "links": (StoreLink.of_store(store),),
+        "clip_links": np.zeros(len(store), np.int64),
+        "body": reader.body,
+        "made_with": {
+            "model_sha256": None if model is None else model.sha256,
+            "end_margin_s": end_margin_s,
+        },
+        **_row_fields(columns),
+    }
+
+
+def extended_rows(
+    old: Mapping[str, Array],
+    reader: FrameReader,
+    store: ClipStore,
+    normalisation: Normalisation,
+    spool: Path | None,
+    progress: Progress | None,
+) -> dict[str, Any]:
+    """The fields of a `MotionDatabase` with one entry a row, with the clips of a store appended.
+
+    Parameters
+    ----------
+    old
+        Name -> (rows, ...) arrays of the database, those of its phases among them.
+    """
+    rows = len(old["features"])
+    columns = reader.columns(rows + store.frames, spool)
+    for name, column in columns.items():
+        for start in range(0, rows, _ROWS_AT_ONCE):
+            stop = min(start + _ROWS_AT_ONCE, rows)
+            column[start:stop] = old[name][start:stop]
+    reader.fill(columns, store, first_row=rows, progress=progress)
+    _normalise(columns["features"][rows:], normalisation)
+    return _row_fields(columns)
+
+
+def _normalise(features: Array, normalisation: Normalisation) -> None:
+    for start in range(0, len(features), _ROWS_AT_ONCE):
+        rows = features[start : start + _ROWS_AT_ONCE]
+        rows[:] = normalisation(rows)
+
+
+def _row_fields(columns: Mapping[str, Array]) -> dict[str, Any]:
+    phases = None
+    if "phase" in columns:
+        phases = PhaseParameters(*(columns[name] for name in PHASE_COLUMNS))
+    return {**{name: columns[name] for name in ROW_ARRAYS}, "phases": phases}
+
+
 def check_rate(store: ClipStore, fps: float, whose: str) -> None:
-    """Raise ParameterError where the store has another rate than the model or database, `whose`."""
+    """Raise ParameterError unless the store has the rate of a model or database.
+
+    `whose` names that in the message.
+    """
     if store.fps != fps:
         raise ParameterError(
             f"the store has {store.fps:g} frames a second, {whose} {fps:g}",
@@ -150,9 +247,9 @@ def check_rate(store: ClipStore, fps: float, whose: str) -> None:
         )
 
 
-def _room(shape: tuple[int, ...], dtype: type, spool: Path | None) -> Array:
+def _allocated(shape: tuple[int, ...], dtype: type, spool: Path | None) -> Array:
     if spool is None:
         return np.empty(shape, dtype)
-    # Without a name on disk: gone with the array, whatever ends the program.
+    # The file has no name on disk, so it disappears with the array even if the program is killed.
     with tempfile.TemporaryFile(dir=spool) as file:
         return np.memmap(file, dtype, "w+", shape=shape)

@@ -1,4 +1,4 @@
-"""Database files: one array file with the rows, their clips and what made them.
+"""Database files: one array file with rows, clips and provenance.
 
 Format "deepphase.motion_database", version 1. The header has ``fps``, ``layout``, ``clips``
 (``name``, ``labels``, ``store``), ``stores`` (``path``, ``relative_path``, ``group``,
@@ -30,19 +30,11 @@ from deepphase.features.layout import FeatureLayout
 from deepphase.features.normalisation import Normalisation
 from deepphase.formats.array_file import map_arrays, write_arrays
 from deepphase.phase.parameters import PhaseParameters
-from matching.database.build import PHASE_COLUMNS
+from matching.database.build import PHASE_COLUMNS, ROW_ARRAYS
 from matching.database.store_link import StoreLink
 
 FORMAT, VERSION = "deepphase.motion_database", 1
-_ARRAYS = (
-    "features",
-    "range_starts",
-    "range_stops",
-    "root_positions",
-    "root_angles",
-    "interior",
-    "offered",
-)
+_ARRAYS = (*ROW_ARRAYS, "range_starts", "range_stops")
 
 
 def save_fields(content: Mapping[str, Any], path: Path) -> None:
@@ -68,14 +60,14 @@ def save_fields(content: Mapping[str, Any], path: Path) -> None:
 
 
 def database_fields(path: str | Path, *, store: ClipStore | None, verify: bool) -> dict[str, Any]:
-    """The fields of a `MotionDatabase` out of its file; arguments and errors as of its `load`."""
+    """The fields of a `MotionDatabase` from its file; arguments and errors as of its `load`."""
     path = Path(path)
     arrays, header = map_arrays(path, format=FORMAT, version=VERSION, verify=verify)
     try:
         clips = header["clips"]
         links = [StoreLink.from_mapping(each, path.absolute()) for each in header["stores"]]
         if store is not None:
-            links = [link.given(store) for link in links]
+            links = [link.with_store(store) for link in links]
         phases = None
         if "phase" in arrays:
             phases = PhaseParameters(*(arrays[name] for name in PHASE_COLUMNS))
@@ -102,9 +94,9 @@ def database_fields(path: str | Path, *, store: ClipStore | None, verify: bool) 
 
 
 def not_a_database(error: Exception, path: str | Path) -> CheckpointError:
-    """The refusal of a file whose content does not fit together."""
+    """The error for a file with inconsistent content."""
     return CheckpointError(
-        f"not a motion database as this deepphase writes it "
+        f"not a motion database of this version of deepphase "
         f"({type(error).__name__}: {' '.join(str(error).split())[:300]})",
         hint="build it again",
         path=path,

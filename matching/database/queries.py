@@ -1,4 +1,4 @@
-"""The moment that is asked about: of a clip in the database, or of a motion file."""
+"""Queries of a database made from a clip: of the database itself, or of a motion file."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def clip_queries(
     *,
     tracks: TrackReader | None = None,
 ) -> tuple[np.ndarray, Clip]:
-    """What every frame of a clip would search for.
+    """Query of every frame of a clip.
 
     Parameters
     ----------
     model
-        The one that the database was built with, where it has phases.
+        The phase model that the database was built with, where it has phases.
 
     Returns
     -------
@@ -44,7 +44,7 @@ def clip_queries(
     Raises
     ------
     ParameterError
-        Where the model is another one or missing.
+        Where the model is a different one or missing.
     SkeletonError
         Where the clip lacks a joint.
     """
@@ -54,8 +54,8 @@ def clip_queries(
 
 
 @dataclass(frozen=True, eq=False)
-class QueriedMoment:
-    """One frame of one clip, as a search is asked.
+class QueryMoment:
+    """One frame of a clip, with its query.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class QueriedMoment:
     row
         Its row, where the clip is in the database.
     root_position, root_angle
-        (3,) metres and radians: where it stands on the ground and which way it faces.
+        (3,) metres on the ground, and facing in radians.
     """
 
     query: Array
@@ -77,22 +77,24 @@ class QueriedMoment:
     root_angle: float
 
 
-def queried_moment(
+def query_moment(
     database: MotionDatabase,
     clip: str,
     frame: int,
     *,
     model: Path | None = None,
     advance_s: float = 0.0,
-) -> QueriedMoment:
-    """The moment that a clip's name or a motion file, and a frame, mean.
+) -> QueryMoment:
+    """The query of a frame of a clip in the database or of a motion file.
 
     Parameters
     ----------
+    clip
+        Name of a clip in the database, or path of a motion file.
     model
         File of the phase model, needed for a motion file where the database has phases.
     advance_s
-        Seconds by which phases go on; of clips in the database only.
+        Seconds by which phases are advanced; only for clips in the database.
 
     Raises
     ------
@@ -103,29 +105,29 @@ def queried_moment(
         row = database.row_of(clip, frame)
         query = database.query(np.array([row]), advance_s=advance_s)[0]
         whole = database.clip(int(database.clip_of(row)))
-        place, angle = database.root_positions[row], float(database.root_angles[row])
-        return QueriedMoment(query, whole, frame, row, np.array(place), angle)
+        position, angle = database.root_positions[row], float(database.root_angles[row])
+        return QueryMoment(query, whole, frame, row, np.array(position), angle)
     if not Path(clip).is_file():
         raise ParameterError(
             f"{clip!r} is neither a clip of the database nor a file",
-            hint=f"its clips are named as {database.clip_names[0]!r}",
+            hint=f"the database has clips such as {database.clip_names[0]!r}",
         )
     if advance_s:
         raise ParameterError(
-            "phases are advanced for clips of the database only",
-            hint="choose a later --frame, or a clip of the database",
+            "phases can be advanced only for clips of the database",
+            hint="give a later --frame, or a clip of the database",
         )
-    trained = None
+    extractor = None
     if model is not None:
         from deepphase.phase.extractor import load_extractor
 
-        trained = load_extractor(model)
-    queries, resampled = clip_queries(database, load(clip), trained)
+        extractor = load_extractor(model)
+    queries, resampled = clip_queries(database, load(clip), extractor)
     if not 0 <= frame < len(queries):
         raise ParameterError(
-            f"no frame {frame} in {clip}: it has {len(queries)} at {database.fps:g} a second"
+            f"no frame {frame} in {clip}: it has {len(queries)} at {database.fps:g} Hz"
         )
     root = BodyFrames.of_clip(resampled, database.body).root
-    return QueriedMoment(
+    return QueryMoment(
         queries[frame], resampled, frame, None, root.positions[frame], float(root.angles[frame])
     )

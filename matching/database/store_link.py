@@ -1,4 +1,4 @@
-"""Where the clips of a database are kept."""
+"""Links from a database to the stores of its clips."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from deepphase.formats.array_file import read_header
 
 @dataclass(eq=False)
 class StoreLink:
-    """A store that a database was built of, opened when a clip of it is wanted.
+    """A store that a database was built from, opened on first use.
 
     Parameters
     ----------
     path
-        The store's file; empty where it was in memory only.
+        The store's file; empty for a store in memory.
     group
         The skeleton group.
     sha256
-        Hash of the group's rotations, empty for a store in memory: tells a store that was
-        prepared anew under the same name.
+        Hash of the group's rotations, to detect a store that was prepared again under the same
+        name; empty for a store in memory.
     """
 
     path: str
@@ -36,7 +36,7 @@ class StoreLink:
 
     @classmethod
     def of_store(cls, store: ClipStore) -> StoreLink:
-        """The link to a store at hand."""
+        """The link to an open store."""
         if store.path is None:
             return cls("", store.group, "", store)
         return cls(
@@ -46,28 +46,31 @@ class StoreLink:
             store,
         )
 
-    def given(self, store: ClipStore) -> StoreLink:
-        """The same link with a store that stands in for the file."""
+    def with_store(self, store: ClipStore) -> StoreLink:
+        """This link with an open store in place of the file."""
         return StoreLink(self.path, self.group, self.sha256, store)
 
-    def found(self, name: str, frames: int, beside: Path | None) -> tuple[ClipStore, int]:
-        """The store and the index in it of a clip of a name and so many frames.
+    def locate(self, name: str, frames: int, beside: Path | None) -> tuple[ClipStore, int]:
+        """The store, and the index in it of the clip with a name and a number of frames.
 
-        `beside` is the database's file. Raises CheckpointError where store or clip are gone.
+        `beside` is the database's file. Raises CheckpointError where the store or the clip is
+        missing.
         """
         store = self._opened(beside)
         if self._places is None:
             self._places = {each: index for index, each in enumerate(store.names)}
         index = self._places.get(name)
         if index is None:
-            raise self._gone(f"no clip {name!r} in the store {self.path}".rstrip())
-        there = int(store.range_stops[index] - store.range_starts[index])
-        if there != frames:
-            raise self._gone(f"clip {name!r} has {there} frames, the database {frames}")
+            raise self._missing(f"no clip {name!r} in the store {self.path}".rstrip())
+        stored = int(store.range_stops[index] - store.range_starts[index])
+        if stored != frames:
+            raise self._missing(
+                f"clip {name!r} has {stored} frames in the store, {frames} in the database"
+            )
         return store, index
 
     def as_mapping(self, beside: Path) -> dict[str, Any]:
-        """What a database's header says of the store; paths also relative to the database."""
+        """Header entry of the store: its path, also relative to the database, group and hash."""
         relative = os.path.relpath(self.path, beside.parent) if self.path else ""
         return {
             "path": self.path,
@@ -78,34 +81,35 @@ class StoreLink:
 
     @classmethod
     def from_mapping(cls, content: dict[str, Any], beside: Path) -> StoreLink:
-        """The link that a header describes, to the store where it lies now."""
-        near = os.path.abspath(beside.parent / content["relative_path"])
-        moved = bool(content["relative_path"]) and Path(near).is_file()
-        path = near if moved else content["path"]
+        """The link of a header entry; a store at the relative path takes precedence."""
+        relative = os.path.abspath(beside.parent / content["relative_path"])
+        moved = bool(content["relative_path"]) and Path(relative).is_file()
+        path = relative if moved else content["path"]
         return cls(str(path), str(content["group"]), str(content["sha256"]))
 
     def _opened(self, beside: Path | None) -> ClipStore:
         if self._store is None:
             if not self.path or not Path(self.path).is_file():
-                raise self._gone(
-                    f"the store that the clips are in is not there: {self.path or 'never saved'}"
+                raise self._missing(
+                    f"the store of the clips is missing: {self.path or 'it was never saved'}"
                 )
             try:
-                found = read_header(self.path)["sha256"].get(f"{self.group}/rotations", "")
+                sha256 = read_header(self.path)["sha256"].get(f"{self.group}/rotations", "")
                 store = open_store(self.path, self.group)
             except ParameterError as error:
-                raise self._gone(error.fact) from None
+                raise self._missing(error.fact) from None
             except DeepPhaseError as error:
-                raise self._gone(f"{error.fact}: {self.path}") from None
-            if found != self.sha256:
-                raise self._gone(f"{self.path} is not the store that the database was built of")
+                raise self._missing(f"{error.fact}: {self.path}") from None
+            if sha256 != self.sha256:
+                raise self._missing(
+                    f"{self.path} is not the store that the database was built from"
+                )
             self._store = store
         return self._store
 
     @staticmethod
-    def _gone(fact: str) -> CheckpointError:
+    def _missing(fact: str) -> CheckpointError:
         return CheckpointError(
             fact,
-            hint="put the store back there, or build the database again; commands take its new "
-            "place as --store",
+            hint="put the store back, give its new path as --store, or build the database again",
         )

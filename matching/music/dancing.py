@@ -27,7 +27,7 @@ from matching.search.searcher import Searcher
 DEFAULT_LOCK = 1.0
 """How far playback follows the beat where nothing else is told."""
 
-PLAYING = PlayerSettings(search_s=0.2, transition_halflife_s=0.15)
+PLAYING = PlayerSettings(search_interval_s=0.2, transition_halflife_s=0.15)
 """How a dance is played."""
 
 # Metres around the origin in which a dance goes where it goes.
@@ -161,7 +161,7 @@ def dance_with_database(
         database,
         playback,
         searcher,
-        policy.first(),
+        policy.initial(),
         settings=playing or PLAYING,
         search_policy=policy,
     )

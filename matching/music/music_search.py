@@ -71,7 +71,7 @@ class DanceSettings:
 
 
 class MusicSearch:
-    """Searches of a database for one dancer; see `next_rows.SearchPolicy`.
+    """Searches of a database for one dancer; see `matching.player.trajectory_search.SearchPolicy`.
 
     What is searched for is the dancer's own pose and phases, and what the song sounds like now
     and ahead. What was danced of late costs more.
@@ -122,7 +122,7 @@ class MusicSearch:
         """Whether the database's features have music at all."""
         return bool(self._tracks)
 
-    def first(self) -> Array:
+    def initial(self) -> Array:
         """(1,) the row to begin with: one whose music is most like the song's, whatever the pose.
 
         Without music, or for another seed, another.
@@ -153,15 +153,15 @@ class MusicSearch:
         """As `SearchPolicy.goals`: raw values of the features that hear the song."""
         return self._heard()
 
-    def found(
+    def search(
         self,
         rows: Array,
         leaving: Array,
         goals: dict[str, Array],
         labels: Sequence[Mapping[str, str]],
-        roughness: Callable[[Array, Array], Array],
+        transition_costs: Callable[[Array, Array], Array],
     ) -> tuple[Array, Array, Array]:
-        """As `SearchPolicy.found`, of a single dancer."""
+        """As `SearchPolicy.search`, for a single dancer."""
         database, settings = self._database, self._settings
         query = database.query(rows, goals)
         staying = float(np.linalg.norm(query[0] - database.features[rows[0]]))
@@ -181,7 +181,7 @@ class MusicSearch:
             cost_bound=bound,
         )
         if leaving[0] and near[0, 0] < 0:
-            # Nothing but the neighbourhood is left: better a stumble than a stop.
+            # Only neighbouring rows remain; allow them rather than stop.
             distances, near = self._searcher.search(query, _CANDIDATES, allowed=self._lasting)
         there = near[0] >= 0
         near, costs = near[0, there], self._costs(near[0, there], distances[0, there])
@@ -191,9 +191,9 @@ class MusicSearch:
             return nowhere
         if not left:
             kept = kept[costs[kept] <= (1.0 + _NEARLY) * costs[kept[0]]]
-        rough = roughness(np.zeros(1, np.int64), near[kept][None])[0]
-        best = int(rough.argmin())
-        smooth = bool(rough[best] < _SMOOTH)
+        transition = transition_costs(np.zeros(1, np.int64), near[kept][None])[0]
+        best = int(transition.argmin())
+        smooth = bool(transition[best] < _SMOOTH)
         if smooth:
             self._jumped_s = self.time_s
         return near[kept[[best]]], costs[kept[[best]]], np.array([smooth])

@@ -1,4 +1,4 @@
-"""The motion behind a database's rows, laid out so that many characters can play it at once."""
+"""Motion of a database's rows in root space, laid out for many characters at once."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from matching.database.database import MotionDatabase
 
 
 class StoredRotations:
-    """Local rotations of rows; the carrier's are in root space, those above it stand still.
+    """Local rotations of rows. Those of the carrier are in root space, of joints above identity.
 
-    Only the carrier's rotations are held here. All others stay where the stores have them, on
-    disk for a store file, and are read when rows are asked for: a database of any length plays.
+    Only the carrier's rotations are in memory. All others are read from the stores, which lie on
+    disk where they are files, when rows are indexed; so databases may exceed memory.
 
     Parameters
     ----------
     database
-        Whose rows.
+        The database of the rows.
     skeleton
-        In the order of whose joints.
+        Skeleton that gives the order of joints.
     carriers
         (rows, 4) float32 rotations of the joint that carries the body, in root space.
     above
-        Joints from the carrier, the first of them, up to the root.
+        Joints from the carrier, which comes first, up to the root.
     """
 
     def __init__(
@@ -56,14 +56,14 @@ class StoredRotations:
             store, start = database.stored(clip)
             if id(store) not in sources:
                 sources[id(store)] = len(sources)
-                # Seen as a plain array: a mapped one takes longer to index.
+                # A plain array is faster to index than a memory map.
                 self._rotations.append(np.asarray(store.rotations))
                 order = skeleton.order_of(store.skeleton)
-                as_it_is = (order == np.arange(len(order))).all()
-                self._orders.append(None if as_it_is else order)
+                same_order = (order == np.arange(len(order))).all()
+                self._orders.append(None if same_order else order)
             self._source_of[clip] = sources[id(store)]
             self._shifts[clip] = start - self._starts[clip]
-        self._one = len(sources) == 1 and not self._shifts.any()
+        self._single_source = len(sources) == 1 and not self._shifts.any()
 
     def __len__(self) -> int:
         return len(self._carriers)
@@ -71,30 +71,31 @@ class StoredRotations:
     def __getitem__(self, rows: Array) -> Array:
         """(..., joints, 4) float32 of rows (...); neighbours in time may differ in sign."""
         rows = np.asarray(rows)
-        if self._one:
-            found = self._read(0, rows)
+        if self._single_source:
+            rotations = self._read(0, rows)
         else:
             clips = np.searchsorted(self._stops, rows, side="right")
             frames, sources = rows + self._shifts[clips], self._source_of[clips]
             joints = self._rotations[0].shape[1]
-            found = np.empty((*rows.shape, joints, 4), np.float32)
+            rotations = np.empty((*rows.shape, joints, 4), np.float32)
             for source in np.unique(sources).tolist():
                 here = sources == source
-                found[here] = self._read(source, frames[here])
-        found[..., self._carrier, :] = self._carriers[rows]
+                rotations[here] = self._read(source, frames[here])
+        rotations[..., self._carrier, :] = self._carriers[rows]
         if self._above:
-            found[..., self._above, :] = quaternions.IDENTITY
-        return found
+            rotations[..., self._above, :] = quaternions.IDENTITY
+        return rotations
 
     def _read(self, source: int, frames: Array) -> Array:
-        found = self._rotations[source].take(frames, axis=0)
+        rotations = self._rotations[source].take(frames, axis=0)
         order = self._orders[source]
-        return found if order is None else found[..., order, :]
+        return rotations if order is None else rotations[..., order, :]
 
 
-# Share of sqrt(g * leg length), at which bodies of all sizes move alike: slower is standing.
+# Speed below which a body stands, as a share of sqrt(g * leg length): the Froude number makes
+# speeds of bodies of all sizes comparable.
 _STANDING = 0.12
-# Of the accelerations of the data: what a jump must not exceed.
+# Percentile of the data's accelerations that is their usual acceleration.
 USUAL_PERCENTILE = 99.9
 
 
@@ -102,32 +103,32 @@ USUAL_PERCENTILE = 99.9
 class Playback:
     """Poses, steps over the ground and contacts of every row of a database.
 
-    Poses are relative to the root trajectory of their frame, so that they can be put anywhere.
+    Poses are relative to the root trajectory of their frame, so that they can be placed anywhere.
 
     Parameters
     ----------
     skeleton
-        Of the motion that comes out: the first clip's. Clips of other bodies are scaled to it.
+        Skeleton of the output, which is the first clip's. Clips of other bodies are scaled to it.
     roles
-        Its joints by what they are.
+        Roles of its joints.
     fps
-        Frames a second.
+        Frames per second.
     rotations
-        Of rows: (..., joints, 4) float32 local rotations; those of `carrier` in root space.
+        (..., joints, 4) float32 local rotations by row; those of `carrier` in root space.
     translations
         (rows, translated joints, 3) float32 metres; the carrier's in root space, over the floor.
     translated_joints
-        (translated joints,) rising, the root and the carrier always among them.
+        (translated joints,) rising; the root and the carrier are always among them.
     carrier
-        The hips: the joint that carries the body. Joints above it stand at the root trajectory.
+        The joint that carries the body, the hips. Joints above it lie on the root trajectory.
     steps
-        (rows, 3) float32: m along the body's left (x) and front (z), and rad, to the next row.
+        (rows, 3) float32: root motion to the next row; m to the left (x) and front (z), and rad.
     contacts
-        (rows, limbs) bool: the limb's tip is on the floor.
+        (rows, limbs) bool: the limb's tip is in contact with the floor.
     limbs
-        The limbs that end in feet; none where the body has none.
+        Limbs that end in feet; may be empty.
     usual_acceleration
-        m/s^2: 99.9 % of the frames accelerate no joint of the body by more.
+        m/s^2: 99.9th percentile over frames of the largest acceleration of a joint.
     """
 
     skeleton: Skeleton
@@ -152,7 +153,7 @@ class Playback:
         Raises
         ------
         CheckpointError
-            Where a store is gone or is another one by now.
+            Where a store is missing or has been replaced.
         SkeletonError
             Where the clips have different joints.
         """
@@ -205,16 +206,16 @@ class Playback:
 
     @cached_property
     def body(self) -> Array:
-        """Joints from the carrier down: what stands above it on the ground is no part of a body."""
+        """(body,) joints from the carrier down, rising. Joints above it are no part of the body."""
         return _below(self.skeleton, self.carrier)
 
     def positions(self, rotations: Array, translations: Array) -> Array:
-        """(..., body, 3) metres: the body's joints in poses.
+        """(..., body, 3) positions of the body's joints in poses, metres.
 
         Parameters
         ----------
         rotations, translations
-            (..., joints, 4) and (..., translated joints, 3), as the playback's own.
+            (..., joints, 4) and (..., translated joints, 3), as the attributes of these names.
         """
         shape = rotations.shape[:-2]
         clip = Clip(
@@ -228,31 +229,31 @@ class Playback:
 
     @property
     def leg_length(self) -> float:
-        """Metres: the mean length of the limbs, or of the whole body where it has none."""
+        """Mean length of the limbs in metres, or total bone length where there are none."""
         return _size(self.skeleton, self.limbs)
 
     @property
     def travelling_speed(self) -> float:
-        """m/s: the median speed of the rows that move along; 0 where none does."""
+        """Median speed of rows in locomotion, m/s; 0 where there are none."""
         speeds = np.linalg.norm(self.steps[:, :2], axis=1) * self.fps
         moving = speeds[speeds > _STANDING * np.sqrt(GRAVITY * self.leg_length)]
         return float(np.median(moving)) if moving.size else 0.0
 
 
 def _size(skeleton: Skeleton, limbs: LegChains) -> float:
-    """Metres: the mean length of the limbs, or of the whole body where it has none."""
+    """Mean length of the limbs in metres, or total bone length where there are none."""
     lengths = bone_lengths(skeleton)
     if not len(limbs):
         return float(lengths.sum())
-    reach = []
+    limb_lengths = []
     for upper, tip in zip(limbs.upper.tolist(), limbs.tips.tolist(), strict=True):
         path = ancestors(skeleton, tip)
-        reach.append(lengths[path[: path.index(upper)]].sum())
-    return float(np.mean(reach))
+        limb_lengths.append(lengths[path[: path.index(upper)]].sum())
+    return float(np.mean(limb_lengths))
 
 
 def _below(skeleton: Skeleton, top: int) -> Array:
-    """(joints,) a joint and all that hang from it, rising."""
+    """(joints,) a joint and its descendants, rising."""
     inside = np.zeros(len(skeleton), bool)
     inside[top] = True
     parents = skeleton.parents
@@ -269,18 +270,18 @@ def _in_root_space(
     root: tuple[Array, Array, float],
     scale: float,
 ) -> tuple[Array, Array]:
-    """Rotations of the carrier, and translations, of a clip's frames as `Playback` has them.
+    """Rotations of the carrier, and translations, of a clip's frames in root space.
 
-    `root` is places, angles and the floor's height.
+    `root` is positions, angles and the floor's height.
     """
     world_rotations, world_positions = transforms
-    places, angles, floor = root
+    positions, angles, floor = root
     back = quaternions.about_axis(np.array([0.0, 1.0, 0.0]), -angles.astype(np.float64))
-    relative = world_positions[:, carrier] - places
+    relative = world_positions[:, carrier] - positions
     relative[:, 1] -= floor
     carried = quaternions.multiply(back, world_rotations[:, carrier].astype(np.float64))
     local = clip.local_positions().astype(np.float64)
-    # What stands above the hips, as a node at the origin, goes where the root goes.
+    # Joints above the hips, such as a node at the origin, move with the root.
     local[:, ancestors(clip.skeleton, carrier)[1:]] = 0.0
     local[:, carrier] = quaternions.rotate(back, relative)
     carried = quaternions.sign_continuous(quaternions.normalized(carried))
@@ -290,30 +291,30 @@ def _in_root_space(
 def _tip_contacts(
     clip: Clip, roles: Roles, limbs: LegChains, transforms: tuple[Array, Array]
 ) -> tuple[Array, float]:
-    """(frames, limbs) whether each limb's tip is on the floor, and the floor's height."""
+    """(frames, limbs) contacts of each limb's tip, and the floor's height."""
     flags = np.zeros((len(clip), len(limbs)), bool)
-    # The tips alone: while a heel is down already, its toe is still coming.
+    # Tips only: at heel strike the toe is not yet down.
     toes: dict[str, Any] = {
         f"{side}_foot": toe
         for side, toe in zip(("left", "right"), roles.both("toe") or (), strict=False)
     }
-    none = dict.fromkeys(("left_toe", "right_toe", "left_foot_end", "right_foot_end"))
-    as_feet = replace(roles, **{**none, **toes})
+    no_roles = dict.fromkeys(("left_toe", "right_toe", "left_foot_end", "right_foot_end"))
+    as_feet = replace(roles, **{**no_roles, **toes})
     try:
         floor = foot_contacts(clip, roles, transforms=transforms).floor
-        found = foot_contacts(clip, as_feet, transforms=transforms)
+        contacts = foot_contacts(clip, as_feet, transforms=transforms)
     except SkeletonError:
-        # A body without feet: its lowest joints stand on the floor.
+        # Without feet, the lowest joint of each frame gives the floor.
         return flags, float(np.percentile(transforms[1][..., 1].min(axis=1), 5))
-    column = {joint: index for index, joint in enumerate(found.joints)}
+    column = {joint: index for index, joint in enumerate(contacts.joints)}
     for limb, tip in enumerate(limbs.tips.tolist()):
         if tip in column:
-            flags[:, limb] = found.flags[:, column[tip]]
+            flags[:, limb] = contacts.flags[:, column[tip]]
     return flags, floor
 
 
 def _steps(positions: Array, angles: Array, scale: float) -> Array:
-    """(frames, 3) from each frame to the next, in root space; the last as the one before."""
+    """(frames, 3) root motion to the next frame, in root space; the last repeats the one before."""
     steps = np.zeros((len(positions), 3), np.float32)
     if len(positions) < 2:
         return steps

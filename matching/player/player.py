@@ -1,4 +1,4 @@
-"""Characters that play a motion database towards what is wished: search, jump, steer, stand."""
+"""Motion-matching player: periodic search, transitions, root correction and foot locking."""
 
 from __future__ import annotations
 
@@ -19,43 +19,43 @@ from deepphase.steering.run import Frame, RunnerSpec
 from deepphase.steering.springs import damping_share, spring_rate, wrapped_angle
 from matching.database.database import MotionDatabase
 from matching.player.playback import Playback, check_same_rows
-from matching.player.trajectory_search import SearchPolicy, TrajectorySearch, offsets_ahead
+from matching.player.trajectory_search import SearchPolicy, TrajectorySearch, future_offsets
 from matching.player.transitions import PosePair, Transitions
 from matching.search.searcher import Searcher
 
-# So many seconds before a clip's end a way on is looked for, and so soon again where what was
-# found is not smooth.
-_ENDING_S, _AGAIN_S = 0.25, 0.03
+# Seconds before a clip's end from which on a jump needs no improvement, and seconds until the next
+# search where the transition to the chosen row is not smooth.
+_ENDING_S, _RETRY_S = 0.25, 0.03
 _COMPLEX = np.array([1.0, 1.0j])
 
 
 @dataclass(frozen=True)
 class PlayerSettings:
-    """How characters play.
+    """Settings of a `Player`.
 
     Parameters
     ----------
-    search_s
-        Seconds between two searches; a wish that changes abruptly is searched for at once.
+    search_interval_s
+        Seconds between two searches. Abruptly changed goals start a search at once.
     transition_halflife_s
-        Seconds in which the difference from the motion before a jump is halved.
+        Halflife of the offset that inertializes a jump.
     min_improvement
-        A jump must cost less than playing on by this share of it.
+        A jump must reduce the cost of continuing the clip by this share.
     neighbourhood_s
-        No jump within so many seconds of the clip that plays: that would be a stumble.
+        Rows of the same clip within this many seconds are no targets of a jump.
     adjust_halflife_s
-        Seconds in which the root is drawn half the way to the wished place and facing.
+        Halflife of the root's correction towards the desired position and facing.
     adjust_share
-        Of the motion's own speed and turning: faster it is not drawn.
+        Maximum root correction as a share of the clip's own speed and turning rate.
     adjust_turn
-        Radians a metre travelled by which the facing may be drawn besides.
+        Additional correction of the facing, in radians per metre travelled.
     foot_lock
-        Hold feet where they stand.
+        Keep feet in place while they are in contact.
     foot_halflife_s
-        Seconds in which a foot that is let go comes half the way back to the motion.
+        Halflife of a released foot's return to the clip's motion.
     """
 
-    search_s: float = 0.1
+    search_interval_s: float = 0.1
     transition_halflife_s: float = 0.12
     min_improvement: float = 0.3
     neighbourhood_s: float = 0.3
@@ -68,8 +68,8 @@ class PlayerSettings:
     def __post_init__(self) -> None:
         for name in ("transition_halflife_s", "adjust_halflife_s", "foot_halflife_s"):
             spring_rate(getattr(self, name))
-        if not (np.isfinite(self.search_s) and self.search_s > 0):
-            raise ParameterError(f"search_s {self.search_s}: it must be above 0")
+        if not (np.isfinite(self.search_interval_s) and self.search_interval_s > 0):
+            raise ParameterError(f"search_interval_s {self.search_interval_s}: it must be above 0")
         if not 0 <= self.min_improvement < 1:
             raise ParameterError(
                 f"min_improvement {self.min_improvement}: it must be at least 0 and below 1"
@@ -80,7 +80,7 @@ class PlayerSettings:
 
 
 def runner_spec(database: MotionDatabase, playback: Playback) -> RunnerSpec:
-    """What players of a database move."""
+    """Body, rate and goal times of the players of a database."""
     skeleton = playback.skeleton
     return RunnerSpec(
         fps=playback.fps,
@@ -89,7 +89,7 @@ def runner_spec(database: MotionDatabase, playback: Playback) -> RunnerSpec:
         joints=tuple(skeleton.names[joint] for joint in playback.body),
         feet=tuple(skeleton.names[joint] for joint in playback.limbs.last),
         body=database.body,
-        offsets_s=offsets_ahead(database.layout),
+        offsets_s=future_offsets(database.layout),
         note="played from a motion database",
     )
 
@@ -98,29 +98,29 @@ class Player:
     """Characters that play a database's motion. A `Runner`.
 
     Its frames have the tracks ``row``, the row of the database that plays, ``cost``, the distance
-    between the goals of the last search and what plays since, and ``jump_distance``, the mean
-    metres between corresponding joints of the poses on both sides of a jump, 0 without one.
+    between the query of the last search and the row that plays since, and ``jump_distance``, the
+    mean distance in metres of corresponding joints on both sides of a jump, 0 without one.
 
     Parameters
     ----------
     database, playback, searcher
-        What is searched, what is played, and who searches.
+        The database, its motion and the index that searches it.
     rows
-        (characters,) rows that they begin with.
+        (characters,) rows to start with.
     positions, angles
-        (characters, 2) m, x and z, and (characters,) rad: where they begin, and facing where;
-        the origin and +Z by default.
+        (characters, 2) m, x and z, and (characters,) rad: root positions and facings to start
+        with; the origin and +Z by default.
     labels
         Label -> value or values: only clips that have them are played.
     settings
-        How they play.
-    ways_on
-        Who says where to go on: those who go as the follower wishes, if not given.
+        Intervals, halflives and limits.
+    search_policy
+        Chooses the rows to jump to; a `TrajectorySearch` if not given.
 
     Raises
     ------
     ParameterError
-        Where a row does not exist, a clip is shorter than two frames, or no row is left to play.
+        Where a row does not exist, a clip has fewer than two frames, or no row can be played.
     """
 
     def __init__(
@@ -142,8 +142,8 @@ class Player:
         self.rows = np.array(rows, np.int64).reshape(-1)
         count = len(self.rows)
         if not count or self.rows.min() < 0 or self.rows.max() >= len(database):
-            raise ParameterError(f"rows to begin with, of a database of {len(database)}")
-        self._next_rows = search_policy or TrajectorySearch(
+            raise ParameterError(f"start rows must lie between 0 and {len(database) - 1}")
+        self._search_policy = search_policy or TrajectorySearch(
             database,
             searcher,
             labels=labels,
@@ -153,18 +153,18 @@ class Player:
         self._seconds = 1.0 / playback.fps
         self._ranges = database.ranges_of
         starts, self._stops = self._ranges(self.rows)
-        # A character that begins at a clip's last frame begins one earlier.
+        # A character that starts at a clip's last frame starts one frame earlier.
         self.rows = np.maximum(np.minimum(self.rows, self._stops - 2), starts)
         self._position = np.zeros((count, 2)) if positions is None else np.array(positions, float)
         self._angle = np.zeros(count) if angles is None else np.array(angles, float)
-        # Turns are spread over the frames, so that no frame searches for all.
-        self._until_search = self.settings.search_s * (np.arange(count) % 7) / 7.0
+        # Searches are spread over frames, so that no frame searches for all characters.
+        self._until_search = self.settings.search_interval_s * (np.arange(count) % 7) / 7.0
         self._costs = np.zeros(count)
         self._transitions = Transitions(
             playback, count, self.settings.transition_halflife_s, self._ranges
         )
-        self._shown = self._transitions.applied(self.rows)
-        self._before = self._shown
+        self._poses = self._transitions.applied(self.rows)
+        self._poses_before = self._poses
         self._step = np.zeros((count, 3))
         self._velocity = self._world(playback.steps[self.rows][:, :2].astype(float) / self._seconds)
         self._rate = playback.steps[self.rows][:, 2] / self._seconds
@@ -181,29 +181,29 @@ class Player:
 
     @property
     def root_states(self) -> RootStates:
-        """Where the characters are and how they move."""
+        """Root positions, velocities, angles and turning rates of the characters."""
         return RootStates(self._position, self._velocity, self._angle, self._rate)
 
     def step(self, goal_source: GoalSource | None = None) -> Frame:
         """Advance all characters by one frame, towards their goals.
 
-        Raises ParameterError where there are none.
+        Raises ParameterError where no goals are given.
         """
         if goal_source is None:
             raise ParameterError(
-                "motion matching searches for goals, and there are none",
-                hint="give the follower of a path or of a recorded stick",
+                "motion matching needs goals to search for, and none are given",
+                hint="give the follower of a path or of a recorded gamepad",
             )
         play, before = self.playback, self.rows.copy()
         changed = goal_source.advance(self.root_states, self._seconds)
         jumped = self._search(goal_source, changed)
-        apart = self._jump_distances(before, jumped)
+        jump_distance = self._jump_distances(before, jumped)
         moved = play.steps[self.rows] + self._seconds * self._transitions.root_velocity
         self._step = moved
         self.rows = self.rows + 1
         self._transitions.advance(self._seconds)
-        self._before = self._shown
-        self._shown = self._transitions.applied(self.rows)
+        self._poses_before = self._poses
+        self._poses = self._transitions.applied(self.rows)
         self._move(moved, goal_source)
         rotations, translations = self._in_world()
         return Frame(
@@ -217,21 +217,21 @@ class Player:
             tracks={
                 "row": self.rows.copy(),
                 "cost": self._costs.copy(),
-                "jump_distance": apart,
+                "jump_distance": jump_distance,
             },
         )
 
     def _jump_distances(self, before: Array, jumped: Array) -> Array:
-        """(characters,) metres between the poses that played and those that play after jumps."""
-        apart = np.zeros(len(self.rows))
+        """(characters,) mean metres between joints before and after a jump; 0 without one."""
+        distances = np.zeros(len(self.rows))
         if jumped.any():
             play, rows = self.playback, np.stack([before[jumped], self.rows[jumped]])
             poses = play.positions(play.rotations[rows], play.translations[rows])
-            apart[jumped] = pose_distances(*poses)
-        return apart
+            distances[jumped] = pose_distances(*poses)
+        return distances
 
     def _search(self, goal_source: GoalSource, changed: Array) -> Array:
-        """Search for those whose turn it is; (characters,) bool: who jumps."""
+        """Search for the characters that are due; (characters,) bool: those that jump."""
         self._until_search -= self._seconds
         forced = self.rows + 1 >= self._stops
         # Half a frame: sums of frame times are not exact.
@@ -241,53 +241,55 @@ class Player:
             return jumped
         which = np.flatnonzero(due)
         labels = goal_source.labels()
-        shown = PosePair(*self._before, *self._shown, self._step / self._seconds)
+        current = PosePair(*self._poses_before, *self._poses, self._step / self._seconds)
         ending = self.rows[which] + _ENDING_S / self._seconds >= self._stops[which]
-        found, costs, smooth = self._next_rows.found(
+        targets, costs, smooth = self._search_policy.search(
             self.rows[which],
             ending,
-            self._next_rows.goals(goal_source, self.root_states, which),
+            self._search_policy.goals(goal_source, self.root_states, which),
             [labels[index] for index in which],
-            lambda some, rows: self._transitions.roughness(rows, shown.of(which[some])),
+            lambda some, rows: self._transitions.costs(rows, current.of(which[some])),
         )
-        self._until_search[which] = np.where(smooth, self.settings.search_s, _AGAIN_S)
+        self._until_search[which] = np.where(smooth, self.settings.search_interval_s, _RETRY_S)
         self._costs[which] = costs
-        # A jump that pops waits for a better moment, up to the clip's last frame.
-        jumps = (found >= 0) & (smooth | forced[which])
-        which, rows = which[jumps], found[jumps]
+        # A transition that is not smooth is put off, up to the clip's last frame.
+        jumps = (targets >= 0) & (smooth | forced[which])
+        which, rows = which[jumps], targets[jumps]
         if which.size:
             jumped[which] = True
-            self._transitions.begin(which, rows, shown.of(which))
+            self._transitions.begin(which, rows, current.of(which))
             self.rows[which], self._stops[which] = rows, self._ranges(rows)[1]
         return jumped
 
     def _world(self, local: Array) -> Array:
         """(characters, 2) vectors of root space in the world."""
-        # As complex numbers x + i z, which a turn about Y by an angle takes against its sense.
+        # As complex numbers x + i z, in which a positive turn about Y has a negative angle.
         turned = (local @ _COMPLEX) * np.exp(-1j * self._angle)
         return turned[:, None].view(np.float64)
 
     def _move(self, moved: Array, goal_source: GoalSource) -> None:
-        """Move the roots by the motion's steps, and draw them to where they should be."""
+        """Move the roots by the steps of the motion, corrected towards the target."""
         settings, seconds = self.settings, self._seconds
         step = self._world(moved[:, :2])
         position, angle = self._position + step, self._angle + moved[:, 2]
-        goal, facing = goal_source.target()
+        target, facing = goal_source.target()
         share = damping_share(settings.adjust_halflife_s, seconds)
         length = np.sqrt(np.vecdot(step, step))
-        drawn = share * (goal - position)
-        far = np.sqrt(np.vecdot(drawn, drawn))
-        drawn *= np.minimum(1.0, settings.adjust_share * length / np.maximum(far, 1e-12))[:, None]
-        most = settings.adjust_share * np.abs(moved[:, 2]) + settings.adjust_turn * length
-        turned = np.minimum(np.maximum(share * wrapped_angle(facing - angle), -most), most)
-        position, angle = position + drawn, angle + turned
+        correction = share * (target - position)
+        size = np.sqrt(np.vecdot(correction, correction))
+        limit = settings.adjust_share * length
+        correction *= np.minimum(1.0, limit / np.maximum(size, 1e-12))[:, None]
+        max_turn = settings.adjust_share * np.abs(moved[:, 2]) + settings.adjust_turn * length
+        turn = share * wrapped_angle(facing - angle)
+        turn = np.minimum(np.maximum(turn, -max_turn), max_turn)
+        position, angle = position + correction, angle + turn
         self._velocity = (position - self._position) / seconds
         self._rate = (angle - self._angle) / seconds
         self._position, self._angle = position, angle
 
     def _in_world(self) -> tuple[Array, Array]:
-        """Local rotations and translations with the root put into the world, and feet held."""
-        rotations, translations = (values.copy() for values in self._shown)
+        """Local rotations and translations with the root in the world and feet locked."""
+        rotations, translations = (values.copy() for values in self._poses)
         half = 0.5 * self._angle
         turn = np.zeros((len(half), 4), np.float32)
         turn[:, 1], turn[:, 3] = np.sin(half), np.cos(half)

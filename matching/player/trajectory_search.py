@@ -1,4 +1,4 @@
-"""Where to go on: the row that fits a character's state and wish, if it beats playing on."""
+"""Search policies: the row that a character plays next, given its pose and its goals."""
 
 from __future__ import annotations
 
@@ -17,60 +17,67 @@ from deepphase.steering.root_states import RootStates
 from matching.database.database import MotionDatabase
 from matching.search.searcher import Searcher
 
-# So many rows are rehearsed; those that cost this share more than the best are as good as it.
-_CANDIDATES, _NEARLY = 16, 0.15
-# A transition that accelerates the body by less than this share of what is usual is smooth. The
-# rest is for what it does not show: the root's own motion, and feet that are held.
-_SMOOTH = 0.8
+# Nearest rows whose transitions are compared. Rows whose distance exceeds the smallest one by at
+# most the tolerance count as equally good.
+_CANDIDATES, _TOLERANCE = 16, 0.15
+# A transition is smooth if its peak acceleration is below 80 % of the data's 99.9th percentile.
+# The margin covers root motion and foot locking, which the estimate leaves out.
+_MAX_SMOOTH_COST = 0.8
 
 
 def _trajectory_features(layout: FeatureLayout) -> list[Feature]:
     return [feature for kind in TRAJECTORY_PATH for feature in layout.of_kind(kind)]
 
 
-def offsets_ahead(layout: FeatureLayout) -> Array:
-    """(offsets,) seconds from now, rising, that the features have the trajectory ahead at."""
+def future_offsets(layout: FeatureLayout) -> Array:
+    """(offsets,) future times, in seconds from now, of the layout's trajectory features; rising."""
     features = _trajectory_features(layout)
     return np.array(sorted({time for each in features for time in each.offsets_s if time > 0}))
 
 
 class SearchPolicy(Protocol):
-    """Who tells characters where to go on; `TrajectorySearch` says what is asked and answered."""
+    """Choice of the row that each character jumps to.
+
+    `TrajectorySearch` documents the arguments and results.
+    """
 
     def goals(self, goal_source: GoalSource, root_states: RootStates, which: Array) -> Any:
-        """What some characters wish, as `found` takes it."""
+        """Goals of the characters `which`, as `search` takes them."""
         ...
 
-    def found(
+    def search(
         self,
         rows: Array,
         leaving: Array,
         goals: Any,
         labels: Sequence[Mapping[str, str]],
-        roughness: Callable[[Array, Array], Array],
+        transition_costs: Callable[[Array, Array], Array],
     ) -> tuple[Array, Array, Array]:
-        """Rows to jump to, their costs, and whether the way there is smooth."""
+        """Rows to jump to, their distances, and whether the transitions are smooth."""
         ...
 
 
 class TrajectorySearch:
-    """Searches of a database for characters that play it.
+    """Search of a database for rows that follow a desired trajectory.
+
+    A query consists of the features of the row that plays, with the future trajectory replaced
+    by the desired one.
 
     Parameters
     ----------
     database, searcher
-        What is searched, and who searches.
+        The database and the index that searches it.
     labels
         Label -> value or values that all clips must have.
     min_improvement
-        A row must cost less than playing on by this share of it.
+        A row is taken only if its distance is below that of the current row by this share.
     neighbourhood_s
-        Rows within so many seconds of the one that plays are left out.
+        Rows of the same clip within this many seconds of the current row are excluded.
 
     Raises
     ------
     ParameterError
-        Where the layout has no trajectory ahead to wish with, or no row is left to play.
+        Where the layout has no future trajectory, or no offered row has the labels.
     """
 
     def __init__(
@@ -88,10 +95,10 @@ class TrajectorySearch:
         self._known = {name for each in database.labels for name in each}
         self._allowed: dict[tuple[tuple[str, str], ...], Array | None] = {}
         self._features = _trajectory_features(database.layout)
-        self.offsets_s = offsets_ahead(database.layout)
+        self.offsets_s = future_offsets(database.layout)
         if not len(self.offsets_s):
             raise ParameterError(
-                "the database's features have no trajectory ahead: nothing can be wished",
+                "the database's features have no trajectory ahead, so it cannot follow goals",
                 hint=f"build it with {' or '.join(TRAJECTORY_PATH)}",
             )
         self._rows_of({})
@@ -99,12 +106,12 @@ class TrajectorySearch:
     def goals(
         self, goal_source: GoalSource, root_states: RootStates, which: Array
     ) -> tuple[Array, Array, Array, Array]:
-        """What some characters wish, as `found` and `first` take it.
+        """Goals of the characters `which`, as `search` and `initial` take them.
 
         Returns
         -------
-        Positions and directions (which, offsets, 3) at `offsets_s`, and root positions and
-        directions (which, 3), in the world.
+        Desired positions and directions (which, offsets, 3) at `offsets_s`, and root positions
+        and directions (which, 3), in the world.
         """
         positions, angles = goal_source.trajectory(root_states, which, self.offsets_s)
         return (
@@ -114,47 +121,47 @@ class TrajectorySearch:
             facing_directions(root_states.angles[which]),
         )
 
-    def found(
+    def search(
         self,
         rows: Array,
         leaving: Array,
         goals: tuple[Array, Array, Array, Array],
         labels: Sequence[Mapping[str, str]],
-        roughness: Callable[[Array, Array], Array],
+        transition_costs: Callable[[Array, Array], Array],
     ) -> tuple[Array, Array, Array]:
         """Rows to jump to.
 
-        Of rows that fit nearly as well as the best, the one with the smoothest transition is
-        taken; where none is smooth, there is no jump but where one must be.
+        Among the rows whose distance is close to the smallest, the one with the lowest transition
+        cost is chosen.
 
         Parameters
         ----------
         rows
             (q,) rows that play.
         leaving
-            (q,) bool: whose clip ends soon, so that playing on is no way.
-        wishes
-            As `goals` gives them.
+            (q,) bool: the clip ends soon, so a jump needs no improvement.
+        goals
+            As the method `goals` returns them.
         labels
-            (q,) labels that the motion shall have now; those that the database does not know are
-            passed over.
-        roughness
-            Of transitions from some of the q (n,) to rows (n, candidates): the acceleration that
-            they bring, as a share of what is usual.
+            (q,) desired labels; labels that the database does not have are ignored.
+        transition_costs
+            Function of indices (n,) into the q and candidate rows (n, candidates): the peak
+            acceleration of each transition as a share of the data's usual one,
+            (n, candidates).
 
         Returns
         -------
         rows : (q,)
-            -1 where playing on is best.
+            -1 where the current clip is to be continued.
         costs : (q,)
-            Distance of the wish from what plays from now on.
+            Distance between the query and the row that plays from now on.
         smooth : (q,) bool
-            False where what was found pops.
+            False where the transition to the row is not smooth.
         """
         database = self._database
         queries = self._queries(rows, goals)
         staying = np.linalg.norm(queries - database.features[rows], axis=1).astype(np.float64)
-        found, costs, smooth = np.full(len(rows), -1), staying.copy(), np.ones(len(rows), bool)
+        chosen, costs, smooth = np.full(len(rows), -1), staying.copy(), np.ones(len(rows), bool)
         groups: dict[tuple[tuple[str, str], ...], list[int]] = {}
         for index, desired in enumerate(labels):
             key = tuple(sorted((k, v) for k, v in desired.items() if k in self._known))
@@ -162,43 +169,49 @@ class TrajectorySearch:
         for key, members in groups.items():
             some = np.array(members)
             allowed = self._rows_of(dict(key))
-            left = leaving[some].copy()
+            must_jump = leaving[some].copy()
             if allowed is not None:
-                left |= ~allowed[rows[some]]
-            distances, near = self._searcher.search(
+                must_jump |= ~allowed[rows[some]]
+            distances, nearest = self._searcher.search(
                 queries[some],
                 _CANDIDATES,
                 allowed=allowed,
                 excluded=database.neighbourhood(rows[some], self._neighbourhood_s),
-                cost_bound=np.where(left, np.inf, (1.0 - self._min_improvement) * staying[some]),
+                cost_bound=np.where(
+                    must_jump, np.inf, (1.0 - self._min_improvement) * staying[some]
+                ),
             )
-            stuck = left & (near[:, 0] < 0)
+            stuck = must_jump & (nearest[:, 0] < 0)
             if stuck.any():
-                # Nothing but the neighbourhood is left: better a stumble than a stop.
-                distances[stuck], near[stuck] = self._searcher.search(
+                # Only neighbouring rows remain; allow them rather than stop.
+                distances[stuck], nearest[stuck] = self._searcher.search(
                     queries[some[stuck]], _CANDIDATES, allowed=allowed
                 )
-            there = near[:, 0] >= 0
-            if not there.any():
+            any_row = nearest[:, 0] >= 0
+            if not any_row.any():
                 continue
-            some, distances, near = some[there], distances[there], near[there]
-            usable = (near >= 0) & (
-                left[there, None] | (distances <= (1.0 + _NEARLY) * distances[:, :1])
+            some, distances, nearest = some[any_row], distances[any_row], nearest[any_row]
+            usable = (nearest >= 0) & (
+                must_jump[any_row, None] | (distances <= (1.0 + _TOLERANCE) * distances[:, :1])
             )
-            rough = np.where(usable, roughness(some, np.where(usable, near, near[:, :1])), np.inf)
-            best = rough.argmin(1)[:, None]
-            found[some] = np.take_along_axis(near, best, 1)[:, 0]
+            transition = np.where(
+                usable,
+                transition_costs(some, np.where(usable, nearest, nearest[:, :1])),
+                np.inf,
+            )
+            best = transition.argmin(1)[:, None]
+            chosen[some] = np.take_along_axis(nearest, best, 1)[:, 0]
             costs[some] = np.take_along_axis(distances, best, 1)[:, 0]
-            smooth[some] = np.take_along_axis(rough, best, 1)[:, 0] < _SMOOTH
-        return found, costs, smooth
+            smooth[some] = np.take_along_axis(transition, best, 1)[:, 0] < _MAX_SMOOTH_COST
+        return chosen, costs, smooth
 
-    def first(self, goals: tuple[Array, Array, Array, Array]) -> Array:
-        """(q,) rows to begin with: those that go as is wished, whatever their pose.
+    def initial(self, goals: tuple[Array, Array, Array, Array]) -> Array:
+        """(q,) rows to start with: those that fit the goals best, in any pose.
 
         Parameters
         ----------
-        wishes
-            As `goals` gives them.
+        goals
+            As the method `goals` returns them.
         """
         count = len(goals[0])
         blocks = self._desired_blocks(np.zeros((count, self._database.dims), np.float32), goals)
@@ -210,29 +223,29 @@ class TrajectorySearch:
         return self._searcher.search(queries, 1, allowed=self._rows_of({}))[1][:, 0]
 
     def _queries(self, rows: Array, goals: tuple[Array, Array, Array, Array]) -> Array:
-        """(q, dims) the rows' own features with the wished trajectory ahead."""
+        """(q, dims) the features of rows with the desired future trajectory."""
         blocks = self._desired_blocks(self._database.query(rows), goals)
         return self._database.query(rows, blocks)
 
     def _desired_blocks(
         self, own: Array, goals: tuple[Array, Array, Array, Array]
     ) -> dict[str, Array]:
-        """Raw values of the trajectory features: `own` normalised rows, and the wish ahead."""
+        """Raw trajectory features: the past of normalised rows `own`, and the goals."""
         raw = self._database.normalisation.inverse(own)
         by_kind = dict(zip(TRAJECTORY_PATH, relative_trajectory(*goals), strict=True))
         blocks = {}
         for feature in self._features:
             block = raw[:, self._database.layout.slices[feature.name]].reshape(len(own), -1, 2)
             desired = by_kind[feature.kind].reshape(len(own), -1, 2)
-            # What lies behind stays as it was.
-            for place, time in enumerate(feature.offsets_s):
+            # The past of the trajectory stays the rows' own.
+            for index, time in enumerate(feature.offsets_s):
                 if time > 0:
-                    block[:, place] = desired[:, np.searchsorted(self.offsets_s, time)]
+                    block[:, index] = desired[:, np.searchsorted(self.offsets_s, time)]
             blocks[feature.name] = block.reshape(len(own), -1)
         return blocks
 
     def _rows_of(self, labels: Mapping[str, str]) -> Array | None:
-        """(rows,) bool: rows of clips with these labels and the player's own; None for all."""
+        """(rows,) bool: rows of clips with these and the policy's own labels; None for all."""
         key = tuple(sorted(labels.items()))
         if key not in self._allowed:
             wanted = {**self._labels, **labels}
@@ -240,8 +253,8 @@ class TrajectorySearch:
             offered = self._database.offered
             if not (offered if allowed is None else offered & allowed).any():
                 raise ParameterError(
-                    f"no frame of clips with the labels {wanted} can be played on from",
-                    hint="their clips are too short for the features' look ahead",
+                    f"clips with the labels {wanted} have no frame that can be searched for",
+                    hint="their clips are shorter than the time that the features look ahead",
                 )
             self._allowed[key] = allowed
         return self._allowed[key]

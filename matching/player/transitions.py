@@ -1,4 +1,4 @@
-"""Jumps from one row to another that leave no seam, for many characters at once."""
+"""Inertialized transitions between rows of a database, for many characters at once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from matching.player.playback import Playback
 
 
 class PosePair(NamedTuple):
-    """What characters show: the poses of this frame and of the one before.
+    """Poses of characters at this frame and at the one before.
 
     Parameters
     ----------
@@ -44,18 +44,18 @@ class PosePair(NamedTuple):
 
 
 class Transitions:
-    """What is left of each character's last jumps: offsets of joints and of the root's velocity.
+    """Decaying offsets of joints and root velocity that each character's last jumps have left.
 
     Parameters
     ----------
     playback
         The motion that is played.
     characters
-        How many.
+        Their number.
     halflife_s
-        Seconds in which an offset is halved.
+        Halflife of an offset.
     ranges
-        First row, and last row + 1, of the clip that each of some rows is in.
+        Function of rows: first row and last row + 1 of each one's clip.
     """
 
     def __init__(
@@ -75,41 +75,41 @@ class Transitions:
 
     @property
     def root_velocity(self) -> Array:
-        """(characters, 3) m/s, m/s and rad/s, in root space: added to the motion's own."""
+        """(characters, 3) m/s, m/s and rad/s in root space, to be added to the motion's own."""
         return self._offset[:, self._shifts :]
 
-    def begin(self, which: Array, rows: Array, shown: PosePair) -> None:
-        """Let characters jump to rows that match where they are now.
+    def begin(self, which: Array, rows: Array, current: PosePair) -> None:
+        """Start the transitions of characters to rows.
 
         Parameters
         ----------
         which
-            (jumping,) characters.
+            (jumping,) indices of the characters.
         rows
-            (jumping,) rows that stand for this moment.
-        shown
-            What the characters (jumping, ...) show.
+            (jumping,) rows that replace the current ones at this frame.
+        current
+            Poses of these characters, (jumping, ...).
         """
-        self._offset[which], self._rate[which] = self._offsets(rows, shown)
+        self._offset[which], self._rate[which] = self._offsets(rows, current)
 
-    def roughness(self, rows: Array, shown: PosePair) -> Array:
-        """Rehearse jumps: how hard the body would be accelerated by them.
+    def costs(self, rows: Array, current: PosePair) -> Array:
+        """Transition costs: relative peak accelerations of the body.
 
         Parameters
         ----------
         rows
             (q, candidates) rows to jump to.
-        shown
-            What the characters (q, ...) show.
+        current
+            Poses of the characters, (q, ...).
 
         Returns
         -------
         (q, candidates)
-            Largest acceleration of any joint of the body, in root space, within the time in
-            which a jump is felt, as a share of what is usual in the data.
+            Largest acceleration of any joint of the body, in root space, in the `FELT_S` after
+            the jump, divided by the usual acceleration of the data.
         """
         play, count = self._playback, rows.shape[1]
-        each = PosePair(*(np.repeat(value, count, axis=0) for value in shown))
+        each = PosePair(*(np.repeat(value, count, axis=0) for value in current))
         flat = rows.reshape(-1)
         offset, rate = self._offsets(flat, each)
         steps = np.arange(1, round(FELT_S * play.fps) + 2)
@@ -124,31 +124,31 @@ class Transitions:
                 [np.stack([each.translations_before, each.translations], 1), translations], 1
             ),
         )
-        felt = np.diff(positions.astype(np.float64), n=2, axis=1) * play.fps**2
-        largest = np.sqrt(np.vecdot(felt, felt).max(axis=(1, 2)))
+        accelerations = np.diff(positions.astype(np.float64), n=2, axis=1) * play.fps**2
+        largest = np.sqrt(np.vecdot(accelerations, accelerations).max(axis=(1, 2)))
         return (largest / max(play.usual_acceleration, 1e-9)).reshape(rows.shape)
 
-    def _offsets(self, rows: Array, shown: PosePair) -> tuple[Array, Array]:
-        """Offsets and their rates that make rows begin as the characters are and move."""
+    def _offsets(self, rows: Array, current: PosePair) -> tuple[Array, Array]:
+        """Offsets, and their rates, from the poses and velocities of rows to the current ones."""
         play, seconds = self._playback, 1.0 / self._playback.fps
-        # The same step of time on both sides: from the row before, where the clip has one.
+        # Velocities over one frame: from the row before, where the clip has one.
         later = rows > self._ranges(rows)[0]
         before, after = np.where(later, rows - 1, rows), np.where(later, rows, rows + 1)
         here = play.rotations[np.stack([before, after, rows])]
         turns, turning = rotation_offsets(
-            shown.rotations,
-            angular_velocities(shown.rotations_before, shown.rotations, seconds),
+            current.rotations,
+            angular_velocities(current.rotations_before, current.rotations, seconds),
             here[2],
             angular_velocities(here[0], here[1], seconds),
         )
         count = len(rows)
         new_velocity = (play.translations[after] - play.translations[before]) / seconds
-        old_velocity = (shown.translations - shown.translations_before) / seconds
+        old_velocity = (current.translations - current.translations_before) / seconds
         offset = np.concatenate(
             [
                 turns.reshape(count, -1),
-                (shown.translations - play.translations[rows]).reshape(count, -1),
-                shown.root_velocity - play.steps[rows] / seconds,
+                (current.translations - play.translations[rows]).reshape(count, -1),
+                current.root_velocity - play.steps[rows] / seconds,
             ],
             axis=1,
         )
@@ -163,11 +163,11 @@ class Transitions:
         return offset.astype(np.float32), rate.astype(np.float32)
 
     def advance(self, seconds: float) -> None:
-        """Let time pass."""
+        """Decay the offsets by an interval."""
         self._offset, self._rate = decayed(self._offset, self._rate, self._halflife_s, seconds)
 
     def applied(self, rows: Array) -> tuple[Array, Array]:
-        """Rotations (characters, joints, 4) and translations of rows, with the offsets on them."""
+        """Rotations (characters, joints, 4) and translations of rows with the offsets added."""
         return self._with(self._offset, rows)
 
     def _with(self, offset: Array, rows: Array) -> tuple[Array, Array]:

@@ -1,4 +1,4 @@
-"""FAISS indices: their candidates, ranked again by true distances."""
+"""FAISS indices, with candidates ranked again by exact distances."""
 
 from __future__ import annotations
 
@@ -14,42 +14,42 @@ from deepphase.errors import ParameterError
 from deepphase.progress import Progress
 from matching.database.database import MotionDatabase
 from matching.search.distances import answer, best, scan, squared_distances
-from matching.search.query import SearchQuery
 from matching.search.recall import split_by_clips, tune
+from matching.search.request import SearchRequest
 
 _ROWS_AT_ONCE = 1 << 17
 _HNSW_LINKS = 16
 _HNSW_BUILD_EFFORT = 80
-# Candidates asked for beside the k wanted, to rank again; of a product quantiser many more.
-_MORE = {"flat": 8, "ivf": 8, "hnsw": 8, "ivfpq": 192}
-# FAISS sums float32 squares, for many queries as |x|^2 - 2 x q + |q|^2: so much of the squared
-# size of the numbers may be rounding.
+# Candidates beyond k that are ranked again by exact distance; a product quantiser needs many.
+_EXTRA_CANDIDATES = {"flat": 8, "ivf": 8, "hnsw": 8, "ivfpq": 192}
+# Bound on the rounding error of FAISS, which sums float32 squares, for many queries as
+# |x|^2 - 2 x q + |q|^2: a share of the squared size of the numbers.
 _FLAT_SLACK = 1e-5
-_MOST_EFFORT = 4096
-# Rows a list that training its centres looks at.
+_MAX_EFFORT = 4096
+# Training rows per list of an inverted file.
 _TRAINING_ROWS = 64
 
 
 class FaissSearcher:
-    """Nearest rows through a FAISS index.
+    """Search of a database's nearest rows with a FAISS index.
 
-    "flat" is exact: it asks for more candidates until rounding cannot have hidden a nearer one.
-    "ivf", "hnsw" and "ivfpq" are approximate; `recall` says how often they find the true rows.
+    "flat" is exact: it requests candidates until rounding cannot have hidden a nearer row.
+    "ivf", "hnsw" and "ivfpq" are approximate; `recall` has the share of true neighbours found.
 
     Parameters
     ----------
     database
-        Where to search.
+        The database to search.
     index
-        A FAISS index over its offered rows.
+        FAISS index of its offered rows.
     name
         "flat", "ivf", "hnsw" or "ivfpq".
     rows
-        (n,) which row each number of the index means.
+        (n,) row of each entry of the index.
     effort
-        Lists that are looked at, of ivf and ivfpq; length of the candidate list, of hnsw.
+        Number of lists probed by ivf and ivfpq; length of the candidate list of hnsw.
     recall
-        What was measured when it was built: see `matching.recall`.
+        Recall measured when the index was built, see `matching.search.recall`.
     """
 
     def __init__(
@@ -62,21 +62,24 @@ class FaissSearcher:
         recall: Mapping[str, float] | None = None,
     ) -> None:
         if index.ntotal != len(rows) or index.d != database.dims:
-            raise ParameterError(f"an index of {index.ntotal} rows of {index.d} values")
+            raise ParameterError(
+                f"the index has {index.ntotal} rows of {index.d} values, expected {len(rows)} of "
+                f"{database.dims}"
+            )
         self.name, self.exact = name, name == "flat"
         self.effort, self.recall = effort, dict(recall or {})
         self._index = index
         self._features = np.asarray(database.features)
         self._rows = rows
-        self._size = _largest(self._features, self._rows) if self.exact else 0.0
+        self._size = _max_square(self._features, self._rows) if self.exact else 0.0
 
     @classmethod
     def build(
         cls, database: MotionDatabase, name: str, *, progress: Progress | None = None
     ) -> FaissSearcher:
-        """An index of that name; an approximate one works as hard as a recall of 0.99 takes.
+        """An index of this kind; the effort of an approximate one is tuned to a recall of 0.99.
 
-        The recall is measured before the clips of its queries are added.
+        The recall is measured with queries from held-out clips, which are added afterwards.
         Raises ParameterError where no frame is offered.
         """
         rows = database.offered_rows
@@ -86,15 +89,14 @@ class FaissSearcher:
             index = _trained(database, name, rows)
             _add(index, database, rows, name, progress)
             return cls(database, index, name, rows)
-        first, kept_out = split_by_clips(database)
-        index = _trained(database, name, first)
-        _add(index, database, first, name, progress)
-        searcher = cls(database, index, name, first)
-        # Looking at all lists is the most that there is to do.
-        most = getattr(index, "nlist", _MOST_EFFORT)
-        tune(searcher, database, first, kept_out, min(most, _MOST_EFFORT), progress)
-        _add(index, database, kept_out, name, None)
-        order = np.concatenate([first, kept_out])
+        indexed, held_out = split_by_clips(database)
+        index = _trained(database, name, indexed)
+        _add(index, database, indexed, name, progress)
+        searcher = cls(database, index, name, indexed)
+        max_effort = getattr(index, "nlist", _MAX_EFFORT)
+        tune(searcher, database, indexed, held_out, min(max_effort, _MAX_EFFORT), progress)
+        _add(index, database, held_out, name, None)
+        order = np.concatenate([indexed, held_out])
         return cls(database, index, name, order, searcher.effort, searcher.recall)
 
     def stored(self) -> tuple[dict[str, Array], dict[str, Any]]:
@@ -114,7 +116,7 @@ class FaissSearcher:
         effort = int(json.loads(header["parameters"])["effort"])
         rows = np.array(arrays["rows"])
         if (np.sort(rows) != database.offered_rows).any():
-            raise ParameterError("an index of other rows")
+            raise ParameterError("the index is of other rows")
         return cls(database, index, header["index"], rows, effort, header["recall"])
 
     def search(
@@ -126,8 +128,8 @@ class FaissSearcher:
         excluded: Array | None = None,
         cost_bound: float | Array = np.inf,
     ) -> tuple[Array, Array]:
-        """As `matching.search.Searcher.search`."""
-        request = SearchQuery.checked(
+        """See `matching.search.searcher.Searcher.search`."""
+        request = SearchRequest.checked(
             queries,
             k,
             rows=len(self._features),
@@ -137,15 +139,15 @@ class FaissSearcher:
             cost_bound=cost_bound,
         )
         results: list[tuple[Array, Array] | None] = [None] * len(request)
-        count = min(k + _MORE[self.name], len(self._rows))
-        open_ = np.arange(len(request))
-        while open_.size:
-            near, places = self._index.search(
-                request.queries[open_], count, params=self._parameters(request, count)
+        count = min(k + _EXTRA_CANDIDATES[self.name], len(self._rows))
+        pending = np.arange(len(request))
+        while pending.size:
+            approximate, entries = self._index.search(
+                request.queries[pending], count, params=self._parameters(request, count)
             )
-            for index, row_near, row_places in zip(open_, near, places, strict=True):
-                results[index] = self._ranked(request, int(index), row_near, row_places)
-            open_ = np.array([i for i in open_ if results[i] is None], np.int64)
+            for index, squares, chosen in zip(pending, approximate, entries, strict=True):
+                results[index] = self._ranked(request, int(index), squares, chosen)
+            pending = np.array([i for i in pending if results[i] is None], np.int64)
             if count == len(self._rows) or not self.exact:
                 break
             count = min(4 * count, len(self._rows))
@@ -158,26 +160,26 @@ class FaissSearcher:
         )
 
     def _ranked(
-        self, request: SearchQuery, index: int, near: Array, places: Array
+        self, request: SearchRequest, index: int, approximate: Array, entries: Array
     ) -> tuple[Array, Array] | None:
-        """Squared distances and rows by true distance; None where more must be looked at."""
-        known = places >= 0
-        rows = self._rows[places[known]]
+        """Exact squared distances and rows, rising; None where more candidates are needed."""
+        valid = entries >= 0
+        rows = self._rows[entries[valid]]
         rows = rows[request.permits(rows, index)]
         squares = squared_distances(self._features[rows], request.queries[index])
         bound = request.bounds[index]
         squares, rows = best(squares[squares < bound], rows[squares < bound], request.k)
-        complete = known.all() and len(near) == len(self._rows)
+        complete = valid.all() and len(entries) == len(self._rows)
         worst = squares[-1] if len(squares) == request.k else bound
         if self.exact:
             size = self._size + float(np.square(request.queries[index]).sum())
-            hidden = complete or float(near[-1]) - _FLAT_SLACK * size > worst
-            return (squares, rows) if hidden else None
-        # Masks may have taken all that was found, and yet there may be rows that they leave.
-        enough = len(squares) == request.k or (np.isfinite(bound) and known.any())
+            certain = complete or float(approximate[-1]) - _FLAT_SLACK * size > worst
+            return (squares, rows) if certain else None
+        # Masks may have removed all candidates although other rows are allowed.
+        enough = len(squares) == request.k or (np.isfinite(bound) and valid.any())
         return (squares, rows) if enough or complete else None
 
-    def _parameters(self, request: SearchQuery, count: int) -> Any:
+    def _parameters(self, request: SearchRequest, count: int) -> Any:
         selector = None
         if request.allowed is not None:
             bits = np.packbits(request.allowed[self._rows], bitorder="little")
@@ -202,7 +204,7 @@ def _add(
 
 
 def _trained(database: MotionDatabase, name: str, offered: Array) -> Any:
-    """An empty index, trained on some of the rows where it needs it."""
+    """An empty index, trained on a sample of the rows where its kind needs training."""
     rows, dims = len(offered), database.dims
     index: Any
     if name == "flat":
@@ -211,33 +213,34 @@ def _trained(database: MotionDatabase, name: str, offered: Array) -> Any:
         index = faiss.IndexHNSWFlat(dims, _HNSW_LINKS)
         index.hnsw.efConstruction = _HNSW_BUILD_EFFORT
         return index
-    # Four lists a square root of rows, as FAISS advises, but no more than training can fill.
+    # 4 * sqrt(rows) lists, as FAISS advises, limited by the number of training rows.
     lists = max(min(round(4 * np.sqrt(rows)), rows // _TRAINING_ROWS), 1)
     step = max(rows // max(_TRAINING_ROWS * lists, 1), 1)
     sample = np.ascontiguousarray(database.features[offered[::step]])
     if name == "ivf":
         index = faiss.index_factory(dims, f"IVF{lists},Flat")
     else:
-        # A code of 2^bits words a part of a row; the words are learnt of the sample.
+        # 2^bits codes per part of a row, which are learnt from the sample.
         bits = int(min(8, max(np.log2(max(len(sample), 2)), 1)))
         index = faiss.index_factory(dims, f"IVF{lists},PQ{_parts(dims)}x{bits}")
         sample = np.resize(sample, (max(len(sample), 2**bits), dims))
     index.cp.min_points_per_centroid = 1
     if name == "ivfpq":
         index.pq.cp.min_points_per_centroid = 1
-        # Orders the codes for comparisons by bits, which are not used: by far the longest part.
+        # Polysemous training serves comparisons of codes, which are not used, and takes longest.
         index.do_polysemous_training = False
     index.train(sample)
     return index
 
 
 def _parts(dims: int) -> int:
-    """Into how many parts a product quantiser cuts a row: the most with two values or more."""
+    """Number of parts of a row in a product quantiser: the largest with two values or more each."""
     divisors = [parts for parts in range(1, dims // 2 + 1) if dims % parts == 0]
     return divisors[-1] if divisors and divisors[-1] >= dims / 4 else dims
 
 
-def _largest(features: Array, rows: Array) -> float:
+def _max_square(features: Array, rows: Array) -> float:
+    """Largest squared norm of rows."""
     return max(
         float(np.square(features[rows[start : start + _ROWS_AT_ONCE]]).sum(1).max())
         for start in range(0, len(rows), _ROWS_AT_ONCE)

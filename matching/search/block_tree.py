@@ -1,9 +1,9 @@
-"""Feature rows in small blocks of near ones, and a tree of the boxes around them.
+"""Block tree for nearest-neighbour search: bounding boxes around blocks of similar feature rows.
 
-Rows are turned into their leading principal axes, where a few numbers hold most of a distance.
-The tree halves them at the median of the axis along which they spread most, down to blocks of 64
-rows. Distances in so few axes, and distances to boxes, are never more than the true ones: what is
-farther than the best so far in them needs no look at its row.
+Rows are projected onto their leading principal axes, which hold most of a distance in few numbers.
+The tree splits them at the median of the axis of largest variance, down to blocks of 64 rows.
+Distances along the leading axes, and distances to boxes, are lower bounds of the true ones, so rows
+whose bound exceeds the best distance so far are skipped.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.progress import Progress
 
-# Rows of a block and axes kept of each: of 16 to 64 rows and 8 to 34 axes the fastest on
-# 215,000 rows of phases and trajectories.
+# Rows of a block and leading axes: the fastest of 16 to 64 rows and 8 to 34 axes on 215,000 rows of
+# phases and trajectories.
 BLOCK_ROWS = 64
 LEADING_AXES = 16
-# What fills up a block: so far away that no search takes it, and its square still a float32.
-_NOWHERE = np.float32(1e18)
-# How much too far a row may seem along the axes by rounding: relative, and by the size of the
-# numbers that are subtracted (float32 rounds at 6e-8).
+# Padding of a block: farther than any row, with a square that a float32 can hold.
+_PADDING = np.float32(1e18)
+# Bounds on the rounding error of distances along the axes: relative, and as a share of the size of
+# the numbers that are subtracted (float32 rounds at 6e-8).
 RELATIVE_SLACK = 2e-5
 SIZE_SLACK = 2e-6
 _ROWS_AT_ONCE = 1 << 17
@@ -34,7 +34,7 @@ _SPREAD_SAMPLE = 2048
 
 @dataclass(frozen=True, eq=False)
 class BlockTree:
-    """The arrays of a tree; nodes in the order of a walk that goes left first.
+    """Arrays of a block tree; nodes in depth-first order, left child first.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class BlockTree:
     blocks
         (blocks, axes, 64) float32: the rows of a block along the axes.
     rows
-        (blocks, 64) int64 which rows they are, rising; -1 where there is none.
+        (blocks, 64) int64 row numbers, rising; -1 for padding.
     right
         (nodes,) int64 right child; the left one is the next node. -1 at a leaf.
     leaves
@@ -53,7 +53,7 @@ class BlockTree:
     lowest, highest
         (nodes, axes) float32: the box around a node's rows.
     radius
-        () float64 largest distance of a row from the mean: sets what rounding may amount to.
+        () float64 largest distance of a row from the mean, which bounds rounding errors.
     """
 
     mean: Array
@@ -67,19 +67,19 @@ class BlockTree:
     radius: Array
 
     def projected(self, queries: Array) -> Array:
-        """(q, dims) -> (q, axes) float32."""
+        """(q, dims) -> (q, axes) float32: queries along the leading axes."""
         return ((queries - self.mean) @ self.axes).astype(np.float32)
 
     def sizes(self, queries: Array) -> Array:
-        """(q, dims) -> (q,) float64: how large the numbers are that a search subtracts."""
+        """(q, dims) -> (q,) float64: size of the numbers that a search subtracts."""
         return self.radius + np.sqrt(np.square(queries - self.mean).sum(-1))
 
     def arrays(self) -> dict[str, Array]:
-        """The arrays by name, as `BlockTree(**arrays)` takes them."""
+        """The arrays by name, for `BlockTree(**arrays)`."""
         return {item.name: getattr(self, item.name) for item in fields(self)}
 
     def check(self, rows: int, dims: int) -> None:
-        """Raise ParameterError unless the arrays are a tree over at most so many rows."""
+        """Raise ParameterError unless the arrays form a tree of rows below `rows`."""
         blocks, nodes = len(self.blocks), len(self.right)
         axes = self.axes.shape[-1]
         shapes: dict[str, tuple[int, ...]] = {
@@ -104,38 +104,38 @@ class BlockTree:
         if not np.array_equal(np.sort(self.leaves[~inner]), np.arange(blocks)):
             raise ParameterError("the leaves of the index are not its blocks")
         if self.rows.min() < -1 or self.rows.max() >= rows:
-            raise ParameterError("rows that do not exist")
+            raise ParameterError("the index has rows that do not exist")
 
     @classmethod
     def build(
         cls, features: Array, offered: Array, *, progress: Progress | None = None
     ) -> BlockTree:
-        """The tree over some rows.
+        """The tree of the offered rows.
 
         Parameters
         ----------
         features
             (rows, dims) float32, in memory or mapped.
         offered
-            (n,) the rows that are taken, rising.
+            (n,) row numbers, rising.
 
         Raises
         ------
         ParameterError
-            Where there is none.
+            Where no row is offered.
         """
         if not len(offered):
             raise ParameterError("no rows to search in")
         mean, axes = _principal_axes(features, offered)
         count = len(offered)
-        seen = np.empty((count, axes.shape[1]), np.float32)
+        projected = np.empty((count, axes.shape[1]), np.float32)
         radius = 0.0
         for start in range(0, count, _ROWS_AT_ONCE):
             centred = features[offered[start : start + _ROWS_AT_ONCE]] - mean
             radius = max(radius, float(np.sqrt(np.square(centred).sum(1).max())))
-            seen[start : start + _ROWS_AT_ONCE] = centred @ axes
-        order, starts, right, leaves = _halved(seen, progress)
-        blocks = np.full((len(starts), axes.shape[1], BLOCK_ROWS), _NOWHERE, np.float32)
+            projected[start : start + _ROWS_AT_ONCE] = centred @ axes
+        order, starts, right, leaves = _split(projected, progress)
+        blocks = np.full((len(starts), axes.shape[1], BLOCK_ROWS), _PADDING, np.float32)
         rows = np.full((len(starts), BLOCK_ROWS), -1, np.int64)
         lowest = np.empty((len(right), axes.shape[1]), np.float32)
         highest = np.empty_like(lowest)
@@ -145,7 +145,7 @@ class BlockTree:
                 stop = starts[block + 1] if block + 1 < len(starts) else count
                 members = np.sort(order[starts[block] : stop])
                 rows[block, : len(members)] = offered[members]
-                values = seen[members]
+                values = projected[members]
                 blocks[block, :, : len(members)] = values.T
                 lowest[node], highest[node] = values.min(0), values.max(0)
             else:
@@ -163,14 +163,14 @@ def _principal_axes(features: Array, offered: Array) -> tuple[Array, Array]:
     return mean, np.ascontiguousarray(vectors[:, ::-1][:, :LEADING_AXES])
 
 
-def _halved(seen: Array, progress: Progress | None) -> tuple[Array, list[int], Array, Array]:
-    """Order of the rows, where each block starts in it, and the nodes."""
-    order = np.arange(len(seen))
+def _split(projected: Array, progress: Progress | None) -> tuple[Array, list[int], Array, Array]:
+    """Order of the rows, start of each block in it, right children and leaves of the nodes."""
+    order = np.arange(len(projected))
     starts: list[int] = []
     right: list[int] = []
     leaves: list[int] = []
-    # Depth first, left first; a node's own place is known when it is taken up.
-    waiting: list[tuple[int, int, Any]] = [(0, len(seen), None)]
+    # Depth first, left first; a node's index is known when it is popped.
+    waiting: list[tuple[int, int, Any]] = [(0, len(projected), None)]
     while waiting:
         start, stop, parent = waiting.pop()
         node = len(right)
@@ -182,16 +182,16 @@ def _halved(seen: Array, progress: Progress | None) -> tuple[Array, list[int], A
             leaves.append(len(starts))
             starts.append(start)
             if progress is not None and len(starts) % 256 == 0:
-                progress("building the search tree", stop, len(seen), "")
+                progress("building the search tree", stop, len(projected), "")
             continue
         leaves.append(-1)
         members = order[start:stop]
-        some = seen[members[:: max(len(members) // _SPREAD_SAMPLE, 1)]]
-        values = seen[members, some.var(0).argmax()]
+        some = projected[members[:: max(len(members) // _SPREAD_SAMPLE, 1)]]
+        values = projected[members, some.var(0).argmax()]
         half = (blocks // 2) * BLOCK_ROWS
         order[start:stop] = members[np.argpartition(values, half)]
         waiting.append((start + half, stop, node))
         waiting.append((start, start + half, None))
     if progress is not None:
-        progress("building the search tree", len(seen), len(seen), "")
+        progress("building the search tree", len(projected), len(projected), "")
     return order, starts, np.array(right), np.array(leaves)

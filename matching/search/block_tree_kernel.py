@@ -1,8 +1,8 @@
-"""The walk through a block tree, compiled.
+"""Search of a block tree, compiled by numba.
 
-Compiled by numba. Where that is missing, `block_tree_scan` finds the same rows more slowly.
-Distances in leading axes are float32 and may be summed in any order; what decides is summed in
-float64 in the order of the dimensions, as `distances.squared_distances` does.
+Without numba, `matching.search.exact.scan_blocks` finds the same rows more slowly. Distances along
+the leading axes are float32 and may be summed in any order. The distances that decide are summed in
+float64 in the order of the dimensions, as in `matching.search.distances.squared_distances`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from numba import njit
 
 from matching.search.block_tree import RELATIVE_SLACK, SIZE_SLACK
 
-_LOOSE = {"reassoc", "contract", "nsz"}
-# A walk leaves at most one node a level behind it; no tree of 64-row blocks is so deep.
-_DEEPEST = 128
+_FAST_MATH = {"reassoc", "contract", "nsz"}
+# Size of the stack of postponed nodes: at most one per level, and no tree is as deep.
+_MAX_DEPTH = 128
 
 
 def _compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -25,13 +25,13 @@ def _compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
         try:
             return njit(cache=True, nogil=True, **options)(function)
         except RuntimeError:
-            # No folder that could keep the compiled code: compiled anew by every program.
+            # Without a writable cache folder every process compiles the code again.
             return njit(nogil=True, **options)(function)
 
     return compile_
 
 
-@_compiled(fastmath=_LOOSE)
+@_compiled(fastmath=_FAST_MATH)
 def _to_box(lowest, highest, node, query):
     """Squared distance from a query to a node's box."""
     total = np.float32(0)
@@ -42,7 +42,7 @@ def _to_box(lowest, highest, node, query):
     return total
 
 
-@_compiled(fastmath=_LOOSE)
+@_compiled(fastmath=_FAST_MATH)
 def _to_block(block, query, totals):
     """Squared distances, along the axes, from a query to the rows of a block."""
     for row in range(totals.shape[0]):
@@ -54,9 +54,9 @@ def _to_block(block, query, totals):
             totals[row] += difference * difference
 
 
-@_compiled(fastmath=_LOOSE)
-def _seen(query, mean, axes, along):
-    """Fill `along` with a query's place along the axes; its distance from the mean."""
+@_compiled(fastmath=_FAST_MATH)
+def _project(query, mean, axes, along):
+    """Fill `along` with the projection of a query; return the query's distance from the mean."""
     sums = np.zeros(axes.shape[1])
     square = 0.0
     for dimension in range(query.shape[0]):
@@ -71,7 +71,7 @@ def _seen(query, mean, axes, along):
 
 @_compiled()
 def _limit(square, size):
-    """The squared distance along the axes beyond which none is truly less than a square."""
+    """Squared distance along the axes beyond which no exact one is below `square`."""
     if square == np.inf:
         return np.float32(np.inf)
     distance = np.sqrt(square) * (1.0 + RELATIVE_SLACK) + SIZE_SLACK * size
@@ -97,27 +97,27 @@ def walk(
     distances,
     found,
 ):
-    """Fill distances (q, k) float32 and found (q, k) with the nearest rows of each query.
+    """Fill `distances` (q, k) float32 and `found` (q, k) with the nearest rows of each query.
 
     Parameters
     ----------
     features
         (rows, dims) float32.
     mean, axes, radius, blocks, rows, right, leaves, lowest, highest
-        Of a `BlockTree`.
+        Arrays of a `BlockTree`.
     queries, allowed, excluded, bounds
-        Of a `Request`; allowed is (0,) for all.
+        Arrays of a `SearchRequest`; `allowed` is (0,) where all rows are.
     """
     k = distances.shape[1]
     near = np.empty(k)
     along = np.empty(axes.shape[1], np.float32)
     totals = np.empty(rows.shape[1], np.float32)
-    waiting = np.empty(_DEEPEST, np.int64)
-    waiting_boxes = np.empty(_DEEPEST, np.float32)
+    waiting = np.empty(_MAX_DEPTH, np.int64)
+    waiting_boxes = np.empty(_MAX_DEPTH, np.float32)
     masked = allowed.shape[0] > 0
     for index in range(queries.shape[0]):
         query, places = queries[index], found[index]
-        size = radius + _seen(query, mean, axes, along)
+        size = radius + _project(query, mean, axes, along)
         first, stop = excluded[index, 0], excluded[index, 1]
         for rank in range(k):
             near[rank] = bounds[index]

@@ -1,11 +1,11 @@
-"""Distances between feature rows to the last bit, and the search that looks at every row."""
+"""Bit-exact distances between feature rows, and the linear search."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from deepphase.arrays import Array
-from matching.search.query import SearchQuery
+from matching.search.request import SearchRequest
 
 _ROWS_AT_ONCE = 1 << 15
 
@@ -13,7 +13,7 @@ _ROWS_AT_ONCE = 1 << 15
 def squared_distances(rows: Array, query: Array) -> Array:
     """(n, dims) and (dims,) -> (n,) float64: squares summed in the order of the dimensions.
 
-    One order everywhere, so that two ways to search agree in every bit and ties stay ties.
+    All searches sum in this order, so that they agree in every bit and ties stay ties.
     """
     total = np.zeros(len(rows))
     for dimension in range(rows.shape[1]):
@@ -31,29 +31,36 @@ def best(squares: Array, rows: Array, k: int) -> tuple[Array, Array]:
     return squares[order], rows[order]
 
 
-def scan(features: Array, offered: Array, request: SearchQuery, index: int) -> tuple[Array, Array]:
-    """Squared distances and rows of the answer to one query of a request, of every row's look.
+def scan(
+    features: Array, offered: Array, request: SearchRequest, index: int
+) -> tuple[Array, Array]:
+    """Squared distances and rows of the k nearest to one query of a request, by linear search.
 
-    Up to k of them: what is not allowed, excluded or not within the bound is left out.
+    Fewer than k where not enough rows are allowed and within the bound.
     """
     query, k = request.queries[index], request.k
-    found, places = np.zeros(0), np.zeros(0, np.int64)
+    nearest, nearest_rows = np.zeros(0), np.zeros(0, np.int64)
     for start in range(0, len(offered), _ROWS_AT_ONCE):
         rows = offered[start : start + _ROWS_AT_ONCE]
         rows = rows[request.permits(rows, index)]
         squares = squared_distances(features[rows], query)
         within = squares < request.bounds[index]
-        found, places = best(
-            np.concatenate([found, squares[within]]), np.concatenate([places, rows[within]]), k
+        nearest, nearest_rows = best(
+            np.concatenate([nearest, squares[within]]),
+            np.concatenate([nearest_rows, rows[within]]),
+            k,
         )
-    return found, places
+    return nearest, nearest_rows
 
 
-def answer(request: SearchQuery, results: list[tuple[Array, Array]]) -> tuple[Array, Array]:
-    """Distances (q, k) float32 and rows (q, k) of squared distances and rows, filled up."""
+def answer(request: SearchRequest, results: list[tuple[Array, Array]]) -> tuple[Array, Array]:
+    """Distances (q, k) float32 and rows (q, k), padded with infinity and -1.
+
+    `results` has the squared distances and rows of each query.
+    """
     distances = np.full((len(request), request.k), np.inf, np.float32)
     rows = np.full((len(request), request.k), -1, np.int64)
-    for index, (squares, places) in enumerate(results):
+    for index, (squares, nearest) in enumerate(results):
         distances[index, : len(squares)] = np.sqrt(squares)
-        rows[index, : len(places)] = places
+        rows[index, : len(nearest)] = nearest
     return distances, rows

@@ -1,4 +1,4 @@
-"""The exact search: through a block tree, equal to looking at every row."""
+"""Exact nearest-neighbour search with a block tree."""
 
 from __future__ import annotations
 
@@ -11,44 +11,46 @@ from deepphase.progress import Progress
 from matching.database.database import MotionDatabase
 from matching.search.block_tree import RELATIVE_SLACK, SIZE_SLACK, BlockTree
 from matching.search.distances import answer, best, squared_distances
-from matching.search.query import SearchQuery
+from matching.search.request import SearchRequest
 
 _FIRST_BLOCKS = 4
 
 
 def scan_blocks(
-    tree: BlockTree, features: Array, request: SearchQuery, index: int
+    tree: BlockTree, features: Array, request: SearchRequest, index: int
 ) -> tuple[Array, Array]:
-    """Squared distances and rows, up to k, of the answer to one query of a request."""
+    """Squared distances and rows of the k nearest to one query of a request."""
     query, k = request.queries[index], request.k
-    seen = tree.projected(query[None])[0]
+    projected = tree.projected(query[None])[0]
     size = float(tree.sizes(query[None])[0])
     is_leaf = tree.leaves >= 0
-    outside = np.maximum(tree.lowest[is_leaf] - seen, seen - tree.highest[is_leaf])
+    outside = np.maximum(tree.lowest[is_leaf] - projected, projected - tree.highest[is_leaf])
     boxes = np.square(np.maximum(outside, 0)).sum(1)
     blocks = tree.leaves[is_leaf]
     order = np.argsort(boxes, kind="stable")
-    found, places = np.zeros(0), np.zeros(0, np.int64)
+    nearest, nearest_rows = np.zeros(0), np.zeros(0, np.int64)
     place, count = 0, _FIRST_BLOCKS
     while place < len(order):
-        worst = min(found[-1] if len(found) == k else np.inf, float(request.bounds[index]))
+        worst = min(nearest[-1] if len(nearest) == k else np.inf, float(request.bounds[index]))
         limit = (np.sqrt(worst) * (1 + RELATIVE_SLACK) + SIZE_SLACK * size) ** 2
         some = order[place : place + count]
         some = some[boxes[some] <= limit]
         if not some.size:
             break
         chosen = blocks[some]
-        axes = np.square(tree.blocks[chosen] - seen[:, None]).sum(1)
+        axes = np.square(tree.blocks[chosen] - projected[:, None]).sum(1)
         rows = tree.rows[chosen][axes <= limit]
         rows = rows[rows >= 0]
         rows = rows[request.permits(rows, index)]
         squares = squared_distances(features[rows], query)
         within = squares < request.bounds[index]
-        found, places = best(
-            np.concatenate([found, squares[within]]), np.concatenate([places, rows[within]]), k
+        nearest, nearest_rows = best(
+            np.concatenate([nearest, squares[within]]),
+            np.concatenate([nearest_rows, rows[within]]),
+            k,
         )
         place, count = place + count, 2 * count
-    return found, places
+    return nearest, nearest_rows
 
 
 def _compiled_walk() -> Callable[..., None] | None:
@@ -60,17 +62,17 @@ def _compiled_walk() -> Callable[..., None] | None:
 
 
 class ExactSearcher:
-    """Nearest rows of a database, the true ones; ties go to the lower row.
+    """Exact search of a database's nearest rows; of equal distances the lower row comes first.
 
     Parameters
     ----------
     database
-        Where to search.
+        The database to search.
     tree
-        A tree over its offered rows; built if not given.
+        Tree of its offered rows; built if not given.
     compiled
-        Walk the tree with compiled code, where numba is there. The first search of the first
-        program compiles it, for some seconds; this is done here.
+        Use code compiled by numba, where it is installed. The first use on a machine compiles it
+        for some seconds; the constructor does this.
     """
 
     name = "exact"
@@ -85,8 +87,8 @@ class ExactSearcher:
         progress: Progress | None = None,
     ) -> None:
         features = np.asarray(database.features).view()
-        # Mapped files are read-only, so all are: compiled code is made for one kind of array.
-        # The others are writable, which a call of it takes in far faster.
+        # Compiled code is specific to a kind of array: features are always read-only, because
+        # mapped files are. The other arrays are writable, which numba unpacks far faster.
         features.flags.writeable = False
         self._features = features
         if tree is None:
@@ -99,7 +101,7 @@ class ExactSearcher:
             np.require(getattr(tree, name), requirements=("C", "W"))
             for name in ("blocks", "rows", "right", "leaves", "lowest", "highest")
         ]
-        self._everything = np.zeros(0, np.bool_)
+        self._no_mask = np.zeros(0, np.bool_)
         self.search(np.zeros((1, database.dims), np.float32))
 
     def search(
@@ -111,9 +113,9 @@ class ExactSearcher:
         excluded: Array | None = None,
         cost_bound: float | Array = np.inf,
     ) -> tuple[Array, Array]:
-        """As `matching.search.Searcher.search`."""
+        """See `matching.search.searcher.Searcher.search`."""
         rows, dims = self._features.shape
-        request = SearchQuery.checked(
+        request = SearchRequest.checked(
             queries,
             k,
             rows=rows,
@@ -129,15 +131,15 @@ class ExactSearcher:
             ]
             return answer(request, results)
         distances = np.empty((len(request), request.k), np.float32)
-        found = np.empty((len(request), request.k), np.int64)
+        nearest = np.empty((len(request), request.k), np.int64)
         self._walk(
             self._features,
             *self._arrays,
             request.queries,
-            self._everything if request.allowed is None else request.allowed,
+            self._no_mask if request.allowed is None else request.allowed,
             request.excluded,
             request.bounds,
             distances,
-            found,
+            nearest,
         )
-        return distances, found
+        return distances, nearest

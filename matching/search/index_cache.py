@@ -1,4 +1,4 @@
-"""Indices kept beside their database: used only where they are of the very same rows.
+"""Cache files of search indices, valid only for the rows that they were built from.
 
 Format "deepphase.motion_index", version 1: the index's arrays, and in the header ``index``,
 ``rows_sha256`` (of the database's features and offered rows), ``parameters`` and ``recall``.
@@ -16,7 +16,7 @@ from deepphase.formats.array_file import map_arrays, write_arrays
 from matching.database.database import MotionDatabase
 
 FORMAT, VERSION = "deepphase.motion_index", 1
-IndexArrays = TypeVar("IndexArrays")
+AnyIndex = TypeVar("AnyIndex")
 
 
 def cached_index(
@@ -24,43 +24,43 @@ def cached_index(
     database: MotionDatabase,
     name: str,
     *,
-    build: Callable[[], IndexArrays],
-    store: Callable[[IndexArrays], tuple[Mapping[str, Array], Mapping[str, Any]]],
-    read: Callable[[dict[str, Array], dict[str, Any]], IndexArrays],
+    build: Callable[[], AnyIndex],
+    store: Callable[[AnyIndex], tuple[Mapping[str, Array], Mapping[str, Any]]],
+    read: Callable[[dict[str, Array], dict[str, Any]], AnyIndex],
     note: Callable[[str], None] | None = None,
-) -> IndexArrays:
-    """The index of a file, or a new one, which is written there.
+) -> AnyIndex:
+    """The index from a cache file, or a new one, which is written there.
 
     Parameters
     ----------
     path
         The file; None for no cache.
     build
-        Makes the index.
+        Builds the index.
     store, read
-        Its arrays and header entries, and the index of them again.
+        Convert the index to arrays and header entries, and back.
     note
-        Is told why a file was not used, or could not be written.
+        Called with the reason why a file was not used or could not be written.
     """
-    say = note or (lambda text: None)
+    report = note or (lambda text: None)
     if path is not None and path.exists():
         try:
             arrays, header = map_arrays(path, format=FORMAT, version=VERSION)
             if header.get("index") != name:
-                raise CheckpointError(f"an index of another kind, {header.get('index')!r}")
+                raise CheckpointError(f"its index is of another kind, {header.get('index')!r}")
             if header.get("rows_sha256") != database.rows_sha256:
-                raise CheckpointError("an index of other rows")
+                raise CheckpointError("its index is of other rows")
             return read(arrays, header)
         except (DeepPhaseError, KeyError, TypeError, ValueError, RuntimeError) as error:
             fact = error.fact if isinstance(error, DeepPhaseError) else str(error)
-            say(f"{path} is not used and built again: {fact}")
+            report(f"{path} is not used and built again: {fact}")
     index = build()
     if path is not None:
-        made, entries = store(index)
+        arrays_of_index, entries = store(index)
         header = {"index": name, "rows_sha256": database.rows_sha256, **entries}
         try:
-            write_arrays(path, made, header, format=FORMAT, version=VERSION)
+            write_arrays(path, arrays_of_index, header, format=FORMAT, version=VERSION)
         except CheckpointError as error:
-            # A search does not need the cache: a read-only folder is no reason to fail.
-            say(f"the index is not kept: {error}")
+            # Searches work without the cache, so a read-only folder is no error.
+            report(f"the index is not cached: {error}")
     return index

@@ -1,4 +1,4 @@
-"""The moments of a database that are nearest to a moment of a clip."""
+"""Nearest moments of a database, and the clips around them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _UP = np.array([0.0, 1.0, 0.0])
 
 @dataclass(frozen=True)
 class Moment:
-    """One frame of a database that a search found.
+    """One frame of a database, as the result of a search.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class Moment:
     distance
         Cost: Euclidean distance of the normalised, weighted features.
     labels
-        The clip's.
+        Labels of the clip.
     """
 
     row: int
@@ -53,39 +53,39 @@ def nearest_moments(
 ) -> list[Moment]:
     """The k nearest moments, no two of one clip closer than `apart_s` seconds.
 
-    Without that, most of the nearest frames are neighbours of the very nearest.
+    Otherwise most of the nearest frames would be neighbours of the first one.
 
     Parameters
     ----------
     query : (dims,)
     allowed : (rows,) bool
     excluded : (2,)
-        Rows from, up to which nothing is found, as the query's own neighbourhood.
+        First row and last row + 1 of the range to exclude, such as the query's neighbourhood.
 
     Returns
     -------
-    Up to k of them, nearest first; fewer where there are no more.
+    Up to k moments, nearest first.
 
     Raises
     ------
     ParameterError
-        Where k or `apart_s` is of no use, or the query does not fit the database.
+        Where k or `apart_s` is out of range, or the query does not fit the database.
     """
     if k < 1 or not (np.isfinite(apart_s) and apart_s >= 0):
-        raise ParameterError(f"{k} moments, {apart_s} s apart: both must be positive")
+        raise ParameterError(f"k must be at least 1, not {k}, and apart_s 0 or more, not {apart_s}")
     free = np.ones(len(database), bool) if allowed is None else allowed.copy()
     ranges = None if excluded is None else np.asarray(excluded)[None]
     found: list[Moment] = []
     while len(found) < k:
-        # One at a time where each closes its neighbourhood, else all at once.
+        # One at a time where each result excludes its neighbourhood, else all at once.
         count = 1 if apart_s > 0 else k
         distances, rows = searcher.search(query, count, allowed=free, excluded=ranges)
-        there = rows[0] >= 0
+        valid = rows[0] >= 0
         found += [
             moment(database, row, distance)
-            for row, distance in zip(rows[0, there], distances[0, there], strict=True)
+            for row, distance in zip(rows[0, valid], distances[0, valid], strict=True)
         ]
-        if not there.all() or apart_s == 0:
+        if not valid.all() or apart_s == 0:
             break
         first, stop = database.neighbourhood(rows[0], apart_s)[0]
         free[first:stop] = False
@@ -93,7 +93,7 @@ def nearest_moments(
 
 
 def moment(database: MotionDatabase, row: int, distance: float = 0.0) -> Moment:
-    """What a row stands for."""
+    """The moment of a row."""
     clip = int(database.clip_of(row))
     frame = int(row) - int(database.range_starts[clip])
     return Moment(
@@ -107,7 +107,7 @@ def moment(database: MotionDatabase, row: int, distance: float = 0.0) -> Moment:
 
 
 def following(database: MotionDatabase, row: int, seconds: float, before_s: float = 0.0) -> Clip:
-    """The clip from some seconds before a row to some behind it, as far as it goes."""
+    """The part of a clip from `before_s` before a row to `seconds` after it, within its ends."""
     index = int(database.clip_of(row))
     clip, frame = database.clip(index), int(row) - int(database.range_starts[index])
     start = max(frame - round(before_s * database.fps), 0)
@@ -116,14 +116,14 @@ def following(database: MotionDatabase, row: int, seconds: float, before_s: floa
 
 
 def placed(clip: Clip, position: Array, angle: float, to_position: Array, to_angle: float) -> Clip:
-    """A clip moved over the ground as one piece.
+    """A clip moved rigidly over the ground.
 
     Parameters
     ----------
     position, angle
-        A place (3,) on the ground and a facing about Y from +Z, radians, in the clip's world.
+        Position (3,) on the ground and facing about Y from +Z, radians, in the clip's world.
     to_position, to_angle
-        Where that place and facing come to lie.
+        Position and facing that these are moved to.
     """
     turn = quaternions.about_axis(_UP, np.array(to_angle - angle))
     rotations, translations = np.array(clip.rotations), np.array(clip.translations)

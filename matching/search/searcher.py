@@ -1,4 +1,4 @@
-"""One way to ask any index, and the index that a name or a size means."""
+"""Searcher protocol, and the choice of an index by name or database size."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from matching.search.index_cache import cached_index
 
 IndexName = Literal["auto", "exact", "flat", "ivf", "hnsw", "ivfpq"]
 INDEX_NAMES: tuple[str, ...] = get_args(IndexName)
-# Beyond this many rows the exact search's own copy of them, 68 bytes a row, is worth saving.
-_MOST_EXACT_ROWS = 50_000_000
+# Beyond this many rows the copy of the exact search, 68 bytes per row, takes too much memory.
+_MAX_EXACT_ROWS = 50_000_000
 
 
 class Searcher(Protocol):
-    """Finds the rows of a database that are nearest to queries.
+    """Search of the rows of a database that are nearest to queries.
 
     Attributes
     ----------
     name
-        Of the index.
+        Name of the index.
     exact
-        Whether it claims to find the true nearest rows.
+        Whether it always finds the true nearest rows.
     """
 
     name: str
@@ -51,21 +51,21 @@ class Searcher(Protocol):
         queries : (q, dims) or (dims,) float32
             Normalised, as `MotionDatabase.query` makes them.
         k
-            From 1; may be more than there are rows.
+            Number of rows per query, from 1; may exceed the rows of the database.
         allowed : (rows,) bool
-            Rows that may be found, as `MotionDatabase.rows_with` gives them; all if left out.
+            Rows that may be found, as `MotionDatabase.rows_with` returns them; all if not given.
         excluded : (q, 2)
-            Rows from, up to which a query must not find, as `MotionDatabase.neighbourhood` gives
-            them.
+            First row and last row + 1 of the range that a query must not find, as
+            `MotionDatabase.neighbourhood` returns them.
         cost_bound
-            Only rows strictly nearer; a number or (q,). A search that cannot win ends early.
+            Only rows strictly nearer are found; a number or (q,). Low bounds make a search faster.
 
         Returns
         -------
         distances : (q, k) float32
             Euclidean, rising; infinite where fewer than k rows may be found.
         rows : (q, k) int64
-            -1 there. Ties by row number.
+            -1 there. Rows at equal distance are in rising order.
 
         Raises
         ------
@@ -82,7 +82,7 @@ def open_searcher(
     progress: Progress | None = None,
     note: Callable[[str], None] | None = None,
 ) -> Searcher:
-    """A searcher over a database; its index is read from a cache, or built and kept there.
+    """A searcher of a database; its index is read from a cache file, or built and written there.
 
     Parameters
     ----------
@@ -90,20 +90,20 @@ def open_searcher(
         "exact" (a block tree), "flat", "ivf", "hnsw" or "ivfpq" (FAISS), or "auto": exact up to
         50 million rows, then ivfpq.
     cache
-        The index file; <database>.<index>.index beside the database if not given, and nowhere
-        for a database in memory. One that is damaged or of other rows is built anew.
+        The cache file; <database>.<index>.index beside the database if not given. A database in
+        memory has none. A damaged file, or one of other rows, is built again.
     note
-        Is told, in a sentence, why a cache was not used.
+        Called with a sentence that says why a cache file was not used.
 
     Raises
     ------
     ParameterError
-        Where there is no such index.
+        Where the name of the index is unknown.
     """
     if index not in INDEX_NAMES:
         raise ParameterError(f"no index {index!r}", hint=f"indices: {', '.join(INDEX_NAMES)}")
     if index == "auto":
-        index = "exact" if len(database.offered_rows) <= _MOST_EXACT_ROWS else "ivfpq"
+        index = "exact" if len(database.offered_rows) <= _MAX_EXACT_ROWS else "ivfpq"
     if cache is None and database.path is not None:
         cache = database.path.with_name(f"{database.path.name}.{index}.index")
     path = None if cache is None else Path(cache)

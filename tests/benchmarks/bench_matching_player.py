@@ -19,7 +19,7 @@ from deepphase.synthetic.training_set import corpus
 from matching.database.database import MotionDatabase
 from matching.player.playback import Playback
 from matching.player.player import PlayerSettings
-from matching.player.start import PlayerSource
+from matching.player.source import PlayerSource
 from matching.search.searcher import open_searcher
 
 _FRAMES = {1: 600, 10: 300, 100: 120, 1000: 40}
@@ -57,8 +57,8 @@ def main() -> None:
     print(f"{len(database):,} rows, {len(playback.skeleton)} joints")
     for characters in _FRAMES:
         for what, settings in (
-            ("no search", PlayerSettings(search_s=_NEVER)),
-            ("no search, no foot lock", PlayerSettings(search_s=_NEVER, foot_lock=False)),
+            ("no search", PlayerSettings(search_interval_s=_NEVER)),
+            ("no search, no foot lock", PlayerSettings(search_interval_s=_NEVER, foot_lock=False)),
             ("a search every 0.1 s", PlayerSettings()),
         ):
             quick, slow = frame_ms(database, playback, characters, settings)

@@ -111,7 +111,7 @@ def test_a_store_that_moved_or_changed(store, model, tmp_path):
         # Both moved together: found again.
         assert MotionDatabase.load(away / saved.name).clip(0).name == store.names[0]
         (away / path.name).unlink()
-        with pytest.raises(CheckpointError, match="not there"):
+        with pytest.raises(CheckpointError, match="is missing"):
             MotionDatabase.load(away / saved.name).clip(0)
         given = MotionDatabase.load(away / saved.name, store=store)
         np.testing.assert_array_equal(given.clip(1).rotations, store.clip(1).rotations)

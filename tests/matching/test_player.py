@@ -1,4 +1,4 @@
-"""Characters that play made walking: along paths, under sticks, and never over a clip's end."""
+"""Players of synthetic walking: along paths, under a gamepad, within the clips' ends."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from deepphase.steering.made_paths import MADE_PATHS
 from deepphase.steering.run import rollout, start_on_path, start_under_gamepad
 from deepphase.synthetic.locomotion import locomotion
 from matching.database.database import MotionDatabase
+from matching.database.pose_baselines import pose_databases
 from matching.player.playback import Playback
 from matching.player.player import Player, PlayerSettings
-from matching.player.pose_layouts import pose_databases
-from matching.player.start import PlayerSource, database_measures
+from matching.player.source import PlayerSource, database_measures
 from matching.player.transitions import PosePair, Transitions
 from matching.search.searcher import open_searcher
 
@@ -104,20 +104,20 @@ def test_rotations_are_gathered_from_every_store_of_a_database(walks):
         np.testing.assert_array_equal(found[others], kept)
 
 
-def test_a_rehearsal_tells_a_jump_that_pops_from_one_that_does_not(walks):
+def test_transition_costs_are_higher_for_jumps_that_pop(walks):
     database, play, _ = walks
     transitions = Transitions(play, 1, 0.12, database.ranges_of)
     rows = np.array([100])
     before, now = play.rotations[rows - 1], play.rotations[rows]
     places = play.translations[rows - 1], play.translations[rows]
-    shown = PosePair(before, places[0], now, places[1], play.steps[rows] * play.fps)
+    current = PosePair(before, places[0], now, places[1], play.steps[rows] * play.fps)
     stride = len(database) // 7
     # The same moment; its neighbour; the same clip three quarters of a second later or so.
-    rough = transitions.roughness(np.array([[100, 101, 100 + stride // 11]]), shown)[0]
-    assert rough[0] < 1.01
-    assert rough[1] < 1.5
-    assert rough[2] > rough[1]
-    assert rough[2] > rough[0]
+    costs = transitions.costs(np.array([[100, 101, 100 + stride // 11]]), current)[0]
+    assert costs[0] < 1.01
+    assert costs[1] < 1.5
+    assert costs[2] > costs[1]
+    assert costs[2] > costs[0]
 
 
 @pytest.mark.parametrize("name", MADE_PATHS)
@@ -223,7 +223,7 @@ def test_only_clips_with_the_labels_are_played(walks):
         start_on_path(PlayerSource(*walks, labels={"way": ["up"]}), path)
 
 
-def test_a_paths_labels_are_wished_from_their_point_on(walks):
+def test_labels_of_a_path_hold_from_their_point_on(walks):
     database, _, _ = walks
     path = MADE_PATHS["wave"](SPEED, 100.0, 6.0)
     policy = tuple("straight" if time < 3 else "left" for time in path.times)
@@ -237,7 +237,7 @@ def test_a_paths_labels_are_wished_from_their_point_on(walks):
     assert (way[-90:] == "left").all()
 
 
-def test_a_stick_starts_walks_and_stops(rested):
+def test_a_gamepad_starts_walks_and_stops(rested):
     _, play, _ = rested
     moves = np.array([[0, 0], [0, 0], [0, 1], [0, 1], [0, 0], [0, 0.0]])
     gamepad = Gamepad(np.array([0, 1, 1.05, 4, 4.05, 8.0]), moves, np.zeros_like(moves))
@@ -260,7 +260,7 @@ def test_a_search_that_does_not_win_changes_nothing(walks):
     assert (np.diff(run.tracks["row"][0]) == 1).all()
 
 
-def test_pose_features_are_built_of_the_same_rows(walks):
+def test_pose_baselines_have_the_rows_of_the_database(walks):
     database, _, _ = walks
     found = dict(pose_databases(database))
     assert list(found) == ["reduced pose", "full pose"]
@@ -271,9 +271,9 @@ def test_pose_features_are_built_of_the_same_rows(walks):
     assert found["full pose"].dims > found["reduced pose"].dims
 
 
-def test_the_impossible_is_refused(walks):
+def test_impossible_arguments_are_refused(walks):
     database, play, searcher = walks
-    with pytest.raises(ParameterError, match="rows to begin with"):
+    with pytest.raises(ParameterError, match="start rows"):
         Player(database, play, searcher, [len(database)])
     still = MotionDatabase.build(
         walking_store((0.0,)), FeatureLayout(Feature("foot_position", joints=("feet",)))
@@ -286,7 +286,7 @@ def test_the_impossible_is_refused(walks):
     with pytest.raises(ParameterError, match="run of"):
         rollout(player, goal_source, 0.0)
     for name, value in (
-        ("search_s", 0.0),
+        ("search_interval_s", 0.0),
         ("min_improvement", 1.0),
         ("adjust_share", -0.1),
         ("transition_halflife_s", np.nan),

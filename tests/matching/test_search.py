@@ -10,8 +10,8 @@ from matching.search.approximate import FaissSearcher
 from matching.search.block_tree import BlockTree
 from matching.search.distances import scan
 from matching.search.exact import ExactSearcher
-from matching.search.query import SearchQuery
-from matching.search.recall import RECALL_WANTED, measured_recall, split_by_clips, unusual_queries
+from matching.search.recall import TARGET_RECALL, measured_recall, split_by_clips, unusual_queries
+from matching.search.request import SearchRequest
 from matching.search.searcher import INDEX_NAMES, open_searcher
 from tests.matching.made_databases import rows_database, smooth_rows
 
@@ -80,7 +80,7 @@ def test_exact_is_exact(data):
 def test_scan_is_the_definition():
     database = rows_database(smooth_rows(500))
     queries = database.features[::100] + np.float32(0.1)
-    request = SearchQuery.checked(queries, 7, rows=500, dims=12, cost_bound=2.0)
+    request = SearchRequest.checked(queries, 7, rows=500, dims=12, cost_bound=2.0)
     expected = by_formula(database, queries, 7, bound=2.0)
     for index in range(len(queries)):
         squares, rows = scan(database.features, database.offered_rows, request, index)
@@ -123,13 +123,13 @@ def test_recall_is_as_said(wandering, approximate):
     """Measured again on the same queries, with an index of the same rows."""
     searcher = approximate
     assert not searcher.exact
-    assert searcher.recall["held_out_1"] >= RECALL_WANTED
-    first, kept_out = split_by_clips(wandering)
-    assert len(np.intersect1d(wandering.clip_of(first), wandering.clip_of(kept_out))) == 0
+    assert searcher.recall["held_out_1"] >= TARGET_RECALL
+    first, held_out = split_by_clips(wandering)
+    assert len(np.intersect1d(wandering.clip_of(first), wandering.clip_of(held_out))) == 0
     truth = ExactSearcher(wandering)
     rng = np.random.default_rng(0)
     queries = {
-        "held_out": wandering.features[rng.choice(kept_out, len(kept_out), replace=False)],
+        "held_out": wandering.features[rng.choice(held_out, len(held_out), replace=False)],
         "unusual": unusual_queries(wandering, first),
     }
     again = measured_recall(searcher, truth, queries)

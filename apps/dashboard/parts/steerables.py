@@ -42,7 +42,7 @@ from deepphase.progress import Progress
 from matching.database.database import MotionDatabase
 from matching.player.playback import Playback
 from matching.player.player import PlayerSettings
-from matching.player.start import PlayerSource, database_measures
+from matching.player.source import PlayerSource, database_measures
 from matching.search.searcher import Searcher, open_searcher
 
 # Values that a chooser can list.

@@ -352,9 +352,10 @@ def _choose_blend() -> tuple[float, float]:
 
 def _choose_player_settings(foot_lock: bool) -> PlayerSettings:
     usual = PlayerSettings()
-    search_s = st.slider(
-        "Seconds between searches", 0.05, 1.0, usual.search_s, step=0.05, key="search seconds"
-    )
+    interval_s = st.slider(
+        "Seconds between searches", 0.05, 1.0, usual.search_interval_s, step=0.05,
+        key="search seconds",
+    )  # fmt: skip
     halflife = st.slider(
         "Blend halflife (s)", 0.02, 0.5, usual.transition_halflife_s, step=0.02, key="halflife",
         help="Time in which the offset of a transition decays to half",
@@ -364,7 +365,7 @@ def _choose_player_settings(foot_lock: bool) -> PlayerSettings:
         help="Maximum root correction towards the path, as a share of the motion's own speed",
     )  # fmt: skip
     return PlayerSettings(
-        search_s=search_s,
+        search_interval_s=interval_s,
         transition_halflife_s=halflife,
         adjust_share=share / 100,
         foot_lock=foot_lock,

@@ -1,4 +1,4 @@
-"""What a search is asked, checked."""
+"""Checked arguments of a search."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from deepphase.errors import ParameterError
 
 
 @dataclass(frozen=True, eq=False)
-class SearchQuery:
-    """Queries and what they may get.
+class SearchRequest:
+    """Queries, and the rows that each may find.
 
     Parameters
     ----------
     queries
         (q, dims) float32, finite.
     k
-        How many nearest rows of each.
+        Number of nearest rows per query.
     allowed
         (rows,) bool, or None for all.
     excluded
-        (q, 2) int64 rows from, up to which each query must not get; equal numbers for none.
+        (q, 2) int64 first row and last row + 1 that each query must not find; equal for none.
     bounds
-        (q,) float64 squared distances that must be undercut.
+        (q,) float64 squared distances that results must be below.
     """
 
     queries: Array
@@ -38,7 +38,7 @@ class SearchQuery:
         return len(self.queries)
 
     def permits(self, rows: Array, index: int) -> Array:
-        """(rows,) bool: neither forbidden nor excluded for one query."""
+        """(rows,) bool: rows that are allowed and not excluded for one query."""
         first, stop = self.excluded[index]
         free = (rows < first) | (rows >= stop)
         return free if self.allowed is None else free & self.allowed[rows]
@@ -54,13 +54,13 @@ class SearchQuery:
         allowed: Array | None = None,
         excluded: Array | None = None,
         cost_bound: float | Array = np.inf,
-    ) -> SearchQuery:
-        """A request to a database of so many rows and dimensions.
+    ) -> SearchRequest:
+        """A request to a database of `rows` rows with `dims` values.
 
         Raises
         ------
         ParameterError
-            Where a shape does not fit, a query is not finite, or k or a bound is no number of use.
+            Where a shape does not fit, a query is not finite, or k or a bound is out of range.
         """
         queries = _writable(queries, np.float32)
         if queries.ndim == 1:
@@ -73,7 +73,7 @@ class SearchQuery:
         finite = np.isfinite(queries)
         if not finite.all():
             wrong = np.flatnonzero(~finite.all(1))
-            raise ParameterError(f"query {wrong[0]} has a value that is not finite")
+            raise ParameterError(f"query {wrong[0]} has values that are not finite")
         if isinstance(k, bool) or int(k) != k or k < 1:
             raise ParameterError(f"k must be a whole number from 1, not {k}")
         if allowed is not None:
@@ -90,15 +90,15 @@ class SearchQuery:
             if len(excluded) != len(queries):
                 raise ParameterError(f"{len(excluded)} excluded ranges for {len(queries)} queries")
         bounds = np.full(len(queries), cost_bound, np.float64)
-        # Written so that NaN fails, too.
+        # The negation also refuses NaN.
         if not (bounds >= 0).all():
             raise ParameterError("a cost bound must be a distance, 0 or more")
         return cls(queries, int(k), allowed, excluded, np.square(bounds))
 
 
 def _writable(array: Array, dtype: type) -> Array:
-    """The array as it is, where it is in one piece and not read-only, else a copy.
+    """The array itself where it is contiguous and writable, else a copy.
 
-    Compiled code is made for one kind of array.
+    Numba compiles the search for this kind of array alone.
     """
     return np.require(array, dtype, ("C", "W"))

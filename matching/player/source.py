@@ -1,4 +1,4 @@
-"""Players of a motion database as a source of runs: which row each starts with."""
+"""Sources of motion-matching runs: players with their start rows, and measures of the data."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from matching.player.player import Player, PlayerSettings, runner_spec
 from matching.player.trajectory_search import TrajectorySearch
 from matching.search.searcher import Searcher
 
-# Characters stand side by side, so many times the length of their legs apart.
-_APART = 1.8
+# Distance between characters that start side by side, in leg lengths.
+_SPACING = 1.8
 _SAMPLED_CLIPS = 80
 
 
@@ -31,14 +31,14 @@ class PlayerSource:
     Parameters
     ----------
     database, playback, searcher
-        As :class:`matching.player.Player` has them.
+        As of :class:`matching.Player`.
     labels
         Label -> value or values: only clips that have them are played.
     settings
-        As :class:`matching.player.Player` has them.
+        As of :class:`matching.Player`.
     seed
-        Random seed for the rows that all characters but the first start with. The first starts
-        with the motion that is nearest to the goals.
+        Random seed for the start rows of characters 2..N. The first character starts with the
+        row that fits the goals best.
     data
         Measures of the database's clips, as `database_measures` gives them.
     """
@@ -54,15 +54,15 @@ class PlayerSource:
     @property
     def spacing_m(self) -> float:
         """Metres between characters that start side by side."""
-        return _APART * self.playback.leg_length
+        return _SPACING * self.playback.leg_length
 
     @property
     def travelling_speed(self) -> float:
-        """Median speed in m/s of the rows that travel; 0 where none does."""
+        """Median speed in m/s of rows in locomotion; 0 where there are none."""
         return self.playback.travelling_speed
 
     def start(self, goal_source: GoalSource, root_states: RootStates) -> Player:
-        """Characters with these root states.
+        """A player of characters with these root states.
 
         Raises
         ------
@@ -82,15 +82,15 @@ class PlayerSource:
 
     def _rows(self, goal_source: GoalSource, root_states: RootStates) -> Array:
         database, labels = self.database, self.labels
-        next_rows = TrajectorySearch(database, self.searcher, labels=labels or None)
-        first = next_rows.first(next_rows.goals(goal_source, root_states, np.arange(1)))
+        policy = TrajectorySearch(database, self.searcher, labels=labels or None)
+        first = policy.initial(policy.goals(goal_source, root_states, np.arange(1)))
         offered = database.offered & database.rows_with(labels) if labels else database.offered
         rows = np.flatnonzero(offered)
         others = np.random.default_rng(self.seed).choice(rows, len(root_states.positions) - 1)
         return np.concatenate([first, others])
 
     def columns(self, run: Run, character: int) -> Mapping[str, Sequence[object]]:
-        """Name -> (frames,): the clip that plays, and its frame."""
+        """Name -> (frames,): the name of the clip that plays, and the frame in it."""
         rows = run.tracks["row"][character]
         names = self.database.clip_names
         return {
@@ -100,10 +100,10 @@ class PlayerSource:
 
 
 def database_measures(database: MotionDatabase, playback: Playback) -> dict[str, Any]:
-    """Measures of captured motion, on clips spread over a database.
+    """Measures of a database's captured motion, from up to 80 clips spread over it.
 
-    See :func:`deepphase.evaluation.motion_measures.measured_data`. The usual acceleration is that
-    of all clips.
+    See :func:`deepphase.evaluation.motion_measures.measured_data`. The usual acceleration
+    is that of all clips.
     """
     count = len(database.clip_names)
     chosen = np.unique(np.linspace(0, count - 1, min(count, _SAMPLED_CLIPS)).round().astype(int))

@@ -1,4 +1,4 @@
-"""Databases of the same clips with pose features in place of the phases, to compare with."""
+"""Baseline databases: the same clips with pose features in place of phases."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from deepphase.motion.skeleton import Skeleton
 from deepphase.progress import Progress
 from matching.database.database import MotionDatabase
 
-# What stands in for the phases; the way ahead is that of the database.
+# Joints of the pose features; trajectory features are those of the database.
 POSES = {"reduced pose": ("feet", "spine"), "full pose": ("all",)}
 
 
@@ -22,23 +22,24 @@ def pose_layout(
 ) -> FeatureLayout:
     """Positions and velocities of joints, with the trajectory features of another layout.
 
-    The pose weighs as much against the way ahead as what it stands in for: blocks count by their
-    number of values times the square of their weight, since values are standardised.
+    The pose features together get the weight, relative to the trajectory, of the features that
+    they replace. A block of standardised values contributes its number of values times the square
+    of its weight.
     """
-    ahead = [feature for feature in layout if feature.kind.startswith("trajectory")]
-    instead = sum(each.dims * each.weight**2 for each in layout if each not in ahead)
+    trajectory = [feature for feature in layout if feature.kind.startswith("trajectory")]
+    replaced = sum(each.dims * each.weight**2 for each in layout if each not in trajectory)
     pose = FeatureLayout(
         Feature("pose_position", kind="joint_position", joints=joints),
         Feature("pose_velocity", kind="joint_velocity", joints=joints),
     ).resolved(skeleton, roles)
-    weight = float(np.sqrt(instead / pose.dims)) if instead else 1.0
-    return FeatureLayout(*(feature.changed(weight=weight) for feature in pose), *ahead)
+    weight = float(np.sqrt(replaced / pose.dims)) if replaced else 1.0
+    return FeatureLayout(*(feature.changed(weight=weight) for feature in pose), *trajectory)
 
 
 def pose_databases(
     database: MotionDatabase, progress: Progress | None = None
 ) -> Iterator[tuple[str, MotionDatabase]]:
-    """Name and database of reduced and full pose, with the same rows as a database has.
+    """Names and databases of reduced and full pose features, with the rows of a database.
 
     References
     ----------

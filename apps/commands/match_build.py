@@ -74,29 +74,31 @@ def command(
     trained = None if model is None else load_extractor(model)
     grown = None if extend is None else MotionDatabase.load(extend)
     layout = FeatureLayout.load(config) if grown is None else grown.layout
-    heard = None
+    song_tracks = None
     with progress() as shown:
         if is_of_songs(layout):
-            heard = ClipSongTracks.heard(clips, songs or store.absolute().parent, layout, shown)
-            clips = heard.store
-            for clip, why in heard.left_out:
+            song_tracks = ClipSongTracks.heard(
+                clips, songs or store.absolute().parent, layout, shown
+            )
+            clips = song_tracks.store
+            for clip, why in song_tracks.left_out:
                 warn(f"{clip}: left out: {why}")
         if grown is None:
             database = MotionDatabase.build(
                 clips,
                 layout,
                 trained,
-                tracks=heard,
+                tracks=song_tracks,
                 end_margin_s=end_margin_s,
                 spool=output.absolute().parent,
                 progress=shown,
             )
         else:
             database = grown.extended(
-                clips, trained, tracks=heard, spool=output.absolute().parent, progress=shown
+                clips, trained, tracks=song_tracks, spool=output.absolute().parent, progress=shown
             )
-        if heard is not None:
-            database = with_dances(database, heard, shown)
+        if song_tracks is not None:
+            database = with_dances(database, song_tracks, shown)
         database.save(output)
         saved = MotionDatabase.load(output, verify=False)
         searcher = open_searcher(saved, index, progress=shown, note=warn)
@@ -120,7 +122,7 @@ def command(
         queries, ranks = name.rsplit("_", 1)
         note(f"  recall of the nearest {ranks}, {queries.replace('_', '-')} queries: {share:.3f}")
     note(f"database: {output}")
-    if heard is None:
+    if song_tracks is None:
         next_step("match", "run", output, "--path", "square", "-o", "run")
     else:
         next_step("dance", "SONG", "--database", output, "-o", "dance")

@@ -74,12 +74,12 @@ def command(
     if not seconds > 0:
         raise ParameterError(f"--seconds must be positive, not {seconds:g}")
     opened = MotionDatabase.load(database, store=None if store is None else open_store(store))
-    asked = query_moment(opened, clip, frame, model=model, advance_s=advance_s)
+    query = query_moment(opened, clip, frame, model=model, advance_s=advance_s)
     searcher = open_searcher(opened, index, note=warn)
     allowed = None if labels is None else opened.rows_with(parse_labels(labels))
-    own = None if asked.row is None else opened.neighbourhood(asked.row, exclude_s)
+    own = None if query.row is None else opened.neighbourhood(query.row, exclude_s)
     found = nearest_moments(
-        opened, searcher, asked.query, k, apart_s=apart_s, allowed=allowed, excluded=own
+        opened, searcher, query.query, k, apart_s=apart_s, allowed=allowed, excluded=own
     )
     if not found:
         raise ParameterError(
@@ -87,7 +87,7 @@ def command(
         )
     if len(found) < k:
         warn(f"{len(found)} matches instead of {k}: no more are --apart-s {apart_s:g} s apart")
-    page = save_matches(opened, asked, found, output, seconds=seconds, format=format)
+    page = save_matches(opened, query, found, output, seconds=seconds, format=format)
     rows = [
         (
             str(rank),

@@ -1,4 +1,4 @@
-"""Many motions of one skeleton as a few long arrays, in memory or mapped from a file."""
+"""Clip stores: many clips of one skeleton in a few long arrays, in memory or memory-mapped."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ from deepphase.short_repr import counted, short_repr, timed
 class ClipStore:
     """Clips of one skeleton group: the same joints under the same parents, at one rate.
 
-    Rest offsets may differ between clips, as the bodies of several subjects do. Take frames by
-    `range_starts` and `range_stops` only: a selection leaves the long arrays as they are.
+    Rest offsets may differ between clips, for bodies of several subjects. Index frames only by
+    `range_starts` and `range_stops`: a selection shares the long arrays.
 
     Parameters
     ----------
     group
-        The group's name, as in "Hips-22": root and number of joints.
+        Name of the group, such as "Hips-22": root and number of joints.
     fps
-        Frames a second of every clip.
+        Frames per second of every clip.
     skeletons
-        One a clip, joints in the order of the first; equal ones are one object.
+        Skeleton of each clip, joints in the order of the first; equal ones are one object.
     rotations
-        (frames, joints, 4) float32 local rotations (x, y, z, w), one clip behind the other.
+        (frames, joints, 4) float32 local rotations (x, y, z, w), clip after clip.
     translations
         (frames, translated joints, 3) float32, metres: local positions.
     translated_joints
@@ -51,17 +51,17 @@ class ClipStore:
     range_starts, range_stops
         (clips,) clip i is frames range_starts[i] to range_stops[i] - 1.
     names
-        (clips,) no two alike.
+        (clips,) unique names.
     labels
-        One mapping a clip, label -> value.
+        Label -> value, for each clip.
     sources
-        One a clip; paths are relative to the folder that was prepared.
+        Source of each clip; paths are relative to the folder that was prepared.
     provenance
-        One mapping a clip: sha256 of the captured file and what preparation found and did.
+        Mapping for each clip: sha256 of the captured file, glitches and steps of preparation.
     header
-        What the store's file says of itself: options, left_out, made_with. Empty in memory.
+        Header of the store's file: options, left_out, made_with. Empty in memory.
     path
-        The store's file, if there is one.
+        The store's file; None in memory.
 
     Raises
     ------
@@ -108,7 +108,7 @@ class ClipStore:
             )
         starts, stops = self.range_starts, self.range_stops
         if not ((starts >= 0) & (starts < stops) & (stops <= frames)).all():
-            raise ParameterError(f"clip ranges that leave the {frames} frames or hold none")
+            raise ParameterError(f"clip ranges are empty or exceed the {frames} frames")
 
     @classmethod
     def from_clips(
@@ -119,10 +119,10 @@ class ClipStore:
         Parameters
         ----------
         clips
-            At one rate, of one hierarchy; joints are put in the order of the first clip. Of
-            equal names all but the first get a number.
+            Clips of one rate and hierarchy; joints are put in the order of the first clip. Equal
+            names are numbered from the second on.
         provenance
-            One mapping a clip; empty ones by default.
+            Mapping for each clip; empty by default.
 
         Raises
         ------
@@ -186,7 +186,7 @@ class ClipStore:
 
     @property
     def skeleton(self) -> Skeleton:
-        """The first clip's: its names, parents and order are everyone's."""
+        """Skeleton of the first clip; names, parents and order are those of all clips."""
         return self.skeletons[0]
 
     @property
@@ -220,7 +220,7 @@ class ClipStore:
         return tuple(dict.fromkeys(name for labels in self.labels for name in labels))
 
     def clip(self, index: int) -> Clip:
-        """Clip of that index; its arrays are views, read when they are looked at."""
+        """A clip by index; its arrays are views of the store's."""
         start, stop = self.range_starts[index], self.range_stops[index]
         return Clip(
             skeleton=self.skeletons[index],
@@ -234,7 +234,7 @@ class ClipStore:
         )
 
     def save(self, path: str | Path) -> None:
-        """Write the clips as a store file, whole or not at all; `open_store` reads it.
+        """Write the clips atomically as a store file, which `open_store` reads.
 
         Raises
         ------
@@ -260,13 +260,13 @@ class ClipStore:
         self,
         which: str | Iterable[str] | Mapping[str, str | Iterable[str]] | Callable[[Clip], bool],
     ) -> ClipStore:
-        """The clips that are meant, as a store over the same arrays.
+        """A selection of clips, as a store over the same arrays.
 
         Parameters
         ----------
         which
-            Clip names, in the order that is wanted; or label -> value or values, all of which
-            must hold; or a function that says yes or no to a clip.
+            Clip names, in the desired order; or label -> value or alternative values, for all
+            labels; or a predicate of a clip.
 
         Raises
         ------
@@ -313,5 +313,5 @@ class ClipStore:
         except ValueError:
             near = difflib.get_close_matches(name, self.names, n=3, cutoff=0.0)
             raise ParameterError(
-                f"no clip {name!r} in this store", hint=f"near to it: {', '.join(near)}"
+                f"no clip {name!r} in this store", hint=f"similar names: {', '.join(near)}"
             ) from None

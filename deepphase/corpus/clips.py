@@ -1,4 +1,4 @@
-"""The clips that paths mean: motion files, folders of them, stores."""
+"""Clips at paths: of motion files, folders and stores."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from deepphase.formats.load import list_animations, load, load_all
 from deepphase.formats.points import holds_points
 from deepphase.motion.clip import Clip
 
-# Which of a file's animations a clip is, where there are several.
+# Label with the animation of a clip, for files with several.
 ANIMATION_LABEL = "animation"
 
 
@@ -28,9 +28,9 @@ class ClipEntry:
     Parameters
     ----------
     name
-        What it will be called.
+        Name of the clip.
     load
-        Reads it; raises DeepPhaseError where it cannot be read.
+        Function that reads it; raises DeepPhaseError where that fails.
     """
 
     name: str
@@ -40,13 +40,13 @@ class ClipEntry:
 def load_clips(path: Path, name: str, point_sets: PointSets, **reader: Any) -> tuple[Clip, ...]:
     """All clips of a motion file, a point track with the hierarchy of its set.
 
-    The only clip of a file has the file's name; several have their animations' names behind it,
-    and as a label.
+    The only clip of a file has the file's name. For several, the animation's name is appended,
+    and added as a label.
 
     Parameters
     ----------
     name
-        What the file's clip is to be called.
+        Name of the file's clip.
     reader
         Options of :func:`deepphase.formats.load.load`.
 
@@ -61,9 +61,9 @@ def load_clips(path: Path, name: str, point_sets: PointSets, **reader: Any) -> t
 
 
 def clip_entries(file: MotionFile, point_sets: PointSets, **reader: Any) -> list[ClipEntry]:
-    """The clips of a motion file, each to be read by itself; named as by :func:`load_clips`.
+    """The clips of a motion file, read one by one; named as by :func:`load_clips`.
 
-    A file that cannot be read is one entry, which says so when it is asked for.
+    A file that cannot be read is one entry, whose `load` raises.
     """
     try:
         animations = list_animations(file.path)
@@ -98,12 +98,12 @@ def clips_in(
     description: Mapping[str, Any] | None = None,
     **reader: Any,
 ) -> list[ClipEntry]:
-    """Every clip of stores, motion files and folders; of glTF every animation.
+    """Every clip of stores, motion files and folders; for glTF every animation.
 
     Parameters
     ----------
     skeleton
-        The skeleton group of stores that hold several.
+        Skeleton group, for stores with several.
     description
         A skeleton description, for point tracks.
     reader

@@ -1,4 +1,4 @@
-"""What is decided for a skeleton group as a whole, when all its clips are there."""
+"""Passes over complete skeleton groups: agreement on units, and mirroring."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from deepphase.motion.mirror import mirror_map, mirrored
 from deepphase.motion.roles import find_roles
 from deepphase.motion.skeleton import Skeleton
 
-# Bodies of one unit differ less than this in size, children and grown-ups included; centimetres
+# Sizes of bodies, children and adults, differ by less than this factor; centimetres
 # and inches, the nearest two units, differ by 2.54.
 _SAME_UNIT_FACTOR = 2.2
-# Mean poses of so many clips tell how joints' frames mirror.
-_CLIPS_TO_MIRROR_BY = 12
+# Number of clips whose mean poses determine how joints' frames are mirrored.
+_MIRROR_SAMPLES = 12
 
 
 def files_of_another_unit(writer: StoreWriter) -> Iterator[tuple[str, float, str]]:
-    """Files whose inferred unit their group outvotes: file, metres in the group's unit, sentence.
+    """Files whose inferred unit differs from their group's: file, metres per unit, sentence.
 
-    A file keeps its own unit where its numbers are of another magnitude than the group's: then
-    it is indeed written in another unit.
+    A file whose numbers are of another magnitude than the group's is indeed in another unit and
+    keeps it.
     """
     for group in writer.groups():
         records = [record for _, record in group]
@@ -57,7 +57,7 @@ def add_mirrored_clips(
 ) -> list[tuple[str, str]]:
     """Add the mirror image of every clip; (group, sentence) of groups without two sides.
 
-    How joints correspond is found once for a group, so that mirrored clips agree.
+    The correspondence of joints is found once for a group, so that mirrored clips agree.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def add_mirrored_clips(
     first_error: SkeletonError | None = None
     for group in groups:
         numbers = [number for number, _ in group]
-        spread = np.linspace(0, len(numbers) - 1, _CLIPS_TO_MIRROR_BY).round().astype(int)
+        spread = np.linspace(0, len(numbers) - 1, _MIRROR_SAMPLES).round().astype(int)
         samples = [writer.clip(numbers[place]) for place in sorted(set(spread.tolist()))]
         skeleton = samples[0].skeleton
         longest = max(samples, key=len)
@@ -98,12 +98,12 @@ def add_mirrored_clips(
 def _check_sides(skeleton: Skeleton, pairs: np.ndarray) -> None:
     if (pairs == np.arange(len(pairs))).all():
         raise SkeletonError(
-            f"{default_group_name(skeleton)} has no left and right joints that are found",
+            f"no left and right joints found in {default_group_name(skeleton)}",
             hint="give the pairs in a skeleton description",
         )
 
 
 def _raw_size(record: Record) -> float:
-    """Length of all limbs in the file's own numbers."""
+    """Total bone length in the file's own unit."""
     lengths = np.linalg.norm(record.skeleton.offsets[1:], axis=-1)
     return float(lengths.sum()) / record.source.unit_m

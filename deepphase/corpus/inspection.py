@@ -1,4 +1,4 @@
-"""What is in motion files, before anything is made of them."""
+"""Inspection of motion files before they are prepared."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ _ROLES = (
 
 @dataclass(frozen=True, eq=False)
 class FileFacts:
-    """What one motion file holds, or one of several animations in it.
+    """Content of a motion file, or of one of several animations in it.
 
     Parameters
     ----------
     file
-        Its path relative to what was inspected.
+        Path relative to the inputs.
     error
-        Why it cannot be read; everything below is then empty.
+        Why it cannot be read; all other fields are then empty.
     skeleton
         In metres, Y up.
     kind
@@ -55,19 +55,19 @@ class FileFacts:
     roles
         Role -> joint name.
     fps, frames, unit_m, up
-        As captured; metres a unit; the file's up axis.
+        As captured; metres per unit; the file's up axis.
     notes
-        What was read, inferred and assumed, in words.
+        Sentences on what was read, inferred and assumed.
     contact_shares
-        Foot -> share of the frames in which it stands on the floor.
+        Foot -> share of the frames in which it is in contact with the floor.
     glitches
         Frames that look wrong.
     first_line
-        Line of frame 0, where a frame is a line; 0 where it is not.
+        Line of frame 0 in formats with one line per frame, else 0.
     has_rotations
-        False of point tracks: their joints have places only.
+        False for point tracks, whose joints have positions only.
     song
-        Name of the sound file beside it, empty where there is none.
+        Name of the sound file beside it, or empty.
     animation
         The animation's name, where the file holds several.
     """
@@ -91,12 +91,12 @@ class FileFacts:
 
     @property
     def title(self) -> str:
-        """The file, and which animation of it, where it holds several."""
+        """The file, with the animation where it holds several."""
         return f"{self.file}: {self.animation}" if self.animation else self.file
 
     @property
     def joints(self) -> tuple[str, ...]:
-        """Names of the joints; none where the file cannot be read."""
+        """Names of the joints; empty where the file cannot be read."""
         return () if self.skeleton is None else self.skeleton.names
 
     @property
@@ -106,7 +106,7 @@ class FileFacts:
 
     @property
     def group(self) -> str:
-        """Name of the skeleton group that the file would go to, as in "Hips-22"."""
+        """Name of the file's skeleton group, such as "Hips-22"."""
         return default_group_name(self.skeleton) if self.skeleton is not None else ""
 
 
@@ -117,18 +117,18 @@ def inspect_files(
     workers: int | None = None,
     **reader: Any,
 ) -> tuple[int, Iterator[tuple[FileFacts, ...]]]:
-    """How many motion files there are, and the facts of each, read as they are asked for.
+    """Number of motion files, and an iterator over the content of each.
 
-    A file has facts for every animation in it: one, but of glTF.
+    Each file has one entry per animation; only glTF files have several.
 
     Parameters
     ----------
     inputs
         Files and folders.
     description
-        A skeleton description that overrules which joint is taken for which.
+        A skeleton description that overrides the roles found.
     workers
-        Processes; by default as many as there are cores to use and work to share.
+        Number of processes; by default chosen by cores and amount of data.
     reader
         Options of :func:`deepphase.formats.load.load`: unit, up, allow_truncated.
 

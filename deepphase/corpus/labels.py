@@ -1,4 +1,4 @@
-"""Labels read out of file names and folders."""
+"""Labels of clips from tables, file names and folders."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class LabelledPiece:
     start_s, stop_s
         Seconds from the start of the captured clip; None where the piece reaches its end.
     line
-        Of the table, from 1.
+        Line of the table, from 1.
     """
 
     labels: dict[str, str]
@@ -38,35 +38,35 @@ class LabelledPiece:
 
     @property
     def whole(self) -> bool:
-        """Whether it is the clip from end to end."""
+        """Whether the piece is the whole clip."""
         return self.start_s is None and self.stop_s is None
 
 
 def read_label_table(
     path: str | Path, files: Iterable[str | PurePosixPath]
 ) -> dict[str, list[LabelledPiece]]:
-    """Read a CSV with a column "file", label columns and, if wanted, "start_s" and "stop_s".
+    """Read a CSV with a column "file", label columns and optional "start_s" and "stop_s".
 
-    Commas, semicolons (with commas in numbers, as spreadsheets of some countries write) and tabs
-    are understood; UTF-8, or UTF-16 with its mark.
+    The delimiter may be a comma, a semicolon (with decimal commas) or a tab; the encoding UTF-8,
+    or UTF-16 with a byte order mark.
 
     Parameters
     ----------
     path
         The table.
     files
-        The files that it can speak of, relative to the folder that is prepared. A row names one
-        by that path, or by the file's name with or without suffix where this is enough.
+        The files, relative to the prepared folder. A row names a file by this path, or by the
+        file's name with or without suffix where this is unique.
 
     Returns
     -------
-    File -> its pieces, by their start. Files without a row are not in it.
+    File -> its pieces, sorted by start. Files without a row are left out.
 
     Raises
     ------
     FormatError
-        With the line, where a column is missing, a file is unknown or could be several, or times
-        are impossible or overlap.
+        Where a column is missing, a file is unknown or ambiguous, or times are impossible or
+        overlap; with the line.
     """
     path = Path(path)
     text = _text(path)
@@ -88,7 +88,7 @@ def read_label_table(
     except csv.Error as error:
         raise _wrong(path, reader.line_num, f"not a CSV row: {error}") from None
     if columns is None:
-        raise _wrong(path, 1, "an empty label table")
+        raise _wrong(path, 1, "the label table is empty")
     return {file: _without_overlap(path, file, rows) for file, rows in pieces.items()}
 
 
@@ -117,14 +117,14 @@ def _columns(path: Path, row: list[str], line: int) -> list[str]:
         raise _wrong(path, line, f"no column {_FILE!r} among {', '.join(columns)}")
     for column in columns:
         if not column or columns.count(column) > 1:
-            raise _wrong(path, line, f"a column {column!r} that is nameless or there twice")
+            raise _wrong(path, line, f"column {column!r} is nameless or occurs twice")
     if not set(columns) - {_FILE, _START, _STOP}:
         raise _wrong(path, line, "no label column")
     return columns
 
 
 def _by_name(files: Iterable[str | PurePosixPath]) -> dict[str, set[str]]:
-    """Every way to name a file -> the files that it could mean."""
+    """Every name of a file -> the files that it may refer to."""
     by_name: dict[str, set[str]] = {}
     for file in map(PurePosixPath, files):
         for name in (
@@ -150,7 +150,7 @@ def _piece(
     cells = dict(zip(columns, (cell.strip() for cell in row), strict=True))
     name = cells.pop(_FILE).replace("\\", "/").removeprefix("./")
     meant = by_name.get(name, set())
-    # A path says exactly one file, even where it is another file's name.
+    # A path refers to exactly one file, even where it is another file's name.
     file = name if name in meant else next(iter(meant), "")
     if not meant:
         raise _wrong(path, line, f"no file {name!r} in the folder that is prepared")
@@ -191,16 +191,16 @@ _FIELD = re.compile(r"\{([^{}]*)\}")
 
 
 class LabelPattern:
-    """A pattern as '{set}_{action}_{style}_{take}' that file names are read with.
+    """Pattern such as '{set}_{action}_{style}_{take}' for labels in file names.
 
-    A field takes what stands before the next literal part of the pattern; the last one takes the
-    rest, literal parts included. A field whose name starts with an underscore is read and
-    dropped. A pattern with n slashes is held against the last n folders and the file's name.
+    A field matches the text before the next literal part of the pattern; the last field matches
+    the rest, literal parts included. Fields whose names start with an underscore are matched and
+    dropped. A pattern with n slashes is matched with the last n folders and the file's name.
 
     Parameters
     ----------
     pattern
-        Field names in braces, and what stands between them in the names of the files.
+        Field names in braces, and the literal text between them.
 
     Raises
     ------
@@ -218,14 +218,14 @@ class LabelPattern:
         self._names = fields
         expression = re.escape(literals[0])
         for number, literal in enumerate(literals[1:], start=1):
-            # No field holds a slash: folders stay folders.
+            # No field contains a slash, so folders stay apart.
             last = number == len(fields)
             value = r"([^/]+)" if last else rf"((?:(?!{re.escape(literal)})[^/])+)"
             expression += value + re.escape(literal)
         self._expression = re.compile(expression)
 
     def labels(self, file: str | PurePosixPath) -> dict[str, str] | None:
-        """The labels in a file's name; None where the name is not as the pattern says.
+        """The labels in a file's name; None where the name does not match.
 
         Parameters
         ----------
@@ -262,6 +262,6 @@ class LabelPattern:
 
 
 def folder_labels(file: str | PurePosixPath) -> dict[str, str]:
-    """The subfolder that a file lies in, as label "folder"; nothing for a file at the top."""
+    """The subfolder of a file as label "folder"; empty for a file at the top."""
     parent = PurePosixPath(file).parent.as_posix()
     return {} if parent == "." else {"folder": parent}

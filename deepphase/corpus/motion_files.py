@@ -1,4 +1,4 @@
-"""The motion files under folders, in an order that does not depend on the disk."""
+"""Search for motion files under folders, in an order that does not depend on the disk."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from deepphase.errors import FormatError
 from deepphase.formats.load import MOTION_FORMATS
 from deepphase.formats.units import check_rate_option, check_up_option, metres_per_unit
 
-# Sound files that may lie beside a motion, the one that lost least first.
+# Sound files that may lie beside a motion file, in order of preference.
 SONG_SUFFIXES = (".wav", ".flac", ".ogg", ".mp3")
-# What the program itself writes beside motion, in an archive of the same kind.
+# Archives that the program itself writes beside motion files.
 _BESIDE_MOTION = (".phases.npz", ".truth.npz")
-# Below this much text for each, starting a process costs more than it saves.
+# Below this much data per process, starting one costs more than it saves.
 _BYTES_PER_WORKER = 4_000_000
 
 
@@ -28,11 +28,11 @@ class MotionFile:
     Parameters
     ----------
     path
-        Where it is.
+        Path of the file.
     file
-        The same relative to what is prepared, with slashes: how reports and labels name it.
+        Path relative to the inputs, with slashes, as in reports and label tables.
     name
-        What its clip is called: the file's stem, with its folders where two stems are alike.
+        Name of its clip: the stem, with its folders where stems are not unique.
     """
 
     path: Path
@@ -43,13 +43,13 @@ class MotionFile:
 def find_motion_files(inputs: str | Path | Sequence[str | Path]) -> list[MotionFile]:
     """All motion files among files and under folders, sorted by their relative path.
 
-    Hidden files and folders are passed over, and phases and truths beside clips; linked folders
-    are entered once.
+    Hidden files and folders, and archives of phases and truths, are skipped; linked folders are
+    entered once.
 
     Parameters
     ----------
     inputs
-        Folders and files. Files that are named here are taken whatever their suffix.
+        Folders and files. Files that are given here may have any suffix.
 
     Raises
     ------
@@ -66,10 +66,10 @@ def find_motion_files(inputs: str | Path | Sequence[str | Path]) -> list[MotionF
                 found[path] = None
             suffixes[path.suffix or "without a suffix"] += 1
     if not found:
-        seen = ", ".join(f"{count} {suffix}" for suffix, count in suffixes.most_common(5))
+        others = ", ".join(f"{count} {suffix}" for suffix, count in suffixes.most_common(5))
         raise FormatError(
             "no motion files",
-            hint=f"found {seen or 'nothing'}; known: {', '.join(MOTION_FORMATS)}",
+            hint=f"found {others or 'nothing'}; known: {', '.join(MOTION_FORMATS)}",
             path=given[0] if given else None,
         )
     folders = [root if root.is_dir() else root.parent for root in roots]
@@ -83,7 +83,7 @@ def find_motion_files(inputs: str | Path | Sequence[str | Path]) -> list[MotionF
 
 
 def existing(inputs: str | Path | Sequence[str | Path]) -> list[Path]:
-    """Files and folders, one or several, as paths; FormatError for the first that is not there."""
+    """Files and folders, one or several, as paths; FormatError for the first that is missing."""
     paths = [Path(each) for each in ([inputs] if isinstance(inputs, str | Path) else inputs)]
     for path in paths:
         # Unlike Path.exists, no error for a name that is too long.
@@ -105,7 +105,7 @@ def song_beside(path: Path) -> str:
 
 
 def fitting_workers(files: Sequence[MotionFile], workers: int | None = None) -> int:
-    """Processes to read the files with: those told, or as many as cores allow and work is worth."""
+    """Number of processes for the files: the given one, else by cores and amount of data."""
     if workers is None:
         total = sum(each.path.stat().st_size for each in files)
         workers = min(usable_cores(), 1 + total // _BYTES_PER_WORKER)
@@ -113,12 +113,7 @@ def fitting_workers(files: Sequence[MotionFile], workers: int | None = None) -> 
 
 
 def check_file_options(unit: str | float | None, up: str | None, file_fps: float | None) -> None:
-    """Refuse a unit, an up axis or a rate that no file can have, once and not for every file.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Raise ParameterError for a unit, an up axis or a rate that no file can have."""
     if unit is not None:
         metres_per_unit(unit)
     check_up_option(up)
@@ -148,11 +143,11 @@ def files_under(root: Path) -> list[Path]:
 
 
 def _clip_name(file: str, with_folders: bool) -> str:
-    # Clips name files of their own later; so no slashes.
+    # Names of clips become file names, so they have no slashes.
     path = PurePosixPath(file)
     return "_".join(path.with_suffix("").parts) if with_folders else path.stem
 
 
 def _plain(text: str) -> str:
-    """The text without bytes that no encoding could make sense of."""
+    """The text with bytes that cannot be decoded as escapes."""
     return text.encode("utf-8", "backslashreplace").decode()

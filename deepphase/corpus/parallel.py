@@ -1,4 +1,4 @@
-"""A function over many tasks in several processes, results in the order of the tasks."""
+"""Parallel map over tasks in several processes, with results in the order of the tasks."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from deepphase.errors import ParameterError
 Task = TypeVar("Task")
 TaskResult = TypeVar("TaskResult")
 
-# Read by the numerical libraries when a worker imports them: workers with a thread for every core
-# each would get into each other's way.
+# Read by the numerical libraries when a worker imports them. One thread per worker avoids
+# oversubscription of the cores.
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-# Enough that a worker never waits for a slow task before it, few enough for memory.
-_AHEAD = 4
+# Pending tasks per worker: enough that no worker waits for a slow task, few enough for memory.
+_PENDING_TASKS = 4
 
 
 def usable_cores() -> int:
-    """Cores that this process may use, which a container may hold to fewer than there are."""
+    """Number of cores that this process may use, which a container may restrict."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -34,14 +34,14 @@ def usable_cores() -> int:
 def map_in_order(
     function: Callable[[Task], TaskResult], tasks: Sequence[Task], workers: int
 ) -> Iterator[TaskResult]:
-    """Results of the tasks, in their order; only a few are held at a time.
+    """Results of the tasks, in their order; only a few are in memory at a time.
 
     Parameters
     ----------
     function
-        Its tasks and results can be pickled. What it raises ends the run.
+        Function of a task. Tasks and results are pickled; an exception ends the run.
     workers
-        Processes; with 1 all happens in this one.
+        Number of processes; 1 runs everything in the calling one.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def map_in_order(
     try:
         for task in tasks:
             pending.append(pool.submit(function, task))
-            if len(pending) >= workers * _AHEAD:
+            if len(pending) >= workers * _PENDING_TASKS:
                 yield pending.popleft().result()
         while pending:
             yield pending.popleft().result()
@@ -72,5 +72,5 @@ def map_in_order(
 
 
 def _ignore_interrupt() -> None:
-    # Ctrl-C reaches every process of a terminal; the first one ends the others.
+    # Ctrl-C reaches every process of a terminal; the parent ends the workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

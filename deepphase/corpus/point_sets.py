@@ -1,4 +1,4 @@
-"""Point tracks of one set as clips of one skeleton: the files of a folder agree on a hierarchy."""
+"""Hierarchies of point tracks, agreed on by the files of a folder."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from deepphase.solving.point_clip import clip_of_points
 from deepphase.solving.point_structure import find_structure
 from deepphase.solving.point_tree import PointStructure
 
-# So many files, evenly spread, are asked; all tell no more.
-_FILES_ASKED = 60
+# Number of files, evenly spread, that determine a hierarchy.
+_MAX_SAMPLES = 60
 _OPTIONS = ("unit", "up", "fps")
 
 
@@ -29,11 +29,11 @@ class PointSets:
     Parameters
     ----------
     structures
-        Names of the points (plain ones where files have none) -> what their joints are.
+        Names of the points (generic ones where files have none) -> their structure.
     description
-        The skeleton description that was told.
+        The given skeleton description.
     notes
-        (points, sentence) where files of one kind did not agree.
+        (points, sentence) where files of one kind disagree.
     """
 
     structures: Mapping[tuple[str, ...], PointStructure] = field(default_factory=dict)
@@ -48,9 +48,9 @@ class PointSets:
 def agreed_point_sets(
     files: Sequence[MotionFile], description: Mapping[str, Any] | None = None, **reader: Any
 ) -> PointSets:
-    """What the point tracks among files agree on; most files of a kind decide.
+    """Hierarchies of the point tracks among files, by majority of the files of each kind.
 
-    Files that cannot be read have no say, and nothing is said of them here.
+    Files that cannot be read are ignored.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def agreed_point_sets(
         Options of :func:`deepphase.formats.load.load`.
     """
     tracks = [each.path for each in files if holds_points(each.path)]
-    step = -(-len(tracks) // _FILES_ASKED) or 1
+    step = -(-len(tracks) // _MAX_SAMPLES) or 1
     found: dict[tuple[str, ...], list[PointStructure]] = defaultdict(list)
     for path in tracks[::step]:
         try:
@@ -75,8 +75,8 @@ def agreed_point_sets(
             notes.append(
                 (
                     f"{len(names)} points",
-                    f"{agreeing} of {len(candidates)} files agree on which point is what; the "
-                    "others are read as these are",
+                    f"{agreeing} of {len(candidates)} files agree on the roles of the points, "
+                    "which are used for all",
                 )
             )
     return PointSets(structures, description, tuple(notes))
@@ -92,7 +92,7 @@ def load_point_clip(path: str | Path, point_sets: PointSets, **reader: Any) -> C
 
 
 def _most_common(candidates: list[PointStructure]) -> PointStructure:
-    # Where as many say one thing as another, those go first that are surer of left and right.
+    # Ties go to the higher confidence in left and right.
     def weight(candidate: PointStructure) -> tuple[int, float]:
         same = [each.confidence for each in candidates if each == candidate]
         return len(same), sum(same)

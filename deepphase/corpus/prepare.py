@@ -1,4 +1,4 @@
-"""From a folder of captures to a store: read, check, resample, mirror, label."""
+"""Preparation of a folder of captures as a store: reading, resampling, mirroring, labels."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from deepphase.progress import Progress
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A file that could not be used, why, the line in it that is to blame, and the way out."""
+    """A file that could not be used: reason, line of the fault, and remedy."""
 
     file: str
     reason: str
@@ -45,22 +45,22 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Preparation:
-    """What preparing did.
+    """Result of a preparation.
 
     Parameters
     ----------
     path
         The store.
     files
-        How many files there were.
+        Number of files.
     groups
         The skeleton groups of the store.
     left_out
         Files that could not be used.
     notes
-        (file or group, sentence): what was done beside the usual.
+        (file or group, sentence) for unusual steps.
     glitches
-        (file, glitch): frames of the captures that look wrong; they are kept as they are.
+        (file, glitch) for frames of the captures that look wrong; they are kept unchanged.
     """
 
     path: Path
@@ -72,18 +72,18 @@ class Preparation:
 
     @property
     def clips(self) -> int:
-        """Clips of all groups."""
+        """Number of clips of all groups."""
         return sum(group.clips for group in self.groups)
 
     @property
     def minutes(self) -> float:
-        """Minutes of all groups."""
+        """Total duration of all groups."""
         return sum(group.minutes for group in self.groups)
 
 
 _REASONS_SHOWN = 5
-# Below, no movement is left; above, only memory goes: no body moves so fast.
-_LOWEST_FPS, _HIGHEST_FPS = 1.0, 1000.0
+# Lower rates lose all movement; higher ones only take memory.
+_MIN_FPS, _MAX_FPS = 1.0, 1000.0
 
 
 def prepare(
@@ -105,19 +105,19 @@ def prepare(
 ) -> Preparation:
     """Make a store of the motion files among `inputs` and in the folders among them.
 
-    A file that cannot be used is listed and the rest goes on. The same input gives the same
-    bytes, whatever the number of workers.
+    Files that cannot be used are listed, and all others are prepared. The same input gives the
+    same bytes for any number of workers.
 
     Parameters
     ----------
     inputs
-        Folders, which are searched to their depth, and files.
+        Folders, which are searched recursively, and files.
     output
         The store.
     fps
-        Frames a second of the store.
+        Frames per second of the store.
     unit, up, file_fps
-        Of the files, where they are not to be inferred: see :func:`deepphase.formats.load.load`.
+        Properties of the files, inferred by default: see :func:`deepphase.formats.load.load`.
     mirror
         Add the mirror image of every clip, named "... mirrored" and labelled mirrored=yes.
     labels
@@ -133,7 +133,7 @@ def prepare(
     min_seconds
         Leave out shorter clips.
     workers
-        Processes; by default as many as there are cores to use and work to share.
+        Number of processes; by default chosen by cores and amount of data.
     progress
         Called after every file; see :data:`deepphase.progress.Progress`.
 
@@ -144,7 +144,7 @@ def prepare(
     ParameterError
         Where an option is impossible.
     SkeletonError
-        Where mirrored copies are asked for and no skeleton has two sides.
+        Where `mirror` is given and no skeleton has two sides.
     CheckpointError
         Where the store cannot be written.
     """
@@ -159,7 +159,7 @@ def prepare(
     ):
         raise ParameterError(
             f"the store would be written as {output.name}, a motion file",
-            hint=f"name it otherwise, as in {output.with_suffix('.store').name}",
+            hint=f"choose another name, such as {output.with_suffix('.store').name}",
         )
     reader: dict[str, Any] = {
         "unit": unit,
@@ -167,7 +167,7 @@ def prepare(
         "fps": file_fps,
         "allow_truncated": allow_truncated,
     }
-    # Only what is asked for: not every format has every option.
+    # Only given options: not every format has all of them.
     reader = {name: value for name, value in reader.items() if value not in (None, False)}
     point_sets = agreed_point_sets(files, description, **reader)
     notes: list[tuple[str, str]] = list(point_sets.notes)
@@ -213,22 +213,22 @@ def prepare(
 def corpus_of(
     path: str | Path, *, skeleton: str | None = None, fps: float = 60.0, **options: Any
 ) -> ClipStore:
-    """The clips that a path means: a store is opened; a folder or motion file is prepared.
+    """The clips at a path: a store is opened, a folder or motion file is prepared.
 
     Parameters
     ----------
     path
         A store, a folder or a motion file.
     skeleton
-        The group's name, where there are several.
+        Name of the group, needed where there are several.
     fps, options
-        As in :func:`prepare`, where files are prepared. The store that they make lies in the
-        system's temporary folder and is gone with the program.
+        Arguments of :func:`prepare`, for folders and motion files. Their store lies in the
+        system's temporary folder and is removed when the program ends.
 
     Raises
     ------
     As :func:`prepare` and :func:`deepphase.corpus.store.open_store` do; ParameterError too where a
-    store's unit or up axis is told, which were settled when it was prepared.
+    unit, up axis or rate is given for a store, whose own are fixed by its preparation.
     """
     if is_array_file(path):
         given = [name for name in ("unit", "up", "file_fps") if options.get(name) is not None]
@@ -246,12 +246,12 @@ def corpus_of(
         try:
             return open_store(store, skeleton, verify=False)
         except ParameterError as error:
-            # The user knows the folder, not the store that was made of it.
+            # The user knows the folder, not the temporary store.
             raise ParameterError(error.fact, hint=error.hint, path=path) from None
 
 
 class _Run:
-    """What has happened to the files so far."""
+    """Results of the files prepared so far."""
 
     def __init__(self, tasks: list[FileTask], notes: list[tuple[str, str]]) -> None:
         self.left_out: list[LeftOut] = []
@@ -275,7 +275,7 @@ class _Run:
         ]
 
     def settle_units(self, writer: StoreWriter) -> None:
-        """Read files again in their group's unit where theirs was inferred otherwise."""
+        """Read files again whose inferred unit differs from their group's."""
         for file, unit_m, sentence in files_of_another_unit(writer):
             task = self._tasks[file]
             again = prepare_file(replace(task, reader={**task.reader, "unit": unit_m}))
@@ -325,15 +325,15 @@ def _tasks(
 
 
 def _check_options(fps: float, min_seconds: float, workers: int | None) -> None:
-    if not _LOWEST_FPS <= fps <= _HIGHEST_FPS:
+    if not _MIN_FPS <= fps <= _MAX_FPS:
         raise ParameterError(
-            f"a rate of {fps:g} frames a second",
-            hint=f"60 is usual, {_LOWEST_FPS:g} to {_HIGHEST_FPS:g} are possible",
+            f"a rate of {fps:g} frames a second is out of range",
+            hint=f"60 is usual; {_MIN_FPS:g} to {_MAX_FPS:g} are possible",
         )
     if not (np.isfinite(min_seconds) and min_seconds >= 0):
-        raise ParameterError(f"a shortest clip of {min_seconds} s")
+        raise ParameterError(f"min_seconds must be 0 or more, not {min_seconds}")
     if workers is not None and workers < 1:
-        raise ParameterError(f"{workers} workers", hint="1 does all in one process")
+        raise ParameterError(f"workers must be at least 1, not {workers}")
 
 
 def _listed(inputs: str | Path | Sequence[str | Path]) -> list[str | Path]:

@@ -1,4 +1,4 @@
-"""What preparation does to one motion file: read, check, resample, cut into labelled pieces."""
+"""Preparation of one motion file: reading, checks, resampling, cutting into labelled pieces."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from deepphase.motion.resample import resample
 
 @dataclass(frozen=True)
 class FileTask:
-    """A file and what is to be done to it.
+    """A file, and the options of its preparation.
 
     Parameters
     ----------
     path, file, name
         As in :class:`deepphase.corpus.motion_files.MotionFile`.
     labels
-        Of the whole clip.
+        Labels of the whole clip.
     pieces
-        Rows of a label table; the whole clip where there is none.
+        Rows of a label table; the whole clip if empty.
     table
         The label table, for errors.
     fps
-        Frames a second of the result.
+        Frames per second of the result.
     reader
         Options of :func:`deepphase.formats.load.load`.
     min_seconds
@@ -57,20 +57,20 @@ class FileTask:
 
 @dataclass(frozen=True)
 class PreparedFile:
-    """What became of a file.
+    """Result of preparing a file.
 
     Parameters
     ----------
     clips
         Clips, float32, each with its provenance; none where the file is left out.
     notes
-        What was done beside the usual, in words.
+        Sentences on unusual steps.
     glitches
         Frames of the capture that look wrong.
     sha256
-        Of the file.
+        Hash of the file.
     reason, hint, line
-        Why the file is left out, and the way out; no reason where it is not.
+        Why the file is left out, the remedy, and the line; no reason for a usable file.
     """
 
     clips: tuple[tuple[Clip, dict[str, Any]], ...] = ()
@@ -85,7 +85,7 @@ class PreparedFile:
 def prepare_file(task: FileTask) -> PreparedFile:
     """Read and prepare one file.
 
-    A file that cannot be used comes back with its reason.
+    For a file that cannot be used the result has the reason.
 
     Raises
     ------
@@ -123,7 +123,7 @@ def prepare_file(task: FileTask) -> PreparedFile:
             provenance["animation"] = captured.labels[ANIMATION_LABEL]
         clips += [
             _piece(task, prepared, piece, captured, provenance)
-            # Pieces are cut behind the resampling: at their borders it sees the frames beyond.
+            # Pieces are cut after resampling, which needs the frames beyond their borders.
             for piece in task.pieces or (LabelledPiece({}, None, None, 0),)
         ]
         notes += [f"{about}{note}" for note in prepared.notes]
@@ -152,7 +152,7 @@ def _check_pieces(task: FileTask, clips: int) -> None:
 
 @dataclass(frozen=True)
 class _PreparedClip:
-    """A clip at the store's rate, which of the captured frames is its first, and what was seen."""
+    """A clip at the store's rate, the captured frame that is its first, notes and glitches."""
 
     clip: Clip
     kept_from: int
@@ -165,7 +165,7 @@ def _prepared_clip(captured: Clip, task: FileTask) -> _PreparedClip:
     glitches = find_glitches(captured)
     kept, kept_from, notes = _without_stray_ends(captured, glitches)
     source = replace(kept.source, path=task.file, notes=(*kept.source.notes, *notes))
-    # Labels that are told go before those that lie in the file.
+    # Given labels override those of the file.
     kept = replace(kept, labels={**kept.labels, **task.labels}, source=source)
     clip = _in_float32(resample(kept, task.fps))
     return _PreparedClip(clip, kept_from, notes, tuple(glitches))
@@ -180,7 +180,7 @@ def _with_song(clip: Clip, task: FileTask) -> Clip:
 
 
 def _in_float32(clip: Clip) -> Clip:
-    # What float32 cannot hold becomes infinite, and the clip refuses it.
+    # Values beyond float32 become infinite, which Clip refuses.
     with np.errstate(over="ignore"):
         rotations = clip.rotations.astype(np.float32)
         translations = clip.translations.astype(np.float32)
@@ -188,7 +188,7 @@ def _in_float32(clip: Clip) -> Clip:
 
 
 def _without_stray_ends(clip: Clip, glitches: list[Glitch]) -> tuple[Clip, int, tuple[str, ...]]:
-    """The clip without rest poses before and behind it, its first frame, and what was done."""
+    """The clip without rest poses at its ends, its first frame, and notes."""
     start, stop = 0, len(clip)
     notes = []
     for glitch in glitches:
@@ -223,7 +223,7 @@ def _piece(
         stop_s = captured.duration if piece.stop_s is None else piece.stop_s
         start = max(0, round((start_s - first_s) * clip.fps))
         stop = min(len(clip), round((stop_s - first_s) * clip.fps) + 1)
-        # Whoever counts the last frame's duration as well is right, too.
+        # Times that include the duration of the last frame are valid, too.
         beyond = stop_s > captured.duration + 1.0 / captured.fps + 1e-6
         if beyond or stop - start < 2:
             raise FormatError(

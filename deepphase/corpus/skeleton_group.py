@@ -1,4 +1,4 @@
-"""What makes several clips one group: a hierarchy, a rate, joints that any of them translates."""
+"""Skeleton groups: hierarchy, rate, names and translated joints shared by several clips."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def hierarchy(skeleton: Skeleton) -> frozenset[tuple[str, str | None]]:
 
 
 def default_group_name(skeleton: Skeleton) -> str:
-    """Root name and number of joints, as in "Hips-22": fit for a command line."""
+    """Root name and number of joints, such as "Hips-22", usable on a command line."""
     root = re.sub(r"\W+", "_", skeleton.names[0]).strip("_") or "skeleton"
     return f"{root}-{len(skeleton)}"
 
 
 def unique_clip_names(names: Iterable[str]) -> tuple[str, ...]:
-    """The names, the second and later of equal ones with a number: walk, walk-2, walk-3."""
+    """Unique names; repeated ones are numbered from the second on: walk, walk-2, walk-3."""
     given = list(names)
     plain = set(given)
     taken: set[str] = set()
@@ -77,7 +77,7 @@ def translated_by_any(translated_joints: Iterable[Array]) -> Array:
 def spread_translations(
     translations: Array, translated_joints: Array, wanted: Array, skeleton: Skeleton
 ) -> Array:
-    """(frames, wanted, 3) translations of more joints than a clip has: the others stand at rest."""
+    """(frames, wanted, 3) translations; joints that the clip does not translate are at rest."""
     if len(wanted) == len(translated_joints):
         return translations
     spread = np.empty((len(translations), len(wanted), 3), translations.dtype)

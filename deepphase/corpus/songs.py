@@ -1,4 +1,4 @@
-"""The songs of clips."""
+"""Songs of clips: their files and features."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from deepphase.progress import Progress
 def find_songs(inputs: str | Path | Sequence[str | Path]) -> list[Path]:
     """All sound files among files and under folders, sorted by their path.
 
-    Hidden files and folders are passed over.
+    Hidden files and folders are skipped.
 
     Parameters
     ----------
     inputs
-        Folders and files. Files that are named here are taken whatever their suffix.
+        Folders and files. Files that are given here may have any suffix.
 
     Raises
     ------
     FormatError
-        Where an input does not exist, or there is no sound.
+        Where an input does not exist, or no sound file is found.
     """
     given = existing(inputs)
     found: dict[Path, None] = {}
@@ -63,11 +63,11 @@ class ClipSongs:
     Parameters
     ----------
     store
-        Those clips that have a song.
+        The clips that have a song.
     songs
-        The song of a clip's source -> what it sounds like.
+        Song of a clip's source -> its features.
     left_out
-        (clip, why) of those that have none.
+        (clip, reason) of clips without a song.
     """
 
     store: ClipStore
@@ -76,12 +76,12 @@ class ClipSongs:
 
 
 def songs_of_clips(store: ClipStore, folder: Path, progress: Progress | None = None) -> ClipSongs:
-    """Listen to the songs of a store's clips.
+    """Features of the songs of a store's clips.
 
     Parameters
     ----------
     folder
-        What the songs' names are relative to: the folder that was prepared.
+        Folder that the songs' names are relative to: the one that was prepared.
 
     Raises
     ------
@@ -106,9 +106,9 @@ def songs_of_clips(store: ClipStore, folder: Path, progress: Progress | None = N
     if not kept:
         shown = "; ".join(f"{name}: {why}" for name, why in left_out[:3])
         raise ParameterError(
-            "no clip has a song that can be heard",
+            "no clip has a song that can be read",
             hint="put a sound file of the same name beside each clip (.wav, .flac, .ogg, .mp3), or "
-            f"tell where songs are with --songs\n  {shown}",
+            f"give the folder of the songs with --songs\n  {shown}",
         )
     if len(kept) < len(store):
         store = store.selected(kept)

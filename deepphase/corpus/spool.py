@@ -1,4 +1,4 @@
-"""The clips of one skeleton group while a store is made: frames on disk, the rest in memory."""
+"""Spool of a skeleton group while a store is written: frames on disk, the rest in memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _QUATERNION_BYTES = 16
 
 @dataclass(frozen=True)
 class Record:
-    """All of a clip but its frames, and the bytes of the spool files at which these begin."""
+    """A clip without its frames, and the offsets in bytes of these in the spool files."""
 
     name: str
     labels: Mapping[str, str]
@@ -42,7 +42,7 @@ class GroupSpool:
     Parameters
     ----------
     skeleton
-        The first clip's; the joints of the others are put in its order.
+        The first clip's skeleton; joints of all clips are put in its order.
     stem
         Path of the spool files without their suffix.
     """
@@ -59,12 +59,12 @@ class GroupSpool:
         return sum(record.frames for record in self.records)
 
     def append(self, clip: Clip, provenance: Mapping[str, Any]) -> int:
-        """Take a clip; its place. OSError where the disk refuses."""
+        """Append a clip; returns its index. Raises OSError where writing fails."""
         self.records.append(self._spooled(clip, provenance))
         return len(self.records) - 1
 
     def replace(self, place: int, clip: Clip, provenance: Mapping[str, Any]) -> None:
-        """Take a clip in place of an earlier one. OSError where the disk refuses."""
+        """Replace an earlier clip. Raises OSError where writing fails."""
         self.records[place] = self._spooled(clip, provenance)
 
     def clip(self, place: int, fps: float) -> Clip:
@@ -83,7 +83,7 @@ class GroupSpool:
         )
 
     def description(self, name: str) -> dict[str, Any]:
-        """What the store's header says of the group."""
+        """Header entry of the group."""
         names = unique_clip_names(record.name for record in self.records)
         return {
             "name": name,
@@ -148,7 +148,7 @@ class GroupSpool:
                 _mapped(self._rotations, rotations_shape),
                 _mapped(self._translations, translations_shape),
             )
-        # A clip was replaced, or translates fewer joints than another: set out anew, on disk too.
+        # A clip was replaced, or translates fewer joints than another: written again, also on disk.
         rotations = _mapped(self._rotations.with_suffix(".rotations_set"), rotations_shape, "w+")
         translations = _mapped(
             self._translations.with_suffix(".translations_set"), translations_shape, "w+"
@@ -170,7 +170,7 @@ class GroupSpool:
 
 
 def _append(path: Path, array: Array) -> int:
-    """Append as float32; the byte at which it begins."""
+    """Append as float32; returns the offset in bytes of the first value."""
     with path.open("ab") as file:
         start = file.tell()
         file.write(np.ascontiguousarray(array, "<f4").reshape(-1).view(np.uint8).data)

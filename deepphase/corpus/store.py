@@ -40,16 +40,16 @@ __all__ = ["ClipStore", "StoreGroup", "StoreWriter", "open_store", "store_groups
 
 @dataclass(frozen=True)
 class StoreGroup:
-    """What a store says of one of its skeleton groups.
+    """Summary of a skeleton group of a store.
 
     Parameters
     ----------
     name
-        As in "Hips-22".
+        Name, such as "Hips-22".
     joints
         Joint names.
     clips, minutes
-        How many clips, and their duration together.
+        Number of clips, and their total duration.
     """
 
     name: str
@@ -78,14 +78,14 @@ def store_groups(path: str | Path) -> list[StoreGroup]:
 
 
 def open_store(path: str | Path, skeleton: str | None = None, *, verify: bool = True) -> ClipStore:
-    """Open one group of a store file; its frames stay on disk until they are looked at.
+    """Open one group of a store file; its frames are memory-mapped.
 
     Parameters
     ----------
     path
         A file of :func:`write_store` or :func:`deepphase.corpus.prepare.prepare`.
     skeleton
-        The group's name; needed where the file holds several.
+        Name of the group; needed where the file has several.
     verify
         Compare the arrays with their hashes first, which reads them once.
 
@@ -130,7 +130,7 @@ def open_store(path: str | Path, skeleton: str | None = None, *, verify: bool = 
 
 
 def group_list(groups: list[StoreGroup]) -> str:
-    """Groups in words, for messages: name, clips and minutes of each."""
+    """Text for messages: name, clips and minutes of each group."""
     return "; ".join(
         f"{group.name} ({group.clips} clips, {group.minutes:.1f} min)" for group in groups
     )
@@ -159,7 +159,7 @@ def _skeletons(description: Mapping[str, Any], arrays: Mapping[str, Array]) -> t
     names, parents = tuple(description["joints"]), np.array(description["parents"], np.int64)
     ends = np.array(arrays["end_starts"])
     if len(ends) != len(arrays["offsets"]) + 1 or (np.diff(ends) < 0).any():
-        raise ParameterError("end sites that belong to no clip")
+        raise ParameterError("end sites belong to no clip")
     return shared_skeletons(
         Skeleton(
             names,
@@ -180,7 +180,7 @@ def _source(description: Mapping[str, Any]) -> Source:
         fps=description["fps"],
         rotation_orders=tuple(description["rotation_orders"]),
         notes=tuple(description["notes"]),
-        # Stores of earlier versions know of no songs.
+        # Stores of earlier versions have no songs.
         song=str(description.get("song", "")),
         song_start_s=float(description.get("song_start_s", 0.0)),
     )
@@ -189,7 +189,7 @@ def _source(description: Mapping[str, Any]) -> Source:
 def _inconsistent(path: str | Path, error: object) -> CheckpointError:
     reason = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
     return CheckpointError(
-        f"not a store as this deepphase writes it ({reason})",
+        f"not a store of this version of deepphase ({reason})",
         hint="prepare the store again",
         path=path,
     )

@@ -1,4 +1,4 @@
-"""Writing a store clip by clip, in constant memory, so that it appears whole or not at all."""
+"""Writer of store files, clip by clip, atomically and in constant memory."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ STORE_VERSION = 1
 
 
 class StoreWriter:
-    """Takes clips one after the other and writes them as one store.
+    """Writer of clips, one after the other, as one store.
 
-    A context: frames are spooled in a hidden folder beside the store, which is gone at the end,
-    however the block ends. The store appears with :meth:`finish`.
+    A context manager. Frames are spooled in a hidden folder beside the store, which is removed
+    when the block ends. :meth:`finish` writes the store.
 
     Parameters
     ----------
     path
-        The store file. Its folder is made where it is missing.
+        The store file. A missing folder is created.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -43,12 +43,12 @@ class StoreWriter:
 
     def __enter__(self) -> StoreWriter:
         parent = self.path.parent
-        # Said now, and not after an hour of reading files.
+        # Checked now, not after an hour of reading files.
         check_writable(self.path)
         if self.path.is_dir():
             raise CheckpointError(
-                "a folder, where the store is to be written",
-                hint=f"name a file, as in {self.path / 'motions.store'}",
+                "the path of the store is a folder",
+                hint=f"give the path of a file, such as {self.path / 'motions.store'}",
                 path=self.path,
             )
         try:
@@ -70,14 +70,14 @@ class StoreWriter:
         return len(self._places)
 
     def add(self, clip: Clip, provenance: Mapping[str, Any] | None = None) -> int:
-        """Spool a clip; the number by which :meth:`replace` knows it.
+        """Spool a clip; returns its number, for :meth:`replace`.
 
         Raises
         ------
         ParameterError
-            Where its rate is another than that of the clips before.
+            Where its rate differs from that of earlier clips.
         CheckpointError
-            Where the disk refuses.
+            Where writing fails.
         """
         if self._fps is not None and float(clip.fps) != self._fps:
             raise ParameterError(
@@ -97,7 +97,7 @@ class StoreWriter:
         return len(self._places) - 1
 
     def replace(self, number: int, clip: Clip, provenance: Mapping[str, Any]) -> None:
-        """Put a clip of the same hierarchy in the place of one that was added."""
+        """Replace an added clip by another one of the same hierarchy."""
         group, place = self._places[number]
         try:
             group.replace(place, clip, provenance)
@@ -105,19 +105,19 @@ class StoreWriter:
             raise _unwritable(self.path, error) from None
 
     def record(self, number: int) -> Record:
-        """All of an added clip but its frames."""
+        """An added clip without its frames."""
         group, place = self._places[number]
         return group.records[place]
 
     def clip(self, number: int) -> Clip:
-        """A clip that was added, as it is stored; its frames are mapped from disk."""
+        """An added clip as stored; its frames are memory-mapped."""
         if self._fps is None:
             raise IndexError(number)
         group, place = self._places[number]
         return group.clip(place, self._fps)
 
     def groups(self) -> list[list[tuple[int, Record]]]:
-        """Per group, the number and the record of each of its clips, as they were added."""
+        """Number and record of each clip, by group, in the order of addition."""
         by_group: dict[int, list[tuple[int, Record]]] = {}
         for number, (group, place) in enumerate(self._places):
             by_group.setdefault(id(group), []).append((number, group.records[place]))
@@ -128,7 +128,7 @@ class StoreWriter:
         options: Mapping[str, Any] | None = None,
         left_out: Iterable[Mapping[str, Any]] = (),
     ) -> dict[str, Any]:
-        """Write the store, in the order in which groups and clips came; its header.
+        """Write the store, in the order of addition; returns its header.
 
         Raises
         ------
@@ -164,7 +164,7 @@ class StoreWriter:
         plain = [default_group_name(group.skeleton) for group in self._groups.values()]
         names = []
         for name, key in zip(plain, self._groups, strict=True):
-            # A hash of the hierarchy keeps the name when groups come in another order.
+            # A hash of the hierarchy makes the name independent of the order of groups.
             digest = hashlib.sha256(repr(sorted(key, key=str)).encode()).hexdigest()[:4]
             names.append(f"{name}-{digest}" if plain.count(name) > 1 else name)
         return list(unique_clip_names(names))
@@ -177,17 +177,17 @@ def write_store(
     options: Mapping[str, Any] | None = None,
     left_out: Iterable[Mapping[str, Any]] = (),
 ) -> None:
-    """Write clips of one rate and of any skeletons as a store; every hierarchy is a group.
+    """Write clips of one rate as a store, with a group for every hierarchy.
 
     Parameters
     ----------
     path
-        The file; an older one is replaced at the end.
+        The file; an existing one is replaced at the end.
     clips
-        A list, a generator, or a `ClipStore`, whose provenance is kept: one clip at a time is in
-        memory.
+        A list, a generator, or a `ClipStore`, whose provenance is kept. One clip at a time is
+        in memory.
     options, left_out
-        What made the clips, and the files that could not be used (file, reason, line).
+        Options of the preparation, and the files that could not be used (file, reason, line).
 
     Raises
     ------
@@ -206,6 +206,6 @@ def write_store(
 def _unwritable(path: Path, error: OSError) -> CheckpointError:
     return CheckpointError(
         f"cannot be written: {error.strerror or error}",
-        hint="choose another place with enough room and permission",
+        hint="choose a writable path with enough free space",
         path=path,
     )

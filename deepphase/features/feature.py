@@ -1,4 +1,4 @@
-"""One block of a feature row."""
+"""Feature: one named block of a feature row."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from deepphase.features.trajectory import TRAJECTORY_DIRECTION, TRAJECTORY_POSIT
 
 @dataclass(frozen=True)
 class FeatureKind:
-    """What the values of a feature are.
+    """Kind of a feature: axes, repetition and unit of its values.
 
     Parameters
     ----------
     axes
         Names of the values of one joint, offset or channel.
     per
-        What they are repeated over: "joints", "offsets" or "channels" (and offsets).
+        Dimension over which they are repeated: "joints", "offsets" or "channels" (and offsets).
     unit
-        Theirs.
+        Unit of the values.
     """
 
     axes: tuple[str, ...]
@@ -39,8 +39,8 @@ FEATURE_KINDS = {
 }
 """The kinds of features. All lie in the root space of their frame (Y up, facing +Z)."""
 
-_LONGEST_S = 60.0
-_MOST_CHANNELS = 100_000
+_MAX_OFFSET_S = 60.0
+_MAX_CHANNELS = 100_000
 
 
 @dataclass(frozen=True)
@@ -50,23 +50,23 @@ class Feature:
     Parameters
     ----------
     name
-        Its own in the layout.
+        Name, unique in the layout.
     kind
-        One of KINDS; left out where the name is or ends with one ("foot_position" of joints is a
-        joint_position).
+        One of FEATURE_KINDS. By default the kind that the name is or ends with; "foot_position"
+        with joints is a joint_position.
     joints
-        Joint names or roles, of the joint kinds.
+        Joint names or roles, for the joint kinds.
     offsets_s
-        Seconds from the frame, rising: needed by the trajectory kinds; of phase_manifold and
-        track the frame itself if left out.
+        Seconds from the frame, rising. Required for the trajectory kinds; 0 by default for
+        phase_manifold and track.
     channels
-        Phase channels, or values a frame of a track; 0 for as many as there are.
+        Phase channels, or values per frame of a track; 0 takes the number from the data.
     track
-        Which track of a motion; the name if left out.
+        Track of a motion; the feature's name by default.
     unit
-        Of the values; the kind's if left out.
+        Unit of the values; the kind's by default.
     weight
-        Of the block against the others, after normalisation.
+        Weight of the block after normalisation.
 
     Raises
     ------
@@ -108,12 +108,12 @@ class Feature:
         if (per == "joints") == bool(self.offsets_s):
             raise self._wrong("offsets_s belong to all kinds but those of joints")
         if len(set(self.joints)) != len(self.joints):
-            raise self._wrong("a joint that occurs twice")
+            raise self._wrong("a joint occurs twice")
         if list(self.offsets_s) != sorted(set(self.offsets_s)):
             raise self._wrong("offsets_s must rise")
-        if not all(abs(offset) <= _LONGEST_S for offset in self.offsets_s):
-            raise self._wrong(f"offsets_s beyond {_LONGEST_S:g} s")
-        if not 0 <= self.channels <= _MOST_CHANNELS or (self.channels and per != "channels"):
+        if not all(abs(offset) <= _MAX_OFFSET_S for offset in self.offsets_s):
+            raise self._wrong(f"offsets_s beyond {_MAX_OFFSET_S:g} s")
+        if not 0 <= self.channels <= _MAX_CHANNELS or (self.channels and per != "channels"):
             raise self._wrong(f"channels: {self.channels}")
 
     @property
@@ -125,7 +125,7 @@ class Feature:
 
     @property
     def value_names(self) -> list[str]:
-        """(dims,) one name a number, the block's name in front."""
+        """(dims,) a name for each number, starting with the block's."""
         kind = FEATURE_KINDS[self.kind]
         if kind.per == "joints":
             places = list(self.joints)
@@ -155,7 +155,7 @@ class Feature:
 
     @classmethod
     def from_mapping(cls, entry: Any) -> Feature:
-        """A feature from YAML; ParameterError where a key is unknown or a value of no use."""
+        """A feature from YAML; ParameterError where a key is unknown or a value is invalid."""
         known = [item.name for item in fields(cls)]
         if not isinstance(entry, dict) or "name" not in entry:
             raise ParameterError(
@@ -181,7 +181,7 @@ class Feature:
             raise ParameterError(f"feature {entry['name']!r}: {error}") from None
 
     def as_mapping(self) -> dict[str, Any]:
-        """What `from_mapping` reads; what is empty is left out."""
+        """Mapping that `from_mapping` reads, without empty values."""
         values = {item.name: getattr(self, item.name) for item in fields(self)}
         return {
             key: list(value) if isinstance(value, tuple) else value

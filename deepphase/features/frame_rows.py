@@ -1,4 +1,4 @@
-"""The feature rows of a clip's frames."""
+"""Feature rows of the frames of a clip."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def frame_rows(
     manifold: Array | None = None,
     tracks: Mapping[str, Array] | None = None,
 ) -> tuple[Array, Array]:
-    """The features of every frame, as they are: not normalised, not weighted.
+    """Raw features of every frame, neither normalised nor weighted.
 
     Parameters
     ----------
     layout
-        Resolved for this body.
+        Layout resolved for this body.
     manifold
         (frames, 2 * channels) phase manifold; needed where the layout has phases.
     tracks
@@ -36,8 +36,8 @@ def frame_rows(
     -------
     rows : (frames, dims) float32
     inside : (frames,) bool
-        All offsets of trajectories and tracks lie inside the clip. Where they do not, a
-        trajectory goes straight on and a track keeps its outermost value.
+        Whether all offsets of trajectories and tracks lie inside the clip. Outside, trajectories
+        are continued straight and tracks repeat their outermost value.
 
     Raises
     ------
@@ -69,19 +69,19 @@ def frame_rows(
 
 
 def at_offsets(values: Array, offsets_s: tuple[float, ...], fps: float) -> Array:
-    """(frames, values) at seconds from each frame, the outermost repeated: (frames, n * values)."""
+    """(frames, n * values) values at n offsets from each frame; the outermost are repeated."""
     frames = offset_frames(len(values), offsets_s, fps)
     return values[frames].reshape(len(values), -1)
 
 
 def offset_frames(frames: int, offsets_s: tuple[float, ...], fps: float) -> Array:
-    """(frames, offsets) the frame nearest to each offset from each frame, within the clip."""
+    """(frames, offsets) nearest frame at each offset from each frame, clamped to the clip."""
     steps = np.round(np.asarray(offsets_s) * fps).astype(np.int64)
     return np.clip(np.arange(frames)[:, None] + steps, 0, frames - 1)
 
 
 def reach_inside(frames: int, offsets_s: tuple[float, ...], fps: float) -> Array:
-    """(frames,) bool: the frames at all offsets lie within the clip."""
+    """(frames,) bool: whether the frames at all offsets lie within the clip."""
     steps = np.round(np.asarray(offsets_s) * fps).astype(np.int64)
     index = np.arange(frames)
     return (index + steps.min() >= 0) & (index + steps.max() < frames)

@@ -1,4 +1,4 @@
-"""Which numbers describe a frame: named, weighted blocks with units, written once as data."""
+"""Feature layouts: the named, weighted blocks with units that describe a frame."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ ALL = "all"
 
 
 def named_joints(names: Sequence[str], skeleton: Skeleton, roles: Roles) -> tuple[str, ...]:
-    """Joint names of joint names and roles, each once, in the order in which they are named.
+    """Joint names for joint names and roles, without repetition, in the order of `names`.
 
     Roles are "hips", "spine", "chest", "neck", "head", "left_foot" and the like, "feet", "toes",
-    "hands", "knees", "elbows", and "all": every joint from the hips on. A joint of that name goes
-    before a role.
+    "hands", "knees", "elbows", and "all": every joint from the hips down. A joint takes
+    precedence over a role of the same name.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def _of_role(name: str, skeleton: Skeleton, roles: Roles) -> list[int]:
 
 
 def body_joints(skeleton: Skeleton, roles: Roles) -> Array:
-    """(joints,) bool: the hips and all that hangs from them; what stands above is no body."""
+    """(joints,) bool: the hips and their descendants; joints above are no part of the body."""
     inside = np.zeros(len(skeleton), bool)
     inside[roles.hips] = True
     for joint in range(roles.hips + 1, len(skeleton)):
@@ -75,15 +75,15 @@ __all__ = ["Feature", "FeatureLayout"]
 
 @dataclass(frozen=True, init=False)
 class FeatureLayout:
-    """The blocks of a feature row, one behind the other.
+    """Blocks of a feature row, in order.
 
-    Written by hand or read from YAML, a layout may name joints by their roles ("feet") and leave
-    the number of phase channels open; `resolved` makes it one for a skeleton and a model.
+    A layout may name joints by their roles ("feet") and leave the number of phase channels open;
+    `resolved` fills them in for a skeleton and a model.
 
     Parameters
     ----------
     features
-        At least one; names differ.
+        At least one feature; names are unique.
 
     Raises
     ------
@@ -96,7 +96,7 @@ class FeatureLayout:
     def __init__(self, *features: Feature) -> None:
         object.__setattr__(self, "features", tuple(features))
         if not features:
-            raise ParameterError("a feature layout without features")
+            raise ParameterError("a feature layout needs at least one feature")
         twice = [name for i, name in enumerate(self.names) if name in self.names[:i]]
         if twice:
             raise ParameterError(f"two features of the name {twice[0]!r} in one layout")
@@ -130,21 +130,21 @@ class FeatureLayout:
 
     @cached_property
     def slices(self) -> dict[str, slice]:
-        """Where each feature lies in a row."""
-        found, start = {}, 0
+        """Columns of each feature in a row."""
+        slices, start = {}, 0
         for feature in self.features:
-            found[feature.name] = slice(start, start + feature.dims)
+            slices[feature.name] = slice(start, start + feature.dims)
             start += feature.dims
-        return found
+        return slices
 
     @property
     def value_names(self) -> list[str]:
-        """(dims,) one name a number, as in "foot_position.LeftFoot.x"."""
+        """(dims,) a name for each number, such as "foot_position.LeftFoot.x"."""
         return [name for feature in self.features for name in feature.value_names]
 
     @property
     def weights(self) -> Array:
-        """(dims,) float32: each number's weight, its feature's."""
+        """(dims,) float32: weight of each number's feature."""
         return np.repeat(
             np.array([feature.weight for feature in self.features], np.float32),
             [feature.dims for feature in self.features],
@@ -152,11 +152,11 @@ class FeatureLayout:
 
     @property
     def reach_s(self) -> tuple[float, float]:
-        """Seconds before and after a frame that its trajectory and track features look at."""
-        looked = [0.0]
+        """Seconds before and after a frame that its features cover."""
+        offsets = [0.0]
         for feature in self.features:
-            looked += feature.offsets_s
-        return max(-min(looked), 0.0), max(*looked, 0.0)
+            offsets += feature.offsets_s
+        return max(-min(offsets), 0.0), max(*offsets, 0.0)
 
     def of_kind(self, kind: str) -> list[Feature]:
         """The features of a kind, in order."""
@@ -168,13 +168,13 @@ class FeatureLayout:
         Parameters
         ----------
         channels
-            Phase channels of the model; 0 where there is none.
+            Phase channels of the model; 0 without a model.
 
         Raises
         ------
         ParameterError
-            Where a joint or role does not exist, or phases are asked for and there are none, or
-            not as many.
+            Where a joint or role does not exist, or phases are needed and there is no model, or
+            one with another number of channels.
         """
         features = []
         for feature in self.features:
@@ -183,23 +183,23 @@ class FeatureLayout:
             elif feature.kind == "phase_manifold":
                 if not channels:
                     raise ParameterError(
-                        f"feature {feature.name!r} needs phases, and there is no phase model",
+                        f"feature {feature.name!r} needs phases, but there is no phase model",
                         hint="give a model, or choose a layout of poses and trajectory",
                     )
                 if feature.channels not in (0, channels):
                     raise ParameterError(
                         f"feature {feature.name!r} has {feature.channels} phase channels, the "
                         f"model {channels}",
-                        hint="leave channels out of the layout: the model says how many",
+                        hint="leave channels out of the layout; the model gives their number",
                     )
                 feature = feature.changed(channels=channels)
             features.append(feature)
         return FeatureLayout(*features)
 
     def with_track_channels(self, tracks: Mapping[str, Array]) -> FeatureLayout:
-        """The layout with each track feature as wide as its track (frames, values).
+        """The layout with the channels of each track feature taken from its track (frames, values).
 
-        Raises ParameterError where a track is missing or of another width.
+        Raises ParameterError where a track is missing or its width differs.
         """
         features = []
         for feature in self.features:
@@ -207,7 +207,7 @@ class FeatureLayout:
                 if feature.track not in tracks:
                     raise ParameterError(
                         f"feature {feature.name!r} reads the track {feature.track!r}, which is "
-                        "not there",
+                        "missing",
                         hint=f"tracks: {', '.join(tracks) or 'none'}",
                     )
                 width = tracks[feature.track].reshape(len(tracks[feature.track]), -1).shape[1]
@@ -221,12 +221,12 @@ class FeatureLayout:
         return FeatureLayout(*features)
 
     def assembled(self, blocks: Mapping[str, Array]) -> Array:
-        """(..., dims) float32 rows of the blocks (..., feature dims), by feature name.
+        """(..., dims) float32 rows of blocks (..., feature dims) by feature name.
 
         Raises
         ------
         ParameterError
-            Where a block is missing, unknown, of another width or not finite.
+            Where a block is missing, unknown, not finite or of the wrong width.
         """
         unknown = [name for name in blocks if name not in self]
         if unknown:
@@ -239,9 +239,9 @@ class FeatureLayout:
         return np.concatenate(parts, axis=-1, dtype=np.float32)
 
     def check_same(self, other: FeatureLayout, *, ours: str, theirs: str) -> None:
-        """Raise ParameterError, which shows both layouts, unless they are the same.
+        """Raise ParameterError, which shows both layouts, unless they are equal.
 
-        `ours` and `theirs` say what has them, as in "the database".
+        `ours` and `theirs` name their owners, such as "the database".
         """
         if self != other:
             raise ParameterError(
@@ -256,7 +256,7 @@ class FeatureLayout:
         Raises
         ------
         ParameterError
-            Where it is neither, or no layout; with the file's name.
+            Where there is no such file, or it holds no layout.
         """
         path = config_path("matching", name)
         try:
@@ -264,11 +264,13 @@ class FeatureLayout:
         except ParameterError as error:
             raise ParameterError(error.fact, hint=error.hint, path=path) from None
         except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
-            raise ParameterError(f"no YAML: {' '.join(str(error).split())}", path=path) from None
+            raise ParameterError(
+                f"not a YAML file: {' '.join(str(error).split())}", path=path
+            ) from None
 
     @classmethod
     def from_mapping(cls, content: Any) -> FeatureLayout:
-        """A layout from {"features": [{name: ..., ...}, ...]}, as YAML and headers hold it."""
+        """A layout from {"features": [{name: ..., ...}, ...]}, as in YAML files and headers."""
         if not isinstance(content, dict) or list(content) != ["features"]:
             raise ParameterError(
                 "a feature layout is one list under the key features",
@@ -280,12 +282,12 @@ class FeatureLayout:
         return cls(*(Feature.from_mapping(entry) for entry in entries))
 
     def as_mapping(self) -> dict[str, Any]:
-        """What `from_mapping` reads."""
+        """Mapping that `from_mapping` reads."""
         return {"features": [feature.as_mapping() for feature in self.features]}
 
 
 def checked_block(feature: Feature, values: Array) -> Array:
-    """The values (..., dims) of one feature, float32; ParameterError unless they fit it."""
+    """The values (..., dims) of one feature as float32; ParameterError unless they fit it."""
     block = np.asarray(values, np.float32)
     if block.ndim == 0 or block.shape[-1] != feature.dims:
         raise ParameterError(
@@ -293,7 +295,7 @@ def checked_block(feature: Feature, values: Array) -> Array:
             f"{feature.dims})"
         )
     if not np.isfinite(block).all():
-        raise ParameterError(f"feature {feature.name!r}: values that are not finite")
+        raise ParameterError(f"feature {feature.name!r}: values are not finite")
     return block
 
 

@@ -1,4 +1,4 @@
-"""Blocks of different units made comparable."""
+"""Normalisation of feature rows, which makes blocks of different units comparable."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.features.layout import FeatureLayout
 
-# A block whose values hardly change over all frames keeps its own unit.
-_LEAST_DEVIATION = 1e-5
+# Blocks with a smaller standard deviation are not scaled.
+_MIN_DEVIATION = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
 class Normalisation:
-    """normalised = (raw - mean) * scale; the scale has the weight in it.
+    """Normalisation of rows: (raw - mean) * scale, with the weight included in the scale.
 
-    One scale a block: the weight over the mean standard deviation of its values, so that within a
-    block a large movement stays larger than a small one.
+    Each block has one scale, its weight over the mean standard deviation of its values, so that
+    proportions within a block are kept.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class Normalisation:
         return ((raw - self.mean) * self.scale).astype(np.float32)
 
     def of_block(self, raw: Array, block: slice) -> Array:
-        """(..., block dims) -> the same of one block alone."""
+        """(..., block dims) -> (..., block dims) float32 of one block."""
         return ((raw - self.mean[block]) * self.scale[block]).astype(np.float32)
 
     def inverse(self, normalised: Array) -> Array:
@@ -51,7 +51,7 @@ class Normalisation:
 
 
 class Moments:
-    """Mean and deviation of rows that come in pieces."""
+    """Accumulator of the mean and deviation of rows that arrive in batches."""
 
     def __init__(self, dims: int) -> None:
         self._count = 0
@@ -59,12 +59,12 @@ class Moments:
         self._squares = np.zeros(dims)
 
     def add(self, rows: Array) -> None:
-        """Take in rows (rows, dims)."""
-        # Squares about the mean of the first piece: those about 0 would lose small deviations.
+        """Add rows (rows, dims)."""
+        # Squares about the mean of the first batch; about 0, small deviations would be lost.
         values = rows.astype(np.float64)
         if not self._count:
-            self._about = values.mean(0) if len(values) else np.zeros_like(self._sum)
-        values -= self._about
+            self._origin = values.mean(0) if len(values) else np.zeros_like(self._sum)
+        values -= self._origin
         self._count += len(values)
         self._sum += values.sum(0)
         self._squares += np.square(values).sum(0)
@@ -78,5 +78,5 @@ class Moments:
         scale = np.empty_like(mean)
         for name, block in layout.slices.items():
             spread = float(deviation[block].mean())
-            scale[block] = layout[name].weight / (spread if spread > _LEAST_DEVIATION else 1.0)
-        return Normalisation((mean + self._about).astype(np.float32), scale.astype(np.float32))
+            scale[block] = layout[name].weight / (spread if spread > _MIN_DEVIATION else 1.0)
+        return Normalisation((mean + self._origin).astype(np.float32), scale.astype(np.float32))

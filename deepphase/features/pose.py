@@ -1,4 +1,4 @@
-"""How a body stands and moves: its joints in root space, frame by frame."""
+"""Poses of a body: positions and velocities of its joints in root space."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from deepphase.motion.root_trajectory import (
 
 @dataclass(frozen=True, eq=False)
 class BodyFrames:
-    """What every frame of a motion shows, without regard to where in the world it is.
+    """Joints of every frame of a motion in root space, and the root trajectory.
 
     Parameters
     ----------
@@ -30,11 +30,11 @@ class BodyFrames:
     positions
         (frames, joints, 3) metres, root space.
     velocities
-        (frames, joints, 3) m/s relative to the world, turned into root space.
+        (frames, joints, 3) m/s relative to the world, in the axes of root space.
     root
         The root trajectory.
     fps
-        Frames a second.
+        Frames per second.
     """
 
     joints: tuple[str, ...]
@@ -53,8 +53,8 @@ class BodyFrames:
         Parameters
         ----------
         body
-            Role -> joint name (hips, hip and shoulder joints) and "kind", so that the facing is
-            found as on other clips of the same body; found from the clip where it is left out.
+            Role -> joint name (hips, hip and shoulder joints) and "kind", which makes the facing
+            consistent with other clips of the body; found from the clip by default.
         """
         roles = find_roles(clip.skeleton, description=body, clip=clip)
         positions = joint_positions(clip)

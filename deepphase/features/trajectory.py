@@ -1,7 +1,7 @@
-"""Trajectory feature: the path of a body over the ground at offsets from now, seen from its root.
+"""Trajectory feature: the path of a body over the ground at offsets from now, relative to its root.
 
 Up to three blocks of a row hold it. Each has x and z of every sample, interleaved, in the frame
-whose +Z is the facing of now:
+whose +Z is the current facing:
 
 trajectory_position    metres from the root
 trajectory_direction   unit vectors of the facing
@@ -22,21 +22,21 @@ TRAJECTORY_POSITION = "trajectory_position"
 TRAJECTORY_DIRECTION = "trajectory_direction"
 TRAJECTORY_VELOCITY = "trajectory_velocity"
 TRAJECTORY_PATH = (TRAJECTORY_POSITION, TRAJECTORY_DIRECTION)
-"""The blocks that `relative_trajectory` gives, in its order."""
+"""The blocks that `relative_trajectory` returns, in its order."""
 TRAJECTORY_BLOCKS = (*TRAJECTORY_PATH, TRAJECTORY_VELOCITY)
 
-# Seconds at a clip's end over which the speed is measured that carries the path on.
-_LAST_S = 0.2
+# Seconds at a clip's ends whose mean velocity extrapolates the path.
+_EXTRAPOLATION_S = 0.2
 
 
 @dataclass(frozen=True, eq=False)
 class GroundTrajectory:
-    """Places on the ground and facings there; any leading axes, then one a moment.
+    """Positions on the ground and facings at moments, with any leading axes.
 
     Parameters
     ----------
     positions
-        (..., moments, 3) metres in the world; the height is not looked at.
+        (..., moments, 3) metres in the world; the height is ignored.
     directions
         (..., moments, 3) unit vectors on the ground.
     """
@@ -48,16 +48,16 @@ class GroundTrajectory:
 def relative_trajectory(
     positions: Array, directions: Array, root_position: Array, root_direction: Array
 ) -> tuple[Array, Array]:
-    """A path as seen from a root: the blocks of TRAJECTORY_PATH.
+    """A path relative to a root: the blocks of TRAJECTORY_PATH.
 
-    The same for the frames of a clip and for a desired path.
+    Used for the frames of a clip and for desired paths alike.
 
     Parameters
     ----------
     positions, directions : (..., moments, 3)
         The path in the world: metres, and unit vectors on the ground.
     root_position, root_direction : (..., 3)
-        Where it is seen from, and the facing there (a unit vector on the ground).
+        Root position, and its facing (a unit vector on the ground).
 
     Returns
     -------
@@ -71,10 +71,10 @@ def relative_trajectory(
 def path_of_clip(
     root: RootTrajectory, offsets_s: Array, fps: float
 ) -> tuple[GroundTrajectory, Array]:
-    """The path of every frame at seconds from it.
+    """The path at offsets in seconds from every frame.
 
-    Between frames it is interpolated. Before a clip's first frame and behind its last one the
-    body goes straight on, at the mean velocity of the outermost 0.2 s and with its facing held.
+    The path is interpolated between frames, and extrapolated beyond the clip's ends with the mean
+    velocity of the outermost 0.2 s and constant facing.
 
     Parameters
     ----------
@@ -84,23 +84,23 @@ def path_of_clip(
     -------
     path : (frames, moments, 3) each
     inside : (frames,) bool
-        Every moment lies within the clip.
+        Whether every moment lies within the clip.
     """
     frames = len(root)
     moments = np.arange(frames)[:, None] + np.asarray(offsets_s, np.float64) * fps
-    # A hundredth of a frame: offsets in decimal seconds are no whole numbers of frames.
+    # Tolerance of 0.01 frames: offsets in decimal seconds are not exact numbers of frames.
     inside: Array = np.all((moments >= -0.01) & (moments <= frames - 1 + 0.01), axis=1)
     held = np.clip(moments, 0, frames - 1)
     known = np.arange(frames)
     ground = root.positions[:, [0, 2]].astype(np.float64)
-    places = np.stack([np.interp(held, known, ground[:, axis]) for axis in (0, 1)], -1)
-    count = min(max(round(_LAST_S * fps), 1), frames - 1)
+    positions = np.stack([np.interp(held, known, ground[:, axis]) for axis in (0, 1)], -1)
+    count = min(max(round(_EXTRAPOLATION_S * fps), 1), frames - 1)
     if count:
-        before, behind = np.minimum(moments, 0), np.maximum(moments - (frames - 1), 0)
-        places += before[..., None] * (ground[count] - ground[0]) / count
-        places += behind[..., None] * (ground[-1] - ground[-1 - count]) / count
+        before, after = np.minimum(moments, 0), np.maximum(moments - (frames - 1), 0)
+        positions += before[..., None] * (ground[count] - ground[0]) / count
+        positions += after[..., None] * (ground[-1] - ground[-1 - count]) / count
     angles = np.interp(held, known, root.angles.astype(np.float64))
-    return GroundTrajectory(_on_ground(places), facing_directions(angles)), inside
+    return GroundTrajectory(_on_ground(positions), facing_directions(angles)), inside
 
 
 def facing_directions(angles: Array) -> Array:
@@ -109,17 +109,17 @@ def facing_directions(angles: Array) -> Array:
 
 
 class TrajectoryBlocks:
-    """Columns of rows that hold a trajectory: reads and writes them.
+    """Access to the columns of rows that hold a trajectory.
 
-    The samples of a block rise in time. Its last ones are those of now and later; a layout may
-    leave out the samples before now, and whole blocks.
+    The samples of a block rise in time; the last ones are the present and the future. A layout may
+    leave out past samples, and whole blocks.
 
     Parameters
     ----------
     slices
-        Block -> its columns in a row, as `FeatureLayout.slices`.
+        Block -> columns in a row, as in `FeatureLayout.slices`.
     later
-        Number of samples of now and later.
+        Number of present and future samples.
     """
 
     def __init__(self, slices: Mapping[str, slice], later: int) -> None:
@@ -134,7 +134,7 @@ class TrajectoryBlocks:
         return complex_of(rows[..., self._slices[name]])
 
     def read_later(self, rows: Array, name: str) -> Array:
-        """(..., later) the same of now and later."""
+        """(..., later) complex x + i z of the present and future samples."""
         return self.read(rows, name)[..., -self._later :]
 
     def write(self, rows: Array, trajectory: Array) -> None:
@@ -147,12 +147,12 @@ class TrajectoryBlocks:
         """
         values = pairs(trajectory).reshape(3, len(rows), -1)
         for block, name in zip(values, TRAJECTORY_BLOCKS, strict=True):
-            place = self._slices.get(name)
-            if place is not None:
-                rows[:, place] = block[:, place.start - place.stop :]
+            columns = self._slices.get(name)
+            if columns is not None:
+                rows[:, columns] = block[:, columns.start - columns.stop :]
 
     def columns_later(self, name: str, *, now: bool) -> range:
-        """Columns of a block's samples of now and later, or, without `now`, of later."""
+        """Columns of a block's future samples, with the present one if `now`."""
         count = 2 * (self._later if now else self._later - 1)
         stop = self._slices[name].stop
         return range(stop - count, stop)
@@ -174,8 +174,8 @@ def _on_ground(vectors: Array) -> Array:
 
 
 def _in_frame(vectors: Array, direction: Array) -> Array:
-    """(..., moments, 3) -> (..., 2 * moments): along the right hand's opposite (+X) and +Z."""
+    """(..., moments, 3) -> (..., 2 * moments): components along +X (left) and +Z."""
     sine, cosine = direction[..., None, 0], direction[..., None, 2]
     x, z = vectors[..., 0], vectors[..., 2]
-    seen = np.stack([cosine * x - sine * z, sine * x + cosine * z], -1)
-    return seen.reshape(*seen.shape[:-2], -1)
+    components = np.stack([cosine * x - sine * z, sine * x + cosine * z], -1)
+    return components.reshape(*components.shape[:-2], -1)

@@ -56,10 +56,10 @@ def command(folder: Path | None = None, port: int | None = None) -> None:
     _serve({**_SETTINGS, **THEME, "server.port": port}, port)
 
 
-def _free_port(wanted: int | None) -> int:
-    if wanted is not None and not 1 <= wanted <= 65_535:
-        raise ParameterError(f"--port must lie in 1 to 65535, not {wanted}")
-    tried = [wanted] if wanted is not None else range(_PORT, _PORT + _PORTS_TRIED)
+def _free_port(requested: int | None) -> int:
+    if requested is not None and not 1 <= requested <= 65_535:
+        raise ParameterError(f"--port must lie in 1 to 65535, not {requested}")
+    tried = [requested] if requested is not None else range(_PORT, _PORT + _PORTS_TRIED)
     for port in tried:
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
             # Set as by the server: a port that was just released counts as free.
@@ -70,7 +70,7 @@ def _free_port(wanted: int | None) -> int:
                 continue
             return port
     raise ParameterError(
-        f"port {wanted} is in use" if wanted is not None else f"no free port from {_PORT}",
+        f"port {requested} is in use" if requested is not None else f"no free port from {_PORT}",
         hint="choose another: --port N",
     )
 

@@ -270,6 +270,7 @@ def test_a_bug_leaves_its_traceback(monkeypatch, swings):
         cli.main(["inspect", str(swings)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stored", [False, True])
 def test_a_reader_that_goes_away(swings, tmp_path, stored):
     """`deepphase inspect ... | head -1` ends well, whether a line or a table comes first."""
@@ -498,6 +499,7 @@ def test_an_impossible_rate(swings, tmp_path, fps):
 # train phase
 
 
+@pytest.mark.slow
 def test_a_training_says_how_it_went(trained, swings):
     output, ran = trained
     assert ran.err == ""
@@ -518,6 +520,7 @@ def test_a_training_says_how_it_went(trained, swings):
     assert made.window == 61
 
 
+@pytest.mark.slow
 def test_of_several_skeletons_one_is_taken(two_bodies, tmp_path):
     words = ("train", "phase", two_bodies, "-o", tmp_path / "m", *TINY)
     run(*words).refused("mixed: 2 skeletons", "--skeleton NAME", "Hips-13 (6 clips", "Hips-9 (2")
@@ -548,6 +551,7 @@ def _interrupted(monkeypatch: pytest.MonkeyPatch, share: float) -> None:
     monkeypatch.setattr(train_command, "progress", with_interruption)
 
 
+@pytest.mark.slow
 def test_an_interrupted_training_goes_on_or_is_discarded(swings, model, tmp_path, monkeypatch):
     output = tmp_path / "m"
     words = ("train", "phase", swings, "-o", output, *TINY)
@@ -671,6 +675,7 @@ def test_what_is_no_corpus(swings, model, tmp_path):
 # export
 
 
+@pytest.mark.slow
 def test_export_as_the_readme_writes_it(model, tmp_path):
     pytest.importorskip("onnxruntime")
     ran = run("export", model, "-o", tmp_path / "walk.onnx")

@@ -67,6 +67,7 @@ def test_folder_with_a_model(clips, model, tmp_path):
     assert len({take["manifold"]["points"]["id"] for take in parts.scene["takes"]}) == 1
 
 
+@pytest.mark.slow
 def test_together_with_a_song(clips, tmp_path):
     song = tmp_path / "tone.wav"
     song.write_bytes(wav_bytes(2.0, rate=22_050))

@@ -9,6 +9,8 @@ import pytest
 from apps.options.groups import TrainingOptions
 from deepphase.errors import ParameterError
 
+pytestmark = pytest.mark.slow
+
 
 def test_csv_needs_no_further_logger():
     assert TrainingOptions().trainer(Path("walk.model"))["logger"] is True

@@ -69,6 +69,7 @@ def smooth_samples(count: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor
     return tuple(torch.from_numpy(each.astype(np.float32)) for each in (inputs, gate, outputs))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("phases", "most"), [(1, 0.01), (12, 0.15)])
 def test_processes_learn_a_smooth_function(phases, most):
     inputs, gate, outputs = smooth_samples(1000)
@@ -78,6 +79,7 @@ def test_processes_learn_a_smooth_function(phases, most):
     assert error < most * outputs.std()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 3])
 def test_a_search_that_ends_at_no_kernel_is_not_the_last(seed):
     # From the typical distance the search for these ends where every sample stands alone.

@@ -63,6 +63,7 @@ def led(count: int) -> PathGoals:
     return PathGoals(circle(1.3, 5.0, 10.0), np.zeros((count, 2)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NETWORKS)
 def test_every_network_runs_and_a_batch_is_its_characters(store, name):
     controller, _ = untrained(name, store)

@@ -32,6 +32,7 @@ def store():
     return walking_store()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "inputs", "outputs"),
     [

@@ -104,6 +104,7 @@ def test_it_trains_runs_and_comes_back_from_its_file(two, tmp_path):
     assert not np.array_equal(other.rotations, runs[0].rotations), "it draws from its seed"
 
 
+@pytest.mark.slow
 def test_its_loss_terms_are_trained_on(two, tmp_path):
     fast = {"training.learning_rate": 0.05}
     free = _trained(tmp_path / "free", **fast)

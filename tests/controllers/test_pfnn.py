@@ -136,6 +136,7 @@ def test_precomputed_forms_are_exact_at_their_phases(form):
     torch.testing.assert_close(found, made(inputs, gate), atol=1e-5, rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_cyclic_motion_is_learnt_and_goes_on_by_itself():
     # Four "joints" on circles and harmonics; one cycle in 30 frames.
     def pose(phase: torch.Tensor) -> torch.Tensor:

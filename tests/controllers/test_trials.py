@@ -85,6 +85,7 @@ def test_noise_does_not_count_as_phase():
     assert 0.0 < phase_sensitivity(vinn).norm < 1e3
 
 
+@pytest.mark.slow
 def test_every_path_is_tried_with_every_blending(pfnn):
     found = path_errors(pfnn, characters=2, seconds=1.0, paths=("wave", "circle"))
     assert [(each.path, each.position_bias) for each in found] == [

@@ -148,6 +148,7 @@ def test_one_switch_makes_it_dark_and_changes_nothing_else(name):
     assert "#ffffff" not in own
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FIGURES)
 def test_figures_are_functions_of_their_arrays(name):
     assert json.loads(_figures()[name].to_json()) == json.loads(FIGURES[name].to_json())

@@ -92,6 +92,7 @@ def angular_speed(clip):
     return 2 * np.arccos(cosine) * clip.fps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [walker, dancer])
 @pytest.mark.parametrize("edges", [True, False])
 def test_without_noise_every_point_is_reached(make, edges):
@@ -157,6 +158,7 @@ def test_rest_pose_is_upright_and_symmetric():
     assert abs(side[1:]).max() < 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("left_out", [(), TRUNK])
 def test_points_in_any_order_without_names(left_out):
     clip = dancer()

@@ -72,6 +72,7 @@ def test_bfloat16_runs(preset):
     out.float().square().mean().backward()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preset", PRESETS)
 def test_a_few_steps_learn(preset):
     net = network(preset)

@@ -182,7 +182,7 @@ def _uploader() -> None:
         accept_multiple_files=True,
         max_upload_size=MAX_MOTION_MB,
         key="motion files",
-        help="Nobody else sees them, and they are gone with this browser tab. Units, up axis and "
+        help="Files are private and are removed when this browser tab closes. Units, up axis and "
         "rate are read or inferred.",
     )
     outcomes: dict[str, UploadResult] = st.session_state.setdefault("taken", {})

@@ -306,7 +306,7 @@ class Databases:
         return self._built.get(layout)
 
     def built(self, layout: str, progress: Progress) -> Searched:
-        """The database of a layout; whoever comes second waits for the first.
+        """The database of a layout, built once; concurrent calls wait for it.
 
         Raises ParameterError where clips, model and layout do not fit.
         """
@@ -324,7 +324,7 @@ class Databases:
 
 
 def searched(clips: OpenClips, model: OpenModel, layout: str, what: str) -> Searched:
-    """A database to search; the page tells how far building is.
+    """A database to search; the page shows the progress of building it.
 
     Parameters
     ----------

@@ -100,7 +100,7 @@ def encodings(clips: OpenClips, model: OpenModel) -> Encodings:
 
 
 def all_phases(clips: OpenClips, model: OpenModel) -> list[ClipPhases]:
-    """The phases of all clips; the page tells how far it is."""
+    """The phases of all clips; the page shows the progress."""
     with working("Reading phases") as progress:
         return encodings(clips, model).all(progress)
 

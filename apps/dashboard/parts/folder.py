@@ -1,4 +1,4 @@
-"""What lies in the folder that the dashboard was started on: stores, models, databases, motion."""
+"""Content of the folder that the dashboard was started on: stores, models, databases, motion."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _lock = threading.Lock()
 
 
 def prepared_store(found: FoundFolder) -> Stamp:
-    """The store of a folder's motion files, made where it was not; the page tells how far it is.
+    """The store of a folder's motion files, made if missing, with progress.
 
     Raises FormatError where no file can be used.
     """
-    # Who comes second waits, and finds it made.
+    # Concurrent sessions wait for the first one, and use its store.
     with working("Preparing the motion files") as progress, _lock:
         if found.motion not in _folders:
             place = tempfile.TemporaryDirectory(prefix="deepphase-", ignore_cleanup_errors=True)
@@ -121,7 +121,7 @@ class FoundFolder:
 
     @property
     def models(self) -> list[FoundFile]:
-        """Phase models and baselines: what tells the joints that it reads."""
+        """Phase models and baselines: files that name the joints they read."""
         return [each for each in self.files if each.joints]
 
     @property

@@ -1,4 +1,4 @@
-"""What a recipe of a controller says: the content of configs/controller/*.yaml."""
+"""Config of a controller: its network, its schema and its training, as YAML files hold them."""
 
 from __future__ import annotations
 
@@ -125,18 +125,18 @@ class ControllerTraining:
 
 @dataclass(frozen=True)
 class ControllerConfig:
-    """A recipe: which network, of which size, on which inputs and outputs.
+    """Config of a controller: the network, its inputs and outputs, and its training.
 
     Parameters
     ----------
     name
-        Of the network, as `networks.registry` has it.
+        Name of the network in `networks.registry`.
     network
-        Its sizes.
+        Config of the network.
     schema
-        Its inputs and outputs.
+        Config of its inputs and outputs.
     training
-        How it is trained.
+        Config of its training.
     """
 
     name: str
@@ -145,27 +145,27 @@ class ControllerConfig:
     training: ControllerTraining = field(default_factory=ControllerTraining)
 
     @classmethod
-    def load(cls, recipe: str | Path, **changes: Any) -> ControllerConfig:
-        """The shipped recipe of that name, or the YAML file at that path, with dotted `changes`.
+    def load(cls, config: str | Path, **changes: Any) -> ControllerConfig:
+        """The shipped config of that name, or the YAML file at that path, with dotted `changes`.
 
         ``ControllerConfig.load("experts", **{"network.experts": 4, "schema.label": "style"})``
 
         Raises
         ------
         ParameterError
-            Where there is no such recipe, its network is not registered, a key is unknown or a
-            value impossible.
+            If there is no such config, its network is not registered, a key is unknown or a value
+            is invalid.
         """
-        return load_config("controller", recipe, changes, cls.from_mapping)
+        return load_config("controller", config, changes, cls.from_mapping)
 
     @classmethod
     def from_mapping(cls, content: Any) -> ControllerConfig:
-        """A recipe from nested mappings, as YAML and the headers of files hold it."""
-        sections = as_mapping(content, "the recipe")
-        check_known(sections, ("network", "schema", "training"), "the recipe")
+        """The config from nested mappings, as in YAML files and headers of controller files."""
+        sections = as_mapping(content, "the config")
+        check_known(sections, ("network", "schema", "training"), "the config")
         values = dict(as_mapping(sections.get("network"), "network"))
         if "name" not in values:
-            raise ParameterError("network: no name", hint="it says which network this is")
+            raise ParameterError("network: no name", hint="name one of the registered networks")
         name = str(values.pop("name"))
         kind = network_kind(name)
         return cls(
@@ -176,7 +176,7 @@ class ControllerConfig:
         )
 
     def as_mapping(self) -> dict[str, Any]:
-        """What `from_mapping` reads."""
+        """Nested mappings for `from_mapping`."""
         return {
             "network": {"name": self.name, **_plain(asdict(self.network))},
             "schema": _plain(asdict(self.schema)),

@@ -46,7 +46,7 @@ def command(
     from controllers.data.controller_data import ControllerData
     from controllers.networks.registry import network_kind
     from controllers.schema.config import GATES_OF_PHASES
-    from controllers.training.health import words
+    from controllers.training.health import health_lines
     from controllers.training.train import train_controller
     from deepphase.corpus.prepare import corpus_of
     from deepphase.phase.extractor import load_extractor
@@ -80,7 +80,7 @@ def command(
         return
     made.save(output)
     finish(work, output)
-    for line in words(made.health):
+    for line in health_lines(made.health):
         note(line)
     note(f"controller: {output}")
     next_step("control", output, "--path", "square", "-o", "run")

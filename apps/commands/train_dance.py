@@ -55,7 +55,7 @@ def command(
     from controllers.dance.training import DanceData, train_dance
     from controllers.networks.registry import network_kind
     from controllers.schema.config import GATES_OF_PHASES
-    from controllers.training.health import words
+    from controllers.training.health import health_lines
     from deepphase.corpus.prepare import corpus_of
     from deepphase.phase.extractor import load_extractor
 
@@ -103,7 +103,7 @@ def command(
     made.save(output)
     finish(work, output)
     health = made.controller.health
-    for line in [*words(health), *dance_words(health["dance"], made.reference.values)]:
+    for line in [*health_lines(health), *dance_words(health["dance"], made.reference.values)]:
         note(line)
     note(f"dancer: {output}")
     next_step("dance", "SONG", "--dancer", output, "-o", "dance")

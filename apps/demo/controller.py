@@ -90,4 +90,4 @@ def train_demo_controller(phases: PhaseExtractor, progress: Progress | None = No
         )
     assert controller is not None, "only None in further processes of a distributed training"
     chosen = np.arange(0, len(controller.starts), _STARTS_EVERY)
-    return replace(controller, starts=controller.starts.of(chosen))
+    return replace(controller, starts=controller.starts.select(chosen))

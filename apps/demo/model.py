@@ -10,7 +10,7 @@ from pathlib import Path
 
 from apps.demo.controller import CONTROLLER, train_demo_controller
 from apps.terminal import note, progress
-from controllers.training.health import words
+from controllers.training.health import health_lines
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.phase.config import NetworkConfig, PhaseConfig, TrainingConfig
 from deepphase.phase.model import PhaseModel
@@ -61,7 +61,7 @@ def write_demo_models() -> None:
         controller = train_demo_controller(PhaseModel.load(PHASES), on_progress)
     controller.save(CONTROLLER)
     note(f"{CONTROLLER}: {CONTROLLER.stat().st_size / 1e3:.0f} kB")
-    for line in words(controller.health):
+    for line in health_lines(controller.health):
         note(f"  {line}")
 
 

@@ -1,4 +1,4 @@
-"""Runs of a controller: its options as a command line gives them, and the report."""
+"""Runs of a controller: parsing of its options, and the report."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from deepphase.progress import Progress
 Form = Literal["cubic", "linear", "constant"]
 
 BLENDS = {"natural": (0.5, 2.0), "balanced": (2.0, 5.0), "responsive": (5.0, 10.0)}
-"""Name -> (position bias, direction bias): how much goals count against the prediction."""
+"""Name -> (position bias, direction bias): weight of the goals against the prediction."""
 
 
 def controller_report(
@@ -49,19 +49,19 @@ def controller_report(
     Raises
     ------
     ParameterError
-        Where a goal is impossible for this controller.
+        If the controller cannot follow a goal.
     """
     controller = source.controller
     note = (
-        "Feet in contact are held where they stand, which lessens skating; without, it is the "
-        "network's own (--no-foot-ik)."
+        "Feet in contact are locked, which reduces skating. --no-foot-ik shows the network's own "
+        "skating."
         if source.settings.foot_ik
-        else "Feet are where the network has them."
+        else "Feet are not locked."
     )
     subject = RunSubject(
         source,
         f"Runs of {file or controller.name}",
-        f"Motion made by a controller ({controller.name}), frame by frame.",
+        f"Motion of a controller ({controller.name}).",
         {"controller": file},
         {},
         note,
@@ -78,19 +78,21 @@ def parse_blend(text: str) -> tuple[float, float]:
         position, direction = (float(part) for part in text.split(","))
     except ValueError:
         raise ParameterError(
-            f"no blend {text!r}", hint=f"{', '.join(BLENDS)}, or two numbers as in 0.5,2"
+            f"no blend {text!r}", hint=f"give {', '.join(BLENDS)}, or two numbers as in 0.5,2"
         ) from None
     return position, direction
 
 
 def parse_label(text: str | None, controller: Controller) -> dict[str, str]:
-    """Label -> value of "style=old"; ParameterError where the controller has none such."""
+    """Label -> value of "style=old"; ParameterError if the controller has no such label."""
     if not text:
         return {}
     name, _, value = (part.strip() for part in text.partition("="))
     own, known = controller.schema.config.label, controller.schema.label_values
     if not value:
-        raise ParameterError(f"{text!r} is no label=value", hint="write it as in style=happy")
+        raise ParameterError(
+            f"{text!r} is not of the form label=value", hint="write it as in style=happy"
+        )
     if name != own:
         raise ParameterError(
             f"no label {name!r}",
@@ -98,7 +100,8 @@ def parse_label(text: str | None, controller: Controller) -> dict[str, str]:
         )
     if value not in known:
         raise ParameterError(
-            f"{name} {value!r}: the controller does not know it", hint=f"known: {', '.join(known)}"
+            f"{name} {value!r} is not among the controller's labels",
+            hint=f"known: {', '.join(known)}",
         )
     return {name: value}
 
@@ -115,14 +118,14 @@ def start_of_file(
     Raises
     ------
     ParameterError, SkeletonError
-        Where there is no such frame, the body is another one, or the phase model is not the one
-        that the controller was trained with.
+        If there is no such frame, the skeleton differs, or the phase model is not the one that the
+        controller was trained with.
     """
     phases = None if model is None else load_extractor(model)
     controller.check_phases(phases)
     entries = clips_in([file])
     if len(entries) != 1:
-        raise ParameterError(f"{len(entries)} clips, where one is needed", path=file)
+        raise ParameterError(f"{len(entries)} clips, but one is needed", path=file)
     clip = entries[0].load()
     if clip.fps != controller.fps:
         clip = resample(clip, controller.fps)
@@ -131,8 +134,8 @@ def start_of_file(
 
 
 def in_form(controller: Controller, form: Form) -> Controller:
-    """A controller whose PFNN computes its weights in that form; "cubic" is exact.
+    """A controller with its PFNN in this form; "cubic" is exact.
 
-    Raises ParameterError where it is another network.
+    Raises ParameterError for other networks.
     """
     return controller if form == "cubic" else controller.precomputed(form)

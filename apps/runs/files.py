@@ -17,19 +17,19 @@ _SUFFIXES = (".bvh", ".glb")
 
 
 def character_stem(stem: str, character: int, characters: int) -> str:
-    """The name of one character's files."""
+    """Stem of the names of one character's files."""
     return stem if characters == 1 else f"{stem}-{character + 1:02d}"
 
 
 def write_motion(clip: Clip, folder: Path, stem: str) -> list[tuple[str, str]]:
-    """Write a motion as BVH and glb; (name, what it is) of each file."""
+    """Write a motion as BVH and glb; (name, description) of each file."""
     for suffix in _SUFFIXES:
         save(clip, folder / f"{stem}{suffix}")
     return [(f"{stem}{suffix}", "the motion") for suffix in _SUFFIXES]
 
 
 def write_table(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Write a CSV, whole or not at all."""
+    """Write a CSV file atomically."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
@@ -44,12 +44,12 @@ def write_run(
     stem: str,
     columns: Callable[[Run, int], Mapping[str, Sequence[object]]] | None = None,
 ) -> list[tuple[str, str]]:
-    """Write the motion of all characters and their frames; (name, what it is) of each file.
+    """Write the motion of all characters and their frames; (name, description) of each file.
 
     Parameters
     ----------
     columns
-        Further columns of a character's table, as `RunnerSource.columns` gives them.
+        Function for further columns, such as `RunnerSource.columns`.
     """
     files = []
     for character in range(run.characters):
@@ -63,12 +63,12 @@ def write_run(
 
 
 def frame_columns(run: Run, character: int) -> dict[str, Sequence[object]]:
-    """Name -> (frames,) values of one character's frames, as its table has them.
+    """Name -> (frames,) values of one character's frames, the columns of its table.
 
     ``t`` in seconds; ``x``, ``z`` and ``facing`` of the root in metres and radians, and with goals
-    the same with ``desired_``; ``alive``; of each foot ``contact_``, in [0, 1]; ``jumped`` and the
-    tracks of runners that have them; of each phase channel ``phase_`` in cycles, ``frequency_`` in
-    Hz and ``amplitude_``; ``weight_`` of each expert.
+    the same with ``desired_``; ``alive``; ``contact_`` of each foot, in [0, 1]; ``jumped`` and the
+    tracks of runners that have them; ``phase_`` in cycles, ``frequency_`` in Hz and ``amplitude_``
+    of each phase channel; ``weight_`` of each expert.
     """
     numbers: dict[str, Array] = {
         "x": run.positions[character, :, 0],

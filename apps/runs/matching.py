@@ -1,4 +1,4 @@
-"""Runs of a motion database: what is searched, compared and reported."""
+"""Runs of a motion database: comparison of features, and the report."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ def matching_report(
     Parameters
     ----------
     compare
-        Also run features of the pose in place of the phases.
+        Whether to run pose features in place of the phases as well.
     index
-        What searches those, as `open_searcher` has it.
+        Kind of search index for those; see `open_searcher`.
     note
-        Is called with the reason where an index was not used.
+        Called with the reason if an index was not used.
 
     Raises
     ------
     ParameterError, FormatError
-        Where a goal or a setting is impossible.
+        If a goal or a setting is invalid.
     """
     database = source.database
     sources = {"as built": source}
@@ -57,7 +57,7 @@ def matching_report(
         RunSubject(
             each,
             "Runs of a motion database",
-            "New motion, played out of captured motion along the goals.",
+            "New motion along the goals, from captured motion.",
             database.made_with,
             counts,
             features=name,
@@ -91,22 +91,22 @@ def _features(sources: Mapping[str, PlayerSource]) -> Section:
         (name, database.dims, f"{database.features.nbytes / 1e6:.1f} MB")
         for name, database in databases.items()
     ]
-    text = "What a search compares: values in a row, and the memory of all rows."
+    text = "Feature rows that searches compare: values per row, and memory of all rows."
     return Section("Features", text, ("Features", "Dimensions", "Memory"), rows, entries)
 
 
 def unknown_labels(goals: Mapping[str, Goal], database: MotionDatabase) -> list[str]:
-    """Sentences on labels of goals that the database does not have.
+    """Warnings about labels of goals that the database does not have.
 
-    Raises ParameterError where it has the label and not the value.
+    Raises ParameterError if it has the label but not the value.
     """
     known = {name for labels in database.labels for name in labels}
     notes = []
     for name, goal in goals.items():
-        asked = goal.labels if isinstance(goal, GroundPath) else goal.buttons
-        for column, values in asked.items():
+        labels = goal.labels if isinstance(goal, GroundPath) else goal.buttons
+        for column, values in labels.items():
             if column not in known:
-                notes.append(f"{name}: the database has no label {column!r}: it is passed over")
+                notes.append(f"{name}: the database has no label {column!r}, which is ignored")
                 continue
             for value in dict.fromkeys(filter(None, values)):
                 database.rows_with({column: value})

@@ -1,4 +1,4 @@
-"""Reports of runs: files, a page, and measures with the captured motion's own beside them."""
+"""Reports of runs: files, a page, and measures next to those of the captured motion."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from deepphase.steering.run import Runner, RunnerSource
 
 @dataclass(frozen=True)
 class Section:
-    """A table of a run's page with a text, and its entries of report.json."""
+    """A table of a run's page with a text, and its entries for report.json."""
 
     heading: str
     text: str
@@ -34,7 +34,7 @@ class Section:
 
 @dataclass(frozen=True)
 class RunReport:
-    """The page that was written, and its table as texts."""
+    """The written page, and its table as texts."""
 
     page: Path
     columns: list[str]
@@ -48,17 +48,17 @@ class RunSubject:
     Parameters
     ----------
     source
-        Makes the runners.
+        Source of the runners.
     title, summary
-        Of the page.
+        Title and summary of the page.
     made_with
-        What it was made with, as plain values.
+        Provenance, as plain values.
     data
-        Of the captured motion, as plain values.
+        Properties of the captured motion, as plain values.
     note
         Further text under the measures.
     features
-        Which features are searched, where there are several kinds; else empty.
+        Name of the features that are searched, if several kinds are compared; else empty.
     """
 
     source: RunnerSource[Runner]
@@ -84,14 +84,14 @@ def run_report(
     Parameters
     ----------
     subjects
-        One, or several of one kind to be compared: the first gives title and data.
+        One, or several of one kind to compare; title and data are those of the first.
     sections
         Further tables of the page.
 
     Raises
     ------
     ParameterError
-        Where a goal is impossible for a subject.
+        If a subject cannot follow a goal.
     """
     first = subjects[0]
     files: list[tuple[str, str]] = []
@@ -107,7 +107,7 @@ def run_report(
             runs.append(_Labelled(label, by, made, joint_rotations(made.run)))
     save_player(folder / "player.html", takes, title=first.title)
     data = first.source.data
-    beside = data_values(data)
+    reference = data_values(data)
     content = {
         "format": FORMAT,
         "version": VERSION,
@@ -117,21 +117,21 @@ def run_report(
         "settings": asdict(first.source.settings)
         | {"characters": request.characters, "labels": dict(first.source.labels)},
         "measures": [
-            *(entry for each in runs for entry in each.entries(beside)),
+            *(entry for each in runs for entry in each.entries(reference)),
             *(entry for each in runs for entry in each.joint_entries(data["joint_rotations"])),
             *(entry for section in sections for entry in section.entries),
         ],
     }
     with atomic_write(folder / "report.json") as file:
         file.write(json.dumps(content, indent=1).encode())
-    columns, rows = _table(runs, beside)
+    columns, rows = _table(runs, reference)
     page = _page(first, runs, columns, rows, files, sections)
     return RunReport(page.write(folder / "index.html"), columns, rows)
 
 
 @dataclass(frozen=True, eq=False)
 class _Labelled:
-    """A run, what the report calls it, and how fast each of its joints turns."""
+    """A run with its label in the report, and the rotation rates of its joints."""
 
     label: str
     by: dict[str, str]
@@ -176,12 +176,12 @@ def _table(
     for name, (unit, _) in RUN_MEASURES.items():
         values = [each.made.value(name) for each in runs]
         if any(value is not None for value in values):
-            cells = map(_shown, (*values, data.get(name)))
+            cells = map(_number_text, (*values, data.get(name)))
             rows.append([name.replace("_", " "), unit, *cells])
     return columns, rows
 
 
-def _shown(value: float | None) -> str:
+def _number_text(value: float | None) -> str:
     return "" if value is None else f"{value:.3g}"
 
 
@@ -194,12 +194,12 @@ def _page(
     sections: Sequence[Section],
 ) -> Page:
     page = Page(subject.title, f"{subject.summary} player.html plays it.")
-    page.add_table(columns, rows, heading="Measures, and the data's own")
+    page.add_table(columns, rows, heading="Measures of the runs and of the data")
     if subject.note:
         page.add_text(subject.note)
-    shown = {row[0] for row in rows}
+    listed = {row[0] for row in rows}
     titles = {name.replace("_", " "): text for name, (_, text) in RUN_MEASURES.items()}
-    page.add_list([f"{name}: {text}" for name, text in titles.items() if name in shown])
+    page.add_list([f"{name}: {text}" for name, text in titles.items() if name in listed])
     page.add_table(
         ("Joint", *(each.label for each in runs), "The data"),
         [
@@ -212,7 +212,7 @@ def _page(
         page.add_table(section.columns, section.rows, heading=section.heading)
         page.add_text(section.text)
     page.add_table(
-        ("File", "What it is"),
+        ("File", "Description"),
         [(Link("player.html"), "plays the runs"), *((Link(name), what) for name, what in files)],
         heading="Files",
     )

@@ -1,4 +1,4 @@
-"""Requests of runs: goals by name or as files, and the measured run along one of them."""
+"""Requests of runs: goals by name or from files, and measured runs along them."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ _SECONDS = 20.0
 
 @dataclass(frozen=True)
 class RunRequest:
-    """Options of a run that every runner has; as `deepphase control` and `match run` take them.
+    """Options of a run of any runner, as in `deepphase control` and `deepphase match run`.
 
     Parameters
     ----------
     seconds
-        Length; None for 20 s of a made path, else until the path or the gamepad recording ends.
+        Length; by default 20 s on made paths, else to the end of the path or gamepad recording.
     speed
-        m/s along paths, and of the gamepad at full deflection; None for the data's.
+        m/s along paths, and at full deflection of the gamepad; by default that of the data.
     size
-        Metres of made paths.
+        Size of made paths in metres.
     characters
         Number of characters, side by side.
 
     Raises
     ------
     ParameterError
-        Where there is no character.
+        If there is no character.
     """
 
     seconds: float | None = None
@@ -69,15 +69,15 @@ class MeasuredRun:
     Parameters
     ----------
     name
-        Of the path or gamepad recording.
+        Name of the path or gamepad recording.
     run
-        Its frames.
+        The recorded frames.
     path
         None under a gamepad.
     origins
-        (characters, 2) metres: where each one's copy of the path lies.
+        (characters, 2) metres: origin of each character's copy of the path.
     measures
-        None where no character lived long enough.
+        None if no character was alive long enough.
     """
 
     name: str
@@ -87,11 +87,11 @@ class MeasuredRun:
     measures: RunMeasures | None
 
     def value(self, measure: str) -> float | None:
-        """One of the measures; what survived is known of every run."""
+        """One of the measures; every run has `survived`."""
         if self.measures is None:
             return float(self.run.alive.mean()) if measure == "survived" else None
-        found: float | None = getattr(self.measures, measure)
-        return found
+        value: float | None = getattr(self.measures, measure)
+        return value
 
 
 def measured_run(
@@ -105,7 +105,7 @@ def measured_run(
     Raises
     ------
     ParameterError
-        As the source and its runners do: an unknown label, an obstacle in the way.
+        As for the source and its runners, such as for an unknown label.
     """
     path, count = None, request.characters
     origins = np.zeros((count, 2))
@@ -115,11 +115,13 @@ def measured_run(
         origins = goal_source.origins
         run = rollout(runner, goal_source, request.seconds or goal.duration, progress)
     else:
-        usual = GamepadSettings()
-        speed = request.speed or source.travelling_speed or usual.top_speed
+        default = GamepadSettings().top_speed
+        speed = request.speed or source.travelling_speed or default
         settings = GamepadSettings(top_speed=speed)
-        runner, led = start_under_gamepad(source, goal, characters=count, settings=settings)
-        run = rollout(runner, led, request.seconds or goal.duration, progress)
+        runner, gamepad_goals = start_under_gamepad(
+            source, goal, characters=count, settings=settings
+        )
+        run = rollout(runner, gamepad_goals, request.seconds or goal.duration, progress)
     measures = None
     try:
         measures = run_measures(run, source.data, path=path, origins=origins)
@@ -130,9 +132,9 @@ def measured_run(
 
 
 def goal_names(path: str | None, gamepad: Path | None) -> tuple[str, ...]:
-    """The paths of a command line, wave by default; none where a gamepad recording is given.
+    """The paths of a command line, wave by default; none if a gamepad recording is given.
 
-    Raises ParameterError where both are given.
+    Raises ParameterError if both are given.
     """
     if path is not None and gamepad is not None:
         raise ParameterError("--path and --gamepad exclude each other", hint="give one of them")
@@ -140,12 +142,12 @@ def goal_names(path: str | None, gamepad: Path | None) -> tuple[str, ...]:
 
 
 def read_goals(paths: Sequence[str], gamepad: Path | None) -> dict[str, Goal]:
-    """The files of a request by the names that it has for them.
+    """The goals of files by their names in the request.
 
     Raises
     ------
     ParameterError, FormatError
-        Where one of them cannot be read, or two goals have one name.
+        If one of them cannot be read, or two goals have the same name.
     """
     if gamepad is not None:
         return {str(gamepad): read_gamepad(gamepad)}
@@ -155,7 +157,7 @@ def read_goals(paths: Sequence[str], gamepad: Path | None) -> dict[str, Goal]:
         if name not in MADE_PATHS:
             if not (Path(name).suffix or Path(name).exists()):
                 raise ParameterError(
-                    f"no path {name!r}", hint=f"a CSV file, or {', '.join(MADE_PATHS)}"
+                    f"no path {name!r}", hint=f"give a CSV file, or {', '.join(MADE_PATHS)}"
                 )
             found[name] = read_path(name)
         titles.append(found[name].name if name in found else name)
@@ -170,31 +172,31 @@ def goals_of(
     request: RunRequest,
     travelling_speed: float,
 ) -> dict[str, Goal]:
-    """Name -> goal, with made paths beside the ones that were read.
+    """Name -> goal, for made paths and paths from files.
 
     Parameters
     ----------
     paths
-        Files and names of made paths; none where a gamepad recording leads.
+        Files and names of made paths; none for a gamepad recording.
     read
-        As `read_goals` gives it.
+        Goals of `read_goals`.
     travelling_speed
-        m/s of made paths where the request has none: that of the data.
+        m/s of made paths if the request has no speed.
 
     Raises
     ------
     ParameterError
-        Where a path of that speed, length or size cannot be made.
+        If a path of that speed, length or size cannot be made.
     """
     if not paths:
         return {goal.name: goal for goal in read.values()}
-    made_speed = request.speed or travelling_speed
+    speed = request.speed or travelling_speed
     found: dict[str, Goal] = {}
     for name in paths:
         if name in MADE_PATHS:
-            if not made_speed > 0:
+            if not speed > 0:
                 raise ParameterError("no motion of the data travels", hint="give --speed")
-            path = made_path(name, made_speed, request.seconds or _SECONDS, request.size)
+            path = made_path(name, speed, request.seconds or _SECONDS, request.size)
         else:
             given = cast(GroundPath, read[name])
             path = given if request.speed is None else given.at_speed(request.speed)

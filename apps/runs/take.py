@@ -1,4 +1,4 @@
-"""Runs as the player shows them."""
+"""Takes of runs for the player."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from deepphase.motion.kinematics import end_positions, global_transforms
 from deepphase.steering.run import Run
 
 _IN_CONTACT = 0.5
-# Characters on one stage: beyond, a page takes long to open.
-MOST_ACTORS = 24
+# Maximum number of characters in one take; pages with more open slowly.
+MAX_ACTORS = 24
 _ROUTE_POINTS = 600
 _FLOOR_PERCENTILE = 5
-# Tracks that are shown over time -> (title, unit).
+# Track -> (title, unit) of a curve over time.
 _CURVES = {"cost": ("cost of the last search", "")}
 
 
 def run_take(measured: MeasuredRun, name: str) -> Take:
     """All characters of a run; phases, gating weights and jumps are the first one's."""
     run = measured.run
-    shown = min(run.characters, MOST_ACTORS)
+    shown = min(run.characters, MAX_ACTORS)
     speeds = np.linalg.norm(np.gradient(run.positions[:shown], axis=1), axis=-1) * run.fps
     curves = [Curve("speed", "m/s", speeds.T, run.fps)]
     if run.desired_positions is not None:
@@ -50,14 +50,14 @@ def run_take(measured: MeasuredRun, name: str) -> Take:
 
 
 def _actor(measured: MeasuredRun, character: int) -> Actor:
-    """The joints and tips of a character's motion, with the root that it had while it ran."""
+    """The joints and tips of a character's motion, with its root states."""
     run, path = measured.run, measured.path
     spec, clip = run.spec, run.clip(character)
     skeleton = spec.skeleton
     transforms = global_transforms(clip)
     positions = np.concatenate([transforms[1], end_positions(clip, transforms)], axis=1)
     parents = np.concatenate([skeleton.parents, skeleton.end_parents])
-    # No link from a node on the ground to the hips.
+    # Without the link from a root on the ground to the hips.
     body = spec.joint_indices
     links = [(parent, joint) for joint, parent in enumerate(parents.tolist()) if parent in body]
     tips = tuple(f"{skeleton.names[parent]} tip" for parent in skeleton.end_parents)

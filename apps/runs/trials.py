@@ -14,7 +14,7 @@ from deepphase.evaluation.run_measures import RUN_MEASURES
 from deepphase.progress import Progress
 
 _MINUTES = 10.0
-# Of a minute of the long run: what dies out, floats or drifts shows here.
+# Measures of each minute of the long run, which show motion that fades out or drifts.
 _BY_MINUTE = (
     *("survived", "joint_rotation", "weaker", "stronger", "frozen", "limb_change"),
     *("contact_speed", "path_error"),
@@ -24,36 +24,36 @@ _VARIATION = {
     "inter_step": ("m/s", "between runs, of the speed of the same step"),
     "intra_pose": ("m", "in a run, of poses of one phase"),
     "intra_step": ("m/s", "in a run, of the speed of its steps"),
-    "smooth": ("m/s", "95th percentile of joint speeds, seen from the root"),
+    "smooth": ("m/s", "95th percentile of joint speeds, relative to the root"),
     "drift": ("m/s", "mean speed of feet in contact"),
     "distance": ("m", "unevenness of successive steps' lengths"),
     "duration": ("s", "unevenness of successive steps' durations"),
-    "steps": ("", "steps a run"),
+    "steps": ("", "steps per run"),
 }
 
 
 def trial_sections(
     controller: Controller, *, seed: int = 0, progress: Progress | None = None
 ) -> list[Section]:
-    """Put a controller to all trials; some minutes."""
+    """Run all trials of a controller, which takes some minutes."""
     sections = [
         _paths(controller, seed, progress),
         _long_run(controller, seed, progress),
         _variation(controller, seed),
     ]
     try:
-        found = phase_sensitivity(controller)
+        sensitivity = phase_sensitivity(controller)
     except ParameterError:
         return sections
-    text = "||dy/dp|| of normalised outputs a radian of phase, the pose held"
+    text = "||dy/dp|| of normalised outputs per radian of phase, with constant inputs"
     sections.append(
         Section(
             "Sensitivity to phase",
             text + ". (Holden et al. 2017: about 0.05 of a PFNN, 0.001 of NN + phase, in units "
-            "that the paper does not tell.)",
-            ("Norm", "For each output", "Moments"),
-            [(found.norm, found.per_output, found.moments)],
-            [_entry("phase_sensitivity", text, found.norm, "1/rad", found.moments)],
+            "that the paper does not state.)",
+            ("Norm", "Per output", "States"),
+            [(sensitivity.norm, sensitivity.per_output, sensitivity.states)],
+            [_entry("phase_sensitivity", text, sensitivity.norm, "1/rad", sensitivity.states)],
         )
     )
     return sections
@@ -64,9 +64,9 @@ def _paths(controller: Controller, seed: int, progress: Progress | None) -> Sect
     text = "mean distance from the nearest place of the path"
     return Section(
         "Path errors",
-        "Four characters for 20 s at the data's travelling speed, feet not held: the mean "
-        "distance in cm from the nearest place of the path, and from its place at its clock. "
-        "Biases are of positions and directions towards the wish (Holden et al. 2017, table 2).",
+        "Four characters for 20 s at the data's travelling speed, no foot locking: the mean "
+        "distance in cm from the nearest point of the path, and from the target at its clock. "
+        "Biases are of positions and directions towards the goal (Holden et al. 2017, table 2).",
         ("Path", "Biases", "Nearest (cm)", "Clock (cm)", "Survived"),
         [
             (
@@ -97,7 +97,7 @@ def _long_run(controller: Controller, seed: int, progress: Progress | None) -> S
     ]
     return Section(
         f"{_MINUTES:g} minutes",
-        "Four characters round and round a square; measures as above, minute by minute.",
+        "Four characters on laps around a square; measures as above, minute by minute.",
         ("", *(key.replace("_", " ") for key in _BY_MINUTE)),
         rows,
         [
@@ -118,9 +118,9 @@ def _variation(controller: Controller, seed: int) -> Section:
     values = asdict(run_variation(controller, seed=seed))
     return Section(
         "Variation",
-        "100 runs of 4 s straight ahead from one moment (Sprenger et al. 2020): variation between "
-        "and in runs, and errors. What does not draw has one run, so none between runs.",
-        ("Component", "Unit", "Value", "What it is"),
+        "100 runs of 4 s straight ahead from one state (Sprenger et al. 2020): variation between "
+        "and within runs, and errors. Deterministic networks have one run, so none between runs.",
+        ("Component", "Unit", "Value", "Description"),
         [
             (name.replace("_", " "), _VARIATION[name][0], _cell(value), _VARIATION[name][1])
             for name, value in values.items()

@@ -48,7 +48,7 @@ def first_starts(dancer: Dancer, music: Array, seeds: Sequence[int]) -> InitialS
         rows[index] = generator.choice(fitting)
         # As much as it learnt to come back from: no two dances of one moment are the same.
         shaken[index] = _noise(dancer, generator)
-    starts = known.of(rows)
+    starts = known.select(rows)
     return replace(starts, inputs=starts.inputs + shaken)
 
 
@@ -99,7 +99,7 @@ class RestartStates:
             used.append(int(generator.choice(near)))
             rows.append(used[-1])
             shaken.append(_noise(self._dancer, generator))
-        starts = known.of(np.array(rows))
+        starts = known.select(np.array(rows))
         return replace(starts, inputs=starts.inputs + np.stack(shaken))
 
     def _away(self, rows: Array, inputs: Array) -> Array:

@@ -18,18 +18,18 @@ from deepphase.phase.training.resumable import ResumableData
 from deepphase.phase.windows import WindowOrder
 
 _VALIDATION_SAMPLES = 2048
-# Samples are put onto a device that has so much more room than they take.
+# Samples are kept on the device if its free memory is this many times their size.
 _SPARE = 3
 
 
 @dataclass(frozen=True, eq=False)
 class FrameBatch:
-    """Raw sequences of frames; without the axis of frames where a sequence has only one.
+    """Raw sequences of frames; sequences of one frame have no axis of frames.
 
     Parameters
     ----------
     inputs, gate, outputs
-        (batch[, frames], dims).
+        (batch[, frames], dims) raw values.
     """
 
     inputs: Tensor
@@ -43,20 +43,20 @@ class FrameBatch:
 class ControllerBatches(ResumableData, pl.LightningDataModule):
     """Training and held-out sequences of frames, for `ControllerModule` in any trainer.
 
-    A batch travels to the device as the rows that its sequences begin with, and becomes a
-    `FrameBatch` there.
+    The data loader yields the first rows of the sequences; on the device they become a
+    `FrameBatch`.
 
     Parameters
     ----------
     data
-        The samples.
+        Samples and their split.
     config
-        The network, batch size, frames of a sequence, and seed.
+        Config of the network and of its training.
 
     Raises
     ------
     ParameterError
-        Where no sequence of training frames is long enough.
+        If no sequence of training frames is long enough.
     """
 
     def __init__(self, data: ControllerData, config: ControllerConfig) -> None:
@@ -66,11 +66,11 @@ class ControllerBatches(ResumableData, pl.LightningDataModule):
         recurrent = network_kind(config.name).is_recurrent
         frames = options.sequence_frames if recurrent else options.unroll_frames
         self._frames = torch.arange(frames)
-        # Rows whose next frames are of the same run, and among the rows, too.
+        # Rows whose following frames are training samples of the same run.
         starts = split.train[samples.following(split.train) >= frames]
         if not len(starts):
             raise ParameterError(
-                f"no stretch of {frames} training frames without a gap",
+                f"no {frames} consecutive training frames",
                 hint=f"lower training.{'sequence' if recurrent else 'unroll'}_frames, or add clips",
             )
         held_out = split.held_out[samples.following(split.held_out) >= frames]
@@ -86,17 +86,17 @@ class ControllerBatches(ResumableData, pl.LightningDataModule):
 
     @property
     def frames(self) -> int:
-        """Frames of a sequence."""
+        """Number of frames in a sequence."""
         return len(self._frames)
 
     @property
     def pairs(self) -> int:
-        """Pairs of frames that sequences can begin with: an epoch of the configuration."""
+        """Number of pairs of frames that start a sequence: an epoch of the config."""
         return len(self._starts)
 
     @property
     def total_samples(self) -> int:
-        """Sequences in the whole training of the configuration."""
+        """Number of sequences in the whole training that the config asks for."""
         options = self.config.training
         if options.samples:
             return max(math.ceil(options.samples / self.frames), 1)
@@ -104,15 +104,15 @@ class ControllerBatches(ResumableData, pl.LightningDataModule):
 
     @property
     def epoch_samples(self) -> int:
-        """Sequences of one pass over the pairs of frames."""
+        """Number of sequences in one pass over the pairs of frames."""
         return math.ceil(self.pairs / self.frames)
 
     def batch(self, start: int, stop: int) -> Tensor:
-        """Rows that the sequences at these positions begin with."""
+        """First rows of the sequences at these positions of the training."""
         return self._starts[self._order(start, stop)]
 
     def on_after_batch_transfer(self, batch: Tensor, dataloader_idx: int) -> FrameBatch:
-        """The sequences that begin with these rows, on the device of the rows."""
+        """The sequences with these first rows, on their device."""
         device = batch.device
         if device.type == "cuda" and self._rows[0].device != device:
             needed = sum(each.numel() * each.element_size() for each in self._rows)

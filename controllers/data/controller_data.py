@@ -1,4 +1,4 @@
-"""Training data of a controller: clips, phases, schema, samples, and which are held out."""
+"""Training data of a controller: clips, phases, schema, samples and their split."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from deepphase.progress import Progress
 
 @dataclass(frozen=True, eq=False)
 class ControllerData:
-    """Training data of a controller, read once: several networks may share it.
+    """Training data of a controller; several networks can be trained on it.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class ControllerData:
     samples
         Pairs of frames.
     split
-        Which samples are held out.
+        Samples for training and held-out samples.
     tracks
         A function from a clip to its tracks; None where the schema has none.
     """
@@ -64,16 +64,15 @@ class ControllerData:
         Parameters
         ----------
         tracks
-            A function from a clip to its tracks, where the config names some.
+            A function from a clip to its tracks, if the config names some.
         description
-            A skeleton description, where the roles of joints do not follow from names and
-            structure.
+            Skeleton description, if the roles of joints do not follow from names and structure.
 
         Raises
         ------
         ParameterError, SkeletonError
-            Where the config's network needs phases and there are none, they are of another rate,
-            or the clips do not fit.
+            If the network needs phases and none are given, their frame rate is not that of the
+            clips, or the clips do not fit.
         """
         gate = network_kind(config.name).gate
         options, schema_config = config.training, config.schema
@@ -81,7 +80,7 @@ class ControllerData:
             phases = None
         if phases is not None and phases.fps != store.fps:
             raise ParameterError(
-                f"phases of {phases.fps:g} frames a second, clips of {store.fps:g}",
+                f"the phases have {phases.fps:g} frames per second, the clips {store.fps:g}",
                 hint=f"prepare the clips with --fps {phases.fps:g}",
             )
         if gate == "phase" and schema_config.phase_channel is None and phases is not None:

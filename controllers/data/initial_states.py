@@ -1,4 +1,4 @@
-"""Moments that a run can begin with: what a controller sees there, and nothing else of the clip."""
+"""Initial states of runs: the inputs and the gate of a controller at some frames of clips."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from deepphase.motion.clip import Clip
 
 @dataclass(frozen=True, eq=False)
 class InitialStates:
-    """Raw inputs and gate of some moments.
+    """Raw inputs and gate at some frames.
 
     Parameters
     ----------
     inputs, gate
-        (moments, dims) float32, as `ControllerSamples` has them.
+        (states, dims) float32, as in `ControllerSamples`.
     names
-        (moments,) the clip that each is of.
+        (states,) name of the clip.
     frames
-        (moments,) its frame in the clip.
+        (states,) frame of the clip.
     """
 
     inputs: Array
@@ -39,7 +39,7 @@ class InitialStates:
 
     @classmethod
     def of_samples(cls, samples: ControllerSamples, rows: Array) -> InitialStates:
-        """The moments of these rows."""
+        """The states of these rows."""
         runs = samples.run_of(rows)
         frames = samples.first_frames[runs] + rows - samples.run_starts[runs]
         return cls(
@@ -58,17 +58,18 @@ class InitialStates:
         phases: PhaseSource | None = None,
         tracks: Mapping[str, Array] | None = None,
     ) -> InitialStates:
-        """Some frames of a clip, at the controller's rate.
+        """Some frames of a clip that has the controller's frame rate.
 
         Raises
         ------
         SkeletonError, ParameterError
-            As `FrameBlocks.of_clip` does, and where the clip has no such frame.
+            As for `FrameBlocks.of_clip`, and if the clip has no such frame.
         """
         frames = np.atleast_1d(np.asarray(frames, np.int64))
         if frames.size == 0 or frames.min() < 0 or frames.max() >= len(clip):
             raise ParameterError(
-                f"{clip.name}: no frame {frames.tolist()}", hint=f"it has frames 0 to {len(clip)}"
+                f"{clip.name}: no frame {frames.tolist()}",
+                hint=f"it has frames 0 to {len(clip) - 1}",
             )
         blocks = FrameBlocks.of_clip(clip, schema, phases, tracks)
         return cls(
@@ -78,18 +79,18 @@ class InitialStates:
             frames,
         )
 
-    def of(self, rows: Array) -> InitialStates:
-        """Some of them, repeated where rows repeat."""
+    def select(self, rows: Array) -> InitialStates:
+        """The states of these rows, which may repeat."""
         rows = np.asarray(rows)
         names = tuple(self.names[row] for row in rows)
         return InitialStates(self.inputs[rows], self.gate[rows], names, self.frames[rows])
 
     def with_label(self, schema: ControllerSchema, value: str) -> InitialStates:
-        """Those whose label has this value now; ParameterError where there is none."""
+        """The states whose current label has this value; ParameterError if there are none."""
         name = schema.config.label
         if value not in schema.label_values:
             raise ParameterError(
-                f"{name or 'label'} {value!r}: the controller does not know it",
+                f"{name or 'label'} {value!r} is not among the controller's labels",
                 hint=f"known: {', '.join(schema.label_values) or 'no labels'}",
             )
         block = self.inputs[:, schema.inputs.slices[name]]
@@ -97,5 +98,5 @@ class InitialStates:
         values = block.reshape(len(self), -1, len(schema.label_values))[:, now]
         rows = np.flatnonzero(values.argmax(1) == schema.label_values.index(value))
         if not len(rows):
-            raise ParameterError(f"no moment with {name} {value!r} to begin with")
-        return self.of(rows)
+            raise ParameterError(f"no initial state with {name} {value!r}")
+        return self.select(rows)

@@ -1,4 +1,4 @@
-"""Which samples are learnt from, and which are held out."""
+"""Split of samples into training and held-out rows."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from deepphase.phase.windows import held_out_sources
 
 @dataclass(frozen=True, eq=False)
 class SampleSplit:
-    """Rows of samples by the side that they are on.
+    """Training rows and held-out rows of samples.
 
     Parameters
     ----------
     train, held_out
-        (rows,) each. With one file alone the last part of each of its runs is held out, behind a
-        gap of as many frames as inputs reach.
+        (rows,) each. If all samples come from one file, the last part of each run is held out,
+        after a gap as long as the reach of the inputs.
     sources
-        The files that are held out; empty where it is one file alone.
+        Files that are held out; empty if all samples come from one file.
     """
 
     train: Array
@@ -30,15 +30,15 @@ class SampleSplit:
 
     @classmethod
     def of_samples(cls, samples: ControllerSamples, share: float, seed: int) -> SampleSplit:
-        """Hold out about a share of the samples, by file."""
+        """Hold out about this share of the samples, file by file."""
         lengths = samples.run_stops - samples.run_starts
         frames: dict[str, int] = {}
         for source, length in zip(samples.sources, lengths.tolist(), strict=True):
             frames[source] = frames.get(source, 0) + length
         if len(frames) > 1:
-            kept = held_out_sources(frames, share, seed)
-            held = np.array([source in kept for source in samples.sources])
-            return cls(samples.rows_of_runs(~held), samples.rows_of_runs(held), frozenset(kept))
+            chosen = held_out_sources(frames, share, seed)
+            held = np.array([source in chosen for source in samples.sources])
+            return cls(samples.rows_of_runs(~held), samples.rows_of_runs(held), frozenset(chosen))
         reach = max(map(abs, samples.schema.config.offsets_s))
         gap = round(reach * samples.schema.fps)
         train, held_rows = [], []
@@ -48,6 +48,6 @@ class SampleSplit:
             held_rows.append(np.arange(stop - tail, stop))
         rows = np.concatenate(train)
         if not len(rows):
-            # Nothing can be spared: measures are then those of the training itself.
+            # Too short to hold out frames: they are trained on as well.
             rows = np.arange(len(samples))
         return cls(rows, np.concatenate(held_rows), frozenset())

@@ -1,4 +1,4 @@
-"""Training pairs of a whole store: what a controller sees of a frame, and what follows."""
+"""Training samples of controllers: pairs of a frame and the next one, of all clips of a store."""
 
 from __future__ import annotations
 
@@ -24,29 +24,28 @@ from deepphase.progress import Progress
 
 ClipTracks = Callable[[Clip], Mapping[str, Array]]
 Ends = Literal["left_out", "continued"]
-# Samples that take more bytes than this lie in a file without a name, mapped.
-_MOST_IN_MEMORY = 1 << 30
+# Larger samples, in bytes, are memory-mapped in an unnamed temporary file.
+_MAX_IN_MEMORY = 1 << 30
 
 
 @dataclass(frozen=True, eq=False)
 class ControllerSamples:
-    """Pairs of a frame and the next, raw: row r is inputs, gate -> outputs.
+    """Raw pairs of a frame and the next one: row r holds inputs, gate -> outputs.
 
     Parameters
     ----------
     schema
-        What the columns are.
+        Layouts of the columns.
     inputs, gate, outputs
-        (samples, dims) float32 each; inputs and gate of a frame, outputs of the one behind it.
+        (samples, dims) float32 each: inputs and gate of a frame, outputs of the next one.
     run_starts, run_stops
-        (runs,) samples run_starts[i] to run_stops[i] - 1 are frames of one clip without a gap:
-        what sequences are taken of.
+        (runs,) samples run_starts[i] to run_stops[i] - 1 are consecutive frames of one clip.
     first_frames
-        (runs,) the frame of the clip that a run begins at.
+        (runs,) first frame of each run in its clip.
     names, sources
-        (runs,) the clip, and the file that it comes from: what is held out is chosen by files.
+        (runs,) name of the clip, and the file that it comes from.
     mirrored
-        (runs,) bool: the run is of a clip's mirror image.
+        (runs,) bool: the run belongs to a clip's mirror image.
     """
 
     schema: ControllerSchema
@@ -75,24 +74,24 @@ class ControllerSamples:
         tracks: ClipTracks | None = None,
         progress: Progress | None = None,
     ) -> ControllerSamples:
-        """The samples of every clip.
+        """Read the samples of all clips.
 
         Parameters
         ----------
         phases
-            The phase model, where the schema has phases.
+            Phase model, if the schema has phases.
         mirror
-            Whether the mirror image of every clip is read as well.
+            Whether to read the mirror image of every clip as well.
         ends
             Frames whose trajectory or phase window reaches past an end of their clip are
-            "left_out", or the trajectory is "continued" straight on there: for short clips.
+            "left_out", or their trajectory is "continued" in a straight line, for short clips.
         tracks
-            Gives the tracks of a clip, where the schema names some.
+            Function from a clip to its tracks, if the schema names some.
 
         Raises
         ------
         ParameterError
-            Where no frame is left, and as `FrameBlocks.of_clip` does.
+            If no frame is left, and as for `FrameBlocks.of_clip`.
         """
         if ends not in get_args(Ends):
             raise ParameterError(f"ends are 'left_out' or 'continued', not {ends!r}")
@@ -102,9 +101,8 @@ class ControllerSamples:
         count = 0
         for done, (clip, is_mirrored) in enumerate(_clips(store, schema, mirror), start=1):
             blocks = FrameBlocks.of_clip(clip, schema, phases, tracks(clip) if tracks else None)
-            kept = blocks.inside() if ends == "left_out" else np.ones(len(blocks), bool)
-            # A pair is a frame and the next one, both of this clip.
-            pairs = np.flatnonzero(kept[:-1] & kept[1:])
+            usable = blocks.inside() if ends == "left_out" else np.ones(len(blocks), bool)
+            pairs = np.flatnonzero(usable[:-1] & usable[1:])
             arrays.fill(count, blocks, pairs)
             source = clip.source.path or clip.name
             for first, last in _without_gaps(pairs):
@@ -117,13 +115,14 @@ class ControllerSamples:
         if not count:
             past, future = schema.inputs.reach_s
             raise ParameterError(
-                f"no frame can be learnt from: the longest clip has "
+                f"no training frame: the longest clip has "
                 f"{store.lengths.max() / store.fps:.2f} s, but the trajectory reaches {past:g} s "
                 f"back and {future:g} s ahead",
-                hint="take longer clips, fewer samples, or let their ends be continued",
+                hint="use longer clips, reduce schema.past_samples or schema.future_samples, or "
+                "set training.ends=continued",
             )
         starts, stops, first_frames, names, sources, flags = zip(*runs, strict=True)
-        inputs, gate, outputs = arrays.first(count)
+        inputs, gate, outputs = arrays.filled(count)
         return cls(
             schema,
             inputs,
@@ -142,7 +141,7 @@ class ControllerSamples:
         return np.searchsorted(self.run_stops, np.asarray(rows), side="right")
 
     def following(self, rows: Array) -> Array:
-        """(rows,) how many of the rows, rising, follow each other from each on, in its run."""
+        """(rows,) number of consecutive rows of the same run from each of the rising rows on."""
         run = self.run_of(rows)
         ends = np.append((np.diff(rows) != 1) | (np.diff(run) != 0), True)[: len(rows)]
         last = np.flatnonzero(ends)
@@ -156,15 +155,17 @@ class ControllerSamples:
     def normalisations(
         self, rows: Array | None = None
     ) -> tuple[Normalisation, Normalisation, Normalisation]:
-        """Normalisations of inputs, gate and outputs, by these rows (all if left out)."""
+        """Normalisations of inputs, gate and outputs over these rows, or over all rows."""
         schema = self.schema
         pairs = (
             (schema.inputs, self.inputs),
             (schema.gate, self.gate),
             (schema.outputs, self.outputs),
         )
-        found = [normalisation_of(lay, each if rows is None else each[rows]) for lay, each in pairs]
-        return found[0], found[1], found[2]
+        inputs, gate, outputs = (
+            normalisation_of(layout, each if rows is None else each[rows]) for layout, each in pairs
+        )
+        return inputs, gate, outputs
 
 
 def schema_of_store(
@@ -176,9 +177,9 @@ def schema_of_store(
     tracks: ClipTracks | None,
     description: Mapping[str, Any] | None = None,
 ) -> ControllerSchema:
-    """The schema for a store's skeleton, with the values that its clips have of the label.
+    """The schema for a store's skeleton, with the label values of its clips.
 
-    Raises as `ControllerSchema.of_clip` does, and where some clip lacks the label.
+    Raises as `ControllerSchema.of_clip`, and if a clip lacks the label.
     """
     values: list[str] = []
     if config.label:
@@ -206,30 +207,30 @@ def schema_of_store(
 
 
 class _Columns:
-    """Room for the samples of a store, filled clip by clip."""
+    """Arrays for the samples of a store, filled clip by clip."""
 
     def __init__(self, schema: ControllerSchema, rows: int) -> None:
         widths = (schema.dims.inputs, schema.dims.gate, schema.dims.outputs)
-        mapped = 4 * rows * sum(widths) > _MOST_IN_MEMORY
+        mapped = 4 * rows * sum(widths) > _MAX_IN_MEMORY
         self._schema = schema
-        self._arrays = [_room((rows, width), mapped) for width in widths]
+        self._arrays = [_allocated((rows, width), mapped) for width in widths]
 
     def fill(self, start: int, blocks: FrameBlocks, pairs: Array) -> None:
-        """Write the pairs that begin at these frames of a clip, from row `start` on."""
+        """Write the pairs with these first frames to the rows from `start` on."""
         schema = self._schema
         layouts = ((schema.inputs, 0), (schema.gate, 0), (schema.outputs, 1))
         for array, (layout, later) in zip(self._arrays, layouts, strict=True):
             array[start : start + len(pairs)] = blocks.rows(layout)[pairs + later]
 
-    def first(self, count: int) -> list[Array]:
-        """The rows that were filled."""
+    def filled(self, count: int) -> list[Array]:
+        """The first `count` rows."""
         return [array[:count] for array in self._arrays]
 
 
-def _room(shape: tuple[int, int], mapped: bool) -> Array:
+def _allocated(shape: tuple[int, int], mapped: bool) -> Array:
     if not mapped or not shape[1]:
         return np.empty(shape, np.float32)
-    # Without a name on disk: gone with the array, whatever ends the program.
+    # The unnamed file is removed with the array, however the program ends.
     with tempfile.TemporaryFile() as file:
         return np.memmap(file, np.float32, "w+", shape=shape)
 
@@ -247,7 +248,7 @@ def _clips(store: ClipStore, schema: ControllerSchema, mirror: bool) -> Iterator
 
 
 def _without_gaps(frames: Array) -> list[tuple[int, int]]:
-    """First and last index of each stretch of frames that follow each other."""
+    """First and last index of each range of consecutive frames."""
     if not len(frames):
         return []
     breaks = np.flatnonzero(np.diff(frames) != 1)

@@ -1,1 +1,1 @@
-"""Measurements of controllers."""
+"""Evaluation of trained controllers: trials in closed loop, and sensitivity to the phase."""

@@ -1,4 +1,4 @@
-"""How much a controller's outputs depend on its phase (Holden et al. 2017, section 8)."""
+"""Sensitivity of a controller's outputs to its phase (Holden et al. 2017, section 8)."""
 
 from __future__ import annotations
 
@@ -15,52 +15,51 @@ from controllers.runtime.controller import Controller
 from deepphase.errors import ParameterError
 from deepphase.features.layout import FeatureLayout
 
-# Radians to both sides: in double precision neither the curve nor rounding is seen.
+# Radians to both sides; small against curvature, large against rounding in double precision.
 _STEP = 1e-4
 
 
 @dataclass(frozen=True)
 class PhaseSensitivity:
-    """Change of normalised outputs y with the phase p, averaged over moments.
+    """Derivative of normalised outputs y by the phase p, averaged over states.
 
     Parameters
     ----------
     norm
-        ||dy/dp|| a radian.
+        ||dy/dp|| per radian.
     per_output
-        The same over the square root of the number of outputs: of controllers with different
-        outputs.
-    moments
-        At so many.
+        The norm divided by the square root of the number of outputs, to compare controllers with
+        different outputs.
+    states
+        Number of states.
     """
 
     norm: float
     per_output: float
-    moments: int
+    states: int
 
 
 def phase_sensitivity(
     controller: Controller, starts: InitialStates | None = None
 ) -> PhaseSensitivity:
-    """||dy/dp|| by central differences, the inputs held.
+    """||dy/dp|| by central differences, with constant inputs.
 
-    Of a gate of several channels all of them, now and at all other moments of the gate, are
-    turned together: all that the network knows of time goes on, the pose does not. A network that
-    draws has the same noise on both sides.
+    If the gate has several channels, all of them are advanced together, at all offsets of the gate.
+    A stochastic network has the same noise on both sides.
 
     Parameters
     ----------
     starts
-        Moments to measure at; the controller's own if left out.
+        States to measure at; by default those of the controller's file.
 
     Raises
     ------
     ParameterError
-        Where the network sees no phase.
+        If the network has no phase input.
     """
     layout = controller.schema.gate
     if layout is None or not {"phase", "phase_manifold"} & set(layout.slices):
-        raise ParameterError(f"{controller.name!r} sees no phase, so nothing depends on it")
+        raise ParameterError(f"the network {controller.name!r} has no phase input")
     starts = controller.starts if starts is None else starts
     network = copy.deepcopy(controller.network).double().cpu().eval()
     inputs = torch.from_numpy(np.asarray(starts.inputs, np.float64))
@@ -77,16 +76,16 @@ def phase_sensitivity(
 
 
 def _turned(gate: Tensor, layout: FeatureLayout, radians: float) -> Tensor:
-    """The gate with its phases so much later."""
-    found = gate.clone()
+    """The gate with its phases advanced by an angle."""
+    turned = gate.clone()
     if "phase" in layout.slices:
-        found[:, layout.slices["phase"]] += radians / (2.0 * math.pi)
-        return found
+        turned[:, layout.slices["phase"]] += radians / (2.0 * math.pi)
+        return turned
     block = layout.slices["phase_manifold"]
     sine, cosine = gate[:, block].unflatten(1, (-1, 2)).unbind(-1)
     later = (
         sine * math.cos(radians) + cosine * math.sin(radians),
         cosine * math.cos(radians) - sine * math.sin(radians),
     )
-    found[:, block] = torch.stack(later, dim=-1).flatten(1)
-    return found
+    turned[:, block] = torch.stack(later, dim=-1).flatten(1)
+    return turned

@@ -1,4 +1,4 @@
-"""Trials that a controller is put to: long runs, made paths, and runs from one moment."""
+"""Trials of controllers: made paths, a long run, and the variation of runs from one state."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from controllers.runtime.characters import Characters
 from controllers.runtime.controller import Controller
 from controllers.runtime.frame import CharacterSettings
 from controllers.runtime.start import CharacterSource
-from deepphase.evaluation.motion_measures import FEWEST_FRAMES, MeasuredMotion
+from deepphase.evaluation.motion_measures import MIN_FRAMES, MeasuredMotion
 from deepphase.evaluation.run_measures import RunMeasures, run_measures, travelling_speed
 from deepphase.evaluation.variation import Steps, Variation, variation
 from deepphase.phase.baselines.strikes import paced, strikes
@@ -23,28 +23,27 @@ from deepphase.steering.path import GroundPath
 from deepphase.steering.run import rollout, start_on_path
 
 BLENDINGS = ((0.5, 2.0), (2.0, 5.0), (5.0, 10.0))
-"""Biases of positions and directions towards the wish (Holden et al. 2017, table 2)."""
+"""Biases of positions and directions towards the goal (Holden et al. 2017, table 2)."""
 _INITIAL_S = 10.0
 
 
 @dataclass(frozen=True)
 class PathError:
-    """How far characters were from a path with one blending.
+    """Distance of characters from a path, for one blend of goal and prediction.
 
     Parameters
     ----------
     path
-        Its name.
+        Name of the path.
     position_bias, direction_bias
-        The blending.
+        Biases towards the path.
     nearest_cm
-        Mean distance of the taken path from the nearest place of the wished one: the "average
-        error between the desired path and that taken" of Holden et al. 2017, table 2, as read
-        here.
+        Mean distance from the nearest point of the path: our reading of the "average error between
+        the desired path and that taken" of Holden et al. 2017, table 2.
     clock_cm
-        Mean distance from the place of the path's clock, which waits for those who lag.
+        Mean distance from the path's target at its clock, which waits for characters that lag.
     survived
-        Share of frames before a network left all bounds.
+        Share of frames before the network's outputs diverged.
     """
 
     path: str
@@ -65,15 +64,15 @@ def path_errors(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> list[PathError]:
-    """Made paths at the data's travelling speed, in sizes that suit it, with each blending.
+    """Errors on made paths at the data's travelling speed, with each blend.
 
     Raises
     ------
     ParameterError
-        Where no motion of the data travels.
+        If no motion of the data travels.
     """
     speed = travelling_speed(controller.data)
-    found = []
+    errors = []
     for done, (name, blending) in enumerate(
         ((name, blending) for name in paths for blending in blendings), start=1
     ):
@@ -82,7 +81,7 @@ def path_errors(
         character, goal_source = start_on_path(source, path, characters=characters)
         run = rollout(character, goal_source, seconds)
         measures = run_measures(run, controller.data, path=path, origins=goal_source.origins)
-        found.append(
+        errors.append(
             PathError(
                 name,
                 *blending,
@@ -93,7 +92,7 @@ def path_errors(
         )
         if progress is not None:
             progress("following paths", done, len(paths) * len(blendings), name)
-    return found
+    return errors
 
 
 def survival(
@@ -105,17 +104,17 @@ def survival(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> tuple[RunMeasures, list[RunMeasures]]:
-    """A long run round and round a square at the data's travelling speed.
+    """A long run around a square at the data's travelling speed.
 
     Returns
     -------
-    The measures of the whole run, and those of its parts of `part_s` seconds in turn: what dies
-    out or drifts changes from part to part. Parts after the last death are left out.
+    Measures of the whole run, and of its successive parts of `part_s` seconds, which show motion
+    that fades out or drifts. Parts in which no character is alive are left out.
 
     Raises
     ------
     ParameterError
-        Where no motion of the data travels.
+        If no motion of the data travels.
     """
     seconds = 60.0 * minutes
     path = made_path("square", travelling_speed(controller.data), seconds)
@@ -124,11 +123,11 @@ def survival(
     run = rollout(character, goal_source, seconds, _named(progress, "long run"))
     origins = goal_source.origins
     whole = run_measures(run, controller.data, path=path, origins=origins, moving=True)
-    length = max(FEWEST_FRAMES, round(part_s * run.fps))
+    length = max(MIN_FRAMES, round(part_s * run.fps))
     parts = []
     for begin in range(0, len(run), length):
         part = run.part(begin, min(begin + length, len(run)))
-        if part.alive.sum(axis=1).max() < FEWEST_FRAMES:
+        if part.alive.sum(axis=1).max() < MIN_FRAMES:
             break
         parts.append(run_measures(part, controller.data, path=path, origins=origins, moving=True))
     return whole, parts
@@ -142,45 +141,46 @@ def run_variation(
     initial_s: float = _INITIAL_S,
     seed: int = 0,
 ) -> Variation:
-    """Variation of runs that go straight on from one moment (Sprenger et al. 2020, section 4).
+    """Variation of runs straight ahead from one state (Sprenger et al. 2020, section 4).
 
-    The controller itself walks straight for `initial_s` seconds first. Phases are those of the
-    feet's strikes, the same for all kinds of networks. A network that does not draw has only one
-    run, which stands for all.
+    The state is that of the controller after `initial_s` seconds straight ahead. The phases are
+    those of the feet's strikes, whatever the network. A deterministic network is run once.
 
     Raises
     ------
     ParameterError
-        Where no motion of the data travels, or a run leaves all bounds at once.
+        Where no motion of the data travels, or a run diverges at once.
     """
     speed = travelling_speed(controller.data)
-    ahead = GroundPath(
+    straight = GroundPath(
         np.array([0.0, initial_s + 10.0 * seconds]),
         np.array([[0.0, 0.0], [0.0, speed * (initial_s + 10.0 * seconds)]]),
         name="straight",
     )
     settings = _bare()
-    first, leader = start_on_path(CharacterSource(controller, settings=settings, seed=seed), ahead)
+    first, leader = start_on_path(
+        CharacterSource(controller, settings=settings, seed=seed), straight
+    )
     rollout(first, leader, initial_s)
-    # What a frame was made of belongs to the place before it.
+    # The network inputs of a frame belong to the root state before it.
     root_states, times = first.root_states, leader.times.copy()
     first.step(leader)
     inputs, gate = first.network_inputs
-    # Rows of one batch may be rounded differently: what does not draw is run once.
-    drawn = runs if controller.network.network.is_stochastic else 1
-    begun = InitialStates(inputs.copy(), gate.copy(), ("straight",), np.zeros(1, np.int64))
+    # Rows of one batch may be rounded differently, so deterministic networks are run once.
+    count = runs if controller.network.network.is_stochastic else 1
+    initial = InitialStates(inputs.copy(), gate.copy(), ("straight",), np.zeros(1, np.int64))
     characters = Characters(
         controller,
-        begun.of(np.zeros(drawn, np.int64)),
-        positions=np.repeat(root_states.positions, drawn, axis=0),
-        angles=np.repeat(root_states.angles, drawn),
+        initial.select(np.zeros(count, np.int64)),
+        positions=np.repeat(root_states.positions, count, axis=0),
+        angles=np.repeat(root_states.angles, count),
         settings=settings,
         seed=seed,
     )
-    goal_source = PathGoals(ahead, np.zeros((drawn, 2)))
-    goal_source.times = np.repeat(times, drawn)
+    goal_source = PathGoals(straight, np.zeros((count, 2)))
+    goal_source.times = np.repeat(times, count)
     run = rollout(characters, goal_source, seconds)
-    motions = [MeasuredMotion.of_clip(run.clip(index), controller.schema) for index in range(drawn)]
+    motions = [MeasuredMotion.of_clip(run.clip(index), controller.schema) for index in range(count)]
     pair = [motion.contacts[:, :2] for motion in motions]
     fps = run.fps
     phases = [paced(strikes(flags, fps), len(flags), fps)[0] for flags in pair]
@@ -203,7 +203,7 @@ def _named(progress: Progress | None, name: str) -> Progress | None:
 
 
 def _bare(position_bias: float = 0.5, direction_bias: float = 2.0) -> CharacterSettings:
-    """What the network itself does, without feet that are held."""
+    """Settings for the network's own motion, without foot locking."""
     return CharacterSettings(
         position_bias=position_bias, direction_bias=direction_bias, foot_ik=False, gating=False
     )

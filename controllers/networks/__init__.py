@@ -1,9 +1,9 @@
-"""The networks, one file each. All of them are `ControllerNetwork`s (network.py):
+"""Networks of controllers, one in each module. All extend `ControllerNetwork` (network.py):
 
     outputs = network(inputs, gate)                       training, (batch, dims) each
     outputs, state = network.step(inputs, gate, state)    running, frame by frame
 
-in normalised values; `normalised.NormalisedController` takes and gives raw ones. `registry` makes
-them by name. The gate is what the weights depend on: a phase in cycles (pfnn, vinn), a manifold
-(experts, lmp), foot velocities (mann), the wish (no_phase).
+in normalised values. `normalised.NormalisedController` wraps a network for raw values, and
+`registry` makes networks by name. The weights depend on the gate: a phase in cycles (pfnn, vinn),
+the phase manifold (experts, lmp), foot velocities (mann), or the desired trajectory (no_phase).
 """

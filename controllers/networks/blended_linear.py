@@ -1,4 +1,4 @@
-"""A linear layer whose weights are a blend, without ever making the blended weights."""
+"""Linear layer with blended weights, computed without the blended weight matrices."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from torch import Tensor, nn
 
 
 class BlendedLinear(nn.Module):
-    """y = x (sum_k c_k W_k) + sum_k c_k b_k, with coefficients of its own for every row.
+    """y = x (sum_k c_k W_k) + sum_k c_k b_k, with different coefficients for every row.
 
     The blend is linear, so sum_k c_k (x W_k) = (c outer x) W with the W_k stacked: one matrix
-    product for the whole batch, where a weight matrix a row is as many numbers as batch * in *
-    out. Equal to rounding.
+    product for the whole batch, while a blended matrix for each row takes batch * in * out numbers.
+    Both are equal up to rounding.
 
     Parameters
     ----------
     points
-        Control points or experts that are blended.
+        Number of control points or experts that are blended.
     ins, outs
-        Widths.
+        Input and output width.
     """
 
     def __init__(self, points: int, ins: int, outs: int) -> None:
@@ -28,7 +28,7 @@ class BlendedLinear(nn.Module):
         self.points, self.ins, self.outs = points, ins, outs
         self.weight = nn.Parameter(torch.empty(points, ins, outs))
         self.bias = nn.Parameter(torch.zeros(points, outs))
-        # Glorot and Bengio 2010, as PFNN and MANN start.
+        # Glorot and Bengio 2010, as in PFNN and MANN.
         bound = math.sqrt(6.0 / (ins + outs))
         nn.init.uniform_(self.weight, -bound, bound)
 

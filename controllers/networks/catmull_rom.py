@@ -1,4 +1,4 @@
-"""How much each control point counts at a phase: the spline that PFNN's weights lie on."""
+"""Catmull-Rom splines: coefficients of the control points of PFNN's weights at a phase."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ def cyclic_coefficients(phase: Tensor, points: int) -> Tensor:
     Parameters
     ----------
     phase : (batch, 1)
-        Cycles; any whole number of cycles more or less is the same.
+        Cycles; whole cycles make no difference.
     points
-        Control points, at phases 0, 1/points, ...
+        Number of control points, at phases 0, 1/points, ...
 
     Returns
     -------
-    (batch, points). They sum to 1; four of them differ from 0, at a control point one.
+    (batch, points). They sum to 1. Four of them differ from 0, and at a control point one.
 
     References
     ----------
-    Holden, Komura and Saito 2017, eq. 7. Written as a function of the distance to each control
-    point, it needs neither indices nor branches.
+    Holden, Komura and Saito 2017, eq. 7. As a function of the distance to each control point
+    it needs neither indices nor branches.
     """
     half = points / 2.0
     distance = torch.remainder(points * phase - _indices(phase, points) + half, points) - half
@@ -31,9 +31,9 @@ def cyclic_coefficients(phase: Tensor, points: int) -> Tensor:
 
 
 def open_coefficients(phase: Tensor, points: int) -> Tensor:
-    """The same of an open spline: phase 0 is the first control point, 1 the last.
+    """Weights of the control points of an open spline from phase 0 to 1.
 
-    Beyond its ends the outermost control point is repeated.
+    Phase 0 is the first control point, 1 the last; beyond the ends they are repeated.
     """
     place = (points - 1) * open_phase(phase)
     weights = _cubic((place - _indices(phase, points)).abs())
@@ -44,7 +44,7 @@ def open_coefficients(phase: Tensor, points: int) -> Tensor:
 
 
 def open_phase(phase: Tensor) -> Tensor:
-    """Cycles -> [0, 1]: wrapped phases in [-0.5, 0) are the second half; beyond 1 it is held."""
+    """Cycles -> [0, 1]: phases in [-0.5, 0) are the second half; larger ones are clamped to 1."""
     return torch.where(phase < 0.0, phase + 1.0, phase).clamp(0.0, 1.0)
 
 
@@ -53,7 +53,7 @@ def _indices(phase: Tensor, points: int) -> Tensor:
 
 
 def _cubic(distance: Tensor) -> Tensor:
-    """The cardinal function of Catmull-Rom at a distance in control points, 0 beyond 2."""
+    """Cardinal function of Catmull-Rom splines at a distance in control points; 0 beyond 2."""
     square = distance.square()
     cube = square * distance
     near = 1.0 - 2.5 * square + 1.5 * cube

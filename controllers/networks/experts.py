@@ -1,8 +1,8 @@
-"""A mixture of experts whose weights are blended by a gating network.
+"""Mixture of experts, whose weights are blended by a gating network.
 
-The body is the same in DeepPhase (gated by the phase manifold; Starke et al. 2022), with local
-phases (by contact phases; Starke et al. 2020), in MANN (by foot velocities; Zhang et al. 2018)
-and without phases (by the wish): what the gate sees is the schema's, see `schema_blocks`.
+The architecture is the same in DeepPhase (gated by the phase manifold; Starke et al. 2022), with
+local phases (contact phases; Starke et al. 2020), in MANN (foot velocities; Zhang et al. 2018) and
+without phases (the desired trajectory). The schema defines the gate; see `schema.blocks`.
 """
 
 from __future__ import annotations
@@ -51,12 +51,14 @@ class ExpertsConfig(ControllerNetworkConfig):
 
 
 class Experts(ControllerNetwork):
-    """Three layers whose weights are a blend of the experts', as the gate says."""
+    """Three layers whose weights are blended from those of the experts, depending on the gate."""
 
     def __init__(self, dims: NetworkDims, config: ExpertsConfig) -> None:
         super().__init__(dims)
         if dims.gate < 1:
-            raise ParameterError("experts need a gate: what their weights depend on")
+            raise ParameterError(
+                "a mixture of experts needs a gate", hint="choose a schema with a gate"
+            )
         self.config = config
         experts, hidden, gating = config.experts, config.hidden, config.gating_hidden
         self.gate_in = nn.Linear(dims.gate, gating)

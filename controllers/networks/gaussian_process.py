@@ -1,7 +1,7 @@
 """Gaussian processes as controllers: one over poses and phase, or one at each of ten phases.
 
-They are fitted, not trained: `fit` takes samples, finds the kernel by scikit-learn on some of
-them and solves for all; what it found are buffers, saved and run like the weights of a network.
+They are fitted, not trained by gradient descent: `fit` optimises the kernel with scikit-learn on
+some of the samples and solves for all. The results are buffers, saved like the weights of networks.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.extras import packages_for
 
-# Kernel parameters are found on at most so many samples: the search takes their cube many times.
-_MOST_FOR_KERNEL = 400
-# Share of the signal's variance: with less, the solution grows without bounds.
-_LEAST_NOISE = 1e-4
-# In typical distances between samples: where searches for the length begin, and its bounds. A
-# search may run into the shortest, where every sample stands alone: then the next begins.
-_FIRST_LENGTHS, _LENGTHS = (1.0, 0.5, 3.0, 0.2), (1e-2, 1e2)
+# Maximum number of samples for the kernel search, whose cost is cubic.
+_MAX_FOR_KERNEL = 400
+# Minimum noise as a share of the signal's variance; smaller values are ill-conditioned.
+_MIN_NOISE = 1e-4
+# Initial length scales of the searches, and their bounds, in typical distances between samples. If
+# a search ends at the lower bound, where all samples are independent, the next one is started.
+_INITIAL_LENGTHS, _LENGTHS = (1.0, 0.5, 3.0, 0.2), (1e-2, 1e2)
 
 
 @dataclass(frozen=True)
@@ -71,11 +71,13 @@ class GaussianProcess(ControllerNetwork):
     def __init__(self, dims: NetworkDims, config: GaussianProcessConfig) -> None:
         super().__init__(dims)
         if dims.gate != 1:
-            raise ParameterError(f"processes are gated by one phase, not by {dims.gate} numbers")
+            raise ParameterError(
+                f"Gaussian processes are gated by one phase, not by {dims.gate} values"
+            )
         self.config = config
         phases, samples = config.phases, config.samples
         width = dims.inputs + (2 if phases == 1 else 0)
-        # Double precision: distances are small differences, and weights cancel in the sum.
+        # Double precision, since distances are small differences and weights cancel in the sum.
         self.register_buffer("seen", torch.zeros(phases, samples, width).double())
         self.register_buffer("solution", torch.zeros(phases, samples, dims.outputs).double())
         self.register_buffer("mean", torch.zeros(phases, dims.outputs))
@@ -87,7 +89,7 @@ class GaussianProcess(ControllerNetwork):
         phases = self.config.phases
         x = torch.cat([inputs, phase_circle(gate)], dim=-1) if phases == 1 else inputs
         x = x.double()
-        # |x - seen|^2 written out: one matrix product, no differences in memory.
+        # |x - seen|^2 expanded: one matrix product instead of an array of differences.
         products = torch.einsum("bi,psi->pbs", x, self.seen)
         squares = x.square().sum(-1)[:, None] + self.seen.square().sum(-1)[:, None, :]
         distance = (squares - 2.0 * products).clamp(min=0.0)  # (phases, batch, samples)
@@ -103,22 +105,21 @@ class GaussianProcess(ControllerNetwork):
         Raises
         ------
         ParameterError
-            Where there are fewer samples than the configuration asks for, or scikit-learn is
-            missing.
+            If there are fewer samples than the config asks for, or scikit-learn is missing.
         """
         self.check_dims(inputs, gate)
         rng = np.random.default_rng(self.config.seed)
         phases, wanted = self.config.phases, self.config.samples
         for index in range(phases):
-            near = np.arange(len(inputs))
+            candidates = np.arange(len(inputs))
             if phases > 1:
-                near = np.flatnonzero(nearest_two(gate, phases)[:, index].numpy() > 0.0)
-            if len(near) < wanted:
+                candidates = np.flatnonzero(nearest_two(gate, phases)[:, index].numpy() > 0.0)
+            if len(candidates) < wanted:
                 raise ParameterError(
-                    f"{len(near)} samples for a process that remembers {wanted}",
-                    hint="lower samples, or take more clips",
+                    f"{len(candidates)} samples for a process of {wanted}",
+                    hint="lower network.samples, or add clips",
                 )
-            rows = torch.from_numpy(np.sort(rng.choice(near, wanted, replace=False)))
+            rows = torch.from_numpy(np.sort(rng.choice(candidates, wanted, replace=False)))
             x = inputs[rows]
             if phases == 1:
                 x = torch.cat([x, phase_circle(gate[rows])], dim=-1)
@@ -126,7 +127,7 @@ class GaussianProcess(ControllerNetwork):
 
     def _solve(self, index: int, x: Array, y: Array) -> None:
         mean = y.mean(0)
-        every = -(-len(x) // _MOST_FOR_KERNEL)
+        every = -(-len(x) // _MAX_FOR_KERNEL)
         length, noise = _kernel(x[::every], (y - mean)[::every])
         distance = np.square(x).sum(1)[:, None] + np.square(x).sum(1) - 2.0 * x @ x.T
         kernel = np.exp(-0.5 * np.maximum(distance, 0.0) / length**2)
@@ -142,29 +143,29 @@ class GaussianProcess(ControllerNetwork):
 
 
 def nearest_two(phase: Tensor, count: int) -> Tensor:
-    """(batch, 1) cycles -> (batch, count): linear weights of the two nearest phases of a cycle."""
+    """(batch, 1) cycles -> (batch, count): linear weights of the two nearest of `count` phases."""
     numbers = torch.arange(count, device=phase.device, dtype=phase.dtype)
     distance = torch.remainder(count * phase - numbers + 0.5 * count, count) - 0.5 * count
     return (1.0 - distance.abs()).clamp(min=0.0)
 
 
 def _kernel(x: Array, y: Array) -> tuple[float, float]:
-    """Length scale, and noise as a share of the signal's variance, by marginal likelihood."""
+    """Length scale, and noise as a share of the signal's variance, of maximum likelihood."""
     with packages_for("Gaussian processes", "scikit-learn"):
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.gaussian_process import GaussianProcessRegressor
         from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
     typical = float(np.sqrt(max(2.0 * x.var(0).sum(), 1e-12)))
     variance = float(max(y.var(), 1e-12))
-    for start in _FIRST_LENGTHS:
+    for start in _INITIAL_LENGTHS:
         kernel = ConstantKernel(variance, (0.1 * variance, 10.0 * variance))
         kernel = kernel * RBF(start * typical, tuple(each * typical for each in _LENGTHS))
         kernel = kernel + WhiteKernel(1e-2 * variance, (1e-5 * variance, variance))
         with warnings.catch_warnings():
-            # A noise at its lower bound is what clean motion has.
+            # Clean motion has its noise at the lower bound.
             warnings.simplefilter("ignore", ConvergenceWarning)
-            found = GaussianProcessRegressor(kernel).fit(x, y).kernel_
-        if found.k1.k2.length_scale > 2.0 * _LENGTHS[0] * typical:
+            fitted = GaussianProcessRegressor(kernel).fit(x, y).kernel_
+        if fitted.k1.k2.length_scale > 2.0 * _LENGTHS[0] * typical:
             break
-    signal, noise = found.k1.k1.constant_value, found.k2.noise_level
-    return float(found.k1.k2.length_scale), float(max(noise / signal, _LEAST_NOISE))
+    signal, noise = fitted.k1.k1.constant_value, fitted.k2.noise_level
+    return float(fitted.k1.k2.length_scale), float(max(noise / signal, _MIN_NOISE))

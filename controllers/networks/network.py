@@ -1,4 +1,4 @@
-"""Base classes of controller networks and of their configurations."""
+"""Base classes of controller networks and of their configs."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ State = tuple[Tensor, ...]
 
 @dataclass(frozen=True)
 class NetworkDims:
-    """Numbers a frame in and out of a network.
+    """Dimensions of a network: values per frame of its inputs, gate and outputs.
 
     Parameters
     ----------
     inputs, outputs
-        At least 1 each.
+        Number of values, at least 1 each.
     gate
-        What the weights depend on; 0 for networks without a gate.
+        Number of values that the weights depend on; 0 for networks without a gate.
     """
 
     inputs: int
@@ -31,24 +31,28 @@ class NetworkDims:
 
     def __post_init__(self) -> None:
         if self.inputs < 1 or self.gate < 0 or self.outputs < 1:
-            raise ParameterError(f"a network of {self}")
+            raise ParameterError(
+                f"a network with {self.inputs} inputs, {self.gate} gate values and "
+                f"{self.outputs} outputs",
+                hint="inputs and outputs must be at least 1",
+            )
 
 
 @dataclass(frozen=True)
 class ControllerNetworkConfig:
-    """Sizes of a controller network: every network has a frozen dataclass that extends this one.
+    """Config of a controller network; every network has a frozen dataclass that extends this one.
 
-    The fields are what the section `network` of a config file may say. They are checked by their
-    types, which are int, float, bool, str, tuples, and each of these or None.
+    The fields are the keys of the section `network` of a config file. Values are checked against
+    their types: int, float, bool, str, tuples, and each of these or None.
     """
 
 
 class ControllerNetwork(nn.Module):
-    """One frame to the next: inputs and gate of a frame -> outputs, all normalised.
+    """A network from inputs and gate of a frame to outputs of the next, all normalised.
 
-    A subclass is built from `NetworkDims` and its own `ControllerNetworkConfig`, and has `forward`.
-    The rest has defaults for a deterministic network without memory that is trained by gradient
-    descent:
+    A subclass is constructed from `NetworkDims` and its own `ControllerNetworkConfig`, and defines
+    `forward`. All else has defaults for a deterministic network without state that is trained by
+    gradient descent:
 
     =============================================  ===============================================
     a network that ...                             overrides
@@ -62,19 +66,19 @@ class ControllerNetwork(nn.Module):
     has faster forms, or none in ONNX              `precomputed`, `check_exportable`
     =============================================  ===============================================
 
-    `registry.register_network` makes it known by a name.
+    `registry.register_network` registers it by a name.
     """
 
     state_names: tuple[str, ...] = ()
     """Names of the tensors of the state."""
     state_is_kept: bool = False
-    """Whether `step` returns the state unchanged; `redrawn` then is what changes it."""
+    """Whether `step` returns the state unchanged; only `redrawn` changes it then."""
     is_recurrent: bool = False
-    """Whether `forward` takes (batch, frames, dims) as well, and training gives it sequences."""
+    """Whether `forward` also takes (batch, frames, dims), and training uses sequences."""
     is_stochastic: bool = False
     """Whether two runs from the same frame differ."""
     is_fitted: bool = False
-    """Whether `fit` finds the parameters, in place of gradient descent."""
+    """Whether the parameters come from `fit` instead of gradient descent."""
 
     def __init__(self, dims: NetworkDims) -> None:
         super().__init__()
@@ -85,7 +89,7 @@ class ControllerNetwork(nn.Module):
         raise NotImplementedError
 
     def initial_state(self, batch: int) -> State:
-        """What `step` starts from: tensors (batch, ...), as many as `state_names`."""
+        """The first state for `step`: tensors (batch, ...), one for each of `state_names`."""
         return ()
 
     def step(self, inputs: Tensor, gate: Tensor, state: State) -> tuple[Tensor, State]:
@@ -98,30 +102,30 @@ class ControllerNetwork(nn.Module):
         Parameters
         ----------
         stepped
-            (batch,) bool: characters one of whose feet came down in this frame.
+            (batch,) bool: characters with a foot that touched down in this frame.
         """
         return state
 
     def training_outputs(self, inputs: Tensor, gate: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
-        """Outputs for training, and scalar terms to add to the loss, weighted, by their names."""
+        """Outputs for training, and weighted scalar loss terms by their names."""
         return self(inputs, gate), {}
 
     def fit(self, inputs: Tensor, gate: Tensor, outputs: Tensor) -> None:
-        """Find the parameters from normalised samples (samples, dims) each.
+        """Compute the parameters from normalised samples, (samples, dims) each.
 
-        Called where `is_fitted`.
+        Called if `is_fitted`.
         """
         raise NotImplementedError
 
     def blend_weights(self, gate: Tensor) -> Tensor | None:
-        """(batch, gate) -> (batch, experts or control points): the share of each in the weights.
+        """(batch, gate) -> (batch, experts or control points): their shares in the weights.
 
-        None where the weights are not blended.
+        None if the weights are not blended.
         """
         return None
 
     def precomputed(self, form: str, count: int | None = None) -> ControllerNetwork:
-        """This network, trained, in a form that computes its weights in advance.
+        """The trained network with weights computed in advance.
 
         Parameters
         ----------
@@ -133,38 +137,38 @@ class ControllerNetwork(nn.Module):
         Raises
         ------
         ParameterError
-            Where the network has no such form.
+            If the network has no such form.
         """
         raise ParameterError(
-            f"{type(self).__name__} has no {form} form", hint="networks of the class Pfnn have one"
+            f"{type(self).__name__} has no form {form!r}", hint="only PFNNs have precomputed forms"
         )
 
     def check_exportable(self) -> None:
-        """Raise ParameterError where the network cannot be written as ONNX."""
+        """Raise ParameterError if the network cannot be exported as ONNX."""
 
     def weight_magnitude(self) -> Tensor:
-        """Mean absolute value of all parameters: what the L1 penalty of the papers is taken of."""
+        """Mean absolute value of all parameters, for the L1 penalty of the papers."""
         parameters = list(self.parameters())
         count = sum(parameter.numel() for parameter in parameters)
         return torch.stack([parameter.abs().sum() for parameter in parameters]).sum() / count
 
     @property
     def parameter_count(self) -> int:
-        """Numbers that training finds."""
+        """Number of parameters."""
         return sum(parameter.numel() for parameter in self.parameters())
 
     def check_dims(self, inputs: Tensor, gate: Tensor) -> None:
-        """Raise ParameterError unless the last axes are as wide as the network."""
+        """Raise ParameterError unless the last axes have the network's dimensions."""
         found, expected = (inputs.shape[-1], gate.shape[-1]), (self.dims.inputs, self.dims.gate)
         if found != expected:
             raise ParameterError(
-                f"inputs and gate of {found[0]} and {found[1]} numbers, the network takes "
+                f"{found[0]} inputs and {found[1]} gate values, the network takes "
                 f"{expected[0]} and {expected[1]}"
             )
 
 
 def phase_circle(phase: Tensor) -> Tensor:
-    """(..., 1) cycles -> (..., 2): sine and cosine, which know no jump from 0.5 to -0.5."""
+    """(..., 1) cycles -> (..., 2): sine and cosine, continuous from 0.5 to -0.5."""
     angle = 2.0 * math.pi * phase
     return torch.cat([torch.sin(angle), torch.cos(angle)], dim=-1)
 
@@ -176,7 +180,7 @@ def check_dropout(dropout: float) -> None:
 
 
 def check_positive(**values: int) -> None:
-    """Raise ParameterError, which names it, where a count is not positive."""
+    """Raise ParameterError with the name of the first count that is not positive."""
     for name, value in values.items():
         if value < 1:
             raise ParameterError(f"{name} must be positive, not {value}")

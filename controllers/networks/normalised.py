@@ -1,4 +1,4 @@
-"""Raw values in and out of a network: normalisation as a part of it."""
+"""Networks with their normalisation, for raw inputs and outputs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOMENTS = ("mean", "scale")
 def normalisation_of(layout: FeatureLayout | None, rows: Array) -> Normalisation:
     """The normalisation of raw rows (rows, dims); blocks in cycles keep their values.
 
-    Raises ParameterError where there are no rows.
+    Raises ParameterError if there are no rows.
     """
     if layout is None:
         return Normalisation(np.zeros(0, np.float32), np.zeros(0, np.float32))
@@ -36,19 +36,19 @@ def normalisation_of(layout: FeatureLayout | None, rows: Array) -> Normalisation
 
 
 class NormalisedController(nn.Module):
-    """A network that takes and gives raw values: what is run, saved and exported.
+    """A network with raw inputs and outputs, as it is run, saved and exported.
 
     Parameters
     ----------
     network
-        In normalised values.
+        Network for normalised values.
     inputs, gate, outputs
-        Normalisations of each.
+        Normalisation of each.
 
     Raises
     ------
     ParameterError
-        Where a normalisation has another width than the network.
+        If the width of a normalisation differs from the network's.
     """
 
     inputs_mean: Tensor
@@ -72,37 +72,37 @@ class NormalisedController(nn.Module):
             width = getattr(network.dims, name)
             if len(each.mean) != width:
                 raise ParameterError(
-                    f"{name}: a normalisation of {len(each.mean)} numbers, the network has {width}"
+                    f"{name}: the normalisation has {len(each.mean)} values, the network {width}"
                 )
             self.register_buffer(f"{name}_mean", torch.from_numpy(each.mean.copy()))
             self.register_buffer(f"{name}_scale", torch.from_numpy(each.scale.copy()))
-        # A block of weight 0 is not learnt: it is its mean.
-        unlearnt = self.outputs_scale == 0
-        inverse = torch.where(unlearnt, torch.ones(()), self.outputs_scale).reciprocal()
-        self.register_buffer("outputs_unit", torch.where(unlearnt, torch.zeros(()), inverse))
+        # A block of weight 0 is not trained; its output is its mean.
+        untrained = self.outputs_scale == 0
+        inverse = torch.where(untrained, torch.ones(()), self.outputs_scale).reciprocal()
+        self.register_buffer("outputs_unit", torch.where(untrained, torch.zeros(()), inverse))
 
     def forward(self, inputs: Tensor, gate: Tensor) -> Tensor:
         """Raw (batch, inputs) and (batch, gate) -> raw (batch, outputs)."""
         return self.raw(self.network(*self.normalised(inputs, gate)))
 
     def step(self, inputs: Tensor, gate: Tensor, state: State) -> tuple[Tensor, State]:
-        """One frame of a run, raw; see `ControllerNetwork.step`."""
+        """One frame of a run in raw values; see `ControllerNetwork.step`."""
         outputs, state = self.network.step(*self.normalised(inputs, gate), state)
         return self.raw(outputs), state
 
     def normalised(self, inputs: Tensor, gate: Tensor) -> tuple[Tensor, Tensor]:
-        """Raw inputs and gate -> the network's."""
+        """Raw inputs and gate -> normalised ones."""
         return (
             (inputs - self.inputs_mean) * self.inputs_scale,
             (gate - self.gate_mean) * self.gate_scale,
         )
 
     def blend_weights(self, gate: Tensor) -> Tensor | None:
-        """Of a raw gate (batch, gate); see `ControllerNetwork.blend_weights`."""
+        """`ControllerNetwork.blend_weights` of a raw gate (batch, gate)."""
         return self.network.blend_weights((gate - self.gate_mean) * self.gate_scale)
 
     def precomputed(self, form: str) -> NormalisedController:
-        """The same in a precomputed form; see `ControllerNetwork.precomputed`."""
+        """This network in a precomputed form; see `ControllerNetwork.precomputed`."""
         values = (
             Normalisation(*(self.get_buffer(f"{name}_{part}").numpy() for part in _MOMENTS))
             for name in ("inputs", "gate", "outputs")
@@ -110,9 +110,9 @@ class NormalisedController(nn.Module):
         return NormalisedController(self.network.precomputed(form), *values)
 
     def target(self, outputs: Tensor) -> Tensor:
-        """Raw outputs -> what the network should give: losses are taken there."""
+        """Raw outputs -> normalised targets of the loss."""
         return (outputs - self.outputs_mean) * self.outputs_scale
 
     def raw(self, outputs: Tensor) -> Tensor:
-        """What the network gave -> raw outputs."""
+        """Normalised outputs of the network -> raw outputs."""
         return outputs * self.outputs_unit + self.outputs_mean

@@ -1,7 +1,8 @@
 """Phase-functioned neural network (Holden, Komura and Saito 2017), exact and precomputed.
 
-The paper's section 7 computes the weights of a trained network in advance, at evenly spaced
-phases: faster or slower than the exact network by its size, larger in memory, not exact.
+In the paper's section 7 the weights of a trained network are computed in advance at evenly spaced
+phases. This form is an approximation and takes more memory; whether it is faster depends on the
+size of the network.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from controllers.networks.network import (
 from deepphase.errors import ParameterError
 
 TABLE_SIZES = {"linear": 10, "constant": 50}
-"""Precomputed form -> phases in its table (section 7 of the paper)."""
+"""Precomputed form -> number of phases in its table (section 7 of the paper)."""
 
 
 @dataclass(frozen=True)
@@ -52,19 +53,19 @@ class PfnnConfig(ControllerNetworkConfig):
         check_positive(hidden=self.hidden)
         check_dropout(self.dropout)
         if self.points < 4:
-            raise ParameterError(f"a cubic spline needs 4 points, not {self.points}")
+            raise ParameterError(f"points must be at least 4 for a cubic spline, not {self.points}")
 
 
 class Pfnn(ControllerNetwork):
     """Three layers whose weights are a cubic function of the phase.
 
-    The gate is the phase: one number, in cycles, growing with time.
+    The gate is the phase in cycles, which grows with time.
     """
 
     def __init__(self, dims: NetworkDims, config: PfnnConfig) -> None:
         super().__init__(dims)
         if dims.gate != 1:
-            raise ParameterError(f"a PFNN is gated by one phase, not by {dims.gate} numbers")
+            raise ParameterError(f"a PFNN is gated by one phase, not by {dims.gate} values")
         self.config = config
         hidden, points = config.hidden, config.points
         self.layer_in = BlendedLinear(points, dims.inputs, hidden)
@@ -91,23 +92,24 @@ class Pfnn(ControllerNetwork):
 
 
 class PrecomputedPfnn(ControllerNetwork):
-    """A PFNN's weights at evenly spaced phases, the nearest or a line between two of them.
+    """A PFNN with weights from a table at evenly spaced phases, for inference only.
 
-    Only for running; rows of a batch whose phases share a table entry are computed together.
+    Rows of a batch whose phases share a table entry are computed together.
 
     Parameters
     ----------
     network
         A trained PFNN.
     form
-        "constant": the weights of the nearest phase. "linear": between the two nearest.
+        "constant": the weights of the nearest phase. "linear": interpolated weights of
+        the two nearest.
     count
-        Phases in the table, at least 2; the paper's if left out.
+        Number of phases in the table, at least 2; by default the paper's.
 
     Raises
     ------
     ParameterError
-        Where there is no such form, or the table has fewer than 2 phases.
+        If there is no such form, or the table has fewer than 2 phases.
     """
 
     weight_0: Tensor
@@ -119,10 +121,10 @@ class PrecomputedPfnn(ControllerNetwork):
         self.form, self.count = form, TABLE_SIZES[form] if count is None else count
         self.cyclic = network.config.cyclic
         if self.count < 2:
-            raise ParameterError(f"a table of {self.count} phases: it needs 2")
+            raise ParameterError(f"a table of {self.count} phases", hint="give at least 2")
         last = self.count if self.cyclic else self.count - 1
         with torch.no_grad():
-            # One entry more than the table of a cycle: phase 1 is phase 0 again.
+            # The table of a cycle has one more entry: phase 1 equals phase 0.
             phases = torch.arange(last + 1)[:, None] / last
             blend = network.blend_weights(phases.to(network.layer_in.weight))
             for index, layer in enumerate((network.layer_in, network.layer_mid, network.layer_out)):
@@ -172,19 +174,17 @@ class PrecomputedPfnn(ControllerNetwork):
         return x
 
     def check_exportable(self) -> None:
-        """Raise ParameterError: the exact network is what other engines take."""
-        raise ParameterError(
-            "precomputed forms are not exported", hint="export the network that they are made of"
-        )
+        """Raise ParameterError: only the exact network is exported."""
+        raise ParameterError("precomputed forms are not exported", hint="export the exact network")
 
     @property
     def megabytes(self) -> float:
-        """Of the tables."""
+        """Size of the tables in MB."""
         return sum(each.numel() * each.element_size() for each in self.buffers()) / 1e6
 
 
 def _by_entry(entries: Tensor) -> list[tuple[int, Tensor]]:
-    """Table entries that occur, with the rows where they do."""
+    """Table entries, each with the rows that use it."""
     order = torch.argsort(entries)
     numbers, counts = torch.unique_consecutive(entries[order], return_counts=True)
     return list(zip(numbers.tolist(), order.split(counts.tolist()), strict=True))

@@ -1,4 +1,4 @@
-"""The next phases of a running character (Starke et al. 2022, eq. 9)."""
+"""Phase update of a running character (Starke et al. 2022, eq. 9)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import math
 import torch
 from torch import Tensor
 
-# Vectors below this length have no direction, and directions this near to opposite no middle.
-_NO_LENGTH = 1e-8
+# Shorter vectors have no direction, and for more nearly opposite directions no mean is defined.
+_MIN_LENGTH = 1e-8
 _NEARLY_OPPOSITE = 1e-4
 
 
@@ -22,34 +22,34 @@ def updated_phases(
 ) -> Tensor:
     """Phase vectors one step later.
 
-    Each channel's direction is turned by frequency * seconds cycles, forward in time, and then
-    by a share of the angle that is left to the predicted direction; its length is the predicted
-    amplitude. (The paper's formula multiplies by amplitudes twice; directions are meant.)
+    Each channel's direction is rotated forward by frequency * seconds cycles, then by a share of
+    the remaining angle to the predicted direction; its length is the predicted amplitude. (The
+    paper's formula multiplies by amplitudes twice; here unit directions are blended.)
 
     Parameters
     ----------
     manifold : (..., 2 * channels)
-        (A sin 2 pi phase, A cos 2 pi phase), interleaved by channel. Any leading axes: characters,
-        moments of the trajectory.
+        (A sin 2 pi phase, A cos 2 pi phase), interleaved by channel. Leading axes: characters,
+        samples of the trajectory.
     predicted : (..., 2 * channels)
-        The same one step later, as the network predicts it; its length is not looked at.
+        Predicted phase vectors one step later; their lengths are ignored.
     frequency, amplitude : (..., channels)
-        Hz and the latent's unit, as the network predicts them. Below 0 they count as 0.
+        Predicted, in Hz and the latent's unit. Negative values count as 0.
     seconds
-        Of the step.
+        Duration of the step.
     blend
-        Share of the way to the prediction: 0 only turns, 1 only predicts.
+        Share of the prediction: 0 only rotates, 1 takes the predicted direction.
 
     Returns
     -------
-    (..., 2 * channels), each channel of length `amplitude`. Where only one of the two has a
-    direction it is that one's; where neither has, the phase is 0. Directions opposite to each
-    other have no middle: the turned one is kept.
+    (..., 2 * channels), each channel of length `amplitude`. If only one of the two has a
+    direction, that is the result; if neither has, the phase is 0. If they are opposite, the rotated
+    direction is the result.
     """
     old, has_old = _directions(manifold.unflatten(-1, (-1, 2)))
     goal, has_goal = _directions(predicted.unflatten(-1, (-1, 2)))
     turned = turned_by(old, 2.0 * math.pi * frequency.clamp(min=0.0) * seconds)
-    # Sine and cosine of the phase's lead from the turned to the predicted direction.
+    # Sine and cosine of the angle from the rotated to the predicted direction.
     ahead = goal[..., 0] * turned[..., 1] - goal[..., 1] * turned[..., 0]
     along = (goal * turned).sum(-1)
     opposite = along < _NEARLY_OPPOSITE - 1.0
@@ -68,7 +68,7 @@ def turned_by(vectors: Tensor, angle: Tensor) -> Tensor:
 
 def _directions(vectors: Tensor) -> tuple[Tensor, Tensor]:
     """Unit vectors of (..., 2), and whether there is a direction (..., 1); if not, phase 0."""
-    found = vectors.square().sum(-1, keepdim=True) > _NO_LENGTH**2
+    found = vectors.square().sum(-1, keepdim=True) > _MIN_LENGTH**2
     ahead = torch.tensor([0.0, 1.0], dtype=vectors.dtype, device=vectors.device)
     safe = torch.where(found, vectors, ahead)
     return safe / safe.square().sum(-1, keepdim=True).sqrt(), found

@@ -1,4 +1,4 @@
-"""The baseline without structure: a plain network, with the phase as an input or without."""
+"""Feed-forward network, the baseline without structure, with or without a phase as input."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class PlainConfig(ControllerNetworkConfig):
 
 
 class Plain(ControllerNetwork):
-    """Three layers. A gate, if there is one, is a phase: its sine and cosine join the inputs."""
+    """Three layers; the sine and cosine of the gate, if there is one, are further inputs."""
 
     def __init__(self, dims: NetworkDims, config: PlainConfig) -> None:
         super().__init__(dims)
@@ -61,13 +61,13 @@ class Plain(ControllerNetwork):
 
 
 def pfnn_parameters(dims: NetworkDims, hidden: int = 512, points: int = 4) -> int:
-    """Parameters of the paper's PFNN at these inputs and outputs: what baselines are sized by."""
+    """Number of parameters of the paper's PFNN with these dimensions, for baselines of its size."""
     layers = ((dims.inputs, hidden), (hidden, hidden), (hidden, dims.outputs))
     return points * sum((ins + 1) * outs for ins, outs in layers)
 
 
 def plain_width(dims: NetworkDims) -> int:
-    """Width of the hidden layers that comes nearest to a PFNN's parameters."""
+    """Width of the hidden layers whose parameter count is closest to a PFNN's."""
     # h^2 + h (in + out + 2) + out = parameters
     half = 0.5 * (dims.inputs + dims.outputs + 2)
     return round((half**2 + pfnn_parameters(dims) - dims.outputs) ** 0.5 - half)

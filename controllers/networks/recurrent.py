@@ -1,4 +1,4 @@
-"""The recurrent baseline: encoder, LSTM, decoder (ERD; Fragkiadaki et al. 2015)."""
+"""Recurrent baseline: encoder, LSTM and decoder (ERD; Fragkiadaki et al. 2015)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ class RecurrentConfig(ControllerNetworkConfig):
 class Recurrent(ControllerNetwork):
     """A plain network whose middle layer is an LSTM.
 
-    `forward` takes (batch, dims), one frame from rest, or (batch, frames, dims), a sequence.
+    `forward` takes (batch, dims), one frame from the initial state, or sequences
+    (batch, frames, dims).
     """
 
     state_names = ("hidden", "cell")
@@ -55,8 +56,8 @@ class Recurrent(ControllerNetwork):
         ins = dims.inputs + 2 * dims.gate
         self.hidden = config.hidden or recurrent_width(dims)
         self.layer_in = nn.Linear(ins, self.hidden)
-        # The gates input, forget, cell and output, as torch.nn.LSTM orders them; written out in
-        # plain operators, so that the step can be exported.
+        # The gates input, forget, cell and output in the order of torch.nn.LSTM, in plain operators
+        # so that the step can be exported.
         self.from_input = nn.Linear(self.hidden, 4 * self.hidden)
         self.from_hidden = nn.Linear(self.hidden, 4 * self.hidden, bias=False)
         self.layer_out = nn.Linear(self.hidden, dims.outputs)
@@ -80,25 +81,25 @@ class Recurrent(ControllerNetwork):
         return outputs[:, 0], state
 
     def sequence(self, inputs: Tensor, gate: Tensor, state: State) -> tuple[Tensor, State]:
-        """(batch, frames, ...) one frame behind the other, and the state behind the last."""
+        """(batch, frames, ...) frame by frame, and the state after the last."""
         self.check_dims(inputs, gate)
         x = torch.cat([inputs, phase_circle(gate)], dim=-1)  # (batch, frames, inputs + 0 or 2)
         x = elu(self.layer_in(self.dropout(x)))  # (batch, frames, hidden)
         driven = self.from_input(self.dropout(x))  # (batch, frames, 4 hidden)
         hidden, cell = state
-        kept = []
+        states = []
         for frame in range(driven.shape[1]):
             gates = driven[:, frame] + self.from_hidden(hidden)  # (batch, 4 hidden)
             enter, forget, value, leave = gates.chunk(4, dim=1)
             cell = torch.sigmoid(forget) * cell + torch.sigmoid(enter) * torch.tanh(value)
             hidden = torch.sigmoid(leave) * torch.tanh(cell)  # (batch, hidden)
-            kept.append(hidden)
-        x = torch.stack(kept, dim=1)  # (batch, frames, hidden)
+            states.append(hidden)
+        x = torch.stack(states, dim=1)  # (batch, frames, hidden)
         return self.layer_out(self.dropout(x)), (hidden, cell)
 
 
 def recurrent_width(dims: NetworkDims) -> int:
-    """Width of encoder and LSTM that comes nearest to a PFNN's parameters."""
+    """Width of encoder and LSTM whose parameter count is closest to a PFNN's."""
     # 8 h^2 + h (in + out + 5) + out = parameters
     linear = dims.inputs + dims.outputs + 5
     root = (linear**2 + 32 * (pfnn_parameters(dims) - dims.outputs)) ** 0.5

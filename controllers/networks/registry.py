@@ -1,6 +1,6 @@
-"""Registry of controller networks: the names by which config files and controller files know them.
+"""Registry of controller networks: their names in config files and controller files.
 
-A network of one's own takes one call, made by the program that trains or loads with it:
+The program that trains or loads a network of its own registers it with one call:
 
     @dataclass(frozen=True)
     class MineConfig(ControllerNetworkConfig):
@@ -12,8 +12,8 @@ A network of one's own takes one call, made by the program that trains or loads 
 
     register_network("mine", Mine, MineConfig, gate="phase")
 
-From then on ``network: {name: mine, hidden: 32}`` in a config file means it, and controllers that
-were saved with it can be loaded. A file only names its network: nothing is ever imported for it.
+Then ``network: {name: mine, hidden: 32}`` in a config file refers to it, and controllers that were
+saved with it can be loaded. A file only names its network; reading it never imports code.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ class NetworkKind:
     Parameters
     ----------
     network
-        Its class, called with dimensions and configuration.
+        Its class, called with dimensions and config.
     config
-        The class of its configuration.
+        The class of its config.
     gate
         What its weights depend on.
     defaults
-        Values of the configuration that differ from the class's own.
+        Values of the config that differ from the defaults of the class.
     """
 
     network: Callable[[NetworkDims, Any], ControllerNetwork]
@@ -64,7 +64,7 @@ class NetworkKind:
         return bool(getattr(self.network, "is_recurrent", False))
 
     def make_config(self, **values: Any) -> ControllerNetworkConfig:
-        """The configuration with these values, and the defaults for all others."""
+        """The config with these values, and the defaults for all others."""
         return self.config(**{**self.defaults, **values})
 
 
@@ -82,7 +82,7 @@ NETWORKS: dict[str, NetworkKind] = {
     "gp": NetworkKind(GaussianProcess, GaussianProcessConfig, "phase"),
     "pfgp": NetworkKind(GaussianProcess, GaussianProcessConfig, "phase", {"phases": 10}),
 }
-"""lmp is the mixture of experts: its phases are those of contacts, from another phase model."""
+"""Name -> network. lmp is the mixture of experts with the phases of a contact phase model."""
 
 _SHIPPED = frozenset(NETWORKS)
 
@@ -95,33 +95,33 @@ def register_network(
     gate: Gate,
     **defaults: Any,
 ) -> NetworkKind:
-    """Make a controller network known by a name.
+    """Register a controller network by a name.
 
-    A name may be registered again, as a notebook does whose cell runs twice: the last one counts.
+    A name may be registered again, as by a notebook cell that runs twice; the last one counts.
 
     Parameters
     ----------
     name
-        What config files and controller files call it.
+        Its name in config files and controller files.
     network
         Its class, called with `NetworkDims` and a `config`.
     config
-        The class of its configuration, a frozen dataclass.
+        The class of its config, a frozen dataclass.
     gate
         What its weights depend on: "phase" (one phase, cycles), "manifold" (the phase manifold),
         "feet" (velocities of the feet), "goal" (the desired trajectory), or "none".
     defaults
-        Values of the configuration that differ from the class's own.
+        Values of the config that differ from the defaults of the class.
 
     Returns
     -------
-    What is registered.
+    The registered network.
 
     Raises
     ------
     ParameterError
-        Where the name is that of a shipped network, a class does not extend its base class, or
-        the gate or a default is unknown.
+        If the name is that of a shipped network, a class does not extend its base class, or the
+        gate or a default is unknown.
     """
     if name in _SHIPPED:
         raise ParameterError(f"{name!r} is a shipped network", hint="choose another name")
@@ -142,7 +142,7 @@ def register_network(
         kind.make_config()
     except TypeError as error:
         raise ParameterError(
-            f"network {name!r}: its configuration has no default: {error}",
+            f"network {name!r}: a field of its config has no default: {error}",
             hint="give every field a default, in the class or here",
         ) from None
     NETWORKS[name] = kind
@@ -150,11 +150,11 @@ def register_network(
 
 
 def network_kind(name: str) -> NetworkKind:
-    """The network of that name; raises UnregisteredNetworkError where there is none."""
+    """The network of that name; raises UnregisteredNetworkError if there is none."""
     if name not in NETWORKS:
         raise UnregisteredNetworkError(
             f"network {name!r} is not registered",
-            hint="import the module that registers it first; "
+            hint="first import the module that registers it; "
             f"registered networks: {', '.join(NETWORKS)}",
         )
     return NETWORKS[name]
@@ -168,15 +168,17 @@ def make_network(
     Parameters
     ----------
     config
-        Of its kind; the paper's sizes if left out.
+        Config of that network; by default with the paper's sizes.
 
     Raises
     ------
     ParameterError
-        Where there is no such network, or the dimensions or the configuration do not fit it.
+        If there is no such network, or the dimensions or the config do not fit it.
     """
     kind = network_kind(name)
     config = kind.make_config() if config is None else config
     if type(config) is not kind.config:
-        raise ParameterError(f"a {type(config).__name__} for the network {name!r}")
+        raise ParameterError(
+            f"the network {name!r} takes a {kind.config.__name__}, not a {type(config).__name__}"
+        )
     return kind.network(dims, config)

@@ -1,4 +1,4 @@
-"""The variational interpolating neural network (VINN; Sprenger et al. 2020)."""
+"""Variational interpolating neural network (VINN; Sprenger et al. 2020)."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from deepphase.errors import ParameterError
 
 Redraw = Literal["frame", "step"]
 _POINTS = 4
-# A deviation of 0, which plain mean squared errors lead to, has no logarithm.
-_LEAST_VARIANCE = 1e-8
+# Lower bound for the logarithm: plain mean squared errors lead to deviations of 0.
+_MIN_VARIANCE = 1e-8
 
 
 @dataclass(frozen=True)
@@ -68,10 +68,10 @@ class VariationalConfig(ControllerNetworkConfig):
 
 
 class Variational(ControllerNetwork):
-    """A PFNN some of whose layers give means and deviations, of which values are drawn.
+    """A PFNN with stochastic layers, which predict means and deviations and sample from them.
 
-    The state is the noise, (batch, noise width) standard normal: one draw serves all layers of a
-    pass, its first numbers where a layer is narrower.
+    The state is the noise, (batch, noise width) standard normal. All layers of a pass use the same
+    noise, narrower layers its first values.
     """
 
     state_names = ("noise",)
@@ -81,7 +81,7 @@ class Variational(ControllerNetwork):
     def __init__(self, dims: NetworkDims, config: VariationalConfig) -> None:
         super().__init__(dims)
         if dims.gate != 1:
-            raise ParameterError(f"a VINN is gated by one phase, not by {dims.gate} numbers")
+            raise ParameterError(f"a VINN is gated by one phase, not by {dims.gate} values")
         self.config = config
         widths = (config.hidden, config.hidden, dims.outputs)
         self.noise_width = max(widths[layer - 1] for layer in config.variational)
@@ -92,21 +92,21 @@ class Variational(ControllerNetwork):
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, inputs: Tensor, gate: Tensor) -> Tensor:
-        """(batch, inputs) and (batch, 1) cycles -> (batch, outputs), of fresh noise."""
-        return self.drawn(inputs, gate, self.initial_state(len(inputs))[0])[0]
+        """(batch, inputs) and (batch, 1) cycles -> (batch, outputs), with new noise."""
+        return self.sampled(inputs, gate, self.initial_state(len(inputs))[0])[0]
 
     def initial_state(self, batch: int) -> State:
-        """Fresh noise (batch, noise width)."""
+        """New noise (batch, noise width)."""
         return (torch.randn(batch, self.noise_width).to(self.layer_in.weight),)
 
     def step(self, inputs: Tensor, gate: Tensor, state: State) -> tuple[Tensor, State]:
-        """One frame with the noise of the state, which is kept: see `redrawn`."""
-        return self.drawn(inputs, gate, state[0])[0], state
+        """One frame with the noise of the state, which only `redrawn` changes."""
+        return self.sampled(inputs, gate, state[0])[0], state
 
     def redrawn(self, state: State, stepped: Tensor) -> State:
-        """The state of the next frame: new noise for those who `stepped` (batch,) bool.
+        """The state of the next frame: new noise where `stepped`, (batch,) bool.
 
-        With redraw "frame", for all.
+        With redraw "frame" all rows get new noise.
         """
         (noise,) = state
         fresh = torch.randn_like(noise)
@@ -115,17 +115,17 @@ class Variational(ControllerNetwork):
         return (torch.where(stepped[:, None], fresh, noise),)
 
     def training_outputs(self, inputs: Tensor, gate: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
-        """Outputs of fresh noise, and their divergence from a standard normal distribution."""
+        """Outputs with new noise, and the divergence from a standard normal distribution."""
         (noise,) = self.initial_state(len(inputs))
-        outputs, divergence = self.drawn(inputs, gate, noise.to(inputs))
+        outputs, divergence = self.sampled(inputs, gate, noise.to(inputs))
         return outputs, {"divergence": self.config.divergence_weight * divergence.mean()}
 
     def blend_weights(self, gate: Tensor) -> Tensor:
         """(batch, 1) cycles -> (batch, 4): share of each control point in the weights."""
         return cyclic_coefficients(gate, _POINTS)
 
-    def drawn(self, inputs: Tensor, gate: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
-        """Outputs (batch, outputs) of this noise, and the divergence (batch,) of what was drawn."""
+    def sampled(self, inputs: Tensor, gate: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
+        """Outputs (batch, outputs) with this noise, and the divergence (batch,) of the samples."""
         self.check_dims(inputs, gate)
         blend = self.blend_weights(gate)  # (batch, 4)
         x, divergence = inputs, torch.zeros_like(gate[:, 0])
@@ -140,11 +140,11 @@ class Variational(ControllerNetwork):
 
 
 def divergence_from_standard(mean: Tensor, deviation: Tensor) -> Tensor:
-    """KL(N(mean, deviation^2) || N(0, 1)), elementwise; the sign of a deviation is of no meaning.
+    """KL(N(mean, deviation^2) || N(0, 1)), elementwise; the sign of a deviation has no effect.
 
     References
     ----------
     Kingma and Welling 2014, appendix B.
     """
-    variance = deviation.square().clamp(min=_LEAST_VARIANCE)
+    variance = deviation.square().clamp(min=_MIN_VARIANCE)
     return 0.5 * (variance + mean.square() - 1.0 - variance.log())

@@ -1,1 +1,1 @@
-"""Controllers at run time: the state of characters, frame by frame."""
+"""Run time of controllers: the state of characters, frame by frame."""

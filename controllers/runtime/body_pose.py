@@ -1,4 +1,4 @@
-"""Predicted poses, put back on a skeleton: rotations, and limbs of its own lengths."""
+"""Poses of a skeleton from predicted values, with constant limb lengths, and foot locking."""
 
 from __future__ import annotations
 
@@ -18,26 +18,30 @@ from deepphase.motion.skeleton import Skeleton
 from deepphase.steering.foot_lock import FootLock
 
 _IN_CONTACT = 0.5
+_ROTATION_NUMBERS = 6
 
 
 class CharacterFeet:
-    """Holds the feet that the network has in contact.
+    """Locks the feet for which the network predicts contacts.
 
     Parameters
     ----------
     skeleton, schema
-        Whose limbs and feet.
+        Skeleton of the motion, and the schema with the names of the feet.
     characters
-        How many.
+        Number of characters.
     """
 
     def __init__(self, skeleton: Skeleton, schema: ControllerSchema, characters: int) -> None:
         roles = find_roles(skeleton, description=dict(schema.body))
         every = LegChains.of_skeleton(skeleton, roles)
         columns = {skeleton.index(name): column for column, name in enumerate(schema.feet)}
-        known = np.array([int(last) in columns for last in every.last], bool)
+        predicted = np.array([int(last) in columns for last in every.last], bool)
         limbs = LegChains(
-            *(getattr(every, name)[known] for name in ("upper", "middle", "last", "tips", "bends"))
+            *(
+                getattr(every, name)[predicted]
+                for name in ("upper", "middle", "last", "tips", "bends")
+            )
         )
         self._columns = np.array([columns[int(last)] for last in limbs.last], np.int64)
         self._lock = FootLock(LimbSolver(skeleton, limbs), characters)
@@ -50,39 +54,36 @@ class CharacterFeet:
         angles: Array,
         seconds: float,
     ) -> None:
-        """Change the local rotations (characters, joints, 4) so that feet in contact stay.
+        """Change the local rotations (characters, joints, 4) so that feet in contact do not move.
 
         Parameters
         ----------
         local_positions : (characters, joints, 3)
             Metres.
         contacts : (characters, feet)
-            In [0, 1].
+            Predicted contacts in [0, 1].
         angles : (characters,)
-            Radians: the facing.
+            Facing, radians.
         seconds
-            Since the frame before.
+            Time since the previous frame.
         """
         left = np.stack([np.cos(angles), np.zeros_like(angles), -np.sin(angles)], axis=1)
         touching = contacts[:, self._columns] > _IN_CONTACT
         self._lock.apply(rotations, local_positions, touching, left, seconds)
 
 
-_SIX = 6
-
-
 @dataclass(frozen=True, eq=False)
 class BodyPose:
-    """Bodies in root space, limbs as long as the skeleton's.
+    """Poses in root space with the skeleton's limb lengths.
 
     Parameters
     ----------
     rotations
-        (characters, joints, 4) of the schema's joints, in root space.
+        (characters, joints, 4) quaternions of the schema's joints, in root space.
     numbers
-        (characters, joints, 6) the same as six numbers.
+        (characters, joints, 6) the same rotations in six numbers; see `rotations_6d`.
     positions
-        (characters, joints, 3) metres: the hips as predicted, the rest by the rotations.
+        (characters, joints, 3) metres: the hips as predicted, all others by forward kinematics.
     """
 
     rotations: Array
@@ -91,19 +92,19 @@ class BodyPose:
 
 
 class BodyPoses:
-    """From predicted numbers to poses of a skeleton.
+    """Conversion of predicted values to poses of a skeleton.
 
     Parameters
     ----------
     skeleton
-        Whose limbs have their lengths; joints that the schema does not move stay at rest.
+        Skeleton with the limb lengths. Joints that the schema does not have keep their rest pose.
     schema
-        Which joints are predicted, the hips first.
+        Schema with the predicted joints, the hips first.
 
     Raises
     ------
     SkeletonError
-        Where the skeleton lacks a joint of the schema, or one does not hang from the hips.
+        If the skeleton lacks a joint of the schema, or one does not descend from the hips.
     """
 
     def __init__(self, skeleton: Skeleton, schema: ControllerSchema) -> None:
@@ -113,23 +114,23 @@ class BodyPoses:
         parents = [place.get(int(skeleton.parents[joint]), -1) for joint in self.body]
         if -1 in parents[1:]:
             loose = schema.joints[parents.index(-1, 1)]
-            raise SkeletonError(f"the joint {loose!r} does not hang from {schema.joints[0]!r}")
+            raise SkeletonError(f"the joint {loose!r} does not descend from {schema.joints[0]!r}")
         self._parents = np.array([0, *parents[1:]])
         self._offsets = skeleton.offsets[self.body].astype(np.float32)
         self._offsets[0] = 0.0
-        # Which offsets add up to where each joint is.
+        # Offsets that sum to the position of each joint.
         self._chain = np.zeros((len(self.body), len(self.body)), np.float32)
         for index, joint in enumerate(self.body.tolist()):
             above = [place[each] for each in ancestors(skeleton, joint) if each in place]
             self._chain[index, above] = 1.0
         hips = int(self.body[0])
-        # Where a joint stands above the hips, the topmost one goes where the root goes.
+        # If the hips have ancestors, the topmost one moves with the root.
         self._above = np.array([each for each in ancestors(skeleton, hips) if each != hips], int)
         self.translated_joints = np.unique([0, *self._above, hips])
         self._hips_place = int(np.flatnonzero(self.translated_joints == hips)[0])
 
     def read(self, numbers: Array, hips: Array) -> BodyPose:
-        """Poses of predicted values.
+        """Poses from predicted values.
 
         Parameters
         ----------
@@ -138,13 +139,15 @@ class BodyPoses:
         hips : (characters, 3)
             Metres, root space.
         """
-        axes = axes_of(numbers.reshape(len(numbers), -1, _SIX))  # (characters, joints, 3, 3)
+        axes = axes_of(
+            numbers.reshape(len(numbers), -1, _ROTATION_NUMBERS)
+        )  # (characters, joints, 3, 3)
         above = axes.take(self._parents, axis=1)
-        # (characters, joints, 3): each joint's offset, turned with its parent.
+        # (characters, joints, 3): each joint's offset, rotated with its parent.
         turned = (self._offsets[:, None, :] @ above)[..., 0, :]
         positions = self._chain @ turned + hips[:, None]
-        six = axes[..., :2, :].reshape(*axes.shape[:2], _SIX)
-        return BodyPose(from_axes(axes), six, positions)
+        numbers = axes[..., :2, :].reshape(*axes.shape[:2], _ROTATION_NUMBERS)
+        return BodyPose(from_axes(axes), numbers, positions)
 
     def in_world(self, pose: BodyPose, places: Array, angles: Array) -> tuple[Array, Array]:
         """Local rotations and translations of the whole skeleton, with the root in the world.
@@ -160,7 +163,7 @@ class BodyPoses:
         -------
         rotations : (characters, joints, 4) float32
         translations : (characters, translated joints, 3) float32
-            Of `translated_joints`.
+            Metres, of `translated_joints`.
         """
         count = len(places)
         turn = np.zeros((count, 4), np.float32)
@@ -184,7 +187,7 @@ class BodyPoses:
         return rotations, translations
 
     def local_positions(self, translations: Array) -> Array:
-        """(characters, joints, 3) metres: rest offsets with the translations put in."""
+        """(characters, joints, 3) metres: rest offsets, or translations where there are any."""
         offsets = self.skeleton.offsets.astype(translations.dtype)
         local = np.broadcast_to(offsets, (len(translations), *offsets.shape)).copy()
         local[:, self.translated_joints] = translations

@@ -1,4 +1,4 @@
-"""Characters that a controller moves: any number at once, frame by frame."""
+"""Characters moved by a controller: any number in one batch, frame by frame."""
 
 from __future__ import annotations
 
@@ -32,40 +32,40 @@ from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import Frame, RunnerSpec
 
 Tracks = Mapping[str, Array]
-# No value of a body in metres and seconds is larger: the network has left what it learnt.
-_LARGEST = 1e3
-_NO_TURN = np.array([1.0, 0.0, 0.0, 0.0, 1.0, 0.0], np.float32)
+# Bound of all outputs in SI units; larger values mean that the network has diverged.
+_MAX_OUTPUT = 1e3
+_IDENTITY = np.array([1.0, 0.0, 0.0, 0.0, 1.0, 0.0], np.float32)
 
 
 class Characters:
-    """Characters, each from a start of its own; one `step` is one frame. A `Runner`.
+    """A batch of characters; one `step` is one frame. A `Runner`.
 
     Parameters
     ----------
     controller
-        What moves them.
+        Controller of all characters.
     starts
-        A moment for each; what they see there is all that they know of it.
+        Initial state of each character.
     positions, angles
-        (characters, 2) m, x and z, and (characters,) rad: where they begin, and facing where;
-        the origin and +Z by default.
+        (characters, 2) m, x and z, and (characters,) rad: initial root positions and facings, by
+        default the origin and +Z.
     settings
-        How they run.
+        Settings of the run.
     seed
-        Of a network that draws.
+        Random seed of a stochastic network.
     labels
-        Label -> value, or a value for each character: wished from the beginning.
+        Desired labels from the first frame on: label -> value, or a value for each character.
     obstacles
-        Walls that they do not pass, and pits that they stop at.
+        Walls and pits to avoid.
     network
-        What steps in place of the controller's own network, as `onnx_network.OnnxNetwork` does;
-        `seed` is its own then.
+        Network that runs in place of the controller's own, such as `onnx_network.OnnxNetwork`;
+        `seed` is then ignored.
 
     Raises
     ------
     ParameterError
-        Where the starts are of another schema, shapes do not fit, a label is unknown, or a
-        character begins inside an obstacle.
+        If the starts have another schema, shapes do not fit, a label is unknown, or a character
+        starts inside an obstacle.
     """
 
     def __init__(
@@ -91,29 +91,29 @@ class Characters:
             obstacles.check_free(places)
         self._seconds = 1.0 / schema.fps
         self._slices = schema.outputs.slices
-        self._seen = NetworkInput(schema, starts.inputs, starts.gate)
+        self._input = NetworkInput(schema, starts.inputs, starts.gate)
         self._poses = BodyPoses(controller.skeleton, schema)
         self._feet = CharacterFeet(controller.skeleton, schema, count)
         self._network = network or RunningNetwork(controller.network, count, seed)
         self._phases = running_phases(schema, starts.gate, self.settings.phase_blend)
-        self._labels = DesiredLabels(schema, self._seen.label, self.settings.label_halflife_s)
+        self._labels = DesiredLabels(schema, self._input.label, self.settings.label_halflife_s)
         if labels:
-            self._labels.goal(labels_of_each(labels, count))
-        whole = self._seen.trajectory
+            self._labels.set_goals(labels_of_each(labels, count))
+        whole = self._input.trajectory
         turn = np.exp(-1j * facing)[:, None]
-        self._past = PoseHistory(
+        self._history = PoseHistory(
             schema,
             complex_of(places) + whole.places * turn,
             facing[:, None] + whole.angles,
             None if whole.velocities is None else whole.velocities * turn,
-            self._seen.label,
+            self._input.label,
         )
-        self._ahead = self._seen.ahead
+        self._future = self._input.future
         self._reader = TrajectoryReader(schema.outputs, schema)
         self._blend = TrajectoryBlend(
             schema, self.settings.position_bias, self.settings.direction_bias
         )
-        self._velocity, self._rate = self._past.velocity.copy(), self._past.rate
+        self._velocity, self._rate = self._history.velocity.copy(), self._history.rate
         self._alive = np.ones(count, bool)
         self._contacts = np.zeros((count, len(schema.feet)), np.float32)
         self._outputs = self._standing_outputs()
@@ -134,19 +134,22 @@ class Characters:
 
     @property
     def root_states(self) -> RootStates:
-        """Where the characters are and how they move."""
+        """Root states of the characters."""
         return RootStates(
-            pairs(self._past.place), pairs(self._velocity), self._past.angle.copy(), self._rate
+            pairs(self._history.place),
+            pairs(self._velocity),
+            self._history.angle.copy(),
+            self._rate,
         )
 
     @property
     def network_inputs(self) -> tuple[Array, Array]:
-        """Raw inputs and gate (characters, dims) that the last frame was made of."""
-        return self._seen.inputs, self._seen.gate
+        """Raw inputs and gate, (characters, dims) each, of the last frame."""
+        return self._input.inputs, self._input.gate
 
     @property
     def phases(self) -> PhaseParameters | None:
-        """(characters, channels) each, of the last frame; None where there are none."""
+        """Phases of the last frame, (characters, channels) each; None if the network has none."""
         return None if self._phases is None else self._phases.parameters()
 
     def step(self, goal_source: GoalSource | None = None, tracks: Tracks | None = None) -> Frame:
@@ -154,41 +157,41 @@ class Characters:
 
         Parameters
         ----------
-        follower
-            What they wish; without one the network goes where it will.
+        goal_source
+            Goals of the characters. Without goals the network follows its own prediction.
         tracks
-            Name -> (characters, offsets, values) at the schema's offsets from now: needed where
-            the schema names some.
+            Name -> (characters, offsets, values) at the schema's offsets; required for every track
+            of the schema.
 
         Raises
         ------
         ParameterError
-            Where the follower has another number of characters, wishes what the controller does
-            not know or what is not finite, or a track is missing or of another shape.
+            If the goals have another number of characters, an unknown label or values that are not
+            finite, or a track is missing or has another shape.
         """
-        ahead, desired = self._ahead, None
+        future, desired = self._future, None
         if goal_source is not None:
             self._check(goal_source)
             root_states = self.root_states
-            ahead, desired = self._blend.blended(ahead, goal_source, root_states)
-            self._labels.goal(goal_source.labels())
-            # The wish is of the moment that the step begins with, the step leads to the next.
+            future, desired = self._blend.blended(future, goal_source, root_states)
+            self._labels.set_goals(goal_source.labels())
+            # The goals are those of the start of the step.
             goal_source.advance(root_states, self._seconds)
         if self.obstacles is not None:
-            ahead = self._before_obstacles(ahead, self.obstacles)
-        shown, shown_angles = ahead.in_world(self._past.place, self._past.angle)
+            future = self._around_obstacles(future, self.obstacles)
+        trajectory, trajectory_angles = future.in_world(self._history.place, self._history.angle)
         self._labels.advance()
-        self._seen.fill(self._past, ahead, self._labels.now, self._phases, tracks)
-        gating = self._network.gating(self._seen.gate) if self.settings.gating else None
-        outputs = self._living(self._network.step(self._seen.inputs, self._seen.gate))
+        self._input.fill(self._history, future, self._labels.current, self._phases, tracks)
+        gating = self._network.gating(self._input.gate) if self.settings.gating else None
+        outputs = self._bounded(self._network.step(self._input.inputs, self._input.gate))
         self._move(outputs)
-        pose, limb_errors = self._posed(outputs)
+        pose, limb_errors = self._read_pose(outputs)
         contacts = np.clip(outputs[:, self._slices["contact"]], 0.0, 1.0)
         self._network.redraw(((contacts > 0.5) & (self._contacts <= 0.5)).any(axis=1))
         self._contacts = contacts
         if self._phases is not None:
             self._phases.advance(outputs)
-        place, angle = self._past.place, self._past.angle
+        place, angle = self._history.place, self._history.angle
         rotations, translations = self._poses.in_world(pose, place, angle)
         if self.settings.foot_ik:
             local = self._poses.local_positions(translations)
@@ -203,36 +206,36 @@ class Characters:
             limb_errors=limb_errors,
             gating=gating,
             phases=self.phases,
-            trajectory=shown,
-            trajectory_angles=shown_angles,
+            trajectory=trajectory,
+            trajectory_angles=trajectory_angles,
             desired=desired,
         )
 
     def _check(self, goal_source: GoalSource) -> None:
         if goal_source is self._checked:
             return
-        found = len(goal_source.target()[0])
-        if found != len(self):
+        count = len(goal_source.target()[0])
+        if count != len(self):
             raise ParameterError(
-                f"a wish for {found} characters, and there are {len(self)}",
-                hint="make the follower with one origin, or one mover, for each character",
+                f"goals for {count} characters, but there are {len(self)}",
+                hint="make the goal source with one origin or root state for each character",
             )
         self._checked = goal_source
 
-    def _before_obstacles(self, ahead: FutureTrajectory, obstacles: Obstacles) -> FutureTrajectory:
-        """What lies ahead, kept off obstacles; slower where it is held up."""
-        here, turn = self._past.place, np.exp(1j * self._past.angle)[:, None]
-        places = obstacles.kept_off(here, here[:, None] + ahead.places / turn)
+    def _around_obstacles(self, future: FutureTrajectory, obstacles: Obstacles) -> FutureTrajectory:
+        """The trajectory around obstacles, slower where they are in the way."""
+        here, turn = self._history.place, np.exp(1j * self._history.angle)[:, None]
+        places = obstacles.kept_off(here, here[:, None] + future.places / turn)
         places = (places - here[:, None]) * turn
-        lost = np.diff(places - ahead.places, axis=1, prepend=0.0)
-        velocities = ahead.velocities.copy()
+        lost = np.diff(places - future.places, axis=1, prepend=0.0)
+        velocities = future.velocities.copy()
         velocities[:, 1:] += lost / self.controller.schema.config.step_s
-        return FutureTrajectory(places, ahead.angles, velocities)
+        return FutureTrajectory(places, future.angles, velocities)
 
-    def _living(self, outputs: Array) -> Array:
-        """The outputs, with the last ones of those whose network has left all bounds."""
-        # Not a number is no smaller than anything.
-        bounded = (np.abs(outputs) < _LARGEST).all(axis=1)
+    def _bounded(self, outputs: Array) -> Array:
+        """The outputs; where they have diverged, the last valid ones at rest."""
+        # The comparison is false for NaN.
+        bounded = (np.abs(outputs) < _MAX_OUTPUT).all(axis=1)
         self._alive &= bounded
         if not self._alive.all():
             outputs = np.where(self._alive[:, None], outputs, _at_rest(self._outputs, self._slices))
@@ -240,21 +243,21 @@ class Characters:
         return outputs
 
     def _move(self, outputs: Array) -> None:
-        """Move the roots by the predicted step, and take what lies ahead from where they are."""
-        place, angle = self._past.place, self._past.angle
+        """Move the roots by the predicted step, and read the future trajectory from there."""
+        place, angle = self._history.place, self._history.angle
         velocity = complex_of(outputs[:, self._slices["root_velocity"]])[:, 0]
         goal = place + self._seconds * velocity * np.exp(-1j * angle)
         if self.obstacles is not None:
             goal = self.obstacles.kept_off(place, goal[:, None])[:, 0]
         self._rate = outputs[:, self._slices["root_turn"]][:, 0].astype(np.float64)
         self._velocity = (goal - place) / self._seconds
-        self._ahead = self._reader.read(outputs)
+        self._future = self._reader.read(outputs)
         turned = angle + self._seconds * self._rate
-        now = self._ahead.velocities[:, 0] * np.exp(-1j * turned)
-        self._past.record(goal, turned, now, self._labels.now)
+        now = self._future.velocities[:, 0] * np.exp(-1j * turned)
+        self._history.record(goal, turned, now, self._labels.current)
 
-    def _posed(self, outputs: Array) -> tuple[BodyPose, Array]:
-        """The pose of the outputs, which the network sees next, and its `Frame.limb_errors`."""
+    def _read_pose(self, outputs: Array) -> tuple[BodyPose, Array]:
+        """The pose of the outputs, which is the next input, and its `Frame.limb_errors`."""
         predicted = outputs[:, self._slices["joint_position"]]
         joints = predicted.reshape(len(predicted), -1, 3)
         numbers = outputs[:, self._slices["joint_rotation"]]
@@ -264,21 +267,21 @@ class Characters:
         if self.settings.feedback == "pose":
             predicted = pose.positions.reshape(predicted.shape)
             numbers = pose.numbers.reshape(numbers.shape)
-        self._seen.set_pose(predicted, velocity, numbers)
+        self._input.set_pose(predicted, velocity, numbers)
         return pose, np.sqrt(np.vecdot(apart, apart)).mean(axis=1)
 
     def _standing_outputs(self) -> Array:
-        """(characters, dims) outputs of a body that stays as it begins, as far as it is known."""
+        """(characters, dims) outputs of the initial pose at rest, as far as the inputs have it."""
         outputs = np.zeros((len(self), self.controller.schema.outputs.dims), np.float32)
         rotation = self._slices["joint_rotation"]
-        outputs[:, rotation] = np.resize(_NO_TURN, rotation.stop - rotation.start)
-        for name, block in self._seen.pose.items():
+        outputs[:, rotation] = np.resize(_IDENTITY, rotation.stop - rotation.start)
+        for name, block in self._input.pose.items():
             outputs[:, self._slices[name]] = block
         return outputs
 
 
 def _at_rest(outputs: Array, slices: Mapping[str, slice]) -> Array:
-    """The same poses, standing still."""
+    """The outputs with all velocities and rates set to 0."""
     rest = outputs.copy()
     for name, block in slices.items():
         if name.startswith(("trajectory", "root_", "joint_velocity", "phase_rate", "phase_freq")):
@@ -291,18 +294,18 @@ def _check_starts(starts: InitialStates, controller: Controller) -> None:
     found = (starts.inputs.shape[1], starts.gate.shape[1])
     if found != (dims.inputs, dims.gate):
         raise ParameterError(
-            f"starts of {found[0]} inputs and {found[1]} numbers of a gate, the controller "
+            f"starts with {found[0]} inputs and {found[1]} gate values; the controller "
             f"{controller.name!r} has {dims.inputs} and {dims.gate}",
             hint="make them with the controller's own schema",
         )
     if not count:
-        raise ParameterError("no start: no character")
+        raise ParameterError("no start", hint="give one start for each character")
     if not (np.isfinite(starts.inputs).all() and np.isfinite(starts.gate).all()):
-        raise ParameterError("a start with a value that is not finite")
+        raise ParameterError("a start has a value that is not finite")
 
 
 def _placed(values: Array | None, shape: tuple[int, ...], name: str) -> Array:
-    found = np.zeros(shape) if values is None else np.array(values, np.float64)
-    if found.shape != shape or not np.isfinite(found).all():
-        raise ParameterError(f"{name} {found.shape} of characters: expected {shape}, finite")
-    return found
+    placed = np.zeros(shape) if values is None else np.array(values, np.float64)
+    if placed.shape != shape or not np.isfinite(placed).all():
+        raise ParameterError(f"{name} of characters {placed.shape}: expected {shape}, finite")
+    return placed

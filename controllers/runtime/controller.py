@@ -1,4 +1,4 @@
-"""A trained controller: one file, with all that a run needs."""
+"""Trained controllers and their files, which hold everything that a run needs."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ _SKELETON = ("parents", "offsets", "end_parents", "end_offsets")
 
 @dataclass(eq=False)
 class Controller:
-    """A network with its schema, its body, and moments to begin with.
+    """A network with its schema, its skeleton and initial states.
 
     Parameters
     ----------
     config
-        What it was made and trained with.
+        Config that it was trained with.
     schema
-        What goes in and comes out.
+        Layouts of its inputs, gate and outputs.
     network
-        Raw values in and out; in evaluation mode.
+        Network for raw values, in evaluation mode.
     skeleton
-        Of the motion that it makes.
+        Skeleton of the motion.
     starts
-        Moments of its training clips.
+        Initial states from its training clips.
     phases
-        ``sha256`` and ``format`` of the phase model whose phases it was trained on; empty where
-        it reads none.
+        ``sha256`` and ``format`` of the phase model that it was trained with; empty if it reads no
+        phases.
     data
-        What its training clips measure: a run's measures stand beside these.
+        Measures of its training clips, to compare those of runs with.
     health
-        Errors on clips held out, as `training_health` found them.
+        Errors on held-out clips; see `training_health`.
     provenance
-        Data, package versions, seed: what made it.
+        Data, package versions and seed of its training.
     """
 
     config: ControllerConfig
@@ -70,12 +70,12 @@ class Controller:
 
     @property
     def name(self) -> str:
-        """Of the kind of network."""
+        """Name of its network."""
         return self.config.name
 
     @property
     def fps(self) -> float:
-        """Frames a second."""
+        """Frames per second."""
         return self.schema.fps
 
     def __repr__(self) -> str:
@@ -89,18 +89,18 @@ class Controller:
         )
 
     def check_phases(self, extractor: PhaseExtractor | None) -> None:
-        """Raise ParameterError unless these are the phases that it was trained on."""
+        """Raise ParameterError unless this is the phase model that it was trained with."""
         wanted = self.phases.get("sha256")
         if wanted and extractor is None:
             raise ParameterError(
-                "the controller reads phases, and there is no phase model",
-                hint="give the phase model that it was trained with",
+                "the controller reads phases, but no phase model is given",
+                hint="give the phase model that the controller was trained with",
             )
         if wanted and extractor is not None and extractor.sha256 != wanted:
             raise ParameterError(
-                f"another phase model than the controller's: {extractor.sha256[:12]}, "
+                f"the phase model {extractor.sha256[:12]} is not the controller's, which was "
                 f"trained with {wanted[:12]}",
-                hint="give the phase model that it was trained with",
+                hint="give the phase model that the controller was trained with",
             )
 
     def precomputed(self, form: str) -> Controller:
@@ -109,12 +109,12 @@ class Controller:
         Raises
         ------
         ParameterError
-            Where the network has no such form; see `ControllerNetwork.precomputed`.
+            If the network has no such form; see `ControllerNetwork.precomputed`.
         """
         return replace(self, network=self.network.precomputed(form))
 
     def save(self, path: str | Path) -> None:
-        """Write the controller's file, whole or not at all."""
+        """Write the controller's file, atomically."""
         arrays: dict[str, Array] = {
             f"network.{name}": tensor.detach().cpu().numpy()
             for name, tensor in self.network.network.state_dict().items()
@@ -149,8 +149,8 @@ class Controller:
         Raises
         ------
         CheckpointError
-            Where the file is damaged, foreign or does not fit its own schema, or its network is
-            not registered.
+            If the file is damaged, has another format or does not fit its own schema, or its
+            network is not registered.
         """
         arrays, header = read_arrays(path, format=FORMAT, version=VERSION)
         try:
@@ -210,4 +210,4 @@ def _check_starts(starts: InitialStates, schema: ControllerSchema) -> None:
     count, dims = len(starts.names), schema.dims
     expected = ((count, dims.inputs), (count, dims.gate), (count,))
     if (starts.inputs.shape, starts.gate.shape, starts.frames.shape) != expected or not count:
-        raise ValueError("moments to begin with of other dimensions than the schema's")
+        raise ValueError("the initial states do not have the schema's dimensions")

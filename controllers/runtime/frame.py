@@ -1,4 +1,4 @@
-"""Settings of running characters."""
+"""Settings of characters at run time."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ Feedback = Literal["pose", "prediction"]
 
 @dataclass(frozen=True)
 class CharacterSettings:
-    """How characters run.
+    """Settings of characters at run time.
 
     Parameters
     ----------
     position_bias, direction_bias
-        How much the wish counts against the prediction in the trajectory ahead: of PFNN's three
-        pairs 0.5 and 2 is the most natural, 5 and 10 the most obedient.
+        Weight of the goals against the prediction in the future trajectory. Of PFNN's three pairs
+        0.5 and 2 is the most natural, 5 and 10 the most responsive.
     phase_blend
-        Share of the way from the turned to the predicted phase (DeepPhase, eq. 9).
+        Share of the predicted phase against the advanced one (DeepPhase, eq. 9).
     feedback
-        Which joints the network sees next: those of the "pose", whose limbs have the skeleton's
-        lengths, or its own "prediction" of their positions, as the papers do.
+        Joint positions in the next inputs: those of the "pose", with the skeleton's limb lengths,
+        or the network's own "prediction", as in the papers.
     label_halflife_s
-        Seconds in which half of a change of label is made; 0 for at once.
+        Half-life in seconds of a change of label; 0 changes it at once.
     foot_ik
-        Hold feet in contact where they stand. Only what is shown: the network does not see it.
+        Lock feet in contact. This changes the frames, not the inputs of the network.
     gating
-        Whether frames hold the gating weights.
+        Whether frames contain the gating weights.
     """
 
     position_bias: float = 0.5
@@ -51,4 +51,4 @@ class CharacterSettings:
         if self.feedback not in get_args(Feedback):
             raise ParameterError(f"feedback is 'pose' or 'prediction', not {self.feedback!r}")
         if not (math.isfinite(self.label_halflife_s) and self.label_halflife_s >= 0):
-            raise ParameterError(f"label_halflife_s {self.label_halflife_s}: it is not negative")
+            raise ParameterError(f"label_halflife_s {self.label_halflife_s}: it must be 0 or more")

@@ -1,6 +1,6 @@
-"""The trajectory ahead of characters: what the network predicts, blended with what is wished.
+"""Future trajectory of characters: predictions of the network, blended with the goals.
 
-Places and velocities are complex numbers x + i z, as in `recorded_past`.
+Places and velocities are complex numbers x + i z.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from deepphase.steering.root_states import RootStates
 
 @dataclass(frozen=True, eq=False)
 class FutureTrajectory:
-    """Trajectories from now on, seen from the roots of now.
+    """Trajectories from now on, relative to the current roots.
 
     Parameters
     ----------
     places
         (characters, samples) complex metres, without now.
     angles
-        (characters, samples) radians from the facing of now, without now.
+        (characters, samples) radians from the current facing, without now.
     velocities
-        (characters, 1 + samples) complex m/s relative to the world, of now and later.
+        (characters, 1 + samples) complex m/s, world velocities in root axes, from now on.
     """
 
     places: Array
@@ -45,20 +45,20 @@ class FutureTrajectory:
     velocities: Array
 
     def in_world(self, places: Array, angles: Array) -> tuple[Array, Array]:
-        """(characters, samples, 2) metres and (characters, samples) radians, seen from nowhere."""
+        """(characters, samples, 2) metres and (characters, samples) radians in the world."""
         turned = self.places * np.exp(-1j * angles)[:, None]
         return pairs(places[:, None] + turned), angles[:, None] + self.angles
 
 
 class TrajectoryReader:
-    """Reads what lies ahead off rows of inputs or outputs.
+    """Reads future trajectories from rows of inputs or outputs.
 
     Parameters
     ----------
     layout
-        Whose trajectory blocks are read.
+        Layout with the trajectory blocks.
     schema
-        Whose offsets of now and later they are read at.
+        Schema with the offsets.
     """
 
     def __init__(self, layout: FeatureLayout, schema: ControllerSchema) -> None:
@@ -66,27 +66,27 @@ class TrajectoryReader:
         self._step = schema.config.step_s
 
     def read(self, rows: Array) -> FutureTrajectory:
-        """Of raw rows (characters, dims)."""
+        """The trajectories in raw rows (characters, dims)."""
         blocks = self._blocks
         places = blocks.read_later(rows, TRAJECTORY_POSITION)[:, 1:]
         facing = blocks.read_later(rows, TRAJECTORY_DIRECTION)[:, 1:]
         if TRAJECTORY_VELOCITY in blocks:
             velocities = blocks.read_later(rows, TRAJECTORY_VELOCITY)
         else:
-            way = np.concatenate([np.zeros_like(places[:, :1]), places], axis=1)
-            velocities = np.gradient(way, self._step, axis=1)
+            from_now = np.concatenate([np.zeros_like(places[:, :1]), places], axis=1)
+            velocities = np.gradient(from_now, self._step, axis=1)
         return FutureTrajectory(places, np.arctan2(facing.real, facing.imag), velocities)
 
 
 class TrajectoryBlend:
-    """Blends predictions with wishes (Holden, Komura and Saito 2017, section 6).
+    """Blends predictions with goals (Holden, Komura and Saito 2017, section 6).
 
     Parameters
     ----------
     schema
-        Whose later samples are blended.
+        Schema with the offsets.
     position_bias, direction_bias
-        As `deepphase.steering.blending.desired_weights` has them.
+        Biases of `deepphase.steering.blending.desired_weights`.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class TrajectoryBlend:
     ) -> None:
         later = np.array([each for each in schema.config.later_s if each > 0.0])
         self._samples, frame = len(later), 1.0 / schema.fps
-        # A moment before and behind each sample tell its velocity.
+        # A frame before and after each sample gives its velocity.
         self._moments = np.concatenate([later, later - frame, later + frame])
         self._fps, self._biases = schema.fps, (position_bias, direction_bias)
         self._weights = desired_weights(self._samples, position_bias)
@@ -103,23 +103,23 @@ class TrajectoryBlend:
     def blended(
         self, predicted: FutureTrajectory, goal_source: GoalSource, root_states: RootStates
     ) -> tuple[FutureTrajectory, Array]:
-        """What lies ahead, and the places wished for: (characters, samples, 2) metres, world.
+        """The blended trajectory, and the desired places (characters, samples, 2) m in the world.
 
-        Raises ParameterError where a wish is not finite.
+        Raises ParameterError if a desired value is not finite.
         """
         count, samples = len(root_states.angles), self._samples
         desired, facings = goal_source.trajectory(root_states, np.arange(count), self._moments)
         if not (np.isfinite(desired).all() and np.isfinite(facings).all()):
-            raise ParameterError("a wished trajectory that is not finite")
+            raise ParameterError("the desired trajectory is not finite")
         here, turn = complex_of(root_states.positions), np.exp(1j * root_states.angles)[:, None]
-        seen = (complex_of(desired.reshape(count, -1)) - here) * turn
-        before, behind = seen[:, samples : 2 * samples], seen[:, 2 * samples :]
+        relative = (complex_of(desired.reshape(count, -1)) - here) * turn
+        before, after = relative[:, samples : 2 * samples], relative[:, 2 * samples :]
         velocities = predicted.velocities.copy()
         velocities[:, 1:] += self._weights * (
-            0.5 * self._fps * (behind - before) - velocities[:, 1:]
+            0.5 * self._fps * (after - before) - velocities[:, 1:]
         )
         places = blended_positions(
-            pairs(predicted.places), pairs(seen[:, :samples]), self._biases[0]
+            pairs(predicted.places), pairs(relative[:, :samples]), self._biases[0]
         )
         angles = facings[:, :samples] - root_states.angles[:, None]
         return (

@@ -1,4 +1,4 @@
-"""What a network sees of running characters: the rows of its inputs and of its gate."""
+"""Inputs and gate of a network for running characters, and the history that they are read from."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from deepphase.steering.springs import damping_share
 
 
 class PoseHistory:
-    """The last frames of roots in the world, as many as the schema's past samples reach back.
+    """History of roots in the world over the reach of the schema's past samples.
 
-    Before a run begins the past is what the start's own samples say, with a cubic between them.
+    Before the first frame it is a cubic spline through the samples of the initial state.
 
     Parameters
     ----------
     schema
-        Whose `offsets_s` the samples are at.
+        Schema with the `offsets_s` of the samples.
     places, angles
         (characters, samples) complex metres and radians: the whole trajectory, in the world.
     velocities
-        (characters, samples) complex m/s in the world; None where the start does not tell them.
+        (characters, samples) complex m/s in the world; None if the initial state has none.
     label
-        (characters, values) one-hot label until now; no values where there is none.
+        (characters, values) one-hot label until now; no values for schemas without a label.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class PoseHistory:
         self._frames = length
         times = np.maximum(np.arange(1 - length, 1) / schema.fps, offsets[0])
         place = CubicSpline(offsets, places, axis=1)
-        self._places = place(times).T.copy()  # (frames, characters), as all of these
+        self._places = place(times).T.copy()  # (frames, characters), like all arrays of the history
         self._angles = CubicSpline(offsets, angles, axis=1)(times).T.copy()
         moving = place.derivative() if velocities is None else CubicSpline(offsets, velocities, 1)
         self._velocities = moving(times).T.copy()
@@ -69,37 +69,37 @@ class PoseHistory:
 
     @property
     def place(self) -> Array:
-        """(characters,) complex metres: the roots now."""
+        """(characters,) complex metres: current roots."""
         return self._places[self._now]
 
     @property
     def angle(self) -> Array:
-        """(characters,) radians: their facing now."""
+        """(characters,) radians: current facing."""
         return self._angles[self._now]
 
     @property
     def velocity(self) -> Array:
-        """(characters,) complex m/s: theirs now."""
+        """(characters,) complex m/s: current velocity."""
         return self._velocities[self._now]
 
     @property
     def rate(self) -> Array:
-        """(characters,) rad/s of the last frame."""
+        """(characters,) rad/s: turning rate of the last frame."""
         return (self.angle - self._angles[self._now - 1]) * self._fps
 
     def record(self, places: Array, angles: Array, velocities: Array, label: Array) -> None:
-        """One frame more: its velocity as predicted, until the next frame tells it."""
+        """Add a frame; its velocity is the predicted one until the next frame is known."""
         last, before = self._now, (self._now - 1) % self._frames
         self._now = now = (self._now + 1) % self._frames
         if self._recorded:
-            # As the data's velocities are: by central differences.
+            # Central differences, as in the data.
             self._velocities[last] = 0.5 * self._fps * (places - self._places[before])
         self._places[now], self._angles[now] = places, angles
         self._velocities[now], self._labels[now] = velocities, label
         self._recorded += 1
 
     def samples(self) -> tuple[Array, Array, Array, Array]:
-        """The past samples from where the root is now.
+        """The past samples relative to the current root.
 
         Returns
         -------
@@ -120,39 +120,39 @@ class PoseHistory:
         before = values[(self._now + self._before) % self._frames]
         if self._share is None:
             return before
-        behind = values[(self._now + self._before + 1) % self._frames]
-        return before + self._share * (behind - before)
+        after = values[(self._now + self._before + 1) % self._frames]
+        return before + self._share * (after - before)
 
 
 class DesiredLabels:
-    """The label of each character, which follows what is wished.
+    """The label of each character, which approaches the desired one.
 
     Parameters
     ----------
     schema
-        Whose label and values.
-    begun
-        (characters, values) the label of the starts; no values where the schema has no label.
+        Schema with the label and its values.
+    initial
+        (characters, values) label of the initial states; no values for schemas without a label.
     halflife_s
-        Seconds in which half of a change is made; 0 for at once.
+        Half-life of a change in seconds; 0 changes it at once.
     """
 
-    def __init__(self, schema: ControllerSchema, begun: Array, halflife_s: float) -> None:
+    def __init__(self, schema: ControllerSchema, initial: Array, halflife_s: float) -> None:
         self._name, self._values = schema.config.label, schema.label_values
         self._share = 1.0
         if halflife_s > 0:
             self._share = damping_share(halflife_s, 1.0 / schema.fps)
-        self.now = np.array(begun, np.float32)
-        self._goal = self.now.copy()
+        self.current = np.array(initial, np.float32)
+        self._goals = self.current.copy()
         self._last: list[Mapping[str, str]] | None = None
 
-    def goal(self, labels: Sequence[Mapping[str, str]]) -> None:
-        """Labels that each character shall have; who wishes none keeps its own.
+    def set_goals(self, labels: Sequence[Mapping[str, str]]) -> None:
+        """Set the desired labels of each character; characters without one keep their label.
 
         Raises
         ------
         ParameterError
-            Where the controller does not know a label or a value.
+            If the controller has no such label or value.
         """
         if labels == self._last:
             return
@@ -161,27 +161,27 @@ class DesiredLabels:
             for name, value in desired.items():
                 if name != self._name:
                     raise ParameterError(
-                        f"the wish has the label {name!r}, the controller "
+                        f"the goals have the label {name!r}, the controller "
                         + (f"{self._name!r}" if self._name else "none"),
-                        hint="wish what the controller was trained with, or nothing",
+                        hint="use a label that the controller was trained with",
                     )
                 if value not in self._values:
                     raise ParameterError(
-                        f"{name} {value!r}: the controller does not know it",
+                        f"{name} {value!r} is not among the controller's labels",
                         hint=f"known: {', '.join(self._values)}",
                     )
-                self._goal[character] = 0.0
-                self._goal[character, self._values.index(value)] = 1.0
+                self._goals[character] = 0.0
+                self._goals[character, self._values.index(value)] = 1.0
 
     def advance(self) -> None:
-        """Go on by one frame towards what is wished."""
-        self.now = self.now + np.float32(self._share) * (self._goal - self.now)
+        """Advance by one frame towards the desired labels."""
+        self.current = self.current + np.float32(self._share) * (self._goals - self.current)
 
 
 def labels_of_each(labels: Mapping[str, str | Sequence[str]], count: int) -> list[dict[str, str]]:
-    """Label -> value, or a value for each character -> the labels of each.
+    """The labels of each character, from one value for all or a value for each.
 
-    Raises ParameterError where there are not as many values as characters.
+    Raises ParameterError if the number of values is not that of the characters.
     """
     for name, value in labels.items():
         if not isinstance(value, str) and len(value) != count:
@@ -194,7 +194,7 @@ def labels_of_each(labels: Mapping[str, str | Sequence[str]], count: int) -> lis
 
 @dataclass(frozen=True, eq=False)
 class WholeTrajectory:
-    """The samples of a start's trajectory, past and later, seen from its root.
+    """Past and future samples of an initial state's trajectory, relative to its root.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ class WholeTrajectory:
     angles
         (characters, samples) radians, continuous, 0 now.
     velocities
-        (characters, samples) complex m/s, or None where the inputs do not have them.
+        (characters, samples) complex m/s, or None if the inputs have none.
     """
 
     places: Array
@@ -212,14 +212,14 @@ class WholeTrajectory:
 
 
 class NetworkInput:
-    """Rows of inputs and gate, filled block by block.
+    """Raw rows of inputs and gate, filled block by block.
 
     Parameters
     ----------
     schema
-        Their layouts.
+        Schema with their layouts.
     inputs, gate
-        (characters, dims) raw: of the starts.
+        (characters, dims) raw values of the initial states.
     """
 
     def __init__(self, schema: ControllerSchema, inputs: Array, gate: Array) -> None:
@@ -242,7 +242,7 @@ class NetworkInput:
 
     @property
     def label(self) -> Array:
-        """(characters, values) of now; no values where there is no label."""
+        """(characters, values) current label; no values for schemas without a label."""
         name, count = self._schema.config.label, len(self.inputs)
         if not name:
             return np.zeros((count, 0), np.float32)
@@ -251,7 +251,7 @@ class NetworkInput:
 
     @property
     def trajectory(self) -> WholeTrajectory:
-        """The samples of the trajectory."""
+        """The whole trajectory of the inputs."""
         blocks = self._trajectory
         places = blocks.read(self.inputs, TRAJECTORY_POSITION)
         facing = blocks.read(self.inputs, TRAJECTORY_DIRECTION)
@@ -262,40 +262,40 @@ class NetworkInput:
         return WholeTrajectory(places, angles - angles[:, self._now, None], velocities)
 
     @property
-    def ahead(self) -> FutureTrajectory:
-        """What lies ahead; its velocities from the gate, where only that has them."""
-        ahead = TrajectoryReader(self._schema.inputs, self._schema).read(self.inputs)
+    def future(self) -> FutureTrajectory:
+        """The future trajectory; its velocities come from the gate if only the gate has them."""
+        future = TrajectoryReader(self._schema.inputs, self._schema).read(self.inputs)
         name = TRAJECTORY_VELOCITY
         if name not in self._trajectory and name in self._gate_trajectory:
             velocities = self._gate_trajectory.read(self.gate, name)
-            return FutureTrajectory(ahead.places, ahead.angles, velocities)
-        return ahead
+            return FutureTrajectory(future.places, future.angles, velocities)
+        return future
 
     def set_pose(self, positions: Array, velocities: Array, numbers: Array) -> None:
-        """The pose of the next frame: (characters, 3 or 6 * joints) each."""
+        """Set the pose of the next frame: (characters, 3 or 6 * joints) each."""
         self.pose = dict(zip(POSE_BLOCKS, (positions, velocities, numbers), strict=True))
 
     def fill(
         self,
-        past: PoseHistory,
-        ahead: FutureTrajectory,
+        history: PoseHistory,
+        future: FutureTrajectory,
         label: Array,
         phases: RunningPhases | None,
         tracks: Mapping[str, Array] | None,
     ) -> None:
         """Write the rows of a frame.
 
-        Raises ParameterError where a track is missing or of another shape or not finite.
+        Raises ParameterError if a track is missing, has another shape or is not finite.
         """
         count, now = len(self.inputs), self._now
-        places, directions, velocities, labels = past.samples()
+        places, directions, velocities, labels = history.samples()
         trajectory = np.zeros((3, count, len(self._offsets)), np.complex128)
         for block, values in zip(trajectory, (places, directions, velocities), strict=True):
             block[:, :now] = values
         trajectory[1, :, now] = 1j
-        trajectory[0, :, now + 1 :] = ahead.places
-        trajectory[1, :, now + 1 :] = np.sin(ahead.angles) + 1j * np.cos(ahead.angles)
-        trajectory[2, :, now:] = ahead.velocities
+        trajectory[0, :, now + 1 :] = future.places
+        trajectory[1, :, now + 1 :] = np.sin(future.angles) + 1j * np.cos(future.angles)
+        trajectory[2, :, now:] = future.velocities
         blocks: dict[str, Array] = {}
         if label.shape[1]:
             later = np.broadcast_to(
@@ -311,13 +311,13 @@ class NetworkInput:
         for rows, slices in ((self.inputs, self._slices), (self.gate, self._gate_slices)):
             for name, place in slices.items():
                 if name in blocks:
-                    # Gates have the samples of now and later: a block's last ones.
+                    # Gates have the samples from now on, the last ones of a block.
                     rows[:, place] = blocks[name][:, place.start - place.stop :]
         if phases is not None:
             phases.fill(self.gate)
 
     def _of_tracks(self, tracks: Mapping[str, Array] | None) -> dict[str, Array]:
-        found = {}
+        blocks = {}
         for name in self._schema.config.tracks:
             place = self._slices[name]
             samples = len(self._offsets)
@@ -325,8 +325,8 @@ class NetworkInput:
             values = None if tracks is None else tracks.get(name)
             if values is None or np.shape(values) != shape or not np.isfinite(values).all():
                 raise ParameterError(
-                    f"the track {name!r} is missing, not finite or of another shape than {shape}",
+                    f"the track {name!r} is missing, not finite or does not have the shape {shape}",
                     hint="give it for every character and every offset of the schema",
                 )
-            found[name] = np.reshape(values, (shape[0], -1))
-        return found
+            blocks[name] = np.reshape(values, (shape[0], -1))
+        return blocks

@@ -1,4 +1,4 @@
-"""A network as a run uses it: arrays in and out, its memory and its noise kept."""
+"""State of networks in a run: the phases of characters, recurrent state and noise."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from deepphase.phase.parameters import PhaseParameters
 
 
 class RunningPhases(Protocol):
-    """What the runtime asks of phases."""
+    """Phases of running characters."""
 
     def fill(self, gate: Array) -> None:
-        """Write their blocks into the gate's rows (characters, dims)."""
+        """Write their blocks to the rows of the gate (characters, dims)."""
         ...
 
     def advance(self, outputs: Array) -> None:
-        """Go on by one frame, as the network's raw outputs (characters, dims) say."""
+        """Advance by one frame with the network's raw outputs (characters, dims)."""
         ...
 
     def parameters(self) -> PhaseParameters:
-        """Those of now, (characters, channels) each; amplitude 1 where there is but a phase."""
+        """Current phases, (characters, channels) each; amplitude 1 for a single phase."""
         ...
 
 
 def running_phases(schema: ControllerSchema, gate: Array, blend: float) -> RunningPhases | None:
-    """The phases of starts with these gates (characters, dims); None where the gate has none."""
+    """The phases of initial states with these gates (characters, dims); None if they have none."""
     if schema.gate is None or not schema.channels:
         return None
     if "phase" in schema.gate:
@@ -44,7 +44,7 @@ def running_phases(schema: ControllerSchema, gate: Array, blend: float) -> Runni
 
 
 class SinglePhase:
-    """One phase, which goes on by the rate that is predicted."""
+    """A single phase, which advances at the predicted rate."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class SinglePhase:
         gate[:, self._block] = self._phase
 
     def advance(self, outputs: Array) -> None:
-        """As `RunningPhases.advance`: it never goes back."""
+        """As `RunningPhases.advance`; the phase never runs backwards."""
         self._rate = np.maximum(outputs[:, self._rate_block], 0.0)
         self._phase = wrapped(self._phase + self._seconds * self._rate)
 
@@ -74,7 +74,7 @@ class SinglePhase:
 
 
 class ManifoldHistory:
-    """Phase vectors: past ones as they were, those of now and later by eq. 9 of DeepPhase."""
+    """Phase vectors: past ones as recorded, those from now on by eq. 9 of DeepPhase."""
 
     def __init__(
         self,
@@ -93,8 +93,8 @@ class ManifoldHistory:
         self._length = 1 - int(self._past.min(initial=0))
         vectors = gate[:, self._gate_block].reshape(count, len(offsets), -1)
         times = np.maximum(np.arange(1 - self._length, 1) / schema.fps, offsets[0])
-        self._memory = _between_samples(vectors, offsets, times).swapaxes(0, 1).copy()
-        self._memory[-1] = vectors[:, past]
+        self._history = _between_samples(vectors, offsets, times).swapaxes(0, 1).copy()
+        self._history[-1] = vectors[:, past]
         self._later = torch.from_numpy(np.array(vectors[:, past:], np.float32))
         self._frequency = np.zeros((count, schema.channels), np.float32)
         self._now = self._length - 1
@@ -103,7 +103,7 @@ class ManifoldHistory:
         """As `RunningPhases.fill`."""
         block = gate[:, self._gate_block].reshape(len(gate), -1, self._later.shape[-1])
         past = len(self._past)
-        block[:, :past] = self._memory[(self._now + self._past) % self._length].swapaxes(0, 1)
+        block[:, :past] = self._history[(self._now + self._past) % self._length].swapaxes(0, 1)
         block[:, past:] = self._later.numpy()
         gate[:, self._gate_block] = block.reshape(len(gate), -1)
 
@@ -119,11 +119,11 @@ class ManifoldHistory:
         )
         self._frequency = np.maximum(frequency[:, 0].numpy(), 0.0)
         self._now = (self._now + 1) % self._length
-        self._memory[self._now] = self._later[:, 0].numpy()
+        self._history[self._now] = self._later[:, 0].numpy()
 
     def parameters(self) -> PhaseParameters:
         """As `RunningPhases.parameters`."""
-        vectors = self._memory[self._now].reshape(*self._frequency.shape, 2)
+        vectors = self._history[self._now].reshape(*self._frequency.shape, 2)
         phase = wrapped(np.arctan2(vectors[..., 0], vectors[..., 1]) / (2.0 * np.pi))
         length = np.sqrt(np.vecdot(vectors, vectors))
         zeros = np.zeros_like(phase)
@@ -131,10 +131,11 @@ class ManifoldHistory:
 
 
 def _between_samples(vectors: Array, offsets: Array, times: Array) -> Array:
-    """(characters, times, 2 * channels) of samples of the same at `offsets`: turned and scaled."""
+    """(characters, times, 2 * channels) interpolated between samples at `offsets`, in angle and
+    length."""
     pairs = vectors.reshape(*vectors.shape[:2], -1, 2).astype(np.float64)
     angles = np.arctan2(pairs[..., 0], pairs[..., 1])
-    # Phases grow: from one sample to the next by more than half a turn rather than back.
+    # Phases grow, so a step lies in [-0.25, 0.75) turns.
     steps = np.diff(angles, axis=1)
     steps = (steps + 0.5 * np.pi) % (2.0 * np.pi) - 0.5 * np.pi
     grown = angles[:, :1] + np.concatenate([np.zeros_like(steps[:, :1]), steps.cumsum(1)], 1)
@@ -148,16 +149,16 @@ def _between_samples(vectors: Array, offsets: Array, times: Array) -> Array:
 
 
 class RunningNetwork:
-    """Steps a network for a number of characters.
+    """A network with its state for a number of characters.
 
     Parameters
     ----------
     network
-        Raw values in and out.
+        Network for raw values.
     characters
-        How many.
+        Number of characters.
     seed
-        Of the noise of a network that draws; the program's own random numbers stay untouched.
+        Random seed of the noise of stochastic networks. Torch's global generator is not changed.
     """
 
     def __init__(self, network: NormalisedController, characters: int, seed: int) -> None:
@@ -170,16 +171,16 @@ class RunningNetwork:
     @torch.inference_mode()
     def step(self, inputs: Array, gate: Array) -> Array:
         """Raw outputs (characters, dims) float32 of raw inputs and gate."""
-        found, self._state = self._network.step(
+        outputs, self._state = self._network.step(
             torch.from_numpy(inputs).to(self._device),
             torch.from_numpy(gate).to(self._device),
             self._state,
         )
-        return found.cpu().numpy()
+        return outputs.cpu().numpy()
 
     @torch.inference_mode()
     def redraw(self, stepped: Array) -> None:
-        """New noise, where the network draws, for characters (characters,) whose foot came down."""
+        """Draw new noise, if stochastic, for characters (characters,) whose foot touched down."""
         network = self._network.network
         if network.is_stochastic:
             with self._own_randomness():
@@ -189,16 +190,16 @@ class RunningNetwork:
 
     @torch.inference_mode()
     def gating(self, gate: Array) -> Array | None:
-        """(characters, experts or control points) how much each counts; None without any."""
+        """(characters, experts or control points) shares in the weights; None if not blended."""
         weights = self._network.blend_weights(torch.from_numpy(gate).to(self._device))
         return None if weights is None else weights.cpu().numpy()
 
     @contextmanager
     def _own_randomness(self) -> Iterator[None]:
-        others = torch.get_rng_state()
+        previous = torch.get_rng_state()
         torch.set_rng_state(self._random)
         try:
             yield
             self._random = torch.get_rng_state()
         finally:
-            torch.set_rng_state(others)
+            torch.set_rng_state(previous)

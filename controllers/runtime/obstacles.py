@@ -1,4 +1,4 @@
-"""Walls and pits on the ground, and ways that are kept off them."""
+"""Walls and pits on the ground, and paths that avoid them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from deepphase.errors import FormatError, ParameterError
 from deepphase.features.trajectory import complex_of
 from deepphase.formats.file_content import read_text
 
-_WAY_OUT = (
+_SHAPES_HINT = (
     "shapes: segment x z x z; box x z width depth [angle]; circle x z radius; "
     "polygon x z x z x z ...; metres, and radians"
 )
@@ -35,7 +35,7 @@ def read_obstacles(path: str | Path) -> Obstacles:
     Raises
     ------
     FormatError
-        Where the file is neither, with the line or the entry.
+        With the line or the entry, if the file is neither.
     """
     path = Path(path)
     text = read_text(path)
@@ -48,20 +48,22 @@ def _from_json(text: str, path: Path) -> Obstacles:
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise FormatError(f"no JSON: {error}", hint=_WAY_OUT, path=path) from None
+        raise FormatError(f"not valid JSON: {error}", hint=_SHAPES_HINT, path=path) from None
     known = {"walls", "pits", "clearance"}
     if not isinstance(content, dict) or set(content) - known:
-        raise FormatError("no mapping of walls, pits and clearance alone", hint=_WAY_OUT, path=path)
+        raise FormatError(
+            "not a mapping of walls, pits and clearance", hint=_SHAPES_HINT, path=path
+        )
     shapes: dict[str, list[Obstacle]] = {"walls": [], "pits": []}
     for kind, found in shapes.items():
         entries = content.get(kind, [])
         if not isinstance(entries, list):
-            raise FormatError(f"{kind}: no list", hint=_WAY_OUT, path=path)
+            raise FormatError(f"{kind}: not a list", hint=_SHAPES_HINT, path=path)
         for place, entry in enumerate(entries, start=1):
             if not isinstance(entry, dict) or len(entry) != 1:
                 raise FormatError(
-                    f"{kind}, entry {place}: not one shape with its numbers",
-                    hint=_WAY_OUT,
+                    f"{kind}, entry {place}: not a mapping of one shape to its numbers",
+                    hint=_SHAPES_HINT,
                     path=path,
                 )
             ((name, numbers),) = entry.items()
@@ -89,14 +91,14 @@ def _from_csv(text: str, path: Path) -> Obstacles:
                 shapes[cells[0]].append(made)
             else:
                 raise FormatError(
-                    f"a line that begins with {cells[0]!r}",
-                    hint=f"wall, pit or clearance; {_WAY_OUT}",
+                    f"a line that starts with {cells[0]!r}",
+                    hint=f"lines start with wall, pit or clearance; {_SHAPES_HINT}",
                     path=path,
                     line=line,
                 )
     except csv.Error as error:
         raise FormatError(
-            f"not a CSV row: {error}", hint=_WAY_OUT, path=path, line=reader.line_num
+            f"not a CSV row: {error}", hint=_SHAPES_HINT, path=path, line=reader.line_num
         ) from None
     return _obstacles(shapes["wall"], shapes["pit"], options, path)
 
@@ -105,7 +107,7 @@ def _obstacles(
     walls: list[Obstacle], pits: list[Obstacle], options: dict[str, Any], path: Path
 ) -> Obstacles:
     if not walls and not pits:
-        raise FormatError("neither a wall nor a pit", hint=_WAY_OUT, path=path)
+        raise FormatError("neither a wall nor a pit", hint=_SHAPES_HINT, path=path)
     try:
         numbers = {name: _number(value) for name, value in options.items()}
         return Obstacles(walls, pits, **numbers)
@@ -124,15 +126,15 @@ def _shape(name: str, values: Any, path: Path, where: str, line: int | None = No
         if name not in makers:
             raise ParameterError(f"no shape {name!r}")
         if not isinstance(values, list):
-            raise ParameterError(f"a {name} without a list of numbers")
+            raise ParameterError(f"{name}: not a list of numbers")
         numbers = [_number(value) for value in values]
         try:
             return makers[name](*numbers)
         except (TypeError, ValueError):
-            raise ParameterError(f"a {name} of {len(numbers)} numbers") from None
+            raise ParameterError(f"a {name} with {len(numbers)} numbers") from None
     except ParameterError as error:
         raise FormatError(
-            f"{where}{error.fact}", hint=error.hint or _WAY_OUT, path=path, line=line
+            f"{where}{error.fact}", hint=error.hint or _SHAPES_HINT, path=path, line=line
         ) from None
 
 
@@ -145,13 +147,13 @@ def _number(value: Any) -> float:
         raise ParameterError(f"{value!r} is not a number") from None
 
 
-# Nobody goes further from one sample of a trajectory to the next.
-_LONGEST_STEP_M = 10.0
-# A way is looked at in pieces of this share of the clearance, so that it jumps over nothing.
-_PIECE = 0.5
-# In a corner one wall pushes into the other; after so many pushes a way stays where it was.
-_PUSHES = 4
-_FARTHEST_M = 10_000.0
+# Maximum distance between two samples of a trajectory.
+_MAX_STEP_M = 10.0
+# Paths are checked in steps of this share of the clearance, so that none jumps over a wall.
+_STEP_SHARE = 0.5
+# In a corner one wall pushes into the other; after this many pushes a path stops.
+_MAX_PUSHES = 4
+_MAX_COORDINATE_M = 10_000.0
 
 
 @dataclass(frozen=True)
@@ -177,7 +179,7 @@ class Disk:
     def __post_init__(self) -> None:
         _check_numbers("a circle", *self.centre, self.radius)
         if not self.radius > 0:
-            raise ParameterError(f"a circle with a radius of {self.radius}: it must be above 0")
+            raise ParameterError(f"a circle with the radius {self.radius}: it must be above 0")
 
 
 @dataclass(frozen=True)
@@ -188,12 +190,12 @@ class Polygon:
 
     def __post_init__(self) -> None:
         if len(self.points) < 3:
-            raise ParameterError(f"a polygon of {len(self.points)} corners: it needs 3")
+            raise ParameterError(f"a polygon with {len(self.points)} corners: it needs 3")
         _check_numbers("a polygon", *(value for point in self.points for value in point))
         if any(
             a == b for a, b in zip(self.points, (*self.points[1:], self.points[0]), strict=True)
         ):
-            raise ParameterError("a polygon with two corners in one place")
+            raise ParameterError("a polygon with two equal corners")
 
     @classmethod
     def box(
@@ -212,21 +214,21 @@ Obstacle = Wall | Disk | Polygon
 
 
 class Obstacles:
-    """What characters may not pass.
+    """Walls and pits, with a clearance.
 
     Parameters
     ----------
     walls
-        Ways slide along them.
+        Obstacles that paths slide along.
     pits
-        Ways stop before them.
+        Areas that paths stop at.
     clearance
-        Metres that a character's root keeps from both.
+        Distance in metres of a character's root from both.
 
     Raises
     ------
     ParameterError
-        Where a pit is no area, or the clearance is not above 0.
+        If a pit is a segment, or the clearance is not above 0.
     """
 
     def __init__(
@@ -244,64 +246,64 @@ class Obstacles:
         self._walls, self._pits = _Outline(self.walls), _Outline(self.pits)
 
     def check_free(self, positions: Array) -> None:
-        """Raise ParameterError unless places (characters, 2) are outside, with the clearance."""
+        """Raise ParameterError unless all places (characters, 2) keep the clearance."""
         places = complex_of(positions)[:, 0]
         for name, outline in (("a wall", self._walls), ("a pit", self._pits)):
-            near = outline.distances(places) < self.clearance * (1.0 - 1e-6)
-            taken = np.flatnonzero(near | outline.contain(places))
+            touching = outline.distances(places) < self.clearance * (1.0 - 1e-6)
+            taken = np.flatnonzero(touching | outline.contain(places))
             if taken.size:
                 x, z = positions[taken[0]]
                 raise ParameterError(
-                    f"character {taken[0]} at ({x:g}, {z:g}) m is inside {name}, or nearer to it "
-                    f"than the clearance of {self.clearance:g} m",
-                    hint="let it begin elsewhere, or make the clearance smaller",
+                    f"character {taken[0]} at ({x:g}, {z:g}) m is inside {name} or within its "
+                    f"clearance of {self.clearance:g} m",
+                    hint="choose another start, or reduce the clearance",
                 )
 
-    def kept_off(self, places: Array, policy: Array) -> Array:
-        """Ways that slide along walls and stop before pits.
+    def kept_off(self, places: Array, paths: Array) -> Array:
+        """Paths that slide along walls and stop at pits.
 
         Parameters
         ----------
         places : (characters,) complex
-            x + i z metres where they begin: outside all obstacles.
-        ways : (characters, samples) complex
-            Where they lead.
+            x + i z metres: their starts, outside all obstacles.
+        paths : (characters, samples) complex
+            Their samples.
 
         Returns
         -------
         (characters, samples) complex
         """
-        steps = np.diff(policy, axis=1, prepend=places[:, None])
+        steps = np.diff(paths, axis=1, prepend=places[:, None])
         lengths = np.abs(steps)
-        steps = steps * np.minimum(1.0, _LONGEST_STEP_M / np.maximum(lengths, 1e-12))
+        steps = steps * np.minimum(1.0, _MAX_STEP_M / np.maximum(lengths, 1e-12))
         nearest = np.minimum(self._walls.distances(places), self._pits.distances(places))
         which = np.flatnonzero(nearest < np.abs(steps).sum(axis=1) + self.clearance)
-        found = policy.copy()
+        free = paths.copy()
         if not which.size:
-            return found
+            return free
         place = places[which]
-        for sample in range(policy.shape[1]):
+        for sample in range(paths.shape[1]):
             step = steps[which, sample]
             longest = float(np.abs(step).max())
-            count = max(1, math.ceil(longest / (_PIECE * self.clearance)))
+            count = max(1, math.ceil(longest / (_STEP_SHARE * self.clearance)))
             for _ in range(count):
                 place = self._moved(place, place + step / count)
-            found[which, sample] = place
-        return found
+            free[which, sample] = place
+        return free
 
     def _moved(self, places: Array, goals: Array) -> Array:
-        """(characters,) where short steps lead."""
+        """(characters,) the ends of short steps."""
         clearance = self.clearance
         if self.walls:
-            for _ in range(_PUSHES):
+            for _ in range(_MAX_PUSHES):
                 nearest = self._walls.nearest(goals)
                 away = goals - nearest
                 distance = np.abs(away)
-                near = distance < clearance
-                if not near.any():
+                touching = distance < clearance
+                if not touching.any():
                     break
                 pushed = nearest + clearance * away / np.maximum(distance, 1e-12)
-                goals = np.where(near, pushed, goals)
+                goals = np.where(touching, pushed, goals)
             else:
                 stuck = self._walls.distances(goals) < clearance * (1.0 - 1e-9)
                 goals = np.where(stuck, places, goals)
@@ -338,7 +340,7 @@ class _Outline:
         rims = self._centres + self._radii * out / np.maximum(np.abs(out), 1e-12)
         every = np.concatenate([on_edges, rims], axis=1)
         if not every.shape[1]:
-            return places + 2.0 * _FARTHEST_M
+            return places + 2.0 * _MAX_COORDINATE_M
         closest = np.abs(places[:, None] - every).argmin(axis=1)
         return every[np.arange(len(places)), closest]
 
@@ -358,7 +360,7 @@ class _Outline:
 
 def _check_numbers(what: str, *values: float) -> None:
     for value in values:
-        if not (math.isfinite(value) and abs(value) <= _FARTHEST_M):
+        if not (math.isfinite(value) and abs(value) <= _MAX_COORDINATE_M):
             raise ParameterError(
-                f"{what} with the number {value}", hint=f"metres, {_FARTHEST_M:g} at most"
+                f"{what} with the number {value}", hint=f"metres, {_MAX_COORDINATE_M:g} at most"
             )

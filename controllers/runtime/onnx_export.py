@@ -1,4 +1,4 @@
-"""A controller for other engines: raw values in and out, normalisation inside the graph."""
+"""Export of controllers as ONNX, for raw values, with the normalisation inside the graph."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from deepphase.export.onnx_file import PARITY_BATCHES, Parity, export_onnx
 
 
 class ExportedStep(nn.Module):
-    """One frame as a function of tensors: inputs, the gate if there is one, and the state."""
+    """One frame as a function of tensors: inputs, gate if there is one, and state tensors."""
 
     def __init__(self, controller: NormalisedController) -> None:
         super().__init__()
@@ -28,12 +28,12 @@ class ExportedStep(nn.Module):
         third: Tensor | None = None,
         fourth: Tensor | None = None,
     ) -> tuple[Tensor, ...]:
-        """Raw outputs, and the state of the next frame; what is left out there is not."""
-        # The exporter knows no variable number of arguments.
+        """Raw outputs and the next state, from inputs and the gate and state that there are."""
+        # The exporter does not support a variable number of arguments.
         others = tuple(each for each in (second, third, fourth) if each is not None)
         gate, state = (others[0], others[1:]) if self.gated else (inputs[:, :0], others)
         outputs, state = self.controller.step(inputs, gate, state)
-        # The graph's outputs may not be its inputs: noise that is kept stays outside.
+        # Outputs of the graph must not be its inputs, so an unchanged state is not returned.
         changed = () if self.controller.network.state_is_kept else state
         return (outputs, *changed)
 
@@ -43,28 +43,28 @@ def export_controller(
 ) -> list[Parity]:
     """Write a controller as ONNX.
 
-    Inputs are `inputs`, `gate` (where there is one) and the network's `state_names`; outputs are
-    `outputs` and, of a network that remembers, each of its states with `next_` in front. The
+    Inputs are `inputs`, `gate` (if there is one) and the network's `state_names`. Outputs are
+    `outputs` and, for networks with a state, each of its tensors with the prefix `next_`. The
     file's metadata holds the schema and the names of all columns.
 
     Returns
     -------
-    The differences at batches of 1, 7 and 32, compared at values as the training data had them.
+    Differences at batches of 1, 7 and 32, for values with the distribution of the training data.
 
     Raises
     ------
     ParameterError
-        Where the network has another form than its exact one, or packages are missing.
+        If the network is in a precomputed form, or packages are missing.
     CheckpointError
-        As `export_onnx` does.
+        As for `export_onnx`.
     """
     network = controller.network
     network.check_exportable()
     rows = max(PARITY_BATCHES)
-    made = _likely_rows(controller, rows)
+    tensors = _random_rows(controller, rows)
     names = ["inputs", *(["gate"] if schema.gate is not None else []), *network.state_names]
     state = dict(zip(network.state_names, network.initial_state(rows), strict=True))
-    made |= state
+    tensors |= state
     outputs = ["outputs"]
     if not network.state_is_kept:
         outputs += [f"next_{name}" for name in network.state_names]
@@ -80,19 +80,19 @@ def export_controller(
     return export_onnx(
         ExportedStep(controller),
         path,
-        inputs={name: tuple(made[name].shape[1:]) for name in names},
+        inputs={name: tuple(tensors[name].shape[1:]) for name in names},
         outputs=outputs,
-        made=made,
+        made=tensors,
         metadata=metadata,
     )
 
 
-def _likely_rows(controller: NormalisedController, rows: int) -> dict[str, Tensor]:
-    """Raw inputs and gate as normal noise around the training data's means."""
+def _random_rows(controller: NormalisedController, rows: int) -> dict[str, Tensor]:
+    """Raw inputs and gate from a normal distribution with the training data's mean and scale."""
     generator = torch.Generator().manual_seed(0)
-    found = {}
+    rows_of = {}
     for name in ("inputs", "gate"):
         mean, scale = controller.get_buffer(f"{name}_mean"), controller.get_buffer(f"{name}_scale")
         noise = torch.randn(rows, len(mean), generator=generator)
-        found[name] = mean + noise / torch.where(scale > 0, scale, torch.ones(()))
-    return found
+        rows_of[name] = mean + noise / torch.where(scale > 0, scale, torch.ones(()))
+    return rows_of

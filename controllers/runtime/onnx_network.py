@@ -1,4 +1,4 @@
-"""A controller's exported step as what a run is made with: ONNX Runtime in place of PyTorch."""
+"""Exported controllers at run time, with ONNX Runtime in place of PyTorch."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from deepphase.extras import packages_for
 
 
 class OnnxNetwork(RunningNetwork):
-    """Steps the ONNX file of a controller.
+    """The network of a controller from its ONNX file.
 
     Parameters
     ----------
     controller
-        What was exported: it says when noise is drawn anew, and how gates blend.
+        The exported controller, which draws the noise and computes the blend weights.
     path
-        The file that `onnx_export.export_controller` wrote.
+        File of `onnx_export.export_controller`.
     characters, seed
         As for `RunningNetwork`.
     threads
-        Of ONNX Runtime.
+        Number of threads of ONNX Runtime.
 
     Raises
     ------
     ParameterError
-        Where ONNX Runtime is not installed, or the file is of a controller of another schema.
+        If ONNX Runtime is not installed, or the file's controller has another schema.
     CheckpointError
-        Where the file is none of a controller.
+        If the file is not an exported controller.
     """
 
     def __init__(
@@ -55,12 +55,12 @@ class OnnxNetwork(RunningNetwork):
             self._session = onnxruntime.InferenceSession(
                 Path(path).read_bytes(), options, providers=["CPUExecutionProvider"]
             )
-            stated = self._session.get_modelmeta().custom_metadata_map
-            schema = ControllerSchema.from_mapping(json.loads(stated["schema"]))
-        except Exception as error:  # ONNX Runtime's own errors have no class in common
+            metadata = self._session.get_modelmeta().custom_metadata_map
+            schema = ControllerSchema.from_mapping(json.loads(metadata["schema"]))
+        except Exception as error:  # ONNX Runtime's errors have no common class
             raise CheckpointError(
-                f"no exported controller: {' '.join(str(error).split())[:200]}",
-                hint="write it by exporting the controller as ONNX",
+                f"not an exported controller: {' '.join(str(error).split())[:200]}",
+                hint="export the controller with `deepphase export`",
                 path=path,
             ) from None
         controller.schema.check_same(schema, ours="the controller", theirs="the ONNX file")
@@ -70,10 +70,10 @@ class OnnxNetwork(RunningNetwork):
 
     def step(self, inputs: Array, gate: Array) -> Array:
         """As `RunningNetwork.step`."""
-        given = {"inputs": inputs} | ({"gate": gate} if self._gated else {})
+        tensors = {"inputs": inputs} | ({"gate": gate} if self._gated else {})
         state = (each.cpu().numpy() for each in self._state)
-        given |= dict(zip(self._names, state, strict=True))
-        found = dict(zip(self._outputs, self._session.run(None, given), strict=True))
-        if len(found) > 1:
-            self._state = tuple(torch.from_numpy(found[f"next_{name}"]) for name in self._names)
-        return found["outputs"]
+        tensors |= dict(zip(self._names, state, strict=True))
+        results = dict(zip(self._outputs, self._session.run(None, tensors), strict=True))
+        if len(results) > 1:
+            self._state = tuple(torch.from_numpy(results[f"next_{name}"]) for name in self._names)
+        return results["outputs"]

@@ -1,4 +1,4 @@
-"""Characters of a controller as a source of runs: which moment each starts with."""
+"""Source of runs with a controller: characters and the choice of their initial states."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import Run
 
 # Metres between neighbours.
-APART_M = 1.5
-# Characters after the first start with one of this share of moments, those nearest to the goals.
-_FITTING = 0.25
+SPACING_M = 1.5
+# All characters but the first start from this share of the states, those nearest to the goals.
+_NEAREST_SHARE = 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,15 +33,16 @@ class CharacterSource:
     Parameters
     ----------
     controller
-        What moves the characters.
+        Controller of the characters.
     starts
-        Moments to start with, one for all or one each. Without them the first character starts
-        with the controller's moment whose trajectory is nearest to the goals, the others with
-        one of those near to it.
+        Initial states, one for all characters or one each. By default the first character starts
+        from the controller's state whose trajectory is nearest to the goals, the others from random
+        ones among the nearest.
     labels, settings, obstacles
-        As `Characters` has them.
+        As in `Characters`.
     seed
-        Random seed for the moments of all characters but the first, and for stochastic networks.
+        Random seed for the initial states of all characters but the first, and for stochastic
+        networks.
     """
 
     controller: Controller
@@ -54,11 +55,11 @@ class CharacterSource:
     @property
     def spacing_m(self) -> float:
         """Metres between characters that start side by side."""
-        return APART_M
+        return SPACING_M
 
     @property
     def travelling_speed(self) -> float:
-        """Median speed in m/s of the training clips' motion that travels; 0 where none does."""
+        """Median speed in m/s of the frames of the training clips that travel; 0 if none does."""
         return float(self.data.get("travelling_speed", 0.0))
 
     @property
@@ -72,11 +73,11 @@ class CharacterSource:
         Raises
         ------
         ParameterError
-            As `Characters` does, and where there are neither one moment nor one for each.
+            As for `Characters`, and if there are neither one initial state nor one for each.
         """
         return Characters(
             self.controller,
-            self.moments(goal_source, root_states),
+            self.initial_states(goal_source, root_states),
             positions=root_states.positions,
             angles=root_states.angles,
             settings=self.settings,
@@ -85,25 +86,27 @@ class CharacterSource:
             obstacles=self.obstacles,
         )
 
-    def moments(self, goal_source: GoalSource, root_states: RootStates) -> InitialStates:
-        """The moment that each character starts with."""
+    def initial_states(self, goal_source: GoalSource, root_states: RootStates) -> InitialStates:
+        """The initial state of each character."""
         count, starts, controller = len(root_states.angles), self.starts, self.controller
         if starts is not None:
             if len(starts) not in (1, count):
-                raise ParameterError(f"{len(starts)} moments to start with for {count} characters")
-            return starts if len(starts) == count else starts.of(np.zeros(count, np.int64))
-        known = controller.starts
+                raise ParameterError(f"{len(starts)} initial states for {count} characters")
+            return starts if len(starts) == count else starts.select(np.zeros(count, np.int64))
+        candidates = controller.starts
         wanted = self.labels.get(controller.schema.config.label)
         if wanted is not None:
-            known = _with_label(known, controller, wanted)
-        order = np.argsort(_misfits(known, controller, goal_source, root_states), kind="stable")
-        fitting = order[: max(1, round(_FITTING * len(order)))]
-        rows = np.random.default_rng(self.seed).choice(fitting, count)
+            candidates = _with_label(candidates, controller, wanted)
+        order = np.argsort(
+            _misfits(candidates, controller, goal_source, root_states), kind="stable"
+        )
+        nearest = order[: max(1, round(_NEAREST_SHARE * len(order)))]
+        rows = np.random.default_rng(self.seed).choice(nearest, count)
         rows[0] = order[0]
-        return known.of(rows)
+        return candidates.select(rows)
 
     def columns(self, run: Run, character: int) -> Mapping[str, Sequence[object]]:
-        """None: all that a controller makes stands in the run."""
+        """No further columns; the run contains all values."""
         return {}
 
 
@@ -111,7 +114,7 @@ def _with_label(starts: InitialStates, controller: Controller, value: str) -> In
     try:
         return starts.with_label(controller.schema, value)
     except ParameterError:
-        # The file keeps only some moments: perhaps none of a known label.
+        # The file holds only some states, perhaps none with this value.
         if value in controller.schema.label_values:
             return starts
         raise
@@ -120,12 +123,12 @@ def _with_label(starts: InitialStates, controller: Controller, value: str) -> In
 def _misfits(
     starts: InitialStates, controller: Controller, goal_source: GoalSource, root_states: RootStates
 ) -> Array:
-    """(moments,) mean squared metres between each one's trajectory and the first one's goals."""
+    """(states,) mean squared distance of each trajectory from the first character's goals."""
     schema = controller.schema
     later = np.array([offset for offset in schema.config.later_s if offset > 0.0])
     desired, _ = goal_source.trajectory(root_states, np.arange(1), later)
-    ahead = complex_of(desired.reshape(1, -1)) - complex_of(root_states.positions[:1])
-    ahead = ahead * np.exp(1j * root_states.angles[0])
+    goals = complex_of(desired.reshape(1, -1)) - complex_of(root_states.positions[:1])
+    goals = goals * np.exp(1j * root_states.angles[0])
     blocks = TrajectoryBlocks(schema.inputs.slices, len(schema.config.later_s))
-    went = blocks.read(starts.inputs, TRAJECTORY_POSITION)
-    return np.square(np.abs(went[:, -len(later) :] - ahead)).mean(axis=1)
+    trajectories = blocks.read(starts.inputs, TRAJECTORY_POSITION)
+    return np.square(np.abs(trajectories[:, -len(later) :] - goals)).mean(axis=1)

@@ -1,4 +1,4 @@
-"""The blocks of a controller's inputs, gate and outputs."""
+"""Blocks of a controller's inputs, gate and outputs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from deepphase.errors import ParameterError
 from deepphase.features.layout import Feature, FeatureLayout
 from deepphase.features.trajectory import TRAJECTORY_PATH, TRAJECTORY_VELOCITY
 
-# Where the x and the y axis are turned to.
+# Numbers of a rotation: its x and y axis.
 _ROTATION_NUMBERS = 6
 
 
@@ -22,15 +22,15 @@ class SchemaBlocks:
     Parameters
     ----------
     config
-        The recipe.
+        Config of the schema.
     joints, feet
-        Names.
+        Names of the joints and of the feet among them.
     channels
-        Phase channels; 0 for none.
+        Number of phase channels; 0 for none.
     label_values
-        How many values the label has; 0 for no label.
+        Number of values of the label; 0 for no label.
     track_widths
-        Numbers a frame of each track.
+        Values per frame of each track.
     """
 
     config: SchemaConfig
@@ -41,7 +41,7 @@ class SchemaBlocks:
     track_widths: Mapping[str, int]
 
     def inputs(self) -> FeatureLayout:
-        """What the body of a network sees."""
+        """Layout of the inputs."""
         config = self.config
         blocks = self._trajectory(config.offsets_s, config.trajectory_velocity)
         for name in config.tracks:
@@ -56,7 +56,7 @@ class SchemaBlocks:
         return FeatureLayout(*blocks)
 
     def gate(self, gate: Gate) -> FeatureLayout | None:
-        """What the weights of a network depend on."""
+        """Layout of the gate: what the weights of the network depend on."""
         later = self.config.later_s
         if gate == "phase":
             return FeatureLayout(_track("phase", 1, CYCLES_UNIT))
@@ -65,7 +65,7 @@ class SchemaBlocks:
                 Feature("phase_manifold", channels=self.channels, offsets_s=self.config.offsets_s)
             )
         if gate == "feet":
-            # Zhang et al. 2018: the feet's velocities, the wished velocity and the action.
+            # Zhang et al. 2018: the feet's velocities, the desired velocity and the action.
             feet = Feature("foot_velocity", joints=self.feet)
             return FeatureLayout(
                 feet, _track(TRAJECTORY_VELOCITY, 2, "m/s", offsets_s=later), *self._label(later)
@@ -75,7 +75,7 @@ class SchemaBlocks:
         return None
 
     def outputs(self, gate: Gate) -> FeatureLayout:
-        """What a network predicts."""
+        """Layout of the outputs."""
         config = self.config
         offsets = config.later_s if config.predicts == "future" else config.offsets_s
         blocks = self._trajectory(offsets, config.trajectory_velocity)

@@ -1,4 +1,4 @@
-"""What a recipe says of a controller's inputs and outputs."""
+"""Config of a controller's inputs and outputs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from deepphase.features.trajectory import TRAJECTORY_BLOCKS
 Gate = Literal["phase", "manifold", "feet", "goal", "none"]
 GATES_OF_PHASES = ("phase", "manifold")
 CYCLES_UNIT = "cycles"
-"""Unit of blocks that are not normalised: they wrap."""
+"""Unit of cyclic blocks, which are not normalised."""
 POSE_BLOCKS = ("joint_position", "joint_velocity", "joint_rotation")
 PHASE_BLOCKS = ("phase", "phase_rate", "phase_manifold", "phase_frequency", "phase_amplitude")
 _OWN_BLOCKS = (
@@ -20,7 +20,7 @@ _OWN_BLOCKS = (
     *(*POSE_BLOCKS, "foot_velocity"),
     *("root_velocity", "root_turn", "contact", *PHASE_BLOCKS),
 )
-_MOST_SAMPLES, _LONGEST_STEP_S = 200, 5.0
+_MAX_SAMPLES, _MAX_STEP_S = 200, 5.0
 
 
 @dataclass(frozen=True)
@@ -65,12 +65,12 @@ class SchemaConfig:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tracks", tuple(self.tracks))
-        if not (0 <= self.past_samples <= _MOST_SAMPLES):
-            raise ParameterError(f"past_samples must lie in 0 to {_MOST_SAMPLES}")
-        if not (1 <= self.future_samples <= _MOST_SAMPLES):
-            raise ParameterError(f"future_samples must lie in 1 to {_MOST_SAMPLES}")
-        if not 0.0 < self.step_s <= _LONGEST_STEP_S:
-            raise ParameterError(f"step_s must lie in 0 to {_LONGEST_STEP_S:g} s")
+        if not (0 <= self.past_samples <= _MAX_SAMPLES):
+            raise ParameterError(f"past_samples must lie in 0 to {_MAX_SAMPLES}")
+        if not (1 <= self.future_samples <= _MAX_SAMPLES):
+            raise ParameterError(f"future_samples must lie in 1 to {_MAX_SAMPLES}")
+        if not 0.0 < self.step_s <= _MAX_STEP_S:
+            raise ParameterError(f"step_s must lie in 0 to {_MAX_STEP_S:g} s")
         if self.predicts not in ("future", "all"):
             raise ParameterError(f"predicts is 'future' or 'all', not {self.predicts!r}")
         if not (math.isfinite(self.pose_weight) and self.pose_weight > 0):
@@ -78,18 +78,20 @@ class SchemaConfig:
         named = [*self.tracks, self.label]
         for name in named:
             if name in _OWN_BLOCKS or (name and named.count(name) > 1):
-                raise ParameterError(f"two blocks of the name {name!r}: a label or track is one")
+                raise ParameterError(
+                    f"two input blocks have the name {name!r}", hint="rename the label or the track"
+                )
         if self.phase_channel is not None and self.phase_channel < 0:
             raise ParameterError(f"phase_channel must not be negative, not {self.phase_channel}")
 
     @property
     def offsets_s(self) -> tuple[float, ...]:
-        """Seconds of the trajectory's samples from the frame; 0 is one of them."""
+        """Times of the trajectory's samples in seconds from the frame, 0 among them."""
         steps = range(-self.past_samples, self.future_samples + 1)
-        # Decimal seconds that a file keeps as they are.
+        # Rounded, so that files store them exactly.
         return tuple(round(step * self.step_s, 6) for step in steps)
 
     @property
     def later_s(self) -> tuple[float, ...]:
-        """Those of now and later."""
+        """The offsets from 0 on."""
         return tuple(offset for offset in self.offsets_s if offset >= 0.0)

@@ -1,4 +1,4 @@
-"""The values of a schema's blocks at every frame of a clip."""
+"""Values of a schema's blocks at every frame of a clip."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from deepphase.phase.model import ClipPhases
 
 
 class PhaseSource(Protocol):
-    """What gives phases: any `deepphase.phase.extractor.PhaseExtractor`."""
+    """A source of phases, such as a `deepphase.phase.extractor.PhaseExtractor`."""
 
     def encode(self, clip: Clip) -> ClipPhases:
         """Phases of every frame of a clip, at the clip's rate."""
@@ -48,20 +48,20 @@ class PhaseSource(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class FrameBlocks:
-    """A clip as a controller sees it.
+    """The quantities of a clip that a schema's blocks are read from.
 
     Parameters
     ----------
     schema
-        Which blocks there are.
+        Schema of the controller.
     body
         Joints of the schema and the root trajectory.
     rotations
-        (frames, joints, 4) of the same joints, in root space.
+        (frames, joints, 4) quaternions of the same joints, in root space.
     contacts
         (frames, feet) bool.
     phases
-        Of the clip; None where the schema has none.
+        Phases of the clip; None if the schema has none.
     label
         The clip's value of the schema's label.
     tracks
@@ -89,8 +89,8 @@ class FrameBlocks:
         Raises
         ------
         SkeletonError, ParameterError
-            Where the clip has another skeleton or rate, a label that the schema does not know, or
-            phases or a track are missing, of another length or another number of channels.
+            If the clip has another skeleton, frame rate or label value than the schema, or phases
+            or a track are missing or have another length or number of channels.
         """
         schema.check_clip(clip)
         roles = find_roles(clip.skeleton, description=dict(schema.body), clip=clip)
@@ -106,8 +106,8 @@ class FrameBlocks:
         for name in schema.config.tracks:
             if len(tracks.get(name, ())) != len(clip):
                 raise ParameterError(
-                    f"{clip.name}: the track {name!r} is missing or of another length than the "
-                    f"clip's {len(clip)} frames"
+                    f"{clip.name}: the track {name!r} is missing or does not have the clip's "
+                    f"{len(clip)} frames"
                 )
         return cls(
             schema,
@@ -129,13 +129,13 @@ class FrameBlocks:
         return len(self.body)
 
     def rows(self, layout: FeatureLayout | None) -> Array:
-        """(frames, dims) float32: raw values of a layout of the schema, every frame's own."""
+        """(frames, dims) float32 raw values of a layout of the schema."""
         if layout is None:
             return np.zeros((len(self), 0), np.float32)
         return layout.assembled({feature.name: self._block(feature) for feature in layout})
 
     def inside(self) -> Array:
-        """(frames,) bool: the trajectory's samples and the phase window lie in the clip."""
+        """(frames,) bool: whether all trajectory samples and the phase window lie in the clip."""
         inside = reach_inside(len(self), self.schema.config.offsets_s, self.body.fps)
         return inside if self.phases is None else inside & self.phases.interior
 
@@ -154,12 +154,16 @@ class FrameBlocks:
 
     @cached_property
     def _trajectory(self) -> dict[str, Array]:
-        """(frames, offsets, 2) of all offsets of the schema."""
+        """Block -> (frames, offsets, 2) at all offsets of the schema."""
         root, offsets = self.body.root, np.array(self.schema.config.offsets_s)
         path, _ = path_of_clip(root, offsets, self.body.fps)
-        seen = relative_trajectory(path.positions, path.directions, root.positions, root.directions)
+        relative = relative_trajectory(
+            path.positions, path.directions, root.positions, root.directions
+        )
         shape = (len(self), len(offsets), 2)
-        return {name: each.reshape(shape) for name, each in zip(TRAJECTORY_PATH, seen, strict=True)}
+        return {
+            name: each.reshape(shape) for name, each in zip(TRAJECTORY_PATH, relative, strict=True)
+        }
 
     def _offsets(self, feature: Feature) -> tuple[slice, list[int]]:
         every = self.schema.config.offsets_s
@@ -169,11 +173,11 @@ class FrameBlocks:
         root = self.body.root
         moved = velocities(root.positions, self.body.fps)
         frames = offset_frames(len(self), feature.offsets_s, self.body.fps)
-        seen = velocities_in_root_space(moved[frames], root)
-        return seen[..., [0, 2]].reshape(len(self), -1)
+        relative = velocities_in_root_space(moved[frames], root)
+        return relative[..., [0, 2]].reshape(len(self), -1)
 
     def _per_frame(self, name: str) -> Array:
-        """(frames, values) of a block that is read off each frame."""
+        """(frames, values) of a block that has no offsets."""
         schema, root, fps = self.schema, self.body.root, self.body.fps
         if name == "joint_rotation":
             return six_numbers(self.rotations).reshape(len(self), -1)
@@ -204,12 +208,12 @@ class FrameBlocks:
         phase = parameters.phase[:, [channel or 0]]
         if name == "phase":
             return phase
-        # Noise may set a phase back; the runtime's only goes on.
+        # Noisy phases may run backwards; at run time the phase only advances.
         return np.maximum(wrapped(_step(phase)), 0.0) * phases.fps
 
 
 def _step(values: Array) -> Array:
-    """(frames, ...) change since the frame before; the first frame's is 0."""
+    """(frames, ...) change since the previous frame; 0 at the first frame."""
     return np.diff(values, axis=0, prepend=values[:1])
 
 
@@ -218,15 +222,15 @@ def _phases(clip: Clip, schema: ControllerSchema, source: PhaseSource | None) ->
         return None
     if source is None:
         raise ParameterError(
-            f"{clip.name}: the controller reads {schema.channels} phase channels, and there is no "
-            "phase model",
-            hint="give the phase model that it was trained with",
+            f"{clip.name}: the controller reads {schema.channels} phase channels, but no phase "
+            "model is given",
+            hint="give the phase model that the controller was trained with",
         )
     phases = source.encode(clip)
     found = (len(phases), phases.parameters.channels)
     if found != (len(clip), schema.channels):
         raise ParameterError(
-            f"{clip.name}: phases of {found[0]} frames and {found[1]} channels, expected "
+            f"{clip.name}: phases with {found[0]} frames and {found[1]} channels, expected "
             f"{len(clip)} and {schema.channels}",
             hint="give the phase model that the controller was trained with",
         )
@@ -241,6 +245,6 @@ def _label(clip: Clip, schema: ControllerSchema) -> str:
     if value not in schema.label_values:
         raise ParameterError(
             f"{clip.name}: {name} is {value!r}",
-            hint=f"the controller knows {', '.join(schema.label_values)}",
+            hint=f"the controller has {', '.join(schema.label_values)}",
         )
     return value

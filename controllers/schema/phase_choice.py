@@ -1,4 +1,4 @@
-"""Which channel of a phase model is the phase of a network that is gated by one."""
+"""Choice of the phase channel for networks that are gated by a single phase."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ from deepphase.errors import ParameterError
 from deepphase.motion.roles import find_roles
 from deepphase.phase.signals import JointVelocities
 
-# Clips that are looked at, at most, spread over the store.
+# Maximum number of clips that are evaluated, spread over the store.
 _CLIPS = 60
 _HARMONICS = (1, 2)
 
 
 def phase_choice(store: ClipStore, phases: PhaseSource) -> tuple[int, Array]:
-    """The channel whose phase tells most of the joints' velocities.
+    """The channel whose phase explains most of the joints' velocities.
 
-    A walk's left and right steps differ, so the channel of the whole cycle tells more than one
-    of the steps.
+    Left and right steps of a walk differ, so a channel with the period of the whole cycle explains
+    more than one with the period of a step.
 
     Returns
     -------
-    The channel, and of each channel the share of the velocities' variance that a sum of two
-    harmonics of its phase explains.
+    The channel, and (channels,) the share of the velocities' variance that two harmonics of each
+    channel's phase explain.
 
     Raises
     ------
     ParameterError
-        Where no clip is as long as a window of the phase model.
+        If no clip is as long as a window of the phase model.
     """
-    signals, found = [], []
+    signals, cycles = [], []
     count = min(_CLIPS, len(store))
     for index in np.unique(np.linspace(0, len(store) - 1, count).astype(int)):
         clip = store.clip(int(index))
         encoded = phases.encode(clip)
         read = JointVelocities.of_clip(clip, find_roles(clip.skeleton, clip=clip)).read(clip)
         signals.append(read[encoded.interior])
-        found.append(encoded.parameters.phase[encoded.interior])
-    values, phase = np.concatenate(signals), np.concatenate(found)
+        cycles.append(encoded.parameters.phase[encoded.interior])
+    values, phase = np.concatenate(signals), np.concatenate(cycles)
     if not len(values):
         raise ParameterError(
             "no clip is as long as a window of the phase model", hint="add longer clips"
@@ -52,7 +52,7 @@ def phase_choice(store: ClipStore, phases: PhaseSource) -> tuple[int, Array]:
 
 
 def _explained(phase: Array, values: Array) -> float:
-    """Squares of `values` (frames, dims) that harmonics of a phase (frames,) explain."""
+    """Sum of squares of `values` (frames, dims) explained by harmonics of a phase (frames,)."""
     angles = 2.0 * np.pi * phase[:, None] * np.array(_HARMONICS)
     waves = np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
     waves -= waves.mean(0)

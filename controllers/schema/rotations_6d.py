@@ -1,4 +1,4 @@
-"""Rotations as six numbers, which a network can predict: continuous, without signs or jumps."""
+"""Six-dimensional representation of rotations, which is continuous (Zhou et al. 2019)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.motion import quaternions
 
-_NO_LENGTH = 1e-8
+_MIN_LENGTH = 1e-8
 _X, _Y = np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0])
 
 
 def six_numbers(rotations: Array) -> Array:
-    """Quaternions (..., 4) -> (..., 6): where the x and the y axis are turned to.
+    """Quaternions (..., 4) -> (..., 6): the rotated x and y axes.
 
     References
     ----------
@@ -24,23 +24,23 @@ def six_numbers(rotations: Array) -> Array:
 
 
 def from_six_numbers(numbers: Array) -> Array:
-    """(..., 6) as a network predicts them, so not exact -> unit quaternions (..., 4).
+    """Predicted numbers (..., 6), not exactly orthonormal -> unit quaternions (..., 4).
 
-    The x axis keeps its direction, y is made perpendicular to it. Axes without a direction, or
-    along each other, are replaced by others, so that any finite numbers give a rotation.
+    The x axis keeps its direction, and y is made perpendicular to it. Axes of length 0 and parallel
+    axes are replaced, so that any finite numbers give a rotation.
     """
     return from_axes(axes_of(numbers))
 
 
 def axes_of(numbers: Array) -> Array:
-    """(..., 6) -> (..., 3, 3): the unit x, y and z axes that `from_six_numbers` turns to."""
+    """(..., 6) -> (..., 3, 3): unit x, y and z axes of the rotation."""
     axes = np.empty((*numbers.shape[:-1], 3, 3), numbers.dtype)
     x = _unit(numbers[..., :3], _X.astype(numbers.dtype))
     y = numbers[..., 3:]
     y = y - np.vecdot(x, y)[..., None] * x
     length = np.sqrt(np.vecdot(y, y))[..., None]
-    if length.size and length.min() <= _NO_LENGTH:
-        # Whichever of two axes x lies along, it is not along the other.
+    if length.size and length.min() <= _MIN_LENGTH:
+        # x is parallel to at most one of the two axes.
         aside = np.where(np.abs(x[..., 1:2]) < 0.9, _Y, _X).astype(numbers.dtype)
         aside = aside - np.vecdot(x, aside)[..., None] * x
         y = _unit(y, aside / np.linalg.norm(aside, axis=-1, keepdims=True))
@@ -71,14 +71,14 @@ def from_axes(axes: Array) -> Array:
 
 def _unit(vectors: Array, otherwise: Array) -> Array:
     length = np.sqrt(np.vecdot(vectors, vectors))[..., None]
-    if length.size and length.min() > _NO_LENGTH:
+    if length.size and length.min() > _MIN_LENGTH:
         return vectors / length
-    safe = np.maximum(length, _NO_LENGTH)
-    return np.where(length > _NO_LENGTH, vectors / safe, otherwise)
+    safe = np.maximum(length, _MIN_LENGTH)
+    return np.where(length > _MIN_LENGTH, vectors / safe, otherwise)
 
 
 def _axis_terms() -> Array:
-    """(9, 16) what each number of the axes counts in 4 q_i q_j of different components."""
+    """(9, 16) coefficient of each number of the axes in 4 q_i q_j, i and j different."""
     terms = np.zeros((3, 3, 4, 4))
     for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
         # Axis i's component j is 2 (q_i q_j + q_k w), axis j's component i 2 (q_i q_j - q_k w).

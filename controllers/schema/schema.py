@@ -1,31 +1,31 @@
-"""What goes into a controller and what comes out: named blocks, written once, checked everywhere.
+"""Schema of a controller: the named blocks of its inputs, gate and outputs.
 
-Of a frame i the network sees `inputs` and `gate`, and it predicts `outputs` of frame i + 1:
+From `inputs` and `gate` of frame i the network predicts `outputs` of frame i + 1:
 
 =====================  ===========  ================================================================
-block                  in           what it holds, seen from the root of its own frame
+block                  in           content, relative to the root of the same frame
 =====================  ===========  ================================================================
 trajectory_position    i (gate) o   (x, z) of the root at `offsets_s` from the frame, m
-trajectory_direction   i (gate) o   its facing there
-trajectory_velocity    i (gate) o   its velocity there, m/s relative to the world
+trajectory_direction   i (gate) o   its facing at these times
+trajectory_velocity    i (gate) o   its world velocity at these times, m/s, in root axes
 joint_position         i        o   joints, m, root space
-joint_velocity         i        o   m/s relative to the world, turned into root space
+joint_velocity         i        o   world velocities, m/s, in root axes
 joint_rotation         i        o   each joint's rotation in root space as six numbers
-<label>                i (gate)     one-hot value of the label that is steered by, at `offsets_s`
+<label>                i (gate)     one-hot value of the label to steer by, at `offsets_s`
 <tracks>               i            any tracks of the motion (music), at `offsets_s`
 phase                  gate         one phase, cycles, growing with time
-phase_manifold         gate     o   (A sin, A cos) interleaved; gate at `offsets_s`, o now and later
+phase_manifold         gate     o   (A sin, A cos) interleaved; gate at `offsets_s`, o from 0 on
 foot_velocity          gate         joint velocities of the feet
-root_velocity                   o   (x, z) m/s of the step that led here, seen from where it began
+root_velocity                   o   (x, z) m/s of the step to this frame, relative to its start
 root_turn                       o   rad/s of that step about Y
-contact                         o   1 where a foot is on the floor
-phase_rate                      o   cycles a second of that step (gates of one phase)
-phase_frequency,                o   Hz and amplitude of every channel, now and later: with
-phase_amplitude                     phase_manifold what `networks.phase_update` needs
+contact                         o   1 if a foot is on the floor
+phase_rate                      o   cycles per second of that step (gates of one phase)
+phase_frequency,                o   Hz and amplitude of every channel, from 0 on; inputs of
+phase_amplitude                     `networks.phase_update` together with phase_manifold
 =====================  ===========  ================================================================
 
-Raw values become the network's by `normalised.normalisation_of`: blocks in cycles stay as they
-are, the rest has its mean taken off and one scale a block, with the block's weight in it.
+`normalised.normalisation_of` normalises raw values: blocks in cycles stay unchanged; from all
+others the mean is subtracted, and each block has one scale, which contains the block's weight.
 """
 
 from __future__ import annotations
@@ -53,19 +53,19 @@ class ControllerSchema:
     Parameters
     ----------
     config
-        What they were made of.
+        Config of the schema.
     fps
-        Frames a second.
+        Frames per second.
     joints
-        Names of the body's joints, from the hips on.
+        Names of the body's joints; the hips are the first.
     feet
-        Names of the joints whose contacts are predicted.
+        Names of the foot joints whose contacts are predicted.
     body
-        (role, joint name) of what the facing is found by, and ("kind", ...).
+        (role, joint name) of the joints that define the facing, and ("kind", ...).
     channels
-        Phase channels of the phase model; 0 where there is none.
+        Number of channels of the phase model; 0 if there is none.
     label_values
-        Values of the label, in the order of their one-hot numbers.
+        Values of the label, in the order of the one-hot encoding.
     inputs, outputs
         Layouts; see the module's table.
     gate
@@ -100,22 +100,22 @@ class ControllerSchema:
         Parameters
         ----------
         gate
-            What the network's weights depend on: `registry.NETWORKS` says.
+            What the network's weights depend on; see `registry.NETWORKS`.
         channels
-            Phase channels of the phase model; not looked at where the gate needs no phases.
+            Number of channels of the phase model; ignored if the gate needs no phases.
         label_values
-            Values of the label that the configuration names.
+            Values of the label in the config.
         track_widths
-            Numbers a frame of the tracks that the configuration names.
+            Values per frame of the tracks in the config.
         description
             A skeleton description.
 
         Raises
         ------
         SkeletonError
-            Where the body has no feet.
+            If the body has no feet.
         ParameterError
-            Where the gate needs phases and there are none, a label has no values, or a track is
+            If the gate needs phases and there are none, the label has no values, or a track is
             missing.
         """
         config = config or SchemaConfig()
@@ -133,7 +133,7 @@ class ControllerSchema:
             raise ParameterError(
                 f"no values for the label {config.label!r}"
                 if config.label
-                else f"values {list(label_values)} of no label"
+                else f"label values {list(label_values)}, but the config has no label"
             )
         made = SchemaBlocks(
             config, signals.joints, feet, channels, len(label_values), track_widths or {}
@@ -153,21 +153,21 @@ class ControllerSchema:
 
     @property
     def dims(self) -> NetworkDims:
-        """What a network of this schema takes and gives."""
+        """Dimensions of a network with this schema."""
         gate = 0 if self.gate is None else self.gate.dims
         return NetworkDims(self.inputs.dims, gate, self.outputs.dims)
 
     def check_same(self, other: ControllerSchema, *, ours: str, theirs: str) -> None:
-        """Raise ParameterError, which shows both, unless the schemas are the same.
+        """Raise ParameterError with both schemas unless they are equal.
 
-        `ours` and `theirs` say what has them, as in "the controller".
+        `ours` and `theirs` name their owners in the message, as in "the controller".
         """
         for name in ("fps", "joints", "feet", "body", "channels", "label_values"):
             mine, yours = getattr(self, name), getattr(other, name)
             if mine != yours:
                 raise ParameterError(
                     f"{ours} and {theirs} differ in {name}",
-                    hint=f"{ours}: {_shown(mine)}\n  {theirs}: {_shown(yours)}",
+                    hint=f"{ours}: {_text(mine)}\n  {theirs}: {_text(yours)}",
                 )
         for name in ("inputs", "gate", "outputs"):
             mine, yours = getattr(self, name), getattr(other, name)
@@ -178,23 +178,23 @@ class ControllerSchema:
                 )
 
     def check_clip(self, clip: Clip) -> None:
-        """Raise SkeletonError or ParameterError where a clip has another body or rate."""
+        """Raise SkeletonError or ParameterError if a clip has another body or frame rate."""
         missing = [name for name in self.joints if name not in clip.skeleton.names]
         if missing:
             raise SkeletonError(
-                f"{clip.name}: another skeleton: it has no joint {missing[0]!r}",
+                f"{clip.name}: another skeleton than the controller's: no joint {missing[0]!r}",
                 hint=f"the controller moves {', '.join(self.joints)}; "
                 f"the clip has {', '.join(clip.skeleton.names)}",
                 path=clip.source.path or None,
             )
         if clip.fps != self.fps:
             raise ParameterError(
-                f"{clip.name}: {clip.fps:g} frames a second, the controller has {self.fps:g}",
+                f"{clip.name}: {clip.fps:g} frames per second, the controller has {self.fps:g}",
                 hint=f"prepare the clips with --fps {self.fps:g}",
             )
 
     def as_mapping(self) -> dict[str, Any]:
-        """What `from_mapping` reads, and a file's header holds."""
+        """Nested mappings for `from_mapping`, as the headers of files hold them."""
         plain = ("fps", "joints", "feet", "channels", "label_values")
         values: dict[str, Any] = {name: _listed(getattr(self, name)) for name in plain}
         values["body"] = dict(self.body)
@@ -208,7 +208,7 @@ class ControllerSchema:
 
     @classmethod
     def from_mapping(cls, content: Any) -> ControllerSchema:
-        """The schema that `as_mapping` wrote; CheckpointError where it is none."""
+        """The schema of `as_mapping`; CheckpointError if the content is no schema."""
         try:
             gate = content["gate"]
             names = [item.name for item in fields(SchemaConfig)]
@@ -226,7 +226,7 @@ class ControllerSchema:
             )
         except (KeyError, TypeError, ValueError, AttributeError, DeepPhaseError) as error:
             raise CheckpointError(
-                f"no schema of a controller: {' '.join(str(error).split())[:200]}",
+                f"the controller's schema cannot be read: {' '.join(str(error).split())[:200]}",
                 hint="the file was changed after it was written: train again or take a copy",
             ) from None
 
@@ -234,16 +234,16 @@ class ControllerSchema:
 def _check_phases(gate: Gate, channels: int, channel: int | None) -> None:
     if gate in GATES_OF_PHASES and channels < 1:
         raise ParameterError(
-            f"the gate {gate!r} needs phases, and there is no phase model",
-            hint="give a model, or choose a network without phases",
+            f"the gate {gate!r} needs phases, but no phase model is given",
+            hint="give a phase model, or choose a network without phases",
         )
     if gate == "phase" and channel is not None and channel >= channels:
         raise ParameterError(
-            f"phase_channel {channel}, but the phase model has {channels} channels, from 0"
+            f"phase_channel {channel}: the phase model has channels 0 to {channels - 1}"
         )
 
 
-def _shown(value: Any) -> str:
+def _text(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 

@@ -1,4 +1,4 @@
-"""A controller left to itself on clips held out: the wish is the clip's own trajectory."""
+"""Free-running evaluation on held-out clips: the goal is the clip's own trajectory."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from deepphase.steering.run import Frame, Run, rollout
 
 
 class RecordedGoals:
-    """Wishes the recorded trajectories, whatever the characters do.
+    """Goals from recorded trajectories, independent of what the characters do.
 
     Parameters
     ----------
     positions, angles
-        (characters, frames, 2) m and (characters, frames) rad, continuous: the roots from the
-        moment on that the run begins with. Behind the last frame all goes on as it did there.
+        (characters, frames, 2) m and (characters, frames) rad, continuous: the roots from the start
+        of the run on. They are extrapolated linearly after the last frame.
     fps
-        Frames a second.
+        Frames per second.
     labels
-        Of each character; none by default.
+        Labels of each character; none by default.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class RecordedGoals:
         self._labels = labels or [{} for _ in angles]
 
     def advance(self, root_states: RootStates, seconds: float) -> Array:
-        """As `GoalSource.advance`; what is known ahead never jumps."""
+        """As `GoalSource.advance`; recorded goals never jump."""
         self._time += seconds
         return np.zeros(len(self._angles), bool)
 
@@ -84,23 +84,23 @@ class RecordedGoals:
         return positions[:, before] + share[:, None] * moved, angles[:, before] + share * turned
 
 
-_RUNS, _FEWEST_RUNS = 48, 8
-# Seconds left to itself: the longest that enough held-out clips have.
+_MAX_RUNS, _MIN_RUNS = 48, 8
+# Candidate lengths of the runs; the longest that enough held-out clips have is used.
 _SECONDS = (4.0, 2.0, 1.0, 0.5, 0.25)
 
 
 @dataclass(frozen=True, eq=False)
 class HeldOutRun:
-    """Runs that begin at held-out moments and wish what the clips did from there on.
+    """Runs that start at held-out frames, with the clips' own trajectories as goals.
 
     Parameters
     ----------
     rollout
-        The runs, a character each.
+        The runs, one character each.
     rows
-        (runs,) the sample that each begins with.
+        (runs,) row of the first sample of each.
     movement
-        (runs,) degrees a second: how fast the joints turn in the clips, over the same frames.
+        (runs,) degrees per second: mean rotation rate of the joints in the clips over these frames.
     """
 
     rollout: Run
@@ -111,9 +111,9 @@ class HeldOutRun:
 def held_out_run(
     controller: Controller, data: ControllerData, settings: CharacterSettings | None = None
 ) -> HeldOutRun | None:
-    """Let a controller run along held-out clips; None where they are too short."""
+    """Run a controller along held-out clips; None if they are too short."""
     samples, schema = data.samples, controller.schema
-    rows, frames = _beginnings(samples, data.split.held_out, schema.fps)
+    rows, frames = _start_rows(samples, data.split.held_out, schema.fps)
     if not len(rows):
         return None
     starts = InitialStates.of_samples(samples, rows)
@@ -139,13 +139,13 @@ def held_out_run(
 
 
 def free_running_errors(controller: Controller, data: ControllerData) -> dict[str, Any]:
-    """Errors over runs that begin at held-out moments, as `training_health` has them."""
-    found = held_out_run(controller, data)
-    if found is None:
+    """Errors over runs that start at held-out frames; see `training_health`."""
+    free = held_out_run(controller, data)
+    if free is None:
         return {"runs": 0}
-    samples, schema, run = data.samples, controller.schema, found.rollout
-    # Frame k of a run is what the outputs of row + k are of.
-    later = (found.rows[:, None] + np.arange(len(run))).reshape(-1)
+    samples, schema, run = data.samples, controller.schema, free.rollout
+    # Frame k of a run corresponds to the outputs of row + k.
+    later = (free.rows[:, None] + np.arange(len(run))).reshape(-1)
     place = schema.outputs.slices["joint_position"]
     truth = np.asarray(samples.outputs[later][:, place])
     mean = controller.network.get_buffer("outputs_mean").cpu().numpy()[place]
@@ -159,7 +159,7 @@ def free_running_errors(controller: Controller, data: ControllerData) -> dict[st
         "run_position_cm": 100.0 * joint_distance(_poses(run, joints), truth),
         "mean_position_cm": 100.0 * joint_distance(np.broadcast_to(mean, truth.shape), truth),
         "run_path_cm": 100.0 * float(away.mean()),
-        "run_movement": float(np.mean(moved)) / max(float(found.movement.mean()), 1e-6),
+        "run_movement": float(np.mean(moved)) / max(float(free.movement.mean()), 1e-6),
         "alive": float(run.alive[:, -1].mean()),
     }
 
@@ -169,23 +169,25 @@ def joint_distance(positions: Array, others: Array) -> float:
     return float(np.linalg.norm((positions - others).reshape(len(others), -1, 3), axis=-1).mean())
 
 
-def _beginnings(samples: ControllerSamples, held_out: Array, fps: float) -> tuple[Array, int]:
-    """Rows to begin runs with, and how many frames all of them have behind."""
+def _start_rows(samples: ControllerSamples, held_out: Array, fps: float) -> tuple[Array, int]:
+    """First rows of the runs, and the number of frames that follow all of them."""
     left = samples.following(held_out)
     for seconds in _SECONDS:
         frames = round(seconds * fps)
         rows = held_out[left >= frames]
-        # One beginning in a stretch of that length, so that runs are of different motion.
+        # One start in every stretch of that length, so that the runs cover different motion.
         rows = rows[np.unique(rows // frames, return_index=True)[1]]
-        if len(rows) >= _FEWEST_RUNS or (seconds == _SECONDS[-1] and len(rows)):
-            return rows[np.unique(np.linspace(0, len(rows) - 1, _RUNS).astype(np.int64))], frames
+        if len(rows) >= _MIN_RUNS or (seconds == _SECONDS[-1] and len(rows)):
+            return rows[
+                np.unique(np.linspace(0, len(rows) - 1, _MAX_RUNS).astype(np.int64))
+            ], frames
     return np.zeros(0, np.int64), 0
 
 
 def _recorded(
     data: ControllerData, runs: Array, first: Array, frames: int
 ) -> tuple[RecordedGoals, Array]:
-    """The clips' trajectories from those frames on, and how much each moves, degrees a second."""
+    """The clips' trajectories from those frames on, and their mean rotation rates in deg/s."""
     store, samples, schema = data.store, data.samples, data.schema
     places = {name: index for index, name in enumerate(store.names)}
     reach = round(schema.config.offsets_s[-1] * schema.fps)
@@ -193,21 +195,21 @@ def _recorded(
     angles = np.empty(positions.shape[:2])
     labels, moved = [], []
     joints = [store.skeleton.names.index(name) for name in schema.joints]
-    ahead = np.arange(positions.shape[1])
+    steps = np.arange(positions.shape[1])
     for index, (run, start) in enumerate(zip(runs.tolist(), first.tolist(), strict=True)):
         clip = store.clip(places[samples.names[run]])
         root = root_trajectory(clip, find_roles(clip.skeleton, description=dict(schema.body)))
-        # The mirror image goes to the other side.
+        # The mirror image turns to the other side.
         sign = -1.0 if samples.mirrored[run] else 1.0
         last = len(clip) - 1
-        here, beyond = np.minimum(start + ahead, last), np.maximum(start + ahead - last, 0)
+        here, beyond = np.minimum(start + steps, last), np.maximum(start + steps - last, 0)
         way = root.positions[here] + beyond[:, None] * (root.positions[-1] - root.positions[-2])
         positions[index] = way[:, [0, 2]] * (sign, 1.0)
         angles[index] = sign * root.angles[here]
         name = schema.config.label
         labels.append({name: clip.labels[name]} if name else {})
-        shown = clip.rotations[start : start + frames + 1][:, joints]
-        moved.append(joint_rotation_rates(shown, clip.fps).mean())
+        rotations = clip.rotations[start : start + frames + 1][:, joints]
+        moved.append(joint_rotation_rates(rotations, clip.fps).mean())
     return RecordedGoals(positions, angles, schema.fps, labels), np.array(moved)
 
 

@@ -1,4 +1,4 @@
-"""Did the training work? A controller's errors on clips held out: one step, and left to itself."""
+"""Health of a trained controller: errors on held-out clips, in one step and free-running."""
 
 from __future__ import annotations
 
@@ -17,35 +17,36 @@ from deepphase.arrays import Array
 from deepphase.progress import Progress
 
 _ONE_STEP_SAMPLES = 4096
-# Below this share of the clips' own rotation a run dies out, above the other it shakes.
-_DIES, _SHAKES = 0.6, 1.7
+# Shares of the clips' own joint rotation: below the first the motion fades out, above the second
+# it jitters.
+_FADES, _JITTERS = 0.6, 1.7
 
 
 def training_health(
     controller: Controller, data: ControllerData, progress: Progress | None = None
 ) -> dict[str, Any]:
-    """Errors on held-out clips, as plain numbers and words.
+    """Errors on held-out clips, as numbers and texts.
 
     ===================  ==========================================================================
-    samples              held-out frames of the one-step errors
-    explained            share of the variance of normalised outputs that one step explains
+    samples              number of held-out frames for the one-step errors
+    explained            explained share of the variance of normalised outputs, one step
     position_cm          mean distance of joints one step later, root space
-    still_position_cm    the same if the pose stood still
+    still_position_cm    the same for a pose that does not change
     rotation_degrees     mean angle between joint rotations one step later
-    runs, seconds        runs left to themselves with the clip's own trajectory wished, how long
+    runs, seconds        number and length of free runs with the clip's own trajectory as goal
     run_position_cm      mean distance of joints from the clip's, root space, over the runs
-    mean_position_cm     the same of the mean pose, which a network falls back to that fails
+    mean_position_cm     the same for the mean pose, to which failing networks converge
     run_path_cm          mean distance of the root from the clip's, over the runs
-    run_movement         joint rotation a second over the clips' own
-    alive                share of the runs in which all values stayed those of a body
-    findings             what is out of the ordinary and what to try
+    run_movement         joint rotation rate divided by that of the clips
+    alive                share of the runs without diverged values
+    findings             problems and what to try against them
     ===================  ==========================================================================
     """
     if progress is not None:
         progress("measuring", 0, 2, "one step on held-out clips")
     found = _one_step(controller, data.samples, data.split.held_out)
     if progress is not None:
-        progress("measuring", 1, 2, "left to itself on held-out clips")
+        progress("measuring", 1, 2, "free runs on held-out clips")
     found |= free_running_errors(controller, data)
     found["findings"] = _findings(found)
     if progress is not None:
@@ -53,16 +54,16 @@ def training_health(
     return found
 
 
-def words(health: Mapping[str, Any]) -> list[str]:
-    """The measures as lines of plain words."""
+def health_lines(health: Mapping[str, Any]) -> list[str]:
+    """The measures as lines of text."""
     lines = [
-        f"one step: joints {health['position_cm']:.2f} cm off on {health['samples']} held-out "
-        f"frames (standing still: {health['still_position_cm']:.2f} cm), rotations "
-        f"{health['rotation_degrees']:.2f} degrees; explains {health['explained']:.1%}"
+        f"one step: joint error {health['position_cm']:.2f} cm on {health['samples']} held-out "
+        f"frames (constant pose: {health['still_position_cm']:.2f} cm), rotations "
+        f"{health['rotation_degrees']:.2f} degrees; explained variance {health['explained']:.1%}"
     ]
     if health["runs"]:
         lines.append(
-            f"left to itself for {health['seconds']:g} s in {health['runs']} runs: joints "
+            f"free-running for {health['seconds']:g} s in {health['runs']} runs: joints "
             f"{health['run_position_cm']:.1f} cm from the clips' (mean pose: "
             f"{health['mean_position_cm']:.1f} cm), root {health['run_path_cm']:.1f} cm, "
             f"{health['run_movement']:.0%} of the clips' movement, {health['alive']:.0%} alive"
@@ -81,10 +82,10 @@ def _one_step(controller: Controller, samples: ControllerSamples, rows: Array) -
     predicted = network(inputs, gate)
     target = network.target(outputs)
     unexplained = float((network.target(predicted) - target).square().sum())
-    slices, seen = controller.schema.outputs.slices, controller.schema.inputs.slices
+    slices, input_slices = controller.schema.outputs.slices, controller.schema.inputs.slices
     made, truth = predicted.numpy(), outputs.numpy()
     place, turn = slices["joint_position"], slices["joint_rotation"]
-    still = inputs.numpy()[:, seen["joint_position"]]
+    still = inputs.numpy()[:, input_slices["joint_position"]]
     cosines = np.abs(np.vecdot(_rotations(made[:, turn]), _rotations(truth[:, turn])))
     return {
         "samples": len(rows),
@@ -103,17 +104,17 @@ def _rotations(numbers: Array) -> Array:
 def _findings(found: Mapping[str, Any]) -> list[str]:
     findings = []
     if not found["runs"]:
-        findings.append("held-out clips are too short to run along: hold out longer ones")
+        findings.append("held-out clips are too short for free runs: hold out longer ones")
         return findings
     if found["alive"] < 1.0:
         findings.append(
-            f"{1.0 - found['alive']:.0%} of the runs left all bounds: train longer, or raise "
+            f"{1.0 - found['alive']:.0%} of the runs diverged: train longer, or raise "
             "training.pose_noise"
         )
     if found["run_position_cm"] > found["mean_position_cm"]:
-        findings.append("left to itself it is no nearer than the mean pose: train longer")
-    if found["run_movement"] < _DIES:
-        findings.append("left to itself its movement dies out: train longer, or gate it by phases")
-    if found["run_movement"] > _SHAKES:
-        findings.append("left to itself it shakes: train longer, or raise training.pose_noise")
+        findings.append("free runs are no closer to the clips than the mean pose: train longer")
+    if found["run_movement"] < _FADES:
+        findings.append("free runs fade out: train longer, or use a network with phases")
+    if found["run_movement"] > _JITTERS:
+        findings.append("free runs jitter: train longer, or raise training.pose_noise")
     return findings or ["nothing out of the ordinary"]

@@ -1,4 +1,4 @@
-"""One training of a controller as Lightning runs it."""
+"""LightningModule of the training of a controller."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ from deepphase.phase.training.resumable import ResumableModule, cosine_rate
 
 
 class ControllerModule(ResumableModule):
-    """Predict the next frame: mean squared error of normalised outputs (Holden et al. 2017, eq. 8).
+    """Training of next-frame prediction by mean squared error (Holden et al. 2017, eq. 8).
 
     A LightningModule for any `pytorch_lightning.Trainer`; its batches are `FrameBatch`es::
 
         data = ControllerData.read(store, config, phases)
         batches = ControllerBatches(data, config)
-        module = ControllerLesson(batches)
+        module = ControllerModule(batches)
         pl.Trainer(max_epochs=10).fit(module, datamodule=batches)
         measured_controller(module.controller, config, data).save("walk.controller")
 
-    The learning rate follows `config.training` over the steps that the trainer estimates. The
-    weights are drawn from torch's random numbers: `pl.seed_everything` makes them repeatable.
+    The learning rate follows `config.training` over the steps that the trainer estimates. Initial
+    weights come from torch's random numbers; `pl.seed_everything` makes them reproducible.
 
     Parameters
     ----------
     batches
-        The training data, with its configuration.
+        The training data, with its config.
     controller
-        A network with its normalisations; a fresh one by the configuration if left out.
+        Network with its normalisations; by default a new one of the config.
 
     Raises
     ------
     ParameterError
-        Where the network is fitted, not trained by gradient descent.
+        If the network is fitted, not trained by gradient descent.
     """
 
     network: ControllerNetwork
@@ -55,11 +55,11 @@ class ControllerModule(ResumableModule):
         self, batches: ControllerBatches, controller: NormalisedController | None = None
     ) -> None:
         config, data = batches.config, batches.data
-        controller = fresh_network(config, data) if controller is None else controller
+        controller = new_network(config, data) if controller is None else controller
         if controller.network.is_fitted:
             raise ParameterError(
                 f"the network {config.name!r} is fitted, not trained by gradient descent",
-                hint="`train_controller` fits it",
+                hint="fit it with `train_controller`",
             )
         self.options = options = config.training
         super().__init__(
@@ -75,13 +75,13 @@ class ControllerModule(ResumableModule):
         self._noise = torch.from_numpy(_pose_columns(data.schema.inputs)) * options.pose_noise
 
     def rate(self, step: int, total: float) -> float:
-        """As the recipe's schedule says."""
+        """Learning rate of the config's schedule, as a share of the highest."""
         options = self.options
         if options.schedule == "constant":
             return 1.0
         if options.schedule == "cosine":
             return cosine_rate(step, total, options.warmup, options.final_rate)
-        # All frames of a batch count, so that an epoch of sequences is one of pairs.
+        # All frames of a batch count, so that epochs of sequences and of pairs are equal.
         pairs = step * self._batch_size * self._frames * self.trainer.world_size
         return restarted_rate(pairs / self._pairs, options.restart_epochs, options.restart_factor)
 
@@ -92,15 +92,15 @@ class ControllerModule(ResumableModule):
         self._noise = self._noise.to(self.device)
 
     def on_train_batch_start(self, *_: object) -> None:
-        # Dropout and noise are a function of the position: a resumed training has the same.
+        # Dropout and noise depend on the position alone, so that resumed trainings repeat them.
         position = self.trainer.global_step * self.trainer.world_size + self.trainer.global_rank
         torch.manual_seed(self.options.seed * 1_000_003 + position)
 
     def training_step(self, batch: FrameBatch) -> Tensor:
         if self._loop is None:
-            loss, extra = self._recorded(batch)
+            loss, extra = self._teacher_forced_loss(batch)
         else:
-            loss, extra = self._own(self._loop, batch)
+            loss, extra = self._unrolled_loss(self._loop, batch)
         self.last_loss = loss.detach()
         if self.options.weight_magnitude:
             extra = extra + self.options.weight_magnitude * self.network.weight_magnitude()
@@ -109,39 +109,39 @@ class ControllerModule(ResumableModule):
     def validation_step(self, batch: FrameBatch) -> None:
         inputs, gate, target = self._normalised(batch)
         if self._loop is not None:
-            # One step from a recorded frame: what trainings of any kind are compared by.
+            # One step from a recorded frame, to be comparable with trainings of all kinds.
             inputs, gate, target = inputs[:, 0], gate[:, 0], target[:, 0]
         predicted, _ = self._predicted(inputs, gate)
         self.add_validated((predicted.float() - target).square().sum(), target.square().sum())
 
-    def _recorded(self, batch: FrameBatch) -> tuple[Tensor, Tensor | float]:
-        """Error and the network's own penalty on recorded frames."""
+    def _teacher_forced_loss(self, batch: FrameBatch) -> tuple[Tensor, Tensor | float]:
+        """Error and the network's own loss terms on recorded frames."""
         inputs, gate, target = self._normalised(batch)
-        predicted, extra = self._predicted(self._shaken(inputs), gate)
+        predicted, extra = self._predicted(self._with_noise(inputs), gate)
         return torch.nn.functional.mse_loss(predicted.float(), target), extra
 
-    def _own(self, loop: ClosedLoop, batch: FrameBatch) -> tuple[Tensor, Tensor | float]:
-        """The same of frames in a row, the first of which alone is recorded."""
+    def _unrolled_loss(self, loop: ClosedLoop, batch: FrameBatch) -> tuple[Tensor, Tensor | float]:
+        """The same over consecutive frames, where only the first inputs are recorded."""
         controller = self.controller
         recorded, gates, outputs = batch.inputs, batch.gate, batch.outputs
         inputs, gate = recorded[:, 0], gates[:, 0]
         total, penalty = torch.zeros((), device=self.device), torch.zeros((), device=self.device)
         last = self._frames - 1
         for frame in range(last + 1):
-            seen, input_gate = controller.normalised(inputs, gate)
-            predicted, extra = self._predicted(seen if frame else self._shaken(seen), input_gate)
+            now, gate_now = controller.normalised(inputs, gate)
+            predicted, extra = self._predicted(now if frame else self._with_noise(now), gate_now)
             predicted = predicted.float()
             target = controller.target(outputs[:, frame])
             total = total + torch.nn.functional.mse_loss(predicted, target)
             penalty = penalty + extra
             if frame < last:
-                made = controller.raw(predicted)
-                ahead, gate_ahead = recorded[:, frame + 1], gates[:, frame + 1]
-                inputs, gate = loop.next_frame(ahead, gate_ahead, gate, made)
+                inputs, gate = loop.next_frame(
+                    recorded[:, frame + 1], gates[:, frame + 1], gate, controller.raw(predicted)
+                )
         return total / (last + 1), penalty / (last + 1)
 
-    def _shaken(self, inputs: Tensor) -> Tensor:
-        """Normalised inputs with the recipe's noise."""
+    def _with_noise(self, inputs: Tensor) -> Tensor:
+        """Normalised inputs with the config's noise on the pose."""
         if not self.options.pose_noise:
             return inputs
         return inputs + self._noise * torch.randn_like(inputs)
@@ -157,27 +157,27 @@ class ControllerModule(ResumableModule):
         return outputs, sum(terms.values(), 0.0)
 
 
-def fresh_network(config: ControllerConfig, data: ControllerData) -> NormalisedController:
-    """A network with fresh weights, and the normalisations of the training samples."""
+def new_network(config: ControllerConfig, data: ControllerData) -> NormalisedController:
+    """A new network with the normalisations of the training samples."""
     network = make_network(config.name, data.schema.dims, config.network)
     return NormalisedController(network, *data.samples.normalisations(data.split.train))
 
 
-def restarted_rate(epoch: float, first: float, factor: float) -> float:
-    """Share of the highest learning rate after so many epochs of AdamWR.
+def restarted_rate(epoch: float, initial: float, factor: float) -> float:
+    """Learning rate of AdamWR after some epochs, as a share of the highest.
 
     References
     ----------
     Loshchilov and Hutter 2019, Decoupled weight decay regularization, eq. 14.
     """
-    length = first
+    length = initial
     while epoch >= length:
         epoch, length = epoch - length, length * factor
     return 0.5 * (1.0 + math.cos(math.pi * epoch / length))
 
 
 def _pose_columns(layout: FeatureLayout) -> Array:
-    """(dims,) float32: the weight of the pose's columns, 0 in all others."""
+    """(dims,) float32 weights of the pose's columns, 0 in all others."""
     columns = np.zeros(layout.dims, np.float32)
     for name in POSE_BLOCKS:
         if name in layout.slices:

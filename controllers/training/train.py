@@ -1,4 +1,4 @@
-"""Learning a controller from a store and the phases of its clips, by Lightning."""
+"""Training of controllers on the clips of a store and their phases, with Lightning."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from controllers.data.samples import ControllerSamples
 from controllers.networks.normalised import NormalisedController
 from controllers.runtime.controller import Controller
 from controllers.training.health import training_health
-from controllers.training.module import ControllerModule, fresh_network
+from controllers.training.module import ControllerModule, new_network
 from deepphase.arrays import Array
 from deepphase.evaluation.motion_measures import measured_data
 from deepphase.phase.training.resumable import fit
@@ -26,12 +26,12 @@ from deepphase.phase.training.resume import resume_point, sole_training
 from deepphase.phase.training.trainer import check_trainer, versions
 from deepphase.progress import Progress
 
-# Moments that a controller's file keeps to begin runs with.
+# Number of initial states in a controller's file.
 _STARTS = 256
-# Samples that a network is fitted to, at most.
-_FITTED = 40_000
-# Clips whose own measures are taken, at most.
-_MEASURED_CLIPS = 120
+# Maximum number of samples that a network is fitted to.
+_MAX_FITTED = 40_000
+# Maximum number of clips that are measured.
+_MAX_MEASURED_CLIPS = 120
 
 
 def train_controller(
@@ -48,38 +48,38 @@ def train_controller(
     Parameters
     ----------
     data
-        What is learnt from, as `ControllerData.read` read it with this recipe.
+        Training data, from `ControllerData.read` with this config.
     config
-        The recipe.
+        Config of the network and of its training.
     folder
-        Where the resume point is kept while the training runs, and `metrics.csv` is written.
+        Folder for the resume point while the training runs, and for `metrics.csv`.
     resume
-        Go on from the resume point in `folder`; on a processor this ends in the same weights,
-        bit for bit, as a training that was not interrupted.
+        Whether to continue from the resume point in `folder`. On a CPU the weights are then bit for
+        bit those of an uninterrupted training.
     progress
-        Called now and then; see `Progress`.
+        Callback for progress reports; see `Progress`.
     trainer
         Options of `pytorch_lightning.Trainer`: accelerator, devices, precision, strategy, logger,
         callbacks ...
 
     Returns
     -------
-    The controller; None in all processes but the first of a training on several devices.
+    The controller. In a training on several devices, None in all processes but the first.
 
     Raises
     ------
     ParameterError
-        Where the recipe and the samples cannot go together.
+        If the config does not fit the samples.
     KeyboardInterrupt
-        Where it was interrupted; the resume point stays.
+        If it was interrupted; the resume point is kept.
     CheckpointError
-        Where `resume` finds no resume point, or one of another training.
+        If `resume` finds no resume point, or that of another training.
     """
     check_trainer(trainer)
     config = replace(config, schema=data.schema.config)
     torch.manual_seed(config.training.seed)
-    controller = fresh_network(config, data)
-    made: dict[str, Any] = {}
+    controller = new_network(config, data)
+    provenance: dict[str, Any] = {}
     if controller.network.is_fitted:
         _fit_network(controller, data.samples, data.split.train, config.training.seed, progress)
     else:
@@ -92,8 +92,8 @@ def train_controller(
             )
             if not runner.is_global_zero:
                 return None
-        made = {"steps": runner.global_step, "precision": str(runner.precision)}
-    return measured_controller(controller, config, data, provenance=made, progress=progress)
+        provenance = {"steps": runner.global_step, "precision": str(runner.precision)}
+    return measured_controller(controller, config, data, provenance=provenance, progress=progress)
 
 
 def measured_controller(
@@ -109,9 +109,9 @@ def measured_controller(
     Parameters
     ----------
     network
-        As `ControllerModule.controller`; it is moved to the processor, into evaluation mode.
+        Such as `ControllerModule.controller`; it is moved to the CPU and set to evaluation mode.
     provenance
-        More of what made it, for its file.
+        Further entries of the controller's provenance.
     """
     network.to("cpu")
     samples = {"samples": len(data.samples), "training_samples": len(data.split.train)}
@@ -129,7 +129,7 @@ def measured_controller(
 
 
 def training_fingerprint(config: ControllerConfig, data: ControllerData) -> dict[str, Any]:
-    """What two trainings must share for one to go on where the other stopped."""
+    """Values that must be equal for one training to continue another."""
     samples = data.samples
     some = slice(None, None, max(len(samples) // 1000, 1))
     return {
@@ -152,8 +152,8 @@ def _fit_network(
 ) -> None:
     if progress is not None:
         progress("fitting", 0, 1, type(controller.network).__name__)
-    if len(rows) > _FITTED:
-        rows = np.sort(np.random.default_rng(seed).choice(rows, _FITTED, replace=False))
+    if len(rows) > _MAX_FITTED:
+        rows = np.sort(np.random.default_rng(seed).choice(rows, _MAX_FITTED, replace=False))
     inputs, gate, outputs = (
         torch.from_numpy(np.asarray(each[rows]))
         for each in (samples.inputs, samples.gate, samples.outputs)
@@ -164,7 +164,7 @@ def _fit_network(
 
 
 def _starts(data: ControllerData) -> InitialStates:
-    """Moments spread evenly over the training clips, each value of the label among them."""
+    """Initial states spread evenly over the training clips, for every value of the label."""
     rows, schema = data.split.train, data.schema
     groups = [rows]
     if schema.config.label:
@@ -184,7 +184,7 @@ def _starts(data: ControllerData) -> InitialStates:
 
 def _data(data: ControllerData) -> Mapping[str, Any]:
     store = data.store
-    count = min(_MEASURED_CLIPS, len(store))
+    count = min(_MAX_MEASURED_CLIPS, len(store))
     some = np.unique(np.linspace(0, len(store) - 1, count).astype(int))
     return measured_data((store.clip(int(index)) for index in some), data.schema)
 

@@ -1,4 +1,4 @@
-"""What a network sees of a frame that it made itself: training over several frames in a row."""
+"""Closed loop of training: inputs of the next frame from the network's own outputs."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from deepphase.features.trajectory import (
     TrajectoryBlocks,
 )
 
-# Of a direction: nobody faces nowhere.
-_LEAST = 1e-6
+# Lower bound on a direction's length, to avoid division by zero.
+_MIN_LENGTH = 1e-6
 
 
 class ClosedLoop(nn.Module):
-    """Puts what a network gave into what it sees of the next frame; gradients flow through.
+    """Writes the outputs of a network into the inputs of the next frame, differentiably.
 
-    The pose, the trajectory that lies ahead, and the phases of now and later are the network's
-    own. What lies behind, tracks and labels stay those of the clip: over the few frames of a
-    lesson a body does not come far from it. `NetworkInput` does the same for a running character.
+    The pose, the future trajectory and the phases from now on come from the network. The past
+    trajectory, tracks and labels remain those of the clip, from which a body does not deviate far
+    over the few frames of an unrolled training. `NetworkInput` does the same at run time.
 
     Parameters
     ----------
     schema
-        What the columns are.
+        Layouts of the columns.
     blend
-        Share of the way from the turned to the predicted phase.
+        Share of the predicted phase against the advanced one; see `updated_phases`.
     """
 
     inputs_here: Tensor
@@ -44,7 +44,7 @@ class ClosedLoop(nn.Module):
         super().__init__()
         self._seconds, self._blend = 1.0 / schema.fps, blend
         self._gated = schema.gate is not None
-        # With the module they move to a device once, not with every frame.
+        # Buffers move to the device once, with the module.
         for name, layout in (("inputs", schema.inputs), ("gate", schema.gate)):
             here, there = ([], []) if layout is None else _columns(schema, layout)
             self.register_buffer(
@@ -69,20 +69,20 @@ class ClosedLoop(nn.Module):
     def next_frame(
         self, inputs: Tensor, gate: Tensor, input_gate: Tensor, outputs: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Raw inputs and gate of a frame, with the network's own values in their places.
+        """Raw inputs and gate of a frame, with the network's own values in place of the recorded.
 
         Parameters
         ----------
         inputs, gate : (batch, dims)
-            The clip's next frame, raw.
-        seen_gate : (batch, dims)
-            The gate, raw, that the network gave its outputs with.
+            Raw values of the clip's next frame.
+        input_gate : (batch, dims)
+            Raw gate of the outputs' own frame.
         outputs : (batch, dims)
-            Raw.
+            Raw outputs.
 
         Returns
         -------
-        Both as the network sees them when it runs by itself.
+        Inputs and gate, (batch, dims) each, as in a run.
         """
         outputs = self._facing(outputs)
         inputs = inputs.index_copy(1, self.inputs_here, outputs[:, self.inputs_there])
@@ -103,14 +103,14 @@ class ClosedLoop(nn.Module):
         return inputs, gate
 
     def _facing(self, outputs: Tensor) -> Tensor:
-        """The outputs with directions of length 1, as a running character has them."""
+        """The outputs with trajectory directions of length 1."""
         block = outputs[:, self._direction].unflatten(1, (-1, 2))
-        length = block.square().sum(-1, keepdim=True).clamp(min=_LEAST**2).sqrt()
+        length = block.square().sum(-1, keepdim=True).clamp(min=_MIN_LENGTH**2).sqrt()
         return _with_block(outputs, self._direction, (block / length).flatten(1))
 
 
 def _columns(schema: ControllerSchema, layout: FeatureLayout) -> tuple[list[int], list[int]]:
-    """Columns of a layout, and those of the outputs that they are filled with."""
+    """Columns of a layout, and the columns of the outputs that fill them."""
     slices, outputs = layout.slices, schema.outputs.slices
     here: list[int] = []
     there: list[int] = []
@@ -119,12 +119,12 @@ def _columns(schema: ControllerSchema, layout: FeatureLayout) -> tuple[list[int]
             here += range(slices[name].start, slices[name].stop)
             there += range(outputs[name].start, outputs[name].stop)
     later = len(schema.config.later_s)
-    seen, predicted = TrajectoryBlocks(slices, later), TrajectoryBlocks(outputs, later)
+    given, predicted = TrajectoryBlocks(slices, later), TrajectoryBlocks(outputs, later)
     for name in TRAJECTORY_BLOCKS:
-        if name in seen and name in predicted:
-            # Position and direction of now are those of the root itself.
+        if name in given and name in predicted:
+            # The current position and direction are constants in root space.
             now = name == TRAJECTORY_VELOCITY
-            here += seen.columns_later(name, now=now)
+            here += given.columns_later(name, now=now)
             there += predicted.columns_later(name, now=now)
     if "foot_velocity" in slices:
         start = outputs["joint_velocity"].start

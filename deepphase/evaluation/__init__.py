@@ -1,1 +1,1 @@
-"""Measurements of phases and motions: pure functions of arrays and clips."""
+"""Evaluation of phases and motions: pure functions of arrays and clips."""

@@ -1,4 +1,4 @@
-"""Which part of the body a phase channel follows."""
+"""Relation of phase channels to the joints of the body."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.windows import gather, interior_frames, padded
 
 _BATCH = 256
-# A joint that moves less than this share of the liveliest one follows nothing.
+# Joints with less than this share of the fastest joint's movement count as still.
 _STILL = 1e-4
 
 
 def joints_followed(parameters: PhaseParameters, signals: Array) -> Array:
-    """How much of each joint's velocity a channel alone foretells, by a straight line.
+    """Share of each joint's velocity that a single channel explains by linear regression.
 
     The velocities of every joint are regressed on the channel's two manifold coordinates, frame
-    by frame: a joint that swings at the channel's pace, whatever its lag, comes out near 1, one
-    that swings at another pace near 0. It needs no decoder, so it serves baselines, too.
+    by frame. The share is near 1 for a joint that moves at the channel's frequency with any lag,
+    and near 0 at another frequency. No decoder is needed, so baselines can be evaluated too.
 
     Parameters
     ----------
@@ -34,19 +34,19 @@ def joints_followed(parameters: PhaseParameters, signals: Array) -> Array:
 
     Returns
     -------
-    (channels, joints) share of the joint's variance, 0 to 1; 0 for a joint that stands still.
+    (channels, joints) share of the joint's variance, 0 to 1; 0 for a still joint.
 
     Raises
     ------
     ParameterError
-        Where the frames do not agree, or are too few to say anything.
+        If the frames do not agree, or are too few.
     """
     frames, channels = parameters.phase.shape
     if signals.ndim != 2 or len(signals) != frames or signals.shape[1] % 3:
-        raise ParameterError(f"signals {signals.shape} of {frames} frames of phases")
+        raise ParameterError(f"signals {signals.shape} for {frames} frames of phases")
     if frames < 4:
         raise ParameterError(
-            f"{frames} frames are too few to tell what a channel follows",
+            f"{frames} frames are too few for a regression on a channel",
             hint="choose a longer clip, or a model with a shorter window",
         )
     moved = signals.astype(np.float64)
@@ -64,11 +64,10 @@ def joints_followed(parameters: PhaseParameters, signals: Array) -> Array:
 
 @torch.inference_mode()
 def joints_lost(model: PhaseModel, signals: Array, frames: Array) -> Array:
-    """How much worse each joint is given back when one channel is silent.
+    """Increase of each joint's reconstruction error without one channel.
 
-    The channel's sinusoid is taken out of the fitted latent before the decoder. What the joint's
-    reconstruction loses is what only this channel knows of it; two channels that say the same
-    share it.
+    The channel's sinusoid is removed from the fitted latent before the decoder. The loss measures
+    the information on the joint that only this channel has; redundant channels share it.
 
     Parameters
     ----------
@@ -79,14 +78,14 @@ def joints_lost(model: PhaseModel, signals: Array, frames: Array) -> Array:
 
     Returns
     -------
-    (channels, joints) lost share of the joint's variance over these windows; above 1 where what
-    is left misleads the decoder, below 0 where the joint is given back better without the
-    channel, 0 for a joint that stands still.
+    (channels, joints) lost share of the joint's variance over these windows. It exceeds 1 if the
+    remaining channels mislead the decoder, is negative if the reconstruction is better without the
+    channel, and 0 for a still joint.
 
     Raises
     ------
     ParameterError
-        Where there is no window.
+        If there is no window.
     """
     frames = np.asarray(frames, np.int64)
     if not frames.size or frames.min() < 0 or frames.max() >= len(signals):
@@ -113,7 +112,7 @@ def joints_lost(model: PhaseModel, signals: Array, frames: Array) -> Array:
 
 
 def followed_parts(shares: Array, energy: Array, parts: Sequence[str]) -> dict[str, Array]:
-    """The shares of joints gathered by parts of the body, each joint weighted by how it moves.
+    """The shares of joints averaged over parts of the body, weighted by the joints' energy.
 
     Parameters
     ----------
@@ -122,11 +121,11 @@ def followed_parts(shares: Array, energy: Array, parts: Sequence[str]) -> dict[s
     energy
         (joints,) squared velocity, summed.
     parts
-        (joints,) as `body_parts` names them.
+        (joints,) names of `body_parts`.
 
     Returns
     -------
-    Part -> (channels,) share of the part's movement; parts that stand still are left out.
+    Part -> (channels,) share of the part's movement; still parts are left out.
     """
     gathered = {}
     for part in dict.fromkeys(parts):
@@ -143,11 +142,11 @@ def joint_energy(signals: Array) -> Array:
     return _by_joint(np.square(moved - moved.mean(0)).sum(0))[0]
 
 
-def spread_windows(frames: int, window: int, most: int) -> Array:
-    """Middle frames of windows that are spread evenly over a clip; interior ones where it can."""
+def spread_windows(frames: int, window: int, count: int) -> Array:
+    """Middle frames of windows spread evenly over a clip, interior ones if there are any."""
     inside = np.flatnonzero(interior_frames(frames, window))
     inside = inside if inside.size else np.arange(frames)
-    return inside[np.unique(np.linspace(0, len(inside) - 1, most).round().astype(int))]
+    return inside[np.unique(np.linspace(0, len(inside) - 1, count).round().astype(int))]
 
 
 def _energy(windows: torch.Tensor) -> Array:
@@ -156,6 +155,6 @@ def _energy(windows: torch.Tensor) -> Array:
 
 
 def _by_joint(values: Array) -> tuple[Array, Array]:
-    """(joints,) sums of three values each, and which of them stand out from stillness."""
+    """(joints,) sums of three values each, and whether each joint moves."""
     joints = values.reshape(-1, 3).sum(1)
     return joints, joints > _STILL**2 * max(float(joints.max(initial=0.0)), 1e-12)

@@ -1,4 +1,4 @@
-"""How far apart two sets of features are: Frechet distance, and how varied one set is."""
+"""Frechet distance between two sets of features, and diversity of one set."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from deepphase.errors import ParameterError
 
 @dataclass(frozen=True)
 class Spread:
-    """A number that was measured on several random splits.
+    """A measure over several random splits.
 
     Parameters
     ----------
@@ -32,8 +32,8 @@ def frechet_distance(features: Array, others: Array) -> float:
     """Frechet distance of two sets as if both were Gaussian.
 
     `|m1 - m2|^2 + tr(S1 + S2 - 2 (S1 S2)^(1/2))`, with covariances shrunk towards a multiple of
-    the identity by as much as few rows call for (Ledoit and Wolf): to nothing where rows are many.
-    Distances are comparable only between sets of equally many rows.
+    the identity (Ledoit and Wolf), strongly for few rows and hardly for many. Distances are
+    comparable only between sets with the same number of rows.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def frechet_distance(features: Array, others: Array) -> float:
 
 
 def smallest_half(groups: Array) -> int:
-    """Rows that every half of the groups has at the least: those of its smallest groups."""
+    """Minimum number of rows in half of the groups: those of the smallest groups."""
     counts = np.sort(np.unique(groups, return_counts=True)[1])
     return int(counts[: len(counts) // 2].sum())
 
@@ -76,27 +76,27 @@ def halves_distance(
 ) -> Spread:
     """Frechet distance of half of one set from half of another, over random splits by group.
 
-    Of one set alone: of one half from the other, which is what equals have. Two sets are compared
-    by halves as well, so that their distance, which grows where rows are few, can stand beside
-    that of equals. All halves are cut to equally many random rows.
+    For one set this is the distance between its halves, the reference value for equal
+    distributions. Two sets are compared by halves as well, since distances grow for few rows. All
+    halves are reduced to the same number of random rows.
 
     Parameters
     ----------
     features : (rows, dimensions)
         One set.
     groups : (rows,)
-        What is never torn apart: clips, or captured segments.
+        Groups that are not split: clips, or captured segments.
     others
-        The other set and its groups; None for the first one's other half.
+        The other set and its groups; None for the other half of the first set.
     rows
         Rows of each half; by default as many as every half has.
     splits
-        Random splits.
+        Number of random splits.
 
     Raises
     ------
     ParameterError
-        Where there are fewer than two groups, or halves have fewer than two rows.
+        If there are fewer than two groups, or halves have fewer than two rows.
     """
     sides = [(features, groups), (features, groups) if others is None else others]
     if min(len(np.unique(of)) for _, of in sides) < 2:

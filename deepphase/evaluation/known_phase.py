@@ -1,4 +1,4 @@
-"""Learnt phases against a phase that is known: how far they are off, up to one constant shift."""
+"""Error of learnt phases against known phases, up to a constant shift."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from deepphase.arrays import Array
 from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
 
-# What repeats twice in a limb's cycle (the body's bounce, say) is learnt at twice its frequency.
+# Motion that repeats twice in a limb's cycle, such as the body's bounce, has twice its frequency.
 MULTIPLES = (1, 2)
 
 
 @dataclass(frozen=True)
 class PhaseKey:
-    """Which learnt phase tells a limb's: phase[channel] = multiple * limb phase + shift.
+    """Relation of a learnt phase to a limb's: phase[channel] = multiple * limb phase + shift.
 
     Parameters
     ----------
     channel
         The phase channel.
     multiple
-        Cycles of the channel in one of the limb.
+        Cycles of the channel per cycle of the limb.
     shift
-        Cycles in [-0.5, 0.5). Where a cycle begins is for neither to say, so it is chosen.
+        Cycles in [-0.5, 0.5). The start of a cycle is arbitrary, so the shift is fitted.
     """
 
     channel: int
@@ -36,14 +36,14 @@ class PhaseKey:
 
 @dataclass(frozen=True, eq=False)
 class KnownClip:
-    """Learnt phases of a clip, and what is true of it; frames with whole windows.
+    """Learnt and true phases of a clip, at frames with whole windows.
 
     Parameters
     ----------
     name
-        Of the clip.
+        Name of the clip.
     group
-        What it is one of, such as a gait: clips of a group share their keys.
+        Group of the clip, such as a gait; clips of a group share their keys.
     phase
         (frames, channels) learnt, cycles.
     truth, frequency
@@ -59,18 +59,18 @@ class KnownClip:
 
 @dataclass(frozen=True)
 class KnownPhaseError:
-    """How far the phases of one clip are off; a value each limb.
+    """Phase errors of one clip, one value for each limb.
 
     Parameters
     ----------
     clip, group
         As in `KnownClip`.
     frames
-        How many were compared.
+        Number of compared frames.
     stride_hz
-        The limbs' own frequency, the median over frames.
+        Frequency of each limb, median over frames.
     keys
-        Chosen on other clips of the group.
+        Keys, chosen on training clips of the group.
     cycles
         Median error in cycles of the channel.
     seconds
@@ -102,20 +102,20 @@ def known_phase_errors(
     Raises
     ------
     ParameterError
-        Where a held-out clip has no training clip of its group, or a limb of it stands still.
+        If a held-out clip has no training clip of its group, or one of its limbs stands still.
     """
     keys: dict[str, tuple[PhaseKey, ...]] = {}
     for group in dict.fromkeys(clip.group for clip in held_out):
-        kin = [clip for clip in training if clip.group == group]
-        if not kin:
+        same = [clip for clip in training if clip.group == group]
+        if not same:
             raise ParameterError(f"no training clip is of the group {group!r}")
         keys[group] = tuple(
             choose_key(
-                [clip.phase for clip in kin],
-                [clip.truth[:, limb] for clip in kin],
+                [clip.phase for clip in same],
+                [clip.truth[:, limb] for clip in same],
                 multiples=multiples,
             )
-            for limb in range(kin[0].truth.shape[1])
+            for limb in range(same[0].truth.shape[1])
         )
     return [_known_phase_error(clip, keys[clip.group]) for clip in held_out]
 
@@ -143,7 +143,7 @@ def choose_key(
 ) -> PhaseKey:
     """The channel, multiple and shift whose median error over all frames is the smallest.
 
-    The shift is the circular median, which a few frames that are wide off do not move.
+    The shift is the circular median, which is robust against outliers.
 
     Parameters
     ----------
@@ -152,12 +152,12 @@ def choose_key(
     truths
         (frames,) cycles, the limb's phase in each clip.
     multiples
-        Of the limb's phase that a channel may have learnt.
+        Candidate multiples of the limb's phase.
 
     Raises
     ------
     ParameterError
-        Where the shapes do not fit, there are no frames, or a value is not finite.
+        If the shapes do not fit, there are no frames, or a value is not finite.
     """
     if len(phases) != len(truths) or not len(phases):
         raise ParameterError(f"phases of {len(phases)} clips, true phases of {len(truths)}")
@@ -171,8 +171,8 @@ def choose_key(
     best, smallest = None, np.inf
     for channel in range(learnt.shape[1]):
         for multiple in multiples:
-            ahead = learnt[:, channel] - multiple * true.astype(np.float64)
-            key = PhaseKey(channel, multiple, circular_median(ahead))
+            shifts = learnt[:, channel] - multiple * true.astype(np.float64)
+            key = PhaseKey(channel, multiple, circular_median(shifts))
             error = float(np.median(phase_errors(key, learnt, true)))
             if error < smallest:
                 best, smallest = key, error
@@ -181,7 +181,7 @@ def choose_key(
 
 
 def phase_errors(key: PhaseKey, phase: Array, truth: Array) -> Array:
-    """(frames,) how far the learnt phase is off, in cycles of its channel, 0 to 0.5.
+    """(frames,) error of the learnt phase in cycles of its channel, 0 to 0.5.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def phase_errors(key: PhaseKey, phase: Array, truth: Array) -> Array:
     Raises
     ------
     ParameterError
-        Where the shapes do not fit, or a value is not finite.
+        If the shapes do not fit, or a value is not finite.
     """
     _check(phase, truth)
     expected = key.multiple * truth.astype(np.float64) + key.shift
@@ -218,8 +218,8 @@ def circular_median(cycles: Array) -> float:
     """
     values = np.sort(np.mod(np.asarray(cycles, np.float64), 1.0))
     count = len(values)
-    # The minimum lies at one of the angles. Twice around, those up to half a turn ahead of each
-    # are a range, and the rest of its turn lies behind it.
+    # The minimum lies at one of the angles. In the sequence repeated twice, the angles up to half a
+    # turn ahead of each form a range, and the others of its turn follow.
     around = np.concatenate([values, values + 1.0])
     sums = np.concatenate([[0.0], np.cumsum(around)])
     first = np.arange(count)
@@ -227,7 +227,7 @@ def circular_median(cycles: Array) -> float:
     ahead = sums[half] - sums[first] - (half - first) * values
     behind = (first + count - half) * (values + 1.0) - (sums[first + count] - sums[half])
     centre = values[np.argmin(ahead + behind)]
-    # Of an even number, the middle between the two in the middle.
+    # For an even number, the midpoint of the two middle angles.
     return float(wrapped(centre + np.median(wrapped(values - centre))))
 
 

@@ -1,4 +1,4 @@
-"""What a feature is worth: do frames that it calls alike look alike, and does it foresee?"""
+"""Quality of features: alignment of the poses that they match, and prediction of future frames."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _QUERIES_AT_ONCE = 256
 
 @dataclass(frozen=True, eq=False)
 class Frames:
-    """Frames of several clips that features are given for.
+    """Clip and index of the frames of several clips.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def alignment_errors(
     exclude: int = 60,
     seed: int = 0,
 ) -> Array:
-    """How far apart, in the pose, frames lie whose features are alike.
+    """Pose distance between frames with similar features.
 
     Parameters
     ----------
@@ -56,11 +56,11 @@ def alignment_errors(
     poses
         (frames, joints, 3) metres, root space.
     queries
-        Random frames to ask for; all of them where there are fewer.
+        Number of random query frames; all frames if there are fewer.
     matches
-        Nearest frames that are looked at for each.
+        Number of nearest frames for each query.
     exclude
-        Frames of the same clip at most so far from the query do not count.
+        Frames of the same clip within this distance of the query are excluded.
 
     Returns
     -------
@@ -73,13 +73,14 @@ def alignment_errors(
     """
     chosen = query_frames(len(features), queries, seed)
     found = []
-    for some in _pieces(chosen):
+    for some in _query_batches(chosen):
         distance = _distances(features[some], features)
         distance[frames.near(some, exclude)] = np.inf
         nearest = np.argpartition(distance, matches, axis=1)[:, :matches]
         if not np.isfinite(np.take_along_axis(distance, nearest, 1)).all():
             raise ParameterError(
-                f"fewer than {matches} frames are far enough from a query", hint="add clips"
+                f"fewer than {matches} frames outside the excluded range of a query",
+                hint="add clips",
             )
         apart = np.linalg.norm(poses[nearest] - poses[some][:, None], axis=-1)
         found.append(apart.mean((1, 2)))
@@ -102,7 +103,7 @@ def future_ranks(
     queries: int = 10_000,
     seed: int = 0,
 ) -> Array:
-    """Where the frame `ahead` frames later stands when phases are advanced by so many frames.
+    """Rank of the true frame `ahead` frames later among the neighbours of the advanced phase.
 
     The query's manifold, its phase advanced by frequency * ahead / fps, is compared with that of
     all frames but the query.
@@ -147,17 +148,17 @@ def interval_95(values: Array, groups: Array, *, draws: int = 500, seed: int = 0
 
 
 def query_frames(count: int, queries: int, seed: int) -> Array:
-    """Indices, rising, of the frames out of `count` that a measure of that seed asks for."""
+    """Sorted indices of random query frames out of `count`."""
     rng = np.random.default_rng(seed)
     return np.sort(rng.choice(count, min(queries, count), replace=False))
 
 
-def _pieces(chosen: Array) -> list[Array]:
+def _query_batches(chosen: Array) -> list[Array]:
     return [chosen[i : i + _QUERIES_AT_ONCE] for i in range(0, len(chosen), _QUERIES_AT_ONCE)]
 
 
 def _distances(queries: Array, features: Array) -> Array:
-    """(queries, features) squared Euclidean distances, in float64 so that near ones keep order."""
+    """(queries, features) squared Euclidean distances, in float64 to order small ones."""
     queries, features = queries.astype(np.float64), features.astype(np.float64)
     square = np.einsum("fd,fd->f", features, features)
     cross = queries @ features.T

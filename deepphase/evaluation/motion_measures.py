@@ -1,6 +1,6 @@
 """Measures of a motion at every frame, and of many captured clips together.
 
-The same quantities are taken of captured clips and of runs, so that they can stand side by side.
+Captured clips and runs have the same measures, to be comparable.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from deepphase.motion.limbs import below, bone_lengths, path_length
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory, to_root_space
 
-FEWEST_FRAMES = 5
+MIN_FRAMES = 5
 BAND = (1.0, 99.0)
-"""Percentiles of the captured frames: what lies outside is rare in the data."""
+"""Percentiles of the captured frames; values outside are rare in the data."""
 # Percentile over frames of the fastest-changing joint's acceleration.
 _USUAL_PERCENTILE = 99.9
-# Share of sqrt(g * leg length), at which bodies of all sizes move alike: slower is standing.
+# Speeds below this share of sqrt(g * leg length), which scales with the body, count as standing.
 _STANDING = 0.12
-# An end site of less than this is where its joint is.
-_LEAST_TIP_M = 1e-4
+# Shorter end sites coincide with their joint.
+_MIN_TIP_M = 1e-4
 
 
 class MeasuredBody(Protocol):
@@ -65,9 +65,9 @@ class MeasuredMotion:
     Parameters
     ----------
     fps
-        Frames a second.
+        Frames per second.
     rotation_rates
-        (frames - 1, joints) degrees a second, of local rotations.
+        (frames - 1, joints) degrees per second, of local rotations.
     jerks
         (frames,) m/s^3, mean over joints.
     accelerations
@@ -77,20 +77,20 @@ class MeasuredMotion:
     poses
         (frames, joints, 3) metres, root space.
     pose_speeds
-        (frames, joints) m/s, seen from the root.
+        (frames, joints) m/s, relative to the root.
     root_positions
         (frames, 2) metres: x and z.
     root_angles
         (frames,) radians.
     contacts
-        (frames, feet) bool: feet on the floor, as `foot_contacts` finds them; none where it
-        finds no pair of feet.
+        (frames, feet) bool: feet on the floor by `foot_contacts`; no contacts if it detects no
+        pair of feet.
     feet
         (frames, feet, 3) metres: the feet's joints.
     foot_speeds
         (frames - 1, feet) m/s over the ground of each foot's slowest point.
     standing_speed
-        m/s: what goes slower, stands.
+        m/s: slower motion counts as standing.
     """
 
     fps: float
@@ -112,20 +112,20 @@ class MeasuredMotion:
 
     @classmethod
     def of_clip(cls, clip: Clip, body: MeasuredBody) -> MeasuredMotion:
-        """Measure a clip of `FEWEST_FRAMES` or more.
+        """Measure a clip of at least `MIN_FRAMES` frames.
 
         Raises
         ------
         SkeletonError
-            Where the clip has another skeleton.
+            If the clip has another skeleton.
         """
         skeleton, fps = clip.skeleton, clip.fps
         names = skeleton.names
         missing = [name for name in (*body.joints, *body.feet) if name not in names]
         if missing:
             raise SkeletonError(
-                f"{clip.name}: another skeleton: it has no joint {missing[0]!r}",
-                hint=f"measured are {', '.join(body.joints)}; the clip has {', '.join(names)}",
+                f"{clip.name}: another skeleton: no joint {missing[0]!r}",
+                hint=f"measured joints: {', '.join(body.joints)}; the clip has {', '.join(names)}",
                 path=clip.source.path or None,
             )
         roles = find_roles(skeleton, description=dict(body.body), clip=clip)
@@ -168,9 +168,9 @@ class MeasuredMotion:
         return velocities(self.root_angles, self.fps)
 
     def contact_speeds(self, contacts: Array | None = None) -> Array:
-        """(n,) m/s of feet that are on the floor in two frames that follow each other.
+        """(n,) m/s of feet on the floor in two consecutive frames.
 
-        `contacts` (frames, feet) bool are the motion's own where left out.
+        `contacts`, (frames, feet) bool, are by default those of the motion.
         """
         flags = self.contacts if contacts is None else contacts
         return self.foot_speeds[flags[1:] & flags[:-1]]
@@ -191,10 +191,10 @@ def _contacts(clip: Clip, roles: Roles, transforms: tuple[Array, Array], feet: l
 
 
 def _foot_points(clip: Clip, feet: list[int], transforms: tuple[Array, Array]) -> list[Array]:
-    """Of each foot the (frames, points, 3) joints and tips from the ankle on."""
+    """(frames, points, 3) joints and tips from the ankle on, for each foot."""
     skeleton = clip.skeleton
     ends = end_positions(clip, transforms)
-    long = np.linalg.norm(skeleton.end_offsets, axis=1) > _LEAST_TIP_M
+    long = np.linalg.norm(skeleton.end_offsets, axis=1) > _MIN_TIP_M
     found = []
     for foot in feet:
         inside = below(skeleton, foot)
@@ -204,12 +204,12 @@ def _foot_points(clip: Clip, feet: list[int], transforms: tuple[Array, Array]) -
 
 
 def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
-    """Measures of captured motion, as plain numbers that a file's header holds.
+    """Measures of captured motion as plain numbers, for the headers of files.
 
     ======================  ================================================================
-    clips, frames           how many were measured
-    joint_rotation          degrees a second, mean over joints: a spread over frames
-    joint_rotations         degrees a second of each joint by its name, mean over frames
+    clips, frames           number of measured clips and frames
+    joint_rotation          degrees per second, mean over joints: a spread over frames
+    joint_rotations         degrees per second of each joint by its name, mean over frames
     jerk                    m/s^3, mean over joints: a spread over frames
     kinetic_energy          m^2/s^2: a spread over frames
     usual_acceleration      m/s^2: 99.9th percentile over frames of the joint that accelerates most
@@ -217,12 +217,12 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
     mean_contact_speed      m/s: the same on average
     skating                 the second over the first (Starke et al. 2022, table 3)
     mean_speed              m/s of the root, over all frames
-    travelling_speed        m/s: the median of frames that travel; 0 where none does
+    travelling_speed        m/s: the median of frames that travel; 0 if none does
     top_speed               m/s: 99th percentile
     turning_rate, top_...   rad/s: mean size of the facing's rate, and its 99th percentile
-    standing_speed          m/s: what goes slower, stands
-    still_speed             m/s: mean joint speed seen from the root that only one in a hundred
-                            seconds of travel stays below; 0 where there is no such second
+    standing_speed          m/s: slower motion counts as standing
+    still_speed             m/s: 1st percentile, over seconds of travel, of the mean joint speed
+                            relative to the root; 0 without such seconds
     limb_lengths            metres of each joint to its parent by its name
     ======================  ================================================================
 
@@ -231,16 +231,16 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
     Raises
     ------
     SkeletonError
-        Where a clip has another skeleton than the body.
+        If a clip has another skeleton than the body.
     ParameterError
-        Where no clip has frames enough.
+        If no clip has enough frames.
     """
     rotations, jerks, energies, contacts, speeds, turns, stills = ([] for _ in range(7))
     accelerations = []
     lengths: dict[str, float] = {}
     standing = 0.0
     for clip in clips:
-        if len(clip) < FEWEST_FRAMES:
+        if len(clip) < MIN_FRAMES:
             continue
         motion = MeasuredMotion.of_clip(clip, body)
         rotations.append(motion.rotation_rates)
@@ -254,7 +254,7 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
         if not lengths:
             lengths, standing = _limb_lengths(clip, body), motion.standing_speed
     if not energies:
-        raise ParameterError(f"no clip of {FEWEST_FRAMES} frames or more to measure")
+        raise ParameterError(f"no clip of {MIN_FRAMES} frames or more to measure")
     rates, contact = np.concatenate(rotations), np.concatenate(contacts)
     speed, turn, seconds = np.concatenate(speeds), np.concatenate(turns), np.concatenate(stills)
     travelling = speed[speed > standing]
@@ -284,7 +284,7 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
 
 
 def _travelling_seconds(motion: MeasuredMotion) -> Array:
-    """(seconds,) m/s: mean joint speed, seen from the root, of the seconds that travel."""
+    """(seconds,) m/s: mean joint speed, relative to the root, of the seconds that travel."""
     travels = seconds_of(motion.speeds, motion.fps) > motion.standing_speed
     return seconds_of(motion.pose_speeds.mean(axis=1), motion.fps)[travels]
 

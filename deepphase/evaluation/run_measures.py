@@ -1,4 +1,4 @@
-"""Measures of a run, of any runner, and the captured motion's own values beside them."""
+"""Measures of runs of any runner, and the values of the captured motion."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
-from deepphase.evaluation.motion_measures import FEWEST_FRAMES, MeasuredMotion
-from deepphase.evaluation.runs import FELT_S, foot_skating, joint_rotation_rates, near
+from deepphase.evaluation.motion_measures import MIN_FRAMES, MeasuredMotion
+from deepphase.evaluation.runs import BLEND_S, foot_skating, joint_rotation_rates, near_marked
 from deepphase.evaluation.survival import frozen_share, limb_length_change, shares_of_band
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.limbs import bone_lengths
@@ -19,11 +19,11 @@ from deepphase.steering.path import GroundPath
 from deepphase.steering.run import Run
 
 _IN_CONTACT = 0.5
-# Of the speed that all but a hundredth of the data's travel exceeds.
-_HARDLY = 0.5
+# Share of the data's `still_speed` below which a body counts as frozen.
+_FROZEN_SHARE = 0.5
 
 RUN_MEASURES: dict[str, tuple[str, str]] = {
-    "survived": ("", "share of the frames before the values left all bounds"),
+    "survived": ("", "share of the frames before the values diverged"),
     "joint_rotation": ("deg/s", "mean over joints, of local rotations; jitter raises it too"),
     "jerk": ("m/s3", "mean over joints and frames"),
     "skating": (
@@ -32,16 +32,19 @@ RUN_MEASURES: dict[str, tuple[str, str]] = {
         "contact, v_max the data's largest",
     ),
     "contact_speed": ("m/s", "the mean of v"),
-    "found_skating": ("", "the same of contacts found on the motion, as the data's are"),
+    "found_skating": ("", "the same for contacts detected on the motion, as in the data"),
     "found_contact_speed": ("m/s", "the mean of v at those"),
     "weaker": ("", "share of frames with less kinetic energy than 99 % of the data's"),
     "stronger": ("", "share of frames with more kinetic energy than 99 % of the data's"),
     "limb_change": ("", "largest change of a limb's length, as a share of it"),
-    "limb_error": ("m", "between joints as predicted and as rotations and limbs have them"),
+    "limb_error": (
+        "m",
+        "distance between predicted joints and those of the rotations and limb lengths",
+    ),
     "frozen": (
         "",
-        "share of seconds with a desired speed in which the joints, seen from the root, are less "
-        "than half as fast as in all but a hundredth of the data's travel",
+        "share of seconds with a desired speed in which the joint speed relative to the root is "
+        "below half of the data's 1st percentile in travel",
     ),
     "speed": ("m/s", "mean of the root"),
     "turning_rate": ("rad/s", "mean size of the root's"),
@@ -52,7 +55,7 @@ RUN_MEASURES: dict[str, tuple[str, str]] = {
     "jump_acceleration": ("m/s2", "the largest of any joint within 0.1 s of jumps"),
     "over_usual": ("", "share of those frames over the data's 99.9th percentile"),
     "alignment": ("m", "mean distance of joints between the poses on both sides of jumps"),
-    "jumps_per_s": ("1/s", "jumps in a second"),
+    "jumps_per_s": ("1/s", "jumps per second"),
     "playing_on": ("", "share of time more than 0.1 s after a jump"),
     "longest_s": ("s", "longest stretch without a jump"),
 }
@@ -66,9 +69,9 @@ class RunMeasures:
     Parameters
     ----------
     survived
-        Share of the frames before the values left all bounds.
+        Share of the frames before the values diverged.
     joint_rotation
-        Degrees a second, mean over joints and frames, of local rotations.
+        Degrees per second, mean over joints and frames, of local rotations.
     jerk
         m/s^3, mean over joints and frames.
     skating
@@ -77,17 +80,17 @@ class RunMeasures:
     contact_speed
         m/s: the mean of v itself.
     found_skating, found_contact_speed
-        The same of contacts that are found on the motion, as those of the data are.
+        The same for contacts detected on the motion, as in the data.
     weaker, stronger
         Shares of frames whose kinetic energy is below and above the data's band.
     limb_change
         Largest change of a limb's length, as a share of it.
     limb_error
-        Metres between joints as predicted and where rotations and limbs have them; None where
-        joints are not predicted.
+        Distance in metres between predicted joints and those of the rotations and limb lengths;
+        None if joints are not predicted.
     frozen
-        Share of seconds with a desired speed in which the joints, seen from the root, are less
-        than half as fast as in all but a hundredth of the data's travel; None without goals.
+        Share of seconds with a desired speed in which the joint speed relative to the root is below
+        half of the data's 1st percentile in travel; None without goals.
     speed, turning_rate
         m/s and rad/s of the root, mean.
     path_error, largest_path_error
@@ -96,14 +99,14 @@ class RunMeasures:
         Metres to the path's place at its clock, which waits for characters that lag; mean.
     jump_jerk, jump_acceleration
         m/s^3, mean over joints, and m/s^2, the largest, within 0.1 s of jumps. These and the
-        following are None where the runner has no transitions.
+        following are None if the runner has no transitions.
     over_usual
         Share of those frames above the data's 99.9th percentile.
     alignment
         Metres: mean distance of corresponding joints between the pose before a jump and the one
         that it leads to.
     jumps_per_s
-        Jumps of a character in a second.
+        Jumps per second of a character.
     playing_on
         Share of time more than 0.1 s after a jump.
     longest_s
@@ -149,25 +152,24 @@ def run_measures(
     Parameters
     ----------
     data
-        The captured motion's own measures, as `motion_measures.measured_data` gives them and a
-        controller holds them.
+        Measures of the captured motion by `motion_measures.measured_data`, such as
+        `Controller.data`.
     path, origins
-        The path that was followed, and where each character's copy lies, (characters, 2) metres;
-        the path's own place by default.
+        The path that was followed, and the origin of each character's copy, (characters, 2) metres,
+        by default 0.
     moving
-        Whether the goals were to move all the time; if left out, as fast as the path is at its
-        times.
+        Whether the goals required movement all the time; by default they have the path's speed.
 
     Raises
     ------
     ParameterError
-        Where no character lived for `FEWEST_FRAMES` frames, or `data` lacks the measures.
+        If no character was alive for `MIN_FRAMES` frames, or `data` lacks the measures.
     """
     data, spec = checked_data(data), run.spec
     lived = [run.lived(character) for character in range(run.characters)]
-    measured = [index for index, frames in enumerate(lived) if frames >= FEWEST_FRAMES]
+    measured = [index for index, frames in enumerate(lived) if frames >= MIN_FRAMES]
     if not measured:
-        raise ParameterError(f"no character lived for {FEWEST_FRAMES} frames")
+        raise ParameterError(f"no character was alive for {MIN_FRAMES} frames")
     motions, contacts, lengths = [], [], []
     for character in measured:
         frames = lived[character]
@@ -179,7 +181,7 @@ def run_measures(
             limb_length_change(joint_positions(clip)[:, spec.joint_indices], *_limbs(run))
         )
     contact = np.concatenate(contacts)
-    found = np.concatenate([motion.contact_speeds() for motion in motions])
+    detected = np.concatenate([motion.contact_speeds() for motion in motions])
     largest, band = data["largest_contact_speed"], data["kinetic_energy"]
     energies = np.concatenate([motion.energies for motion in motions])
     weaker, _, stronger = shares_of_band(energies, band["low"], band["high"])
@@ -191,8 +193,8 @@ def run_measures(
         jerk=_mean_over([motion.jerks for motion in motions]),
         skating=foot_skating(contact, largest) if largest > 0 else 0.0,
         contact_speed=float(contact.mean()) if contact.size else 0.0,
-        found_skating=foot_skating(found, largest) if largest > 0 else 0.0,
-        found_contact_speed=float(found.mean()) if found.size else 0.0,
+        found_skating=foot_skating(detected, largest) if largest > 0 else 0.0,
+        found_contact_speed=float(detected.mean()) if detected.size else 0.0,
         weaker=weaker,
         stronger=stronger,
         limb_change=max(lengths),
@@ -208,10 +210,10 @@ def run_measures(
 
 
 def joint_rotations(run: Run) -> dict[str, float]:
-    """Degrees a second of each joint by its name, mean over frames and characters while alive.
+    """Degrees per second of each joint by its name, mean over frames and living characters.
 
-    The data's own are ``data["joint_rotations"]``. A joint that idles where the data's moves, such
-    as a tail, shows here and not in the mean (Starke et al. 2022, table 2).
+    The data's values are ``data["joint_rotations"]``. A joint that moves too little, such as a
+    tail, is visible here and not in the mean (Starke et al. 2022, table 2).
     """
     spec = run.spec
     rates = [
@@ -225,7 +227,7 @@ def joint_rotations(run: Run) -> dict[str, float]:
 
 
 def data_values(data: Mapping[str, Any]) -> dict[str, float]:
-    """The data's own value of each measure that it has one of, by the measure's name."""
+    """The data's value of each measure that it has, by the measure's name."""
     data = checked_data(data)
     values = {
         "joint_rotation": data["joint_rotation"]["mean"],
@@ -246,18 +248,18 @@ def data_values(data: Mapping[str, Any]) -> dict[str, float]:
 
 
 def checked_data(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Measures of captured motion; ParameterError where they are missing."""
+    """The measures of captured motion; ParameterError if they are missing."""
     if "largest_contact_speed" not in data:
         raise ParameterError(
-            "the controller does not hold what its training clips measure",
-            hint="train it with `deepphase train controller`, or give Controller.data what "
-            "motion_measures.measured_data finds",
+            "the controller has no measures of its training clips",
+            hint="train it with `deepphase train controller`, or set Controller.data to the result "
+            "of motion_measures.measured_data",
         )
     return data
 
 
 def travelling_speed(data: Mapping[str, Any]) -> float:
-    """m/s of paths that suit the data; ParameterError where no motion of it travels."""
+    """m/s: travelling speed of the data; ParameterError if no motion of it travels."""
     speed = float(checked_data(data)["travelling_speed"])
     if not speed > 0:
         raise ParameterError("no motion of the data travels", hint="give a speed")
@@ -265,7 +267,7 @@ def travelling_speed(data: Mapping[str, Any]) -> float:
 
 
 def _limbs(run: Run) -> tuple[Array, Array]:
-    """Of the body's joints the parent among them, and the length to it."""
+    """The parent of each joint among the body's joints, and its distance."""
     joints, skeleton = run.spec.joint_indices, run.spec.skeleton
     place = {joint: index for index, joint in enumerate(joints.tolist())}
     parents = [place.get(int(skeleton.parents[joint]), -1) for joint in joints]
@@ -275,7 +277,7 @@ def _limbs(run: Run) -> tuple[Array, Array]:
 def _path_errors(
     run: Run, path: GroundPath | None, origins: Array | None
 ) -> tuple[Array | None, Array | None]:
-    """(characters, frames) metres to the nearest place of the path, and to that of its clock."""
+    """(characters, frames) metres to the nearest point of the path, and to the target."""
     if path is None:
         return None, None
     origin = np.zeros((run.characters, 2)) if origins is None else origins
@@ -304,7 +306,7 @@ def _frozen(
             motion.pose_speeds.mean(axis=1),
             desired,
             motion.fps,
-            still=_HARDLY * data["still_speed"],
+            still=_FROZEN_SHARE * data["still_speed"],
             moving=motion.standing_speed,
         )
         shares.append(share)
@@ -315,31 +317,31 @@ def _frozen(
 def _jumps(
     run: Run, characters: list[int], motions: list[MeasuredMotion], data: Mapping[str, Any]
 ) -> dict[str, float]:
-    """The measures of transitions; none where the runner has no transitions."""
+    """The measures of transitions; none if the runner has no transitions."""
     if run.jumped is None:
         return {}
     jumped = [
         run.jumped[character, : len(motion)]
         for character, motion in zip(characters, motions, strict=True)
     ]
-    felt = np.concatenate([near(flags, round(FELT_S * run.fps)) for flags in jumped])
+    blended = np.concatenate([near_marked(flags, round(BLEND_S * run.fps)) for flags in jumped])
     acceleration = np.concatenate([motion.accelerations for motion in motions])
     jerk = np.concatenate([motion.jerks for motion in motions])
     stretches = [np.diff([0, *np.flatnonzero(flags), len(flags)]).max() for flags in jumped]
-    found = {
-        "jump_jerk": float(jerk[felt].mean()) if felt.any() else 0.0,
-        "jump_acceleration": float(acceleration[felt].max(initial=0.0)),
-        "jumps_per_s": float(np.concatenate(jumped).sum() * run.fps / len(felt)),
-        "playing_on": float(1.0 - felt.mean()),
+    measures = {
+        "jump_jerk": float(jerk[blended].mean()) if blended.any() else 0.0,
+        "jump_acceleration": float(acceleration[blended].max(initial=0.0)),
+        "jumps_per_s": float(np.concatenate(jumped).sum() * run.fps / len(blended)),
+        "playing_on": float(1.0 - blended.mean()),
         "longest_s": float(max(stretches) / run.fps),
     }
     if "usual_acceleration" in data:
-        over = acceleration[felt] > data["usual_acceleration"]
-        found["over_usual"] = float(over.mean()) if felt.any() else 0.0
+        over = acceleration[blended] > data["usual_acceleration"]
+        measures["over_usual"] = float(over.mean()) if blended.any() else 0.0
     if "jump_distance" in run.tracks:
         apart = run.tracks["jump_distance"][run.jumped]
-        found["alignment"] = float(apart.mean()) if apart.size else 0.0
-    return found
+        measures["alignment"] = float(apart.mean()) if apart.size else 0.0
+    return measures
 
 
 def _mean_over(values: list[Array]) -> float:

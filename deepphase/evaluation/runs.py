@@ -1,4 +1,4 @@
-"""What a run of made motion is worth: do feet stay, is it smooth where it was joined?"""
+"""Quality of generated motion: smoothness, foot skating and transitions."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 
-FELT_S = 0.1
-"""Seconds after a jump in which its blend is visible."""
+BLEND_S = 0.1
+"""Time after a jump in seconds in which its blend is visible."""
 
 
 def joint_accelerations(positions: Array, fps: float) -> Array:
-    """(frames,) m/s^2: of each frame, the acceleration of the joint that accelerates most.
+    """(frames,) m/s^2: the largest acceleration of a joint in each frame.
 
     Parameters
     ----------
     positions : (frames, joints, 3)
-        Metres, in the world. The first and the last frame have the value beside them.
+        Metres, in the world. The first and the last frame repeat their neighbour's value.
     """
     return _derivative(positions, fps, order=2).max(axis=1)
 
 
 def joint_jerks(positions: Array, fps: float) -> Array:
-    """(frames,) m/s^3: of each frame, the mean over joints of the third derivative's size.
+    """(frames,) m/s^3: mean over joints of the third derivative's size in each frame.
 
-    The outermost frames have the value beside them.
+    The outermost frames repeat their neighbour's value.
     """
     return _derivative(positions, fps, order=3).mean(axis=1)
 
@@ -44,49 +44,49 @@ def _derivative(positions: Array, fps: float, order: int) -> Array:
 
 
 def joint_rotation_rates(rotations: Array, fps: float) -> Array:
-    """(frames - 1, joints) degrees a second: how fast each joint turns from frame to frame.
+    """(frames - 1, joints) degrees per second: rotation rate of each joint.
 
-    Jitter turns joints as well: read it beside `joint_jerks` and the data's own value.
+    Jitter raises it too, so compare it with `joint_jerks` and the data's value.
 
     Parameters
     ----------
     rotations : (frames, joints, 4)
-        Quaternions. Of local rotations an arm that swings counts once, at the shoulder; of
-        rotations in the world or in root space it would count for every joint below.
+        Quaternions. With local rotations a swinging arm counts once, at the shoulder; in the world
+        or in root space it would count for every descendant.
 
     References
     ----------
-    Starke et al. 2022, table 2, which does not say its space and unit.
+    Starke et al. 2022, table 2, which does not state space and unit.
     """
     if len(rotations) < 2:
         raise ParameterError(f"{len(rotations)} frames have no rotation from one to the next")
     exact = quaternions.normalized(rotations.astype(np.float64))
     turns = quaternions.multiply(quaternions.conjugate(exact[:-1]), exact[1:])
-    # The arc cosine of the real part would lose small angles.
+    # The arc cosine of the real part is inaccurate for small angles.
     half = np.arctan2(np.linalg.norm(turns[..., :3], axis=-1), np.abs(turns[..., 3]))
     return np.degrees(2.0 * half) * fps
 
 
-def near(marked: Array, frames: int) -> Array:
-    """(count,) bool: frames that are marked, the one before each, and so many after it."""
-    found = np.array(marked, bool)
+def near_marked(marked: Array, frames: int) -> Array:
+    """(count,) bool: marked frames, the frame before each, and some frames after it."""
+    near = np.array(marked, bool)
     for shift in range(1, min(frames, len(marked) - 1) + 1):
-        found[shift:] |= marked[:-shift]
-    found[:-1] |= marked[1:]
-    return found
+        near[shift:] |= marked[:-shift]
+    near[:-1] |= marked[1:]
+    return near
 
 
 def contact_speeds(tips: Array, contacts: Array, fps: float) -> Array:
-    """(n,) m/s over the ground of feet in contact, one value a foot and frame.
+    """(n,) m/s over the ground of feet in contact, one value for each foot and frame.
 
-    A foot counts between two frames that both have it in contact.
+    A foot counts between two frames if it is in contact in both.
 
     Parameters
     ----------
     tips : (frames, feet, 3)
-        Metres: what touches the floor.
+        Metres: the points that touch the floor.
     contacts : (frames, feet)
-        Whether it does.
+        Bool.
     """
     steps = np.diff(tips[..., ::2].astype(np.float64), axis=0) * fps
     standing = contacts[1:] & contacts[:-1]
@@ -94,34 +94,34 @@ def contact_speeds(tips: Array, contacts: Array, fps: float) -> Array:
 
 
 def foot_speeds(feet: Sequence[Array], fps: float) -> Array:
-    """(frames - 1, feet) m/s over the ground of each foot's slowest point, from frame to frame.
+    """(frames - 1, feet) m/s over the ground of each foot's slowest point.
 
-    A foot that rolls from heel to toe stands on one point after the other, and slides on none.
+    A foot that rolls from heel to toe has a point at rest at any time, and does not slide.
 
     Parameters
     ----------
     feet
-        Of each foot the points (frames, points, 3) that may touch the floor, metres.
+        For each foot (frames, points, 3), metres: the points that may touch the floor.
     """
     steps = [np.diff(points[..., ::2].astype(np.float64), axis=0) * fps for points in feet]
     return np.stack([np.linalg.norm(step, axis=-1).min(axis=1) for step in steps], axis=1)
 
 
 def foot_skating(speeds: Array, largest: float) -> float:
-    """Mean of v / v_max: speeds of feet in contact over the data's largest in contact.
+    """Mean of v / v_max: speeds of feet in contact relative to the data's largest.
 
     References
     ----------
     Starke et al. 2022, table 3.
     """
     if not largest > 0:
-        raise ParameterError(f"a largest contact speed of {largest} m/s")
+        raise ParameterError(f"the largest contact speed is {largest} m/s: it must be above 0")
     return float(np.mean(speeds) / largest) if len(speeds) else 0.0
 
 
 def pose_distances(poses: Array, others: Array) -> Array:
-    """(n,) metres: the mean distance of corresponding joints of poses (n, joints, 3), root space.
+    """(n,) metres: mean distance of corresponding joints of poses (n, joints, 3), root space.
 
-    Of the poses on both sides of a jump: their alignment error.
+    For the poses on both sides of a jump this is the alignment error.
     """
     return np.linalg.norm(poses - others, axis=-1).mean(axis=-1)

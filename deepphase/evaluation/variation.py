@@ -1,7 +1,7 @@
-"""How much runs from one start differ, each in itself and from each other, and how they fail.
+"""Variation of runs from one state, within and between runs, and their errors.
 
 Sprenger, Du, Manns et al. 2020 (VINN), section 4, eqs. 6 to 8. The paper sums components of
-different units; here they stand side by side.
+different units; here they are separate.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.phase.baselines.strikes import strikes
 
-# Cycles: poses of one phase are those of one such stretch.
+# Width in cycles of the bins whose poses count as having the same phase.
 PHASE_BIN = 0.01
 
 
@@ -26,9 +26,9 @@ class Steps:
     Parameters
     ----------
     frames
-        (steps,) at which each ends.
+        (steps,) last frame of each.
     feet
-        (steps,) which foot's strike ends it.
+        (steps,) foot whose strike ends each.
     distances
         (steps,) metres over the ground between the places of the two strikes.
     durations
@@ -55,25 +55,25 @@ class Steps:
         Parameters
         ----------
         contacts : (frames, 2)
-            Whether each foot is on the floor; of a quadruped one pair's.
+            Bool: feet on the floor; one pair of a quadruped.
         feet : (frames, 2, 3)
-            Metres in the world: where they are.
+            Metres in the world.
         """
         if contacts.shape[1:] != (2,) or feet.shape != (len(contacts), 2, 3):
             raise ParameterError(
                 f"contacts {contacts.shape} and feet {feet.shape}, expected (frames, 2) and "
                 "(frames, 2, 3)"
             )
-        found = strikes(contacts.astype(bool), fps)
-        which = np.round(2 * found.phases).astype(int)
-        places = feet[found.frames, which][:, ::2].astype(np.float64)
-        # A foot that strikes twice has hopped or stumbled: no step to the other.
+        struck = strikes(contacts.astype(bool), fps)
+        which = np.round(2 * struck.phases).astype(int)
+        places = feet[struck.frames, which][:, ::2].astype(np.float64)
+        # Two strikes of one foot are a hop or a stumble, not a step.
         changed = np.flatnonzero(np.diff(which) != 0)
         return cls(
-            found.frames[changed + 1],
+            struck.frames[changed + 1],
             which[changed + 1],
             np.linalg.norm(np.diff(places, axis=0), axis=1)[changed],
-            (np.diff(found.frames) / fps)[changed],
+            (np.diff(struck.frames) / fps)[changed],
         )
 
 
@@ -92,15 +92,15 @@ class Variation:
     intra_step
         m/s: in a run, of the speed of its steps.
     smooth
-        m/s: 95th percentile of joint speeds, seen from the root.
+        m/s: 95th percentile of joint speeds relative to the root.
     drift
         m/s: mean speed of feet in contact.
     distance
         Metres: standard deviation of the difference between one step's length and the next's.
     duration
-        Seconds: the same of durations.
+        Seconds: the same for durations.
     steps
-        Steps a run, on average.
+        Mean number of steps in a run.
     """
 
     inter_pose: float
@@ -130,11 +130,11 @@ def variation(
     phases : (runs, frames)
         Cycles of the gait.
     steps
-        Of each run.
+        Steps of each run.
     joint_speeds : (runs, frames, joints)
-        m/s, seen from the root.
+        m/s, relative to the root.
     contact_speeds
-        Of each run m/s of feet in contact, (n,).
+        (n,) m/s of feet in contact, for each run.
     """
     runs = len(poses)
     if runs < 1 or len(steps) != runs or len(contact_speeds) != runs:
@@ -154,9 +154,9 @@ def variation(
 
 
 def inter_pose(poses: Array) -> float:
-    """Metres: how far joints are from the runs' mean pose of the moment.
+    """Metres: distance of joints from the runs' mean pose at the same time.
 
-    The median over runs and joints, averaged over moments; 0 where all runs are the same.
+    The median over runs and joints, averaged over time; 0 if all runs are equal.
 
     Parameters
     ----------
@@ -164,16 +164,16 @@ def inter_pose(poses: Array) -> float:
         Root space.
     """
     exact = poses.astype(np.float64)
-    # From the first run: equal runs come out as exactly 0.
+    # Relative to the first run, so that equal runs give exactly 0.
     exact = exact - exact[:1]
     away = np.linalg.norm(exact - exact.mean(axis=0), axis=-1)
     return float(np.median(away.swapaxes(0, 1).reshape(away.shape[1], -1), axis=1).mean())
 
 
 def intra_pose(poses: Array, phases: Array) -> float:
-    """Metres: how far joints of one run are from the mean pose of their hundredth of a cycle.
+    """Metres: distance of joints of one run from the mean pose of their bin of the cycle.
 
-    Averaged over hundredths with two frames or more; 0 without any.
+    Averaged over bins with at least two frames; 0 without any.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def inter_step(steps: Sequence[Steps]) -> float:
     """m/s: standard deviation between runs of the speed of their k-th steps, averaged over k."""
     longest = max((len(each) for each in steps), default=0)
     aligned = [[s.speeds[k] for s in steps if len(s) > k] for k in range(longest)]
-    # From the first run: equal runs come out as exactly 0.
+    # Relative to the first run, so that equal runs give exactly 0.
     return _mean([float(np.std(np.array(each) - each[0])) for each in aligned if len(each) > 1])
 
 

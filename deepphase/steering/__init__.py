@@ -1,1 +1,1 @@
-"""What the user wants: paths, sticks, the trajectory wished for, and smooth ways to follow it."""
+"""Steering: paths, gamepad recordings, desired trajectories, and runs of characters along them."""

@@ -1,6 +1,6 @@
-"""A trajectory between what a model predicts and what the user wishes.
+"""Blending of predicted and desired trajectories.
 
-The near future stays with the prediction, the far future goes to the wish.
+The near future follows the prediction, the far future the goal.
 """
 
 from __future__ import annotations
@@ -13,30 +13,30 @@ from deepphase.steering.springs import wrapped_angle
 
 
 def desired_weights(count: int, bias: float) -> Array:
-    """(count,) weight of the wish at each of so many future samples, evenly spaced.
+    """(count,) weights of the goal at evenly spaced future samples.
 
-    1 - (1 - t)^bias with t from 0, now, to 1, the last sample: a bias above 1 answers sooner,
-    one below 1 stays longer with the prediction.
+    1 - (1 - t)^bias with t from 0, now, to 1, the last sample. A bias above 1 responds sooner, one
+    below 1 follows the prediction longer.
 
     References
     ----------
     Holden, Komura and Saito 2017, section 6, eq. 9, in the reading of their released code.
     """
     if count < 1 or not bias > 0:
-        raise ParameterError(f"{count} samples blended with a bias of {bias}: both must be above 0")
+        raise ParameterError(f"{count} samples blended with the bias {bias}: both must be above 0")
     time = np.arange(1, count + 1) / count
     return 1.0 - (1.0 - time) ** bias
 
 
 def blended_positions(predicted: Array, desired: Array, bias: float) -> Array:
-    """Future positions whose steps are blended, and then summed up.
+    """Future positions as the sum of blended steps.
 
     Parameters
     ----------
-    predicted, wished : (..., samples, axes)
-        Metres relative to where the character is now; evenly spaced in time, without now.
+    predicted, desired : (..., samples, axes)
+        Metres relative to the current place; evenly spaced in time, without now.
     bias
-        As `desired_weights` has it; the paper's "responsive" is 2, its "natural" 0.5.
+        Bias of `desired_weights`; the paper's "responsive" is 2, its "natural" 0.5.
 
     Returns
     -------
@@ -50,6 +50,6 @@ def blended_positions(predicted: Array, desired: Array, bias: float) -> Array:
 
 
 def blended_angles(predicted: Array, desired: Array, bias: float) -> Array:
-    """(..., samples) radians: future facings turned towards the wished ones the shorter way."""
+    """(..., samples) radians: future facings turned towards the desired ones, the shorter way."""
     weights = desired_weights(predicted.shape[-1], bias)
     return predicted + weights * wrapped_angle(desired - predicted)

@@ -1,4 +1,4 @@
-"""Feet that stay where they stand: locked while in contact, blended in and out."""
+"""Foot locking: feet in contact are held in place, with smooth transitions."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from deepphase.errors import ParameterError
 from deepphase.motion.foot_ik import LimbSolver
 from deepphase.steering.springs import faded, spring_rate
 
-# Further than the motion itself a limb is stretched softly, and up to this share of its length: a
-# knee that comes straight within a frame or two pops.
-_LONGEST_STRETCH = 0.99
+# Limbs are stretched beyond the motion softly, up to this share of their length; a knee that
+# straightens within a frame or two pops.
+_MAX_STRETCH = 0.99
 _GRAVITY = 9.81
 
 
 @dataclass(frozen=True)
 class FootLockSettings:
-    """How feet are held.
+    """Settings of foot locking.
 
     Parameters
     ----------
     catch_halflife_s
-        Seconds in which a foot that comes to be held loses half of its way on.
+        Half-life in seconds of a foot's remaining motion when it is locked.
     release_halflife_s
-        Seconds in which a foot that is let go comes half the way back to where the motion has it.
+        Half-life in seconds of the distance to the motion when a foot is released.
     catch_speed
-        Share of sqrt(g * limb length), at which bodies of all sizes move alike: a foot that is
-        shown faster than this swings still, whatever the motion says, and is not held yet.
+        Maximum speed of a foot to be locked, as a share of sqrt(g * limb length), which scales with
+        the size of the body. Faster feet are considered swinging.
     release_share
-        Share of the limb's length: a foot this far from where the motion wants it is let go, and
-        held again when it has come back half of that.
+        Maximum distance of a locked foot from the motion, as a share of the limb's length. A foot
+        beyond it is released, and locked again within half of it.
     """
 
     catch_halflife_s: float = 0.05
@@ -49,19 +49,19 @@ class FootLockSettings:
 
 
 class FootLock:
-    """The feet of many characters, frame after frame.
+    """Foot locking for many characters, frame by frame.
 
-    A foot in contact is held where it came to rest, on the ground: its height stays the motion's.
-    It is let go when the contact ends, or where the motion leaves it behind.
+    A foot in contact keeps its place on the ground; its height remains that of the motion. It is
+    released when the contact ends or the motion is too far away.
 
     Parameters
     ----------
     solver
-        Of the characters' limbs.
+        Solver of the characters' limbs.
     characters
-        How many.
+        Number of characters.
     settings
-        How feet are held.
+        Settings of foot locking.
     """
 
     def __init__(
@@ -69,14 +69,14 @@ class FootLock:
     ) -> None:
         self._solver = solver
         self._settings = settings or FootLockSettings()
-        # Limbs first, as the solver has them.
+        # (limbs, characters), as in the solver.
         shape = (len(solver.limbs), characters)
         self._locked = np.zeros(shape, bool)
         self._point = np.zeros((*shape, 2))
         self._offset = np.zeros((*shape, 2))
         self._speed = np.zeros((*shape, 2))
         self._moving: Array | None = None
-        self._shown = np.zeros((*shape, 2))
+        self._placed = np.zeros((*shape, 2))
         self._rates = tuple(
             spring_rate(each)
             for each in (self._settings.catch_halflife_s, self._settings.release_halflife_s)
@@ -84,7 +84,7 @@ class FootLock:
 
     @property
     def locked(self) -> Array:
-        """(characters, limbs) bool: feet that are held."""
+        """(characters, limbs) bool: locked feet."""
         return self._locked.T
 
     def apply(
@@ -95,7 +95,7 @@ class FootLock:
         left: Array,
         seconds: float,
     ) -> None:
-        """Hold the feet of one frame.
+        """Lock the feet of one frame.
 
         Parameters
         ----------
@@ -104,11 +104,11 @@ class FootLock:
         local_positions : (characters, joints, 3)
             Metres.
         contacts : (characters, limbs)
-            Whether the motion has the foot on the ground.
+            Bool: contacts of the motion.
         left : (characters, 3)
             Unit vector to each body's left.
         seconds
-            Since the frame before.
+            Time since the previous frame.
         """
         solver = self._solver
         if not len(solver.limbs):
@@ -121,12 +121,11 @@ class FootLock:
         solver.reach(rotations, transforms, _within_reach(upper, last, targets, length), left)
 
     def _held(self, ground: Array, contacts: Array, length: Array, seconds: float) -> Array:
-        """(limbs, characters, 2) metres: where the tips shall be, x and z."""
+        """(limbs, characters, 2) metres: target places of the tips, x and z."""
         settings = self._settings
         if self._moving is None:
-            self._moving, self._shown = ground, ground
-        # Of free feet how far and how fast they are from where the motion has them, of held feet
-        # from where they are held.
+            self._moving, self._placed = ground, ground
+        # Offset and its velocity: of free feet from the motion, of locked feet from their place.
         gap = np.where(self._locked[..., None], self._point - ground, self._offset)
         gap2 = np.vecdot(gap, gap)
         release2 = (settings.release_share * length) ** 2
@@ -138,10 +137,10 @@ class FootLock:
             slow2 = settings.catch_speed**2 * _GRAVITY * length
             begins &= np.vecdot(velocity, velocity) < slow2
             change = (begins | ends)[..., None]
-            # A spring takes over from the foot as it was shown: its place and its velocity.
+            # The spring starts from the last place and velocity of the foot.
             holds = begins[..., None]
-            self._point = np.where(holds, self._shown, self._point)
-            offset = np.where(holds, 0.0, self._shown - self._moving)
+            self._point = np.where(holds, self._placed, self._point)
+            offset = np.where(holds, 0.0, self._placed - self._moving)
             self._offset = np.where(change, offset, self._offset)
             speed = velocity - np.where(holds, 0.0, moving)
             self._speed = np.where(change, speed, self._speed)
@@ -150,17 +149,17 @@ class FootLock:
         rate = np.where(held, *self._rates)
         self._offset, self._speed = faded(self._offset, self._speed, rate, seconds)
         self._moving = ground
-        self._shown = np.where(held, self._point, ground) + self._offset
-        return self._shown
+        self._placed = np.where(held, self._point, ground) + self._offset
+        return self._placed
 
 
 def _within_reach(upper: Array, last: Array, targets: Array, length: Array) -> Array:
-    """Targets, drawn towards the limb's upper joint where they would stretch it out."""
+    """Targets, moved towards the limb's upper joint where they would overstretch the limb."""
     drawn, natural = targets - upper, last - upper
-    asked, own = np.sqrt(np.vecdot(drawn, drawn)), np.sqrt(np.vecdot(natural, natural))
-    over = asked - own
+    distance, own = np.sqrt(np.vecdot(drawn, drawn)), np.sqrt(np.vecdot(natural, natural))
+    over = distance - own
     if not (over > 0).any():
         return targets
-    room = np.maximum(_LONGEST_STRETCH * length - own, 1e-6)
-    soft = np.where(over > 0, own + room * np.tanh(over / room), asked)
-    return upper + drawn * (soft / np.maximum(asked, 1e-9))[..., None]
+    room = np.maximum(_MAX_STRETCH * length - own, 1e-6)
+    soft = np.where(over > 0, own + room * np.tanh(over / room), distance)
+    return upper + drawn * (soft / np.maximum(distance, 1e-9))[..., None]

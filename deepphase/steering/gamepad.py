@@ -1,4 +1,4 @@
-"""What a hand did on a pair of sticks: where to go, where to look, buttons."""
+"""Gamepad recordings: two sticks, for movement and facing, and buttons over time."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from deepphase.arrays import Array
 from deepphase.errors import FormatError, ParameterError
 from deepphase.steering.timed_table import read_timed_table
 
-# Nearer to the middle than this a stick is let go.
+# Deflections below this count as 0.
 DEAD_ZONE = 0.1
 _ROUNDING = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class Gamepad:
-    """Two sticks over time, in the world's directions: +1 of z is +Z, +1 of x is +X.
+    """A recording of two sticks in world directions: +1 of z is +Z, +1 of x is +X.
 
     Parameters
     ----------
     times
         (rows,) seconds, strictly rising.
     move, look
-        (rows, 2) x and z in [-1, 1]; full speed at length 1, and no more beyond. A look at rest
-        faces the way of travel.
+        (rows, 2) x and z in [-1, 1]; lengths above 1 count as 1, which is full speed. While `look`
+        is at rest, the facing is the direction of travel.
     buttons
         Name -> (rows,) values, each from its time on.
     name
-        What it is called in pictures.
+        Name in figures and reports.
 
     Raises
     ------
     ParameterError
-        Where shapes do not fit, times do not rise, or a value is not in [-1, 1].
+        If shapes do not fit, times do not rise, or a value is not in [-1, 1].
     """
 
     times: Array
@@ -52,13 +52,13 @@ class Gamepad:
         if count < 2 or self.move.shape != (count, 2) or self.look.shape != (count, 2):
             raise ParameterError(
                 f"{self.name}: move {self.move.shape} and look {self.look.shape}, expected "
-                f"({max(count, 2)}, 2): two moments at least"
+                f"({max(count, 2)}, 2), at least two rows"
             )
         if not np.isfinite(self.times).all() or (np.diff(self.times) <= 0).any():
             raise ParameterError(f"{self.name}: times that do not rise")
         for values in (self.move, self.look):
             if not (np.abs(values) <= 1.0 + _ROUNDING).all():
-                raise ParameterError(f"{self.name}: a stick that leaves [-1, 1]")
+                raise ParameterError(f"{self.name}: a stick value outside [-1, 1]")
 
     @property
     def duration(self) -> float:
@@ -66,15 +66,15 @@ class Gamepad:
         return float(self.times[-1] - self.times[0])
 
     def move_at(self, times: Array) -> Array:
-        """(..., 2) x and z at times (...): in the unit circle, 0 in the middle's dead zone."""
+        """(..., 2) x and z at times (...): in the unit circle, 0 in the dead zone."""
         return _in_circle(self._between(times, self.move))
 
     def look_at(self, times: Array) -> Array:
-        """(..., 2) as `move_at`, of the look."""
+        """(..., 2) x and z of `look`; see `move_at`."""
         return _in_circle(self._between(times, self.look))
 
     def button_at(self, name: str, time: float) -> str:
-        """The value that a button has at a time."""
+        """The value of a button at a time."""
         place = np.searchsorted(self.times, time, side="right") - 1
         return self.buttons[name][int(np.clip(place, 0, len(self.times) - 1))]
 
@@ -90,12 +90,12 @@ def _in_circle(values: Array) -> Array:
 
 
 def read_gamepad(path: str | Path) -> Gamepad:
-    """Read a recorded stick from CSV: t, move_x, move_z, if wanted look_x, look_z, and buttons.
+    """Read a gamepad recording from CSV: t, move_x, move_z, optionally look_x, look_z, and buttons.
 
     Raises
     ------
     FormatError
-        As :func:`deepphase.steering.timed_table.read_timed_table`, with the line, and where a
+        With the line, as for :func:`deepphase.steering.timed_table.read_timed_table`, and if a
         value is not in [-1, 1].
     """
     table = read_timed_table(path, ("move_x", "move_z"), ("look_x", "look_z"))

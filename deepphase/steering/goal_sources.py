@@ -1,4 +1,4 @@
-"""The trajectory that characters wish for, from a path or from a stick: many of them at once."""
+"""Goal sources: desired trajectories of characters from a path or a gamepad recording."""
 
 from __future__ import annotations
 
@@ -22,42 +22,42 @@ from deepphase.steering.springs import (
 
 
 class GoalSource(Protocol):
-    """What the runtime asks of a wish."""
+    """Desired trajectories and labels of a batch of characters."""
 
     def advance(self, root_states: RootStates, seconds: float) -> Array:
-        """Let time pass; (characters,) bool: whose wish has changed abruptly."""
+        """Advance the time; (characters,) bool: characters whose goals changed abruptly."""
         ...
 
     def trajectory(
         self, root_states: RootStates, which: Array, offsets_s: Array
     ) -> tuple[Array, Array]:
-        """The wished trajectory of some characters at times from now.
+        """The desired trajectory of some characters at times from now.
 
         Returns positions (which, offsets, 2), metres in the world, and angles (which, offsets).
         """
         ...
 
     def target(self) -> tuple[Array, Array]:
-        """Where each character would best be now: (characters, 2) m and (characters,) rad."""
+        """The current target of each character: (characters, 2) m and (characters,) rad."""
         ...
 
     def labels(self) -> list[dict[str, str]]:
-        """Labels that each character's motion shall have now."""
+        """The current desired labels of each character."""
         ...
 
 
 @dataclass(frozen=True)
 class PathSettings:
-    """How a path is followed.
+    """Settings for following a path.
 
     Parameters
     ----------
     halflife_s
-        Seconds in which a deviation from the path shall be halved.
+        Half-life of a deviation from the path in seconds.
     facing_halflife_s
-        The same of the facing.
+        Half-life of a deviation of the facing in seconds.
     slack_m
-        Metres that a character may lag behind before the path begins to wait for it.
+        Distance in metres that a character may lag behind before the path waits for it.
     """
 
     halflife_s: float = 0.35
@@ -72,19 +72,19 @@ class PathSettings:
 
 
 class PathGoals:
-    """Characters that follow one path, each from a start of its own.
+    """Goals along one path, with an origin for each character.
 
-    The wished trajectory is the path ahead, with a character's deviation from it drawn to zero by
-    a spring. Each has its own clock, which waits while the character lags behind.
+    The desired trajectory is the path from now on, plus the character's deviation from it, which
+    decays like a spring. Each character has its own clock, which waits while the character lags.
 
     Parameters
     ----------
     path
-        To follow.
+        Path to follow.
     origins
-        (characters, 2) metres: added to the path's places for each character.
+        (characters, 2) metres, added to the path's places for each character.
     settings
-        How it is followed.
+        Settings for following the path.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class PathGoals:
         self.times = np.full(len(self.origins), path.times[0])
 
     def advance(self, root_states: RootStates, seconds: float) -> Array:
-        """As `GoalSource.advance`; a path is known ahead, so that its wish never jumps."""
+        """As `GoalSource.advance`; the goals of a path never jump."""
         error = self.path.positions_at(self.times) + self.origins - root_states.positions
         way = self.path.velocities_at(self.times)
         distance = np.sqrt(np.vecdot(error, error))
@@ -124,14 +124,14 @@ class PathGoals:
         return positions, path.facings_at(later) + twist
 
     def target(self) -> tuple[Array, Array]:
-        """As `GoalSource.target`: the path's own place at the character's clock."""
+        """As `GoalSource.target`: the path's place at the character's clock."""
         return (
             self.path.positions_at(self.times) + self.origins,
             self.path.facings_at(self.times),
         )
 
     def labels(self) -> list[dict[str, str]]:
-        """As `GoalSource.labels`: the path's label columns; empty cells wish nothing."""
+        """As `GoalSource.labels`: the path's label columns; empty cells give no label."""
         path = self.path
         if not path.labels:
             return [{} for _ in self.times]
@@ -147,20 +147,20 @@ class PathGoals:
 
 @dataclass(frozen=True)
 class GamepadSettings:
-    """How a stick is answered.
+    """Settings for the response to a gamepad.
 
     Parameters
     ----------
     top_speed
-        m/s at full deflection.
+        Speed at full deflection in m/s.
     halflife_s
-        Seconds in which half of a wished change of velocity is taken.
+        Half-life of a change of velocity in seconds.
     facing_halflife_s
-        The same of the facing.
+        Half-life of a change of facing in seconds.
     jump
-        A change of the stick of so much between two searches is answered at once.
+        Change of a stick since the last jump that counts as an abrupt change of the goals.
     leash_m
-        Metres that the wished place may be ahead of the character.
+        Maximum distance in metres of the target from the character.
     """
 
     top_speed: float = 1.4
@@ -178,16 +178,16 @@ class GamepadSettings:
 
 
 class GamepadGoals:
-    """Characters that all go as one recorded stick says.
+    """Goals from one gamepad recording for all characters.
 
     Parameters
     ----------
-    stick
-        What the hand did.
-    movers
-        Where the characters start.
+    gamepad
+        The recording.
+    root_states
+        Initial root states of the characters.
     settings
-        How it is answered.
+        Settings for the response.
     """
 
     def __init__(
@@ -201,10 +201,10 @@ class GamepadGoals:
         self._acceleration = np.zeros_like(self._velocity)
         self._angle = np.array(root_states.angles, np.float64)
         self._rate = np.zeros_like(self._angle)
-        self._answered = self._goal()
+        self._last_goal = self._goal()
 
     def _goal(self) -> Array:
-        """(4,) the stick now: move x, z, look x, z."""
+        """(4,) current values of the sticks: move x, z, look x, z."""
         now = np.array(self.time)
         return np.concatenate([self.gamepad.move_at(now), self.gamepad.look_at(now)])
 
@@ -234,15 +234,15 @@ class GamepadGoals:
         distance = np.sqrt(np.einsum("cd,cd->c", lead, lead))[:, None]
         kept = np.minimum(1.0, settings.leash_m / np.maximum(distance, 1e-9))
         self._position = root_states.positions + lead * kept
-        jumped = bool(np.abs(goal - self._answered).max() > settings.jump)
+        jumped = bool(np.abs(goal - self._last_goal).max() > settings.jump)
         if jumped:
-            self._answered = goal
+            self._last_goal = goal
         return np.full(len(self._angle), jumped)
 
     def trajectory(
         self, root_states: RootStates, which: Array, offsets_s: Array
     ) -> tuple[Array, Array]:
-        """As `GoalSource.trajectory`: from where the character is, at the wished velocity."""
+        """As `GoalSource.trajectory`: from the current place, at the desired velocity."""
         goal, settings = self._goal(), self.settings
         positions, _, _ = spring_to_velocity(
             root_states.positions[which, None],
@@ -262,7 +262,7 @@ class GamepadGoals:
         return positions, angles
 
     def target(self) -> tuple[Array, Array]:
-        """As `GoalSource.target`: where a body without inertia of its own would be."""
+        """As `GoalSource.target`: the place of a character that follows the gamepad exactly."""
         return self._position, self._angle
 
     def labels(self) -> list[dict[str, str]]:

@@ -1,8 +1,8 @@
-"""Transitions without a seam: the new motion plays at once, and the difference from the old fades.
+"""Inertialization: smooth transitions in which the new motion plays at once.
 
-At a transition the difference in value and in velocity is kept as an offset, which a critically
-damped spring draws to zero while the new motion plays beneath it (Bollo 2018, Inertialization;
-here with springs in place of polynomials, as Holden 2020 proposes).
+At a transition the difference in value and velocity becomes an offset to the new motion, which
+decays like a critically damped spring (Bollo 2018, Inertialization; with springs in place of
+polynomials as in Holden 2020).
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from deepphase.arrays import Array
 from deepphase.motion import quaternions
 from deepphase.steering.springs import decayed
 
-# Below this angle, radians, series stand for quotients that lose their digits.
+# Below this angle in radians series replace ill-conditioned quotients.
 _SMALL = 1e-4
-_NOTHING = 1e-30
+_TINY = 1e-30
 
 
 def rotation_vectors(rotations: Array) -> Array:
@@ -32,29 +32,29 @@ def from_rotation_vectors(vectors: Array) -> Array:
     """Unit quaternions (..., 4) of axis times angle (..., 3), radians."""
     half = 0.5 * np.sqrt(np.vecdot(vectors, vectors))
     rotations = np.empty((*half.shape, 4), half.dtype)
-    # Where nothing turns the vector is 0, whatever it is divided by.
-    scale = 0.5 * np.sin(half) / np.maximum(half, _NOTHING)
+    # Without rotation the vector is 0, whatever the divisor.
+    scale = 0.5 * np.sin(half) / np.maximum(half, _TINY)
     np.multiply(vectors, scale[..., None], out=rotations[..., :3])
     np.cos(half, out=rotations[..., 3])
     return rotations
 
 
 def angular_velocities(before: Array, after: Array, seconds: float) -> Array:
-    """(..., 3) rad/s: the steady turning, in the parent's frame, from one rotation to the next."""
+    """(..., 3) rad/s: constant angular velocity, in the parent's frame, between two rotations."""
     return rotation_vectors(quaternions.multiply(after, quaternions.conjugate(before))) / seconds
 
 
 def rotation_offsets(
     old: Array, old_velocity: Array, new: Array, new_velocity: Array
 ) -> tuple[Array, Array]:
-    """What must turn a new motion so that it begins as the old one is.
+    """The offset that a new motion needs to continue the old one.
 
     Parameters
     ----------
     old, new : (..., 4)
         Unit quaternions at the moment of the transition.
     old_velocity, new_velocity : (..., 3)
-        rad/s, as `angular_velocities` has them.
+        rad/s, as from `angular_velocities`.
 
     Returns
     -------
@@ -89,6 +89,6 @@ def _without_left_jacobian(offset: Array, velocity: Array) -> Array:
 def inertialized_rotations(
     offset: Array, velocity: Array, new: Array, halflife_s: float, seconds: float | Array
 ) -> Array:
-    """Rotations (..., 4) so long after a transition: those that play, with what is left of it."""
+    """Rotations (..., 4) some time after a transition: the new motion with the decayed offset."""
     left, _ = decayed(offset, velocity, halflife_s, seconds)
     return quaternions.multiply(from_rotation_vectors(left), new)

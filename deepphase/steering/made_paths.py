@@ -1,4 +1,4 @@
-"""Paths by formula: a wave, a square and a circle, to try characters on."""
+"""Generated paths: a wave, a square and a circle."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from deepphase.errors import ParameterError
 from deepphase.steering.path import GroundPath
 
 _POINTS_PER_S = 30
-# Sizes in seconds of travel, so that they suit bodies of all speeds.
+# Default sizes in seconds of travel, proportional to the speed.
 _TRAVEL_S = {"wave": 5.0, "square": 3.2, "circle": 3.2}
 # The wave's height from crest to trough as a share of its length.
 _WAVE_HEIGHT = 0.35
@@ -24,12 +24,12 @@ def wave(speed: float, size: float, seconds: float) -> GroundPath:
     size
         Metres from crest to crest.
     seconds
-        How long it goes on.
+        Duration.
 
     Raises
     ------
     ParameterError
-        Where one of them is not above 0.
+        If one of them is not above 0.
     """
     _check(speed, size, seconds)
     along = np.linspace(0.0, speed * seconds, max(2, round(seconds * _POINTS_PER_S)))
@@ -41,7 +41,7 @@ def wave(speed: float, size: float, seconds: float) -> GroundPath:
 
 
 def square(speed: float, size: float, seconds: float) -> GroundPath:
-    """Round and round a square with sides of `size` metres, first along +Z, then to the left."""
+    """Laps around a square with sides of `size` metres, first along +Z, then to the left."""
     _check(speed, size, seconds)
     corners = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, 0.0]]) * size
     sides = int(np.ceil(speed * seconds / size)) + 1
@@ -52,7 +52,7 @@ def square(speed: float, size: float, seconds: float) -> GroundPath:
 
 
 def circle(speed: float, size: float, seconds: float) -> GroundPath:
-    """Round and round a circle of `size` metres across, first along +Z, then to the left."""
+    """Laps around a circle of `size` metres across, first along +Z, then to the left."""
     _check(speed, size, seconds)
     times = np.linspace(0.0, seconds, max(2, round(seconds * _POINTS_PER_S)))
     angle = times * speed / (0.5 * size)
@@ -64,20 +64,22 @@ MADE_PATHS = {"wave": wave, "square": square, "circle": circle}
 
 
 def usual_size(name: str, speed: float) -> float:
-    """Metres that suit a speed, m/s: what a made path of that name has if none are told."""
+    """Default size in metres of the made path of that name at a speed in m/s."""
     return _TRAVEL_S[name] * speed
 
 
 def made_path(name: str, speed: float, seconds: float, size: float | None = None) -> GroundPath:
-    """The made path of that name, of a size that suits the speed if none is told.
+    """The made path of that name, by default with `usual_size`.
 
     Raises
     ------
     ParameterError
-        Where there is no such path, or a number is not above 0.
+        If there is no such path, or a number is not above 0.
     """
     if name not in MADE_PATHS:
-        raise ParameterError(f"no path {name!r}", hint=f"a CSV file, or {', '.join(MADE_PATHS)}")
+        raise ParameterError(
+            f"no path {name!r}", hint=f"give a CSV file, or {', '.join(MADE_PATHS)}"
+        )
     return MADE_PATHS[name](speed, size or usual_size(name, speed), seconds)
 
 

@@ -1,4 +1,4 @@
-"""A path over the ground in time: where to be when, and which way to face."""
+"""Paths on the ground: places and facings over time."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from deepphase.arrays import Array
 from deepphase.errors import FormatError, ParameterError
 from deepphase.steering.timed_table import read_timed_table
 
-# The direction of travel, and the velocity, are those of a path smoothed so far (standard
-# deviation, seconds): nobody turns on the spot at a corner.
+# Standard deviation in seconds of the smoothing for the direction of travel and the velocity, so
+# that corners do not require a turn on the spot.
 _SMOOTHING_S = 0.1
 _GRID_FPS = 60.0
-# Slower than this, m/s, a path stands: the facing stays what it was.
+# Below this speed in m/s a path stands, and the facing is constant.
 _STANDING = 0.05
 _COMPLEX = np.array([1.0, 1.0j])
-# Beyond, float32 positions are no longer right to a millimetre.
-_FARTHEST_M = 10_000.0
-_LONGEST_S = 86_400.0
+# Larger float32 positions have errors above a millimetre.
+_MAX_COORDINATE_M = 10_000.0
+_MAX_DURATION_S = 86_400.0
 
 
 @dataclass(frozen=True, eq=False)
 class GroundPath:
     """Places on the ground at rising times, joined by straight lines.
 
-    Before its first time a path stands at its first place, after its last time at its last.
+    Before its first time the path is at its first place, after its last time at its last.
 
     Parameters
     ----------
@@ -39,16 +39,16 @@ class GroundPath:
     positions
         (points, 2) metres: x and z.
     facings
-        (points,) radians about Y from +Z to +X, or None: facing the way of travel.
+        (points,) radians about Y from +Z to +X, or None for the direction of travel.
     labels
         Name -> (points,) values, each from its point on, as in {"gait": ("walk", "run")}.
     name
-        What it is called in pictures.
+        Name in figures and reports.
 
     Raises
     ------
     ParameterError
-        Where shapes do not fit, times do not rise or a value is not finite.
+        If shapes do not fit, times do not rise or a value is not finite.
     """
 
     times: Array
@@ -66,27 +66,29 @@ class GroundPath:
         if count < 2 or times.shape != (count,) or positions.shape != (count, 2):
             raise ParameterError(
                 f"{self.name}: times {times.shape} and positions {positions.shape}, expected "
-                "(points,) and (points, 2) with two points at least"
+                "(points,) and (points, 2) with at least two points"
             )
         given = [times, positions.ravel()]
         if self.facings is not None:
             object.__setattr__(self, "facings", np.asarray(self.facings, np.float64))
             given.append(np.asarray(self.facings))
             if np.shape(self.facings) != (count,):
-                raise ParameterError(f"{self.name}: {np.shape(self.facings)} facings of {count}")
+                raise ParameterError(
+                    f"{self.name}: facings {np.shape(self.facings)}, expected ({count},)"
+                )
         if not all(np.isfinite(values).all() for values in given):
             raise ParameterError(f"{self.name}: a value that is not finite")
         if (np.diff(times) <= 0).any():
             raise ParameterError(f"{self.name}: times that do not rise")
-        if self.duration > _LONGEST_S:
+        if self.duration > _MAX_DURATION_S:
             raise ParameterError(
                 f"{self.name}: {self.duration:g} s long", hint="times are seconds, a day at most"
             )
         farthest = np.abs(positions).max()
-        if farthest > _FARTHEST_M:
+        if farthest > _MAX_COORDINATE_M:
             raise ParameterError(
                 f"{self.name}: a place {farthest:g} m from the origin",
-                hint=f"places are metres, {_FARTHEST_M:g} at most: motion is float32",
+                hint=f"places are metres, {_MAX_COORDINATE_M:g} at most: motion is float32",
             )
 
     @property
@@ -116,7 +118,7 @@ class GroundPath:
         return np.interp(times, grid, angles)
 
     def label_at(self, name: str, time: float) -> str:
-        """The value that a label has at a time."""
+        """The value of a label at a time."""
         place = np.searchsorted(self.times, time, side="right") - 1
         return self.labels[name][int(np.clip(place, 0, len(self.times) - 1))]
 
@@ -138,7 +140,7 @@ class GroundPath:
         Raises ParameterError where the speed is not above 0 or the path has no length.
         """
         if not (np.isfinite(speed) and speed > 0):
-            raise ParameterError(f"a speed of {speed} m/s along a path")
+            raise ParameterError(f"a speed of {speed} m/s along a path", hint="give more than 0")
         arc = self._arc_lengths
         moved = np.concatenate([[True], np.diff(arc) > 1e-9])
         if moved.sum() < 2:
@@ -195,12 +197,12 @@ def _at(times: Array, known: Array, values: Array) -> Array:
 
 
 def read_path(path: str | FilePath) -> GroundPath:
-    """Read a path from CSV: columns t (s), x, z (m), if wanted facing (rad); others are labels.
+    """Read a path from CSV: columns t (s), x, z (m), optionally facing (rad); others are labels.
 
     Raises
     ------
     FormatError
-        As :func:`deepphase.steering.timed_table.read_timed_table`, with the line.
+        With the line, as for :func:`deepphase.steering.timed_table.read_timed_table`.
     """
     table = read_timed_table(path, ("x", "z"), ("facing",))
     place = FilePath(path)

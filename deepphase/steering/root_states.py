@@ -1,4 +1,4 @@
-"""Where characters are that are steered, and how they move."""
+"""Root states of characters: position, facing and their rates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from deepphase.steering.path import GroundPath
 
 @dataclass(frozen=True, eq=False)
 class RootStates:
-    """Where characters are and how they move over the ground.
+    """Positions, facings and velocities of characters on the ground.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class RootStates:
 
     @classmethod
     def on_path(cls, path: GroundPath, origins: Array) -> RootStates:
-        """At the beginning of a path, each of a copy of it from its origin (characters, 2) m on."""
+        """At the start of a path, each on a copy of it with its origin (characters, 2) m."""
         count, begin = len(origins), path.times[:1]
         return cls(
             origins + path.positions_at(begin),
@@ -47,9 +47,9 @@ class RootStates:
 
 
 def side_by_side(characters: int, apart: float) -> Array:
-    """(characters, 2) metres, from the origin to the left, so many metres apart.
+    """(characters, 2) metres: places from the origin to the left at this distance.
 
-    Raises ParameterError where there is not one character.
+    Raises ParameterError if there is no character.
     """
     if characters < 1:
         raise ParameterError(f"characters must be at least 1, not {characters}")

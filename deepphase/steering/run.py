@@ -1,4 +1,4 @@
-"""Runs: characters that are driven along goals frame by frame, and the recording of them."""
+"""Runs: the protocol of runners, their rollout along goals, and the recorded frames."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class RunnerSpec:
     Parameters
     ----------
     fps
-        Frames a second.
+        Frames per second.
     skeleton, translated_joints
         Of the motion that comes out; (translated joints,) have translations.
     joints
@@ -223,7 +223,7 @@ def start_under_gamepad(
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """Frames of all characters, in order: the first is one step behind the start.
+    """Recorded frames of all characters; the first is one step after the start.
 
     Parameters
     ----------
@@ -265,7 +265,7 @@ class Run:
 
     @property
     def fps(self) -> float:
-        """Frames a second."""
+        """Frames per second."""
         return self.spec.fps
 
     @property
@@ -288,7 +288,7 @@ class Run:
         notes = [self.spec.note]
         stop = self.lived(character)
         if stop < len(self):
-            note = f"the network left all bounds at frame {stop}"
+            note = f"the values diverged at frame {stop}"
             again = self.alive[character, stop:].any()
             notes.append(note if again else f"{note}; it stands still from there")
         return Clip(
@@ -322,7 +322,7 @@ def rollout(
 
     Parameters
     ----------
-    follower
+    goal_source
         The goals; None for a runner that needs none.
     step
         Makes frame i, counted from 0; by default `runner.step(goal_source)`. For runners whose step
@@ -346,20 +346,21 @@ def rollout(
         if goal_source is not None:
             values["desired_positions"], values["desired_angles"] = goal_source.target()
             if frame.trajectory is None:
-                ahead = goal_source.trajectory(runner.root_states, everyone, spec.offsets_s)
-                values["trajectory"], values["trajectory_angles"] = ahead
+                values["trajectory"], values["trajectory_angles"] = goal_source.trajectory(
+                    runner.root_states, everyone, spec.offsets_s
+                )
         recording.add(index, values)
         recording.add(index, {f"{_TRACK}{name}": each for name, each in frame.tracks.items()})
         if progress is not None:
             living = int(frame.alive.sum())
             word = "" if living == count else f"{living} of {count} alive"
             progress("running", index + 1, frames, word)
-    found = recording.arrays
+    arrays = recording.arrays
     phases = None
-    if "phase" in found:
-        phases = PhaseParameters(*(found[name] for name in _OF_PHASES))
-    recorded: dict[str, Any] = {name: found.get(name) for name in _RECORDED}
-    tracks = {name[len(_TRACK) :]: each for name, each in found.items() if name.startswith(_TRACK)}
+    if "phase" in arrays:
+        phases = PhaseParameters(*(arrays[name] for name in _OF_PHASES))
+    recorded: dict[str, Any] = {name: arrays.get(name) for name in _RECORDED}
+    tracks = {name[len(_TRACK) :]: each for name, each in arrays.items() if name.startswith(_TRACK)}
     return Run(spec=spec, phases=phases, tracks=tracks, **recorded)
 
 
@@ -369,12 +370,12 @@ _RECORDED = (
     *("jumped", "gating", "trajectory", "trajectory_angles", "desired_positions", "desired_angles"),
 )
 _TRACK = "track "
-# Places in the world need more digits than float32 has far from the origin.
+# Far from the origin, places in the world need more digits than float32 has.
 _WIDE = ("positions", "angles", "desired_positions", "desired_angles")
 
 
 class _Recording:
-    """Arrays (characters, frames, ...), made when their first values come."""
+    """Arrays (characters, frames, ...), allocated with their first values."""
 
     def __init__(self, characters: int, frames: int) -> None:
         self._shape = (characters, frames)
@@ -386,7 +387,7 @@ class _Recording:
             if value is None:
                 continue
             if name not in self.arrays:
-                kept = name in _WIDE or value.dtype.kind in "biu"
-                kind = value.dtype if kept else np.float32
+                exact = name in _WIDE or value.dtype.kind in "biu"
+                kind = value.dtype if exact else np.float32
                 self.arrays[name] = np.empty((*self._shape, *value.shape[1:]), kind)
             self.arrays[name][:, index] = value

@@ -1,8 +1,8 @@
-"""Springs that end without swinging over, told by the time in which they halve a distance.
+"""Critically damped springs, parametrised by their half-life.
 
 A critically damped spring y'' = -2 w y' - w^2 y has the solution (y0 + (v0 + w y0) t) e^(-w t).
-From rest it has halved its distance after one halflife; all steps are that solution, so they are
-right for time steps of any length.
+From rest the distance is halved after one half-life. All steps use this solution, so that they are
+exact for any time step.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _HALVING = 1.6783469900166605
 
 
 def spring_rate(halflife_s: float) -> float:
-    """1/s: the rate w of the critically damped spring that halves a distance from rest so fast.
+    """1/s: rate w of the critically damped spring with this half-life from rest.
 
     Raises
     ------
     ParameterError
-        Where the halflife is not above 0.
+        If the half-life is not above 0.
     """
     if not (np.isfinite(halflife_s) and halflife_s > 0):
         raise ParameterError(f"a halflife of {halflife_s} s", hint="give seconds above 0")
@@ -34,7 +34,7 @@ def spring_rate(halflife_s: float) -> float:
 def decayed(
     offset: Array, velocity: Array, halflife_s: float, seconds: float | Array
 ) -> tuple[Array, Array]:
-    """An offset that a spring draws to 0, so many seconds later.
+    """An offset that decays to 0 by a spring, after some seconds.
 
     Parameters
     ----------
@@ -53,14 +53,14 @@ def decayed(
 def faded(
     offset: Array, velocity: Array, rate: float | Array, seconds: float | Array
 ) -> tuple[Array, Array]:
-    """`decayed` by rates, 1/s, as `spring_rate` gives them: one, or one for each offset."""
+    """`decayed` with a rate of `spring_rate` in 1/s: one, or one for each offset."""
     slope = velocity + rate * offset
     fading = _fading(rate, seconds)
     return (offset + slope * seconds) * fading, (velocity - rate * slope * seconds) * fading
 
 
 def _fading(rate: float | Array, seconds: float | Array) -> float | Array:
-    # A plain number leaves float32 offsets what they are; NumPy's own would widen them.
+    # A Python float keeps float32 offsets; a NumPy scalar would widen them.
     plain = isinstance(rate, float) and isinstance(seconds, float)
     return math.exp(-rate * seconds) if plain else np.exp(-rate * seconds)
 
@@ -68,7 +68,7 @@ def _fading(rate: float | Array, seconds: float | Array) -> float | Array:
 def spring_to(
     value: Array, velocity: Array, goal: Array, halflife_s: float, seconds: float | Array
 ) -> tuple[Array, Array]:
-    """A value that a spring draws to a goal that stands still, so many seconds later.
+    """A value that a spring moves to a constant goal, after some seconds.
 
     Returns
     -------
@@ -93,14 +93,14 @@ def spring_to_velocity(
     halflife_s: float,
     seconds: float | Array,
 ) -> tuple[Array, Array, Array]:
-    """A position whose velocity a spring draws to a wished one, so many seconds later.
+    """A position whose velocity a spring moves to a desired one, after some seconds.
 
     Parameters
     ----------
     position, velocity, acceleration : (...)
         Metres, or any unit, and its derivatives.
     goal : (...)
-        The wished velocity.
+        The desired velocity.
 
     Returns
     -------

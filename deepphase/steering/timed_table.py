@@ -1,4 +1,4 @@
-"""Tables of values over time: CSV with a rising column `t`, as paths and sticks are written."""
+"""Tables of values over time: CSV files with a rising column `t`, for paths and gamepads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TIME = "t"
 
 @dataclass(frozen=True, eq=False)
 class TimedTable:
-    """Columns of a table whose rows are moments.
+    """Columns of a table with a time in each row.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def read_timed_table(
     """
     path = Path(path)
     text = read_text(path)
-    hint = f"columns: {', '.join((_TIME, *required))}, if wanted {', '.join(optional)}, and labels"
+    hint = f"columns: {', '.join((_TIME, *required))}, optionally {', '.join(optional)}, and labels"
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         rows = [
@@ -71,7 +71,7 @@ def read_timed_table(
     for column in columns:
         if not column or columns.count(column) > 1:
             raise FormatError(
-                f"a column {column!r} that is nameless or there twice",
+                f"the column {column!r} has no name or is repeated",
                 hint=hint,
                 path=path,
                 line=first_line,
@@ -83,8 +83,8 @@ def read_timed_table(
             )
     if len(rows) < 2:
         raise FormatError(
-            f"{len(rows)} row{'' if len(rows) == 1 else 's'} of values, where two are needed",
-            hint="the first and the last moment at least",
+            f"{len(rows)} row{'' if len(rows) == 1 else 's'} of values, at least two are needed",
+            hint="give at least a first and a last time",
             path=path,
         )
     numeric = {_TIME, *required, *(name for name in optional if name in columns)}
@@ -119,7 +119,7 @@ def _number(path: Path, line: int, column: str, cell: str) -> float:
     if not math.isfinite(value):
         raise FormatError(
             f"{column} {cell!r} is not a finite number",
-            hint="numbers with a decimal point, without a unit",
+            hint="write numbers with a decimal point, without a unit",
             path=path,
             line=line,
         )

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.evaluation.runs import FELT_S
+from deepphase.evaluation.runs import BLEND_S
 from deepphase.motion import quaternions
 from deepphase.steering.inertialization import (
     angular_velocities,
@@ -112,7 +112,7 @@ class Transitions:
         each = PosePair(*(np.repeat(value, count, axis=0) for value in current))
         flat = rows.reshape(-1)
         offset, rate = self._offsets(flat, each)
-        steps = np.arange(1, round(FELT_S * play.fps) + 2)
+        steps = np.arange(1, round(BLEND_S * play.fps) + 2)
         offset, rate = offset[:, None], rate[:, None]
         left, _ = decayed(offset, rate, self._halflife_s, steps[:, None] / play.fps)
         _, stops = self._ranges(flat)

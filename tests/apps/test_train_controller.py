@@ -50,7 +50,7 @@ def test_a_config_and_options_make_a_controller(store, strikes, tmp_path, capsys
     assert made.data["travelling_speed"] > 0.5
     text = said.out + said.err
     assert "one step: joints" in text
-    assert "left to itself" in text
+    assert "free-running" in text
     assert not (tmp_path / "c.unfinished").exists()
 
 

@@ -29,7 +29,7 @@ def frames(step, calls: int) -> None:
 def costs(controller: Controller, characters: int, rounds: int) -> tuple[float, float]:
     """Milliseconds a frame of the network alone and of `Characters.step`, of so many at once."""
     rows = np.resize(np.arange(len(controller.starts)), characters)
-    character = Characters(controller, controller.starts.of(rows))
+    character = Characters(controller, controller.starts.select(rows))
     network = RunningNetwork(controller.network, characters, 0)
     inputs, gate = (each.copy() for each in character.network_inputs)
     calls = _CALLS if characters == 1 else 1

@@ -37,7 +37,7 @@ def _manifold(name):
 def _rolled_out(name):
     """Rotations of the pose after some frames that a controller made by itself."""
     controller = Controller.load(_FILES / name)
-    character = Characters(controller, controller.starts.of(np.arange(2)))
+    character = Characters(controller, controller.starts.select(np.arange(2)))
     for _ in range(_FRAMES):
         frame = character.step()
     return frame.rotations

@@ -124,5 +124,5 @@ def test_the_two_nearest_phases_share_a_whole():
 
 def test_too_few_samples_are_refused():
     made = GaussianProcess(NetworkDims(2, 1, 2), GaussianProcessConfig(samples=100))
-    with pytest.raises(ParameterError, match="50 samples for a process that remembers 100"):
+    with pytest.raises(ParameterError, match="50 samples for a process of 100"):
         made.fit(*smooth_samples(50))

@@ -72,7 +72,10 @@ def test_every_network_runs_and_a_batch_is_its_characters(store, name):
 
     def run(which):
         character = Characters(
-            controller, controller.starts.of(which), positions=places[which], angles=angles[which]
+            controller,
+            controller.starts.select(which),
+            positions=places[which],
+            angles=angles[which],
         )
         return rollout(character, led(len(which)), 0.4)
 
@@ -122,7 +125,7 @@ def test_an_exported_network_runs_in_its_place(store, tmp_path, name):
         with pytest.raises(ParameterError, match="the controller and the ONNX file differ in fps"):
             OnnxNetwork(replace(other, schema=shifted), path, 3)
     path.write_bytes(b"nothing")
-    with pytest.raises(CheckpointError, match="no exported controller"):
+    with pytest.raises(CheckpointError, match="not an exported controller"):
         OnnxNetwork(controller, path, 3)
 
 
@@ -326,7 +329,7 @@ def test_who_leaves_all_bounds_stands_still_and_is_told(value):
         assert np.isfinite(getattr(run, name)).all()
     np.testing.assert_array_equal(run.positions[1, 29:], np.tile(run.positions[1, 28], (31, 1)))
     np.testing.assert_allclose(run.survived_s, [1.0, 29 / 60])
-    assert any("left all bounds at frame 29" in note for note in run.clip(1).source.notes)
+    assert any("diverged at frame 29" in note for note in run.clip(1).source.notes)
 
 
 def test_a_network_that_breaks_at_once_leaves_a_finite_body(store):
@@ -348,7 +351,7 @@ def test_what_does_not_fit_is_refused(store):
         Characters(controller, starts, positions=np.zeros((2, 2)))
     with pytest.raises(ParameterError, match="angles"):
         Characters(controller, starts, angles=np.array([0.0, np.nan, 0.0]))
-    with pytest.raises(ParameterError, match="a wish for 2 characters, and there are 3"):
+    with pytest.raises(ParameterError, match="goals for 2 characters, but there are 3"):
         Characters(controller, starts).step(led(2))
     broken = InitialStates(starts.inputs * np.nan, starts.gate, starts.names, starts.frames)
     with pytest.raises(ParameterError, match="not finite"):

@@ -98,7 +98,7 @@ def test_what_is_no_recipe_is_refused_with_its_place(tmp_path, content, message)
 
 
 def test_a_configuration_of_another_network_is_refused():
-    with pytest.raises(ParameterError, match="VariationalConfig for the network 'pfnn'"):
+    with pytest.raises(ParameterError, match="takes a PfnnConfig, not a VariationalConfig"):
         make_network("pfnn", NetworkDims(3, 1, 3), VariationalConfig())
     with pytest.raises(ParameterError, match="network 'rnn' is not registered"):
         make_network("rnn", NetworkDims(3, 1, 3))

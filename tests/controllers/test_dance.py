@@ -445,7 +445,7 @@ def test_a_moment_to_go_on_with_is_lively_and_another_each_time(dancer):
     known, schema = dancer.controller.starts, dancer.controller.schema
     block = schema.inputs.slices["joint_velocity"]
     speeds = np.linalg.norm(known.inputs[:, block].reshape(len(known), -1, 3), axis=-1).mean(1)
-    slowest = known.of([int(speeds.argmin())]).inputs
+    slowest = known.select([int(speeds.argmin())]).inputs
     music = slowest[:, schema.inputs.slices[MUSIC]].reshape(1, len(schema.config.offsets_s), -1)
     choice = RestartStates(dancer, [3])
     found = [choice.of(np.array([0]), music, slowest) for _ in range(8)]

@@ -72,7 +72,7 @@ def test_the_penalty_is_the_mean_of_all_weights():
 
 
 def test_experts_need_a_gate():
-    with pytest.raises(ParameterError, match="need a gate"):
+    with pytest.raises(ParameterError, match="needs a gate"):
         Experts(NetworkDims(3, 0, 3), ExpertsConfig())
     with pytest.raises(ParameterError, match="experts must be positive"):
         ExpertsConfig(experts=0)

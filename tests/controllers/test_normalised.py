@@ -56,5 +56,5 @@ def test_what_is_not_learnt_is_its_mean():
     )
     found = made(torch.from_numpy(rows), torch.zeros(2, 0))
     torch.testing.assert_close(found[:, 1], torch.tensor([4.0, 4.0]))
-    with pytest.raises(ParameterError, match="gate: a normalisation of 2 numbers"):
+    with pytest.raises(ParameterError, match="gate: the normalisation has 2 values"):
         NormalisedController(made.network, every, every, every)

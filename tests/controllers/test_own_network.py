@@ -96,11 +96,13 @@ def test_it_trains_runs_and_comes_back_from_its_file(two, tmp_path):
     made.save(tmp_path / "file")
     again = Controller.load(tmp_path / "file")
     assert isinstance(again.network.network, Two)
-    runs = [rollout(Characters(each, made.starts.of([0, 1])), None, 0.2) for each in (made, again)]
+    runs = [
+        rollout(Characters(each, made.starts.select([0, 1])), None, 0.2) for each in (made, again)
+    ]
     np.testing.assert_array_equal(runs[0].rotations, runs[1].rotations)
     # The share of each of its two weights is what the run shows.
     np.testing.assert_allclose(runs[0].gating.sum(axis=-1), 1.0, atol=1e-6)
-    other = rollout(Characters(made, made.starts.of([0, 1]), seed=1), None, 0.2)
+    other = rollout(Characters(made, made.starts.select([0, 1]), seed=1), None, 0.2)
     assert not np.array_equal(other.rotations, runs[0].rotations), "it draws from its seed"
 
 

@@ -164,9 +164,11 @@ def test_a_cyclic_motion_is_learnt_and_goes_on_by_itself():
 def test_what_does_not_fit_is_refused():
     with pytest.raises(ParameterError, match="one phase, not by 4"):
         Pfnn(NetworkDims(3, 4, 3), PfnnConfig())
-    with pytest.raises(ParameterError, match="4 points"):
+    with pytest.raises(ParameterError, match="at least 4"):
         PfnnConfig(points=3)
-    with pytest.raises(ParameterError, match="12 and 1 numbers, the network takes 11 and 1"):
+    with pytest.raises(
+        ParameterError, match="12 inputs and 1 gate values, the network takes 11 and 1"
+    ):
         network()(torch.zeros(1, 12), torch.zeros(1, 1))
     with pytest.raises(ParameterError, match="no form"):
         network().precomputed("quintic")

@@ -234,7 +234,7 @@ def test_progress_and_what_is_missing(store):
         store, schema, FormulaPhases(), progress=lambda *each: given.append(each)
     )
     assert [each[1:3] for each in given] == [(1, 2), (2, 2)]
-    with pytest.raises(ParameterError, match="reads 2 phase channels, and there is no phase model"):
+    with pytest.raises(ParameterError, match="reads 2 phase channels, but no phase model"):
         ControllerSamples.read(store, schema)
     with pytest.raises(ParameterError, match="expected 240 and 3"):
         ControllerSamples.read(store, replace(schema, channels=3), FormulaPhases())

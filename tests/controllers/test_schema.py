@@ -98,9 +98,9 @@ def test_it_comes_back_as_it_was():
 
 @pytest.mark.parametrize("wrong", [None, [], {}, {"inputs": None}])
 def test_what_is_no_schema_is_refused(wrong):
-    with pytest.raises(CheckpointError, match="no schema"):
+    with pytest.raises(CheckpointError, match="schema cannot be read"):
         ControllerSchema.from_mapping(wrong)
-    with pytest.raises(CheckpointError, match="no schema"):
+    with pytest.raises(CheckpointError, match="schema cannot be read"):
         ControllerSchema.from_mapping(schema().as_mapping() | {"outputs": None})
 
 
@@ -123,7 +123,7 @@ def test_another_skeleton_or_rate_is_refused():
     with pytest.raises(SkeletonError, match="no joint 'Head'") as raised:
         made.check_clip(replace(clip, skeleton=replace(clip.skeleton, names=names)))
     assert "Skull" in raised.value.hint
-    with pytest.raises(ParameterError, match="30 frames a second, the controller has 60"):
+    with pytest.raises(ParameterError, match="30 frames per second, the controller has 60"):
         made.check_clip(replace(clip, fps=30.0))
 
 
@@ -136,8 +136,8 @@ def test_another_skeleton_or_rate_is_refused():
         ({"predicts": "past"}, "predicts"),
         ({"pose_weight": float("nan")}, "pose_weight"),
         ({"phase_channel": -1}, "phase_channel"),
-        ({"label": "contact"}, "two blocks"),
-        ({"label": "beat", "tracks": ("beat",)}, "two blocks"),
+        ({"label": "contact"}, "two input blocks"),
+        ({"label": "beat", "tracks": ("beat",)}, "two input blocks"),
     ],
 )
 def test_impossible_recipes_are_refused(changes, message):
@@ -152,7 +152,7 @@ def test_impossible_recipes_are_refused(changes, message):
         ("phase", SchemaConfig(phase_channel=5), {}, "phase_channel 5"),
         ("hope", SchemaConfig(), {}, "no gate 'hope'"),
         ("goal", SchemaConfig(label="style"), {}, "no values for the label"),
-        ("goal", SchemaConfig(), {"label_values": ("old",)}, "of no label"),
+        ("goal", SchemaConfig(), {"label_values": ("old",)}, "has no label"),
         ("goal", SchemaConfig(tracks=("beat",)), {}, "no track 'beat'"),
     ],
 )

@@ -20,7 +20,7 @@ from controllers.runtime.controller import Controller
 from controllers.runtime.frame import CharacterSettings
 from controllers.schema.config import POSE_BLOCKS
 from controllers.training.free_running import RecordedGoals
-from controllers.training.health import words
+from controllers.training.health import health_lines
 from controllers.training.module import ControllerModule, restarted_rate
 from controllers.training.train import measured_controller, train_controller
 from deepphase.corpus.clip_store import ClipStore
@@ -76,13 +76,13 @@ def test_every_recipe_trains_runs_and_comes_back_from_its_file(name, tmp_path):
     assert again.schema == made.schema
     assert again.config == made.config
     assert again.starts.names == made.starts.names
-    starts = again.starts.of([0, 1])
+    starts = again.starts.select([0, 1])
     np.testing.assert_array_equal(
         rollout(Characters(made, starts), None, 0.2).rotations,
         rollout(Characters(again, starts), None, 0.2).rotations,
     )
     assert made.health["samples"] > 0
-    assert words(made.health)[0].startswith("one step")
+    assert health_lines(made.health)[0].startswith("one step")
 
 
 def test_training_lowers_the_error_and_health_says_it(tmp_path):
@@ -303,7 +303,7 @@ def test_a_cyclic_motion_is_learnt_and_runs_for_ten_minutes(tmp_path):
     made = train_controller(data, config, folder=tmp_path)
     assert made.health["explained"] > 0.999
     settings = CharacterSettings(foot_ik=False, gating=False)
-    run = rollout(Characters(made, made.starts.of([0]), settings=settings), None, 600.0)
+    run = rollout(Characters(made, made.starts.select([0]), settings=settings), None, 600.0)
     assert run.alive.all()
     # It still walks as the clip does: the foot rises as high, as often.
     foot = int(motion.contact_joints[0])

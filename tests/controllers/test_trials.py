@@ -72,11 +72,11 @@ def test_sensitivity_is_the_slope_that_was_made(name, norm):
     found = phase_sensitivity(made)
     assert found.norm == pytest.approx(norm, rel=1e-5)
     assert found.per_output == pytest.approx(norm / np.sqrt(samples.schema.dims.outputs), rel=1e-5)
-    assert found.moments == 5
+    assert found.states == 5
 
 
 def test_what_sees_no_phase_is_not_sensitive_to_it():
-    with pytest.raises(ParameterError, match="sees no phase"):
+    with pytest.raises(ParameterError, match="has no phase input"):
         phase_sensitivity(controller_of("nn"))
 
 
@@ -124,12 +124,12 @@ def test_characters_begin_with_the_moment_that_goes_as_the_path_does(pfnn):
     character, goal_source = start_on_path(source, way, characters=3)
     assert len(character) == 3
     np.testing.assert_allclose(character.root_states.positions, goal_source.origins, atol=1e-6)
-    begun = source.moments(goal_source, character.root_states)
+    begun = source.initial_states(goal_source, character.root_states)
     assert (begun.names[0], begun.frames[0]) == (pfnn.starts.names[7], pfnn.starts.frames[7])
     still = Gamepad(np.array([0.0, 1.0]), np.zeros((2, 2)), np.zeros((2, 2)))
     under, _ = start_under_gamepad(source, still, characters=2)
     assert len(under) == 2
     with pytest.raises(ParameterError, match="characters must be at least 1, not 0"):
         start_on_path(source, way, characters=0)
-    with pytest.raises(ParameterError, match="2 moments"):
-        start_on_path(CharacterSource(pfnn, pfnn.starts.of([0, 1])), way, characters=3)
+    with pytest.raises(ParameterError, match="2 initial states"):
+        start_on_path(CharacterSource(pfnn, pfnn.starts.select([0, 1])), way, characters=3)

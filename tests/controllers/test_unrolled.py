@@ -121,6 +121,6 @@ def test_no_stretch_of_so_many_frames_is_refused(store):
     samples = samples_for("experts", store)
     config = ControllerConfig.load("experts", **{"training.unroll_frames": 1000})
     rows = np.arange(len(samples))
-    with pytest.raises(ParameterError, match="no stretch of 1000") as caught:
+    with pytest.raises(ParameterError, match="no 1000 consecutive") as caught:
         ControllerBatches(data_of(samples, rows, rows), config)
     assert "unroll_frames" in caught.value.hint

@@ -30,7 +30,7 @@ def test_every_subset_draws_and_learns(variational):
     assert not torch.equal(made(inputs, gate), made(inputs, gate))
     (noise,) = made.initial_state(5)
     assert noise.shape == (5, 16 if {1, 2} & set(variational) else 7)
-    outputs, divergence = made.drawn(inputs, gate, noise)
+    outputs, divergence = made.sampled(inputs, gate, noise)
     (outputs.square().mean() + divergence.mean()).backward()
     for parameter in made.parameters():
         assert torch.isfinite(parameter.grad).all()
@@ -63,8 +63,8 @@ def test_it_varies_as_the_deviation_says():
     with torch.no_grad():
         found = made(inputs, gate)
         blend = torch.zeros(1, 7)
-        mean = made.drawn(inputs[:1], gate[:1], blend)[0]
-        deviation = made.drawn(inputs[:1], gate[:1], blend + 1.0)[0] - mean
+        mean = made.sampled(inputs[:1], gate[:1], blend)[0]
+        deviation = made.sampled(inputs[:1], gate[:1], blend + 1.0)[0] - mean
     torch.testing.assert_close(found.mean(0), mean[0], atol=0.05, rtol=0)
     torch.testing.assert_close(found.std(0), deviation[0].abs(), atol=0.02, rtol=0.03)
 

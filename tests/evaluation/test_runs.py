@@ -12,7 +12,7 @@ from deepphase.evaluation.runs import (
     joint_accelerations,
     joint_jerks,
     joint_rotation_rates,
-    near,
+    near_marked,
     pose_distances,
 )
 
@@ -39,8 +39,8 @@ def test_jerk_is_the_mean_over_joints():
 def test_a_jump_is_felt_before_and_after():
     jumped = np.zeros(10, bool)
     jumped[4] = True
-    np.testing.assert_array_equal(np.flatnonzero(near(jumped, 2)), [3, 4, 5, 6])
-    assert near(np.array([True]), 5).tolist() == [True]
+    np.testing.assert_array_equal(np.flatnonzero(near_marked(jumped, 2)), [3, 4, 5, 6])
+    assert near_marked(np.array([True]), 5).tolist() == [True]
 
 
 def test_skating_looks_at_feet_in_contact_only_and_not_at_their_height():

@@ -35,7 +35,7 @@ def test_a_file_is_read_with_facing_and_labels(tmp_path):
         ("t,x,z\n0,0,0\n1,nan,1\n", 3, "x 'nan'"),
         ("t,x,z\n0,0,0\n1,one,1\n", 3, "x 'one'"),
         ("t,x\n0,0\n1,1\n", 1, "no column 'z'"),
-        ("t,x,z,z\n0,0,0,0\n1,1,1,1\n", 1, "twice"),
+        ("t,x,z,z\n0,0,0,0\n1,1,1,1\n", 1, "repeated"),
         ("t,x,z\n0,0,0\n1,1\n", 3, "2 cells under 3"),
         ("t,x,z\n0,0,0\n", None, "1 row"),
         ("", None, "empty"),

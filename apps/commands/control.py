@@ -84,9 +84,15 @@ def command(
         starts = start_of_file(opened, start, frame, model, labels)
     source = CharacterSource(opened, starts, labels, settings, walls, steering.seed)
     goals = goals_of(paths, read, request, source.travelling_speed)
-    with progress() as shown:
+    with progress() as report_progress:
         report = controller_report(
-            source, goals, request, output, trials=measure, file=controller.name, progress=shown
+            source,
+            goals,
+            request,
+            output,
+            trials=measure,
+            file=controller.name,
+            progress=report_progress,
         )
     table(report.columns, report.rows)
     note(f"report: {report.page}")

@@ -69,13 +69,13 @@ def command(
     )
     wanted = parse_labels(labels) if labels else {}
     check_writable(output / "index.html")
-    with progress() as shown:
+    with progress() as report_progress:
         opened = MotionDatabase.load(database, store=None if store is None else open_store(store))
         read = read_goals(paths, steering.gamepad)
-        playback = Playback.of_database(opened, shown)
+        playback = Playback.of_database(opened, report_progress)
         goals = goals_of(paths, read, request, playback.travelling_speed)
         notes = unknown_labels(goals, opened)
-        searcher = open_searcher(opened, index, progress=shown, note=warn)
+        searcher = open_searcher(opened, index, progress=report_progress, note=warn)
         data = database_measures(opened, playback)
         source = PlayerSource(opened, playback, searcher, wanted, settings, steering.seed, data)
         report = matching_report(
@@ -85,7 +85,7 @@ def command(
             output,
             compare=compare,
             index=index,
-            progress=shown,
+            progress=report_progress,
             note=warn,
         )
     for text in notes:

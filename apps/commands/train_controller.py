@@ -51,29 +51,33 @@ def command(
     from deepphase.corpus.prepare import corpus_of
     from deepphase.phase.extractor import load_extractor
 
-    recipe = ControllerConfig.load(config)
-    recipe = ControllerConfig(recipe.name, network, schema, training)
-    if network_kind(recipe.name).gate in GATES_OF_PHASES and model is None:
+    name = ControllerConfig.load(config).name
+    controller_config = ControllerConfig(name, network, schema, training)
+    if network_kind(controller_config.name).gate in GATES_OF_PHASES and model is None:
         raise ParameterError(
-            f"{recipe.name} needs phases",
+            f"{controller_config.name} needs phases",
             hint="give --model: the file of `deepphase train phase` or `deepphase fit phases`",
         )
     work = work_folder(output, resume=run.resume, restart=run.restart)
     options = reading.corpus
     phases = None if model is None else load_extractor(model)
     trainer = run.trainer(output)
-    with progress() as shown:
-        corpus = corpus_of(store, progress=shown, **options)
+    with progress() as report_progress:
+        corpus = corpus_of(store, progress=report_progress, **options)
         data = ControllerData.read(
-            corpus, recipe, phases, description=options["description"], progress=shown
+            corpus,
+            controller_config,
+            phases,
+            description=options["description"],
+            progress=report_progress,
         )
         with resumable(work, restart=run.restart):
             made = train_controller(
                 data,
-                recipe,
+                controller_config,
                 folder=work,
                 resume=run.resume,
-                progress=shown,
+                progress=report_progress,
                 **trainer,
             )
     if made is None:  # another device's process

@@ -110,12 +110,12 @@ def test_what_lies_ahead_slows_down_before_a_wall():
     assert abs(held[-1]) < 0.3
 
 
-def test_nobody_begins_inside():
+def test_characters_start_outside_of_obstacles():
     square = Polygon(((-1, -1), (1, -1), (1, 1), (-1, 1)))
     for obstacles in (Obstacles([square]), Obstacles([], [square]), Obstacles([Disk((0, 0), 2)])):
         with pytest.raises(ParameterError, match=r"character 1 at \(0, 0\) m is inside a"):
             obstacles.check_free(np.array([[5.0, 5.0], [0.0, 0.0]]))
-    with pytest.raises(ParameterError, match=r"nearer to it than the clearance of 0.3 m"):
+    with pytest.raises(ParameterError, match=r"within its clearance of 0.3 m"):
         Obstacles([square]).check_free(np.array([[1.2, 0.0]]))
     Obstacles([square]).check_free(np.array([[1.4, 0.0]]))
 
@@ -175,7 +175,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_files_that_are_wrong_get_one_word(tmp_path, name):
+def test_wrong_files_are_refused_with_one_sentence(tmp_path, name):
     text, fact = BAD[name]
     (tmp_path / name).write_text(text)
     with pytest.raises(FormatError, match=fact) as raised:

@@ -105,7 +105,7 @@ class Transitions:
         Returns
         -------
         (q, candidates)
-            Largest acceleration of any joint of the body, in root space, in the `FELT_S` after
+            Largest acceleration of any joint of the body, in root space, in the `BLEND_S` after
             the jump, divided by the usual acceleration of the data.
         """
         play, count = self._playback, rows.shape[1]

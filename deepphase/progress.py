@@ -1,8 +1,8 @@
-"""How long work tells how far it is."""
+"""Progress reports of long work."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 Progress = Callable[[str, int, int, str], None]
-"""Called as (what is done, how much of it, of how much, a word on how it goes)."""
+"""Called as (name of the step, units done, units in all, a short remark such as the loss)."""

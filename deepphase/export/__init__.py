@@ -1,1 +1,1 @@
-"""What other engines load: ONNX files, checked against the network that they were made of."""
+"""Export of networks to ONNX, each checked against the network that it was made from."""

@@ -1,1 +1,1 @@
-"""What a phase is, and how it is learnt from motion."""
+"""Phases of motion: parameters, periodic autoencoders, training, models and baselines."""

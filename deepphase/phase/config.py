@@ -1,4 +1,4 @@
-"""What a training of a phase model can be told: the content of configs/phase/*.yaml."""
+"""Configuration of a phase training: the content of configs/phase/*.yaml."""
 
 from __future__ import annotations
 

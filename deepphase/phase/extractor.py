@@ -1,4 +1,4 @@
-"""Whatever reads phases off clips: a trained model or a baseline, from whatever file it is in."""
+"""Phase extractors: trained models and baselines behind one protocol, and their files."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _KINDS = {FORMAT: PhaseModel} | {kind.FORMAT: kind for kind in BASELINES.values(
 
 
 class PhaseExtractor(Protocol):
-    """What a `PhaseModel` and every baseline can do.
+    """Protocol of `PhaseModel` and of every baseline.
 
     Attributes
     ----------
     signals
-        The joints' velocities that it reads, or that its poses are compared by.
+        The joint velocities that it reads, or whose joints its poses are compared by.
     projection
         The PCA view of its manifold, where one is kept.
     health
@@ -89,9 +89,9 @@ def load_extractor(path: str | Path) -> PhaseExtractor:
         )
     if reads_songs(path):
         raise CheckpointError(
-            "a phase model of songs, and this asks for one of motion",
-            hint="`deepphase encode` gives the phases of songs with it; one of motion is what "
-            "`deepphase train phase` makes of motion files",
+            "a phase model of songs where a phase model of motion is needed",
+            hint="`deepphase encode` reads songs with it; train a model of motion with "
+            "`deepphase train phase` on motion files",
             path=path,
         )
     return _KINDS[found].load(path)
@@ -125,7 +125,7 @@ def fit_phases(
     window_s
         Seconds around a frame that its phases are fitted to.
     normalised
-        Of "pca": amplitude without a unit, not in m/s.
+        For "pca" only: amplitude without a unit instead of m/s.
     description
         A skeleton description (`load_description`).
 

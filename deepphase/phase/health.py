@@ -1,4 +1,4 @@
-"""Did the training work? Measures of a phase model on clips that it has not seen."""
+"""Health of a phase model: measures on held-out clips, and findings in words."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from deepphase.phase.parameters import PhaseParameters
 
 # A channel whose mean amplitude is below this share of the strongest one's is not in use.
 _IN_USE = 0.1
-# A joint with less than this share of the liveliest one's squared speed stands still.
+# A joint with less than this share of the fastest joint's squared speed stands still.
 _STILL = 1e-8
 
 
@@ -29,18 +29,17 @@ class ChannelHealth:
 
 @dataclass(frozen=True)
 class Health:
-    """What a phase model does on interior frames of held-out clips.
+    """Measures of a phase model on interior frames of held-out clips.
 
     Parameters
     ----------
     frames
-        How many frames were measured.
+        Number of measured frames.
     explained_variance
         1 - the reconstruction's squared error over the signals' squared deviation from their
         window means; None where nothing is reconstructed.
     explained_by_joint
-        The same of each joint that is read (of a song's each feature); empty where nothing is
-        reconstructed.
+        The same per joint, or per feature of a song; empty where nothing is reconstructed.
     forward_share
         Share of the frames' steps, weighted by amplitude, in which phase grows.
     forward_strongest
@@ -54,7 +53,7 @@ class Health:
     channels
         Each channel's bands.
     findings
-        What is out of the ordinary and what to try, in words; empty when all is well.
+        What is unusual and what to try, in words; empty if nothing is unusual.
     """
 
     frames: int
@@ -90,7 +89,7 @@ class Health:
         else:
             first = f"explained variance {self.explained_variance:.3f} on {frames}"
         if self.speed_error is None:
-            speed = "it tells no frequency, so its speed cannot be foreseen"
+            speed = "it has no frequency, so the speed of its phase cannot be predicted"
         else:
             speed = f"its speed differs from the frequency by {self.speed_error:.1%} (median)"
         return [
@@ -207,27 +206,27 @@ def _findings(health: Health) -> list[str]:
     if health.frames < 200:
         found.append(
             f"only {health.frames} held-out frames were measured: more or longer clips would make "
-            "these figures worth more"
+            "these figures more reliable"
         )
     if health.explained_variance is not None and health.explained_variance < 0.4:
         found.append(
-            "little of it is explained: train longer (--training.windows), with more channels, or "
-            "see whether what was given is periodic at all"
+            "little of the motion is explained: train longer (--training.windows), with more "
+            "channels, or check whether the motion is periodic at all"
         )
     if health.forward_strongest < 0.9:
         found.append(
-            "phase often stands or runs backwards: what was given may be mostly still or not "
+            "phase often stands still or runs backwards: the motion may be mostly still or not "
             "periodic, or the training was too short"
         )
     if health.speed_error is not None and health.speed_error > 0.15:
         found.append(
-            "phase does not advance as its frequency says: train longer, or try a longer window "
-            "where the rhythm is slow"
+            "phase does not advance at its frequency: train longer, or use a longer window if the "
+            "rhythm is slow"
         )
     used = sum(channel.in_use for channel in health.channels)
     if used < len(health.channels) / 2:
         found.append(
-            f"only {used} of {len(health.channels)} channels carry anything: fewer would do "
+            f"only {used} of {len(health.channels)} channels are in use: fewer would suffice "
             "(--network.channels)"
         )
     return found

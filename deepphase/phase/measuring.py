@@ -1,4 +1,4 @@
-"""Runs a phase model over clips to measure its health."""
+"""Measurement of a phase model's health on clips."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from deepphase.phase.health import Health, measure
 from deepphase.phase.model import PhaseModel, encode_windows
 from deepphase.phase.windows import gather
 
-# At most so many frames are encoded, and so many windows reconstructed, for the measures.
+# Largest numbers of frames encoded and of windows reconstructed.
 _FRAMES, _WINDOWS = 60_000, 8_192
 _BATCH = 256
 
@@ -25,7 +25,7 @@ def measured_health(model: PhaseModel, values: Array, ranges: Array) -> Health:
         (frames, signals) that `model.signals.read` made, clips one behind the other.
     ranges
         (stretches, 2) frames start to stop - 1 of each; those shorter than a window are left out.
-        Where they are very many, stretches are taken evenly among them.
+        Of very many stretches, an evenly spaced subset is used.
     """
     window, half = model.window, model.window // 2
     starts = [np.arange(a, b - 2 * half) for a, b in ranges if b - a >= window]

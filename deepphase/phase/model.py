@@ -1,4 +1,4 @@
-"""A trained phase model: one file, and the phases that it reads off a clip."""
+"""Trained phase models: encoding of clips and songs, and the model file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from deepphase.short_repr import counted, short_repr, timed
 Signals = TypeVar("Signals", bound=JointVelocities | SongSignals)
 
 FORMAT, VERSION = "deepphase.phase_model", 2
-# What the first version reads is written as such, so that programs that know no other read it.
+# Models that version 1 can hold are written as version 1, so that earlier programs read them.
 _VERSIONS: dict[type, int] = {JointVelocities: 1, SongSignals: 2}
 _SIGNALS: dict[str, Any] = {kind.KIND: kind for kind in (JointVelocities, SongSignals)}
 # Windows encoded at once: large enough for the matrix products, small enough for the cache.
@@ -77,22 +77,22 @@ class ClipPhases:
 
 @dataclass(eq=False)
 class PhaseModel(Generic[Signals]):
-    """A periodic autoencoder with all that is needed to use it on another clip, or another song.
+    """A periodic autoencoder with everything needed to encode other clips or songs.
 
     Parameters
     ----------
     network
         In evaluation mode.
     config
-        What it was made and trained with.
+        Configuration of the network and of its training.
     signals
-        What it reads: a clip's joint velocities, or a song's features.
+        Input signals: a clip's joint velocities, or a song's features.
     projection
         The PCA view of the manifold of its training clips.
     health
         Its measures on held-out clips.
     provenance
-        Data, package versions, seed: what made it.
+        Data, package versions and seed of the training.
     """
 
     network: PeriodicAutoencoder
@@ -131,7 +131,7 @@ class PhaseModel(Generic[Signals]):
 
     @property
     def sha256(self) -> str:
-        """Hash of the weights: which model made a phases file."""
+        """Hash of the weights; phases files name it."""
         digest = hashlib.sha256()
         for name, tensor in sorted(self.network.state_dict().items()):
             digest.update(name.encode())

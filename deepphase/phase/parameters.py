@@ -1,4 +1,4 @@
-"""What a phase is: the convention that every other module leans on.
+"""Phase parameters, and the sign and unit conventions of phase for all other modules.
 
 A phase channel describes a window of motion around a frame by one sinusoid,
 

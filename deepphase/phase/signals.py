@@ -1,4 +1,4 @@
-"""The signals that phases are learnt from: joint velocities in root space."""
+"""Joint velocities in root space, the input signals of phase models."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class JointVelocities:
     def of_clip(cls, clip: Clip, roles: Roles | None = None) -> JointVelocities:
         """All joints of a clip's body, from the hips on, at the clip's rate.
 
-        What stands above the hips (a node at the origin, as some files have it) is no body.
+        Nodes above the hips, such as a node at the origin in some files, are left out.
         """
         roles = find_roles(clip.skeleton, clip=clip) if roles is None else roles
         names, parents = clip.skeleton.names, clip.skeleton.parents
@@ -78,7 +78,7 @@ class JointVelocities:
 
     @classmethod
     def from_mapping(cls, content: Mapping[str, Any]) -> JointVelocities:
-        """From what `as_mapping` made, as model files hold it; KeyError where a part is missing."""
+        """From the mapping of `as_mapping`, as in model files; KeyError if a part is missing."""
         return cls(
             tuple(content["joints"]),
             float(content["fps"]),
@@ -87,7 +87,7 @@ class JointVelocities:
         )
 
     def as_mapping(self) -> dict[str, Any]:
-        """What JSON can hold of it."""
+        """The fields as values for JSON."""
         return {
             "joints": list(self.joints),
             "fps": self.fps,
@@ -108,9 +108,9 @@ class JointVelocities:
         )
 
     def mirror(self) -> tuple[Array, Array] | None:
-        """What makes signals those of the mirror image: (signals,) order and (signals,) sign.
+        """(signals,) order and (signals,) sign that mirror the signals.
 
-        None where the body has no two sides.
+        None if the body has no mirror symmetry.
         """
         if not self.partners:
             return None
@@ -172,7 +172,7 @@ class JointVelocities:
 
 
 def check_speed(signals: Array, *, name: str) -> None:
-    """Refuse signals that no body makes: a wrong unit or a broken rate.
+    """Refuse signals too fast for a body, which come from a wrong unit or a wrong frame rate.
 
     Raises
     ------

@@ -13,7 +13,7 @@ from deepphase.errors import ParameterError
 from deepphase.music.features import FPS, SONG_FEATURE_KINDS, SongFeatures, check_names, value_names
 
 SONG_FEATURES = ("mel", "chroma", "spectral_flux", "onset_strength", "beat")
-"""What is read of a song where nothing else is told: its sound, its onsets, the beats heard."""
+"""Default features of a song: its spectrum, its onsets and its tracked beats."""
 
 # A value that varies less than this share of the liveliest one of its feature counts as that much:
 # a band that is all but empty is not blown up.

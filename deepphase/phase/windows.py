@@ -1,4 +1,4 @@
-"""Windows of signals: where they may lie, which are for training, and how they are fetched."""
+"""Windows of signals: valid centres, the training split, gathering and order."""
 
 from __future__ import annotations
 
@@ -152,10 +152,10 @@ def held_out_sources(frames: Mapping[str, int], held_out: float, seed: int) -> s
 
 
 class WindowOrder:
-    """The order in which training sees windows: pass after pass, each a permutation of its own.
+    """Order of the training windows: one permutation per pass.
 
-    A pure function of the seed and the position, so that a resumed training sees just the
-    windows that it would have seen.
+    A pure function of the seed and the position, so that a resumed training uses the same windows
+    as an uninterrupted one.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the baselines have in common: a body, a rate, a window, and a file."""
+"""Base class of phase baselines: a body, a rate, a window, and a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every periodic autoencoder has in common (Starke et al. 2022, section 3)."""
+"""Base class of periodic autoencoders (Starke et al. 2022, section 3)."""
 
 from __future__ import annotations
 

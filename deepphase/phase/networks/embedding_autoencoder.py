@@ -1,4 +1,4 @@
-"""What DeepPhase compares with: a convolutional autoencoder around fully connected layers."""
+"""Convolutional autoencoder around fully connected layers, the rival that DeepPhase names."""
 
 from __future__ import annotations
 

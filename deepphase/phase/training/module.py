@@ -1,4 +1,4 @@
-"""One training of a periodic autoencoder as Lightning runs it."""
+"""LightningModule of a periodic autoencoder."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class PhaseModule(ResumableModule):
     config
         The network and how it is trained.
     signals
-        What it reads: `PhaseData.signals`.
+        Input signals: `PhaseData.signals`.
     """
 
     network: PeriodicAutoencoder
@@ -81,12 +81,12 @@ class PhaseModule(ResumableModule):
         provenance: Mapping[str, Any] | None = None,
         progress: Progress | None = None,
     ) -> PhaseModel:
-        """The model with its weights of now, measured on the held-out clips of `data`.
+        """The model with the current weights, measured on the held-out clips of `data`.
 
         Parameters
         ----------
         provenance
-            More of what made it, for its file.
+            Further provenance for the model file.
         """
         corpus, split = data.corpus, data.split
         made = {

@@ -1,4 +1,4 @@
-"""Learning phases from a corpus of clips, by Lightning."""
+"""Training of a phase model on a corpus of clips."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ def train_phase(
     config
         Network and training; `configs/phase/default.yaml` if None.
     folder
-        Where the resume point is kept while the training runs.
+        Folder of the resume point while the training runs.
     resume
-        Go on from the resume point in `folder`; on a processor this ends in the same weights,
-        bit for bit, as a training that was not interrupted.
+        Continue from the resume point in `folder`. On a CPU the final weights equal those of an
+        uninterrupted training bit for bit.
     description
-        A skeleton description (`load_description`), where names and structure do not tell which
-        joint is which.
+        A skeleton description (`load_description`), for skeletons whose roles cannot be inferred
+        from names and structure.
     progress
-        Called now and then; see `Progress`.
+        Called regularly; see `Progress`.
     watch
-        Is shown the training some twenty times and at its end; see `TrainingView`.
+        Called with a `TrainingView` about twenty times and at the end.
     trainer
         Options of `pytorch_lightning.Trainer`: accelerator, devices, precision, strategy, logger,
         callbacks, gradient_clip_val ... Loggers and callbacks join those of the training, which
@@ -66,12 +66,12 @@ def train_phase(
     Raises
     ------
     ParameterError
-        Where the configuration and the clips cannot go together, Lightning refuses an option, or
-        a training that can be resumed cannot have it: its length is that of the configuration.
+        If the config does not fit the clips, if Lightning refuses an option, or if the option would
+        make resuming inexact (the config alone sets the length of a training).
     KeyboardInterrupt
-        Where it was interrupted; the resume point stays.
+        If the training is interrupted; the resume point is kept.
     CheckpointError
-        Where `resume` finds no resume point, or one of another training.
+        If `resume` finds no resume point, or that of another training.
     """
     config = PhaseConfig.load("default") if config is None else config
     check_trainer(trainer)
@@ -99,7 +99,7 @@ def train_phase(
 
 
 def phase_fingerprint(config: PhaseConfig, corpus: SignalCorpus) -> dict[str, Any]:
-    """What two trainings must share for one to go on where the other stopped."""
+    """Values that two trainings must share for one to continue the other's resume point."""
     return {
         "config": asdict(config),
         "signals": corpus.signals.names,

@@ -1,4 +1,4 @@
-"""Looking at a training while it runs."""
+"""Snapshots of a training while it runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from deepphase.phase.windows import Split
 
 @dataclass(frozen=True, eq=False)
 class TrainingView:
-    """A training as it stands, a copy that may be kept and used.
+    """Snapshot of a training; a copy that is safe to keep and use.
 
     Parameters
     ----------
@@ -32,11 +32,11 @@ class TrainingView:
     explained
         Explained variance of held-out windows; NaN before it is first measured.
     model
-        With the weights of now, on the processor; without health and projection.
+        The current weights, on the CPU; without health and projection.
     corpus
         The signals of all clips.
     split
-        Which of their frames are learnt from, and which are held out.
+        Training frames and held-out frames.
     """
 
     windows: int
@@ -53,7 +53,7 @@ Watch = Callable[[TrainingView], None]
 
 
 class Watcher(pl.Callback):
-    """Shows a training to somebody each time that held-out windows were measured."""
+    """Callback that passes on a snapshot after each measurement of held-out windows."""
 
     def __init__(self, watch: Watch, data: PhaseData) -> None:
         self._watch, self._data = watch, data

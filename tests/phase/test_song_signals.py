@@ -120,7 +120,7 @@ def test_a_model_of_motion_is_still_of_the_first_version(tmp_path):
 
 def test_what_asks_for_motion_refuses_a_model_of_songs(model, tmp_path):
     model.save(tmp_path / "song.model")
-    with pytest.raises(CheckpointError, match="of songs, and this asks for one of motion"):
+    with pytest.raises(CheckpointError, match="of songs where a phase model of motion is needed"):
         load_extractor(tmp_path / "song.model")
     with pytest.raises(ParameterError, match="a clip, and this model reads songs"):
         model.encode(swinging(1.0)[0])

@@ -111,7 +111,7 @@ def similarity_map(
     Starke et al. 2022, fig. 18.
     """
     if kind not in _TITLES:
-        raise ParameterError(f"unknown similarity {kind!r}", hint="distance or cosine")
+        raise ParameterError(f"unknown kind of similarity: {kind!r}", hint="distance or cosine")
     lengths = {(len(one), len(other)) for one, other in pairs.values()}
     if len(lengths) > 1:
         raise ParameterError(f"features of different lengths: {sorted(lengths)}")

@@ -16,7 +16,7 @@ DONE, BUG, MISTAKE, INTERRUPTED = 0, 1, 2, 130
 # its command is called.
 COMMANDS = {
     "inspect": ("inspect_files", "show the content of files: skeletons, rates, lengths, problems"),
-    "solve": ("rig", "solve for a skeleton and rotations from point tracks"),
+    "solve": ("solve", "solve for a skeleton and rotations from point tracks"),
     "prepare": ("prepare_store", "read, check and resample a folder of clips into one store"),
     "train phase": (
         "train_phase",

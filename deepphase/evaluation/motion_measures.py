@@ -24,7 +24,7 @@ from deepphase.evaluation.survival import kinetic_energies, seconds_of
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import GRAVITY, foot_contacts
 from deepphase.motion.kinematics import end_positions, global_transforms, velocities
-from deepphase.motion.limbs import below, bone_lengths, path_length
+from deepphase.motion.limbs import bone_lengths, path_length, subtree_mask
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory, to_root_space
 
@@ -197,7 +197,7 @@ def _foot_points(clip: Clip, feet: list[int], transforms: tuple[Array, Array]) -
     long = np.linalg.norm(skeleton.end_offsets, axis=1) > _MIN_TIP_M
     found = []
     for foot in feet:
-        inside = below(skeleton, foot)
+        inside = subtree_mask(skeleton, foot)
         tips = inside[skeleton.end_parents] & long
         found.append(np.concatenate([transforms[1][:, inside], ends[:, tips]], axis=1))
     return found

@@ -39,7 +39,7 @@ _CODES = {np.dtype(dtype).str: code for code, dtype in _DTYPES.items()}
 _LENGTH_BYTES = 8
 # The safetensors package refuses longer tables; so a length beyond it is damage or malice.
 _LONGEST_TABLE = 100_000_000
-_MOST_DIMENSIONS = 32
+_MAX_DIMENSIONS = 32
 _MAKE_AGAIN = "make or download the file again"
 
 
@@ -156,7 +156,7 @@ def _entries(path: Path, rows: Mapping[str, Any], start: int, size: int) -> dict
             raise damaged(path, f"array {name!r} has an impossible shape or place")
         # Numpy multiplies the sizes other than 0 even where the array is empty.
         largest = math.prod(number or 1 for number in shape) * dtype.itemsize
-        if len(shape) > _MOST_DIMENSIONS or largest >= 1 << 62:
+        if len(shape) > _MAX_DIMENSIONS or largest >= 1 << 62:
             raise damaged(path, f"array {name!r} has an impossible shape or place")
         if end - begin != math.prod(shape) * dtype.itemsize:
             raise damaged(path, f"array {name!r}: shape and bytes do not fit")

@@ -42,7 +42,7 @@ _RATES = ("fps", "frame_rate", "framerate")
 _SMALLEST_BODY, _LARGEST_BODY = 0.2, 5.0
 _GUESSED_UNITS = ("m", "cm", "mm", "inch")
 # Fewer than joints of a hierarchy: here all pairs of points are compared.
-_MOST_POINTS = 4096
+_MAX_POINTS = 4096
 # Places on this planet: beyond, float32 and every distance are of no use.
 _LARGEST_COORDINATE_M = 1e6
 
@@ -156,9 +156,9 @@ def _positions(archive: NpzArchive) -> Array:
             path=archive.path,
         )
     frames, points, *_ = (*archive.shape(key), 0, 0)
-    if points > _MOST_POINTS:
+    if points > _MAX_POINTS:
         raise FormatError(
-            f"{points:,} points of one body", hint=f"at most {_MOST_POINTS:,}", path=archive.path
+            f"{points:,} points of one body", hint=f"at most {_MAX_POINTS:,}", path=archive.path
         )
     positions = archive.array(key, (None, None, 3))
     if 0 in positions.shape:

@@ -18,8 +18,8 @@ from deepphase.motion.limbs import (
     common_ancestor,
     limb_pairs,
     long_bones,
+    longest_chains,
     path_length,
-    reach,
     tip_end,
 )
 from deepphase.motion.skeleton import Skeleton
@@ -44,7 +44,7 @@ def tip_positions(clip: Clip, transforms: tuple[Array, Array], joint: int) -> Ar
     return transforms[1][:, joint] if end is None else end_positions(clip, transforms)[:, end]
 
 
-def lowest(limbs: list[LimbPair], clip: Clip | None) -> list[LimbPair]:
+def lowest_limbs(limbs: list[LimbPair], clip: Clip | None) -> list[LimbPair]:
     """Those pairs whose tips are, over the clip, about as low as the lowest; all without one."""
     if clip is None or not limbs:
         return limbs
@@ -153,12 +153,12 @@ class Limb:
     toe: int | None
 
 
-LimbPairOfSides = tuple[Limb, Limb]
+LimbsBySide = tuple[Limb, Limb]
 
 
 def find_limb_roles(
     skeleton: Skeleton, names: list[JointName], pairs: Array, clip: Clip | None
-) -> tuple[LimbPairOfSides | None, LimbPairOfSides | None, list[str], bool]:
+) -> tuple[LimbsBySide | None, LimbsBySide | None, list[str], bool]:
     """Left and right leg, left and right arm, and how they were found, in sentences.
 
     The last value says whether another clip of this skeleton can give others: where names do not
@@ -181,7 +181,7 @@ def find_limb_roles(
 
 def _limbs_by_name(
     skeleton: Skeleton, names: list[JointName], order: tuple[tuple[str, ...], ...], *, fore: bool
-) -> LimbPairOfSides | None:
+) -> LimbsBySide | None:
     limbs = []
     for side in ("left", "right"):
         candidates = [
@@ -218,7 +218,7 @@ def _first_below(
 def _completed(skeleton: Skeleton, limb: Limb, *, has_toe: bool) -> Limb:
     """A limb with what its names left out put in from the hierarchy."""
     upper, middle, last, toe = limb.upper, limb.middle, limb.last, limb.toe
-    through = reach(skeleton)[1]
+    through = longest_chains(skeleton)[1]
 
     def below(joint: int | None) -> int | None:
         return None if joint is None or through[joint] < 0 else int(through[joint])
@@ -241,10 +241,10 @@ def _with_structure(
     names: list[JointName],
     pairs: Array,
     clip: Clip | None,
-    legs: LimbPairOfSides | None,
-    arms: LimbPairOfSides | None,
+    legs: LimbsBySide | None,
+    arms: LimbsBySide | None,
     notes: list[str],
-) -> tuple[LimbPairOfSides | None, LimbPairOfSides | None, list[str]]:
+) -> tuple[LimbsBySide | None, LimbsBySide | None, list[str]]:
     candidates = limb_pairs(skeleton, pairs)
     longest = max((limb.length for limb in candidates), default=0.0)
     taken = {limb.upper for limbs in (legs, arms) if limbs for limb in limbs}
@@ -258,7 +258,7 @@ def _with_structure(
     leg_pair = arm_pair = None
     if legs is None and candidates:
         leg_pair = min(
-            lowest(candidates, clip), key=lambda limb: (round(limb.distance, 9), -limb.length)
+            lowest_limbs(candidates, clip), key=lambda limb: (round(limb.distance, 9), -limb.length)
         )
         candidates.remove(leg_pair)
         notes.append("legs found by structure: the low mirrored chains nearest the root")
@@ -274,7 +274,7 @@ def _with_structure(
         notes.append(said)
         legs = _as_limbs(skeleton, leg_pair, first_left, has_toe=True)
     if arm_pair is not None and legs is not None:
-        said = _said_side(names, arm_pair)
+        said = _side_by_name(names, arm_pair)
         leg_pair = leg_pair or _as_pair(skeleton, legs)
         leg_left = leg_pair.first[0] in ancestors(skeleton, legs[0].upper)
         same_side = on_same_side(skeleton, leg_pair, arm_pair, clip)
@@ -283,7 +283,7 @@ def _with_structure(
     return legs, arms, notes
 
 
-def _said_side(names: list[JointName], limb: LimbPair) -> str:
+def _side_by_name(names: list[JointName], limb: LimbPair) -> str:
     said = {names[joint].side for joint in limb.first} - {""}
     return said.pop() if len(said) == 1 else ""
 
@@ -291,7 +291,7 @@ def _said_side(names: list[JointName], limb: LimbPair) -> str:
 def _first_is_left(
     skeleton: Skeleton, names: list[JointName], limb: LimbPair, top: int | None, clip: Clip | None
 ) -> tuple[bool, str]:
-    said = _said_side(names, limb)
+    said = _side_by_name(names, limb)
     if said:
         return said == "left", "left and right told apart by names"
     return first_limb_is_left(skeleton, limb, top, clip)
@@ -299,7 +299,7 @@ def _first_is_left(
 
 def _as_limbs(
     skeleton: Skeleton, limb: LimbPair, first_is_left: bool, *, has_toe: bool
-) -> LimbPairOfSides:
+) -> LimbsBySide:
     start = long_bones(skeleton, limb.first)
     limbs = []
     for chain in (limb.first, limb.second):
@@ -308,7 +308,7 @@ def _as_limbs(
     return (limbs[0], limbs[1]) if first_is_left else (limbs[1], limbs[0])
 
 
-def _as_pair(skeleton: Skeleton, limbs: LimbPairOfSides) -> LimbPair:
+def _as_pair(skeleton: Skeleton, limbs: LimbsBySide) -> LimbPair:
     left, right = (
         [joint for joint in (limb.upper, limb.middle, limb.last) if joint is not None]
         for limb in limbs

@@ -57,7 +57,7 @@ def ancestors(skeleton: Skeleton, joint: int) -> list[int]:
     return path
 
 
-def below(skeleton: Skeleton, joint: int) -> Array:
+def subtree_mask(skeleton: Skeleton, joint: int) -> Array:
     """(joints,) bool: the joint itself and all that hangs from it."""
     found = np.zeros(len(skeleton), bool)
     found[joint] = True
@@ -79,7 +79,7 @@ def common_ancestor(skeleton: Skeleton, first: int, second: int) -> int:
     return next(joint for joint in ancestors(skeleton, first) if joint in above)
 
 
-def reach(skeleton: Skeleton) -> tuple[Array, Array]:
+def longest_chains(skeleton: Skeleton) -> tuple[Array, Array]:
     """How far each joint's longest chain reaches below it, and through which child.
 
     Returns
@@ -175,7 +175,7 @@ def _subtree_signatures(skeleton: Skeleton) -> Array:
     for joint in range(len(skeleton) - 1, 0, -1):
         total[skeleton.parents[joint]] += total[joint]
         below[skeleton.parents[joint]] += below[joint]
-    return np.stack([total, bones, reach(skeleton)[0], below], axis=1)
+    return np.stack([total, bones, longest_chains(skeleton)[0], below], axis=1)
 
 
 def _difference(first: Array, second: Array) -> float:
@@ -187,7 +187,7 @@ def _difference(first: Array, second: Array) -> float:
 
 def limb_pairs(skeleton: Skeleton, pairs: Array) -> list[LimbPair]:
     """Mirrored chains that hang from the middle line, the longest first."""
-    lengths, through = reach(skeleton)
+    lengths, through = longest_chains(skeleton)
     bones = bone_lengths(skeleton)
     found = []
     for joint, partner in enumerate(pairs.tolist()):
@@ -222,7 +222,7 @@ def long_bones(skeleton: Skeleton, chain: tuple[int, ...]) -> int:
 
 def tip_end(skeleton: Skeleton, joint: int) -> int | None:
     """The end site at the tip of the longest chain below a joint; None where it has no length."""
-    through = reach(skeleton)[1]
+    through = longest_chains(skeleton)[1]
     while through[joint] >= 0:
         joint = int(through[joint])
     lengths = np.linalg.norm(skeleton.end_offsets, axis=1)

@@ -27,7 +27,7 @@ from deepphase.arrays import Array
 from deepphase.errors import SkeletonError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
-from deepphase.motion.limbs import reach
+from deepphase.motion.limbs import longest_chains
 from deepphase.motion.roles import Roles
 from deepphase.motion.skeleton import Skeleton
 
@@ -77,7 +77,7 @@ def mirror_map(clips: Clip | Sequence[Clip], roles: Roles) -> MirrorMap:
     skeleton, pairs = clips[0].skeleton, roles.pairs
     _check_pairs(skeleton, pairs)
     means = np.stack([_mean_matrices(clip) for clip in clips]).mean(axis=0)
-    negligible = _NEGLIGIBLE * reach(skeleton)[0].max()
+    negligible = _NEGLIGIBLE * longest_chains(skeleton)[0].max()
     parents = skeleton.parents
     moving = np.unique(np.concatenate([clip.translated_joints for clip in clips]))
     left_out = np.union1d(moving, pairs[moving])

@@ -15,7 +15,7 @@ from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
-from deepphase.motion.limbs import below, bone_lengths, path_length, reach
+from deepphase.motion.limbs import bone_lengths, longest_chains, path_length, subtree_mask
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.skeleton import Skeleton
 
@@ -102,10 +102,10 @@ def _human_ratios(skeleton: Skeleton, roles: Roles) -> list[float]:
 
 def longest_path(skeleton: Skeleton, joint: int) -> float:
     """Length of the longest path along the joints from tip to tip, in what hangs from a joint."""
-    lengths, _ = reach(skeleton)
+    lengths, _ = longest_chains(skeleton)
     bones = bone_lengths(skeleton)
     longest = 0.0
-    for top in np.flatnonzero(below(skeleton, joint)).tolist():
+    for top in np.flatnonzero(subtree_mask(skeleton, joint)).tolist():
         down = sorted(lengths[child] + bones[child] for child in skeleton.children(top))[-2:]
         longest = max(longest, float(sum(down)), float(lengths[top]))
     return longest

@@ -14,14 +14,14 @@ from deepphase.arrays import Array
 from deepphase.motion.clip import Clip
 from deepphase.motion.joint_names import JointName, parse_names
 from deepphase.motion.kinematics import global_transforms
-from deepphase.motion.limb_roles import LimbPairOfSides, find_limb_roles, tip_positions
+from deepphase.motion.limb_roles import LimbsBySide, find_limb_roles, tip_positions
 from deepphase.motion.limbs import (
     ancestors,
-    below,
     common_ancestor,
+    longest_chains,
     pair_joints,
     path_length,
-    reach,
+    subtree_mask,
     tip_end,
 )
 from deepphase.motion.skeleton import Skeleton
@@ -141,7 +141,7 @@ def body_parts(skeleton: Skeleton, roles: Roles) -> tuple[str, ...]:
     parts = np.full(len(skeleton), TRUNK, object)
     for name, top in tops.items():
         if top is not None:
-            parts[below(skeleton, top)] = name
+            parts[subtree_mask(skeleton, top)] = name
     return tuple(parts.tolist())
 
 
@@ -310,7 +310,7 @@ def _found(
     return roles, by_motion
 
 
-def _limb_fields(limbs: LimbPairOfSides | None, parts: tuple[str, ...]) -> dict[str, int | None]:
+def _limb_fields(limbs: LimbsBySide | None, parts: tuple[str, ...]) -> dict[str, int | None]:
     return {
         f"{side}_{part}": joint
         for side, limb in zip(("left", "right"), limbs or (), strict=False)
@@ -346,7 +346,7 @@ def _trunk(
     hips: int,
     found: Mapping[str, int | None],
 ) -> dict[str, int | None]:
-    below_hips = set(np.flatnonzero(below(skeleton, hips)).tolist()) - {hips}
+    below_hips = set(np.flatnonzero(subtree_mask(skeleton, hips)).tolist()) - {hips}
 
     def named(part: str) -> int | None:
         return next((joint for joint in _named(names, part) if joint in below_hips), None)
@@ -378,7 +378,7 @@ def _trunk(
 
 def _upwards(skeleton: Skeleton, names: list[JointName], pairs: Array, joint: int) -> list[int]:
     """The longest chain on the middle line below a joint, tails left out."""
-    lengths, chain = reach(skeleton)[0], list[int]()
+    lengths, chain = longest_chains(skeleton)[0], list[int]()
     while True:
         following = [
             child
@@ -401,7 +401,7 @@ def _tail(
     named = tuple(_named(names, "tail"))
     if named or found.get("left_hip") is None or found["spine"] is None:
         return named
-    lengths, through = reach(skeleton)
+    lengths, through = longest_chains(skeleton)
     for child in skeleton.children(hips):
         chain = [child]
         while through[chain[-1]] >= 0:

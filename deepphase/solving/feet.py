@@ -88,13 +88,13 @@ def reach_holds(clip: Clip, roles: Roles, holds: FootHolds) -> Clip:
     return replace(clip, rotations=rotations)
 
 
-def find_tips(clip: Clip, roles: Roles) -> Array:
+def toe_positions(clip: Clip, roles: Roles) -> Array:
     """(frames, 2, 3) metres: the left and the right toes, or ankles of feet without."""
     limbs = LegChains.of_skeleton(clip.skeleton, roles)
     return global_transforms(clip)[1][:, limbs.tips]
 
 
-def sliding(feet: Array, contacts: Array, fps: float) -> float:
+def sliding_speed(feet: Array, contacts: Array, fps: float) -> float:
     """m/s: mean speed over the ground of (frames, feet, 3) positions in contact; 0 without any.
 
     Speeds are those of steps between two frames of contact.

@@ -10,7 +10,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import SkeletonError
-from deepphase.motion.limbs import ancestors, below
+from deepphase.motion.limbs import ancestors, subtree_mask
 from deepphase.motion.skeleton import Skeleton
 from deepphase.solving.point_tree import PointStructure
 
@@ -33,7 +33,7 @@ def head_joints(
     same = re.compile(re.escape(skeleton.names[head]) + r"[_ ]?\d+$")
     group = [
         joint
-        for joint in np.flatnonzero(below(skeleton, head)).tolist()
+        for joint in np.flatnonzero(subtree_mask(skeleton, head)).tolist()
         if joint == head or (same.match(skeleton.names[joint]) and not skeleton.children(joint))
     ]
     # The group may hold all that is above the shoulders; the head is where it is highest.
@@ -124,7 +124,7 @@ def _two_groups(limb: list[int], distance: Callable[[int, int], float]) -> list[
 SIDES = ("Left", "Right")
 
 
-class PlannedJoints:
+class JointBuilder:
     """Collects joints, parents first.
 
     Parameters

@@ -11,11 +11,11 @@ import numpy as np
 from deepphase.errors import SkeletonError
 from deepphase.motion.clip import Clip
 from deepphase.motion.joint_names import parse_names
-from deepphase.motion.limbs import ancestors, below
+from deepphase.motion.limbs import ancestors, subtree_mask
 from deepphase.motion.point_track import PointTrack
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory
-from deepphase.solving.joints import SIDES, PlannedJoints, head_joints, limb_end_joints
+from deepphase.solving.joints import SIDES, JointBuilder, head_joints, limb_end_joints
 from deepphase.solving.point_clip import clip_of_points
 from deepphase.solving.point_structure import find_structure
 from deepphase.solving.point_tree import PointStructure
@@ -126,7 +126,7 @@ class _Planner:
         for joint, parent in enumerate(self._old.parents.tolist()[1:], start=1):
             self._positions[:, joint] += self._positions[:, parent]
         self._front = root_trajectory(clip, roles, self._positions).directions
-        self._joints = PlannedJoints(structure, clip.skeleton, len(track.names))
+        self._joints = JointBuilder(structure, clip.skeleton, len(track.names))
         self._notes = list(structure.notes)
         self._loose: list[int] = []
         self._between: set[int] = set()
@@ -136,7 +136,7 @@ class _Planner:
         limb_joints: set[int] = set()
         for part in ("hip", "shoulder"):
             for joint in roles.both(part) or ():
-                limb_joints |= set(np.flatnonzero(below(old, joint)).tolist())
+                limb_joints |= set(np.flatnonzero(subtree_mask(old, joint)).tolist())
         self._trunk(limb_joints)
         legs = self._limbs("hip", "knee", "foot", _LEG_NAMES)
         arms: list[list[int]] = []
@@ -175,20 +175,20 @@ class _Planner:
         one_sided = {
             joint
             for joint in path
-            if any(below(old, joint)[list(shoulders)])
-            and not all(below(old, joint)[list(shoulders)])
+            if any(subtree_mask(old, joint)[list(shoulders)])
+            and not all(subtree_mask(old, joint)[list(shoulders)])
         }
         # Collar bones that were found in one line with the spine are points on the chest.
         middle = [
             joint for joint in sorted(path - limb_joints) if not sides[joint] or joint in one_sided
         ]
-        neck = [joint for joint in middle if not any(below(old, joint)[list(shoulders)])]
+        neck = [joint for joint in middle if not any(subtree_mask(old, joint)[list(shoulders)])]
         number = 0
         for joint in middle:
             if shoulders and joint in neck:
                 name = "Neck"
             elif shoulders and joint in one_sided:
-                left = bool(below(old, joint)[shoulders[0]])
+                left = bool(subtree_mask(old, joint)[shoulders[0]])
                 name = "LeftShoulder" if left else "RightShoulder"
             else:
                 name, number = f"Spine{number or ''}", number + 1
@@ -209,7 +209,7 @@ class _Planner:
         roles, old = self._roles, self._old
         uppers, middles = roles.both(upper) or (), roles.both(middle) or ()
         lasts = roles.both(last)
-        distal = [np.flatnonzero(below(old, joint))[1:].tolist() for joint in middles]
+        distal = [np.flatnonzero(subtree_mask(old, joint))[1:].tolist() for joint in middles]
         lengths = [
             [self._distance(joint, each) for each in limb]
             for joint, limb in zip(middles, distal, strict=True)

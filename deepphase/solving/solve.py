@@ -18,7 +18,7 @@ from deepphase.motion.point_track import PointTrack
 from deepphase.motion.resample import low_passed
 from deepphase.motion.roles import Roles
 from deepphase.solving.body import BodyModel, planned_positions
-from deepphase.solving.feet import find_holds, find_tips, reach_holds, sliding
+from deepphase.solving.feet import find_holds, reach_holds, sliding_speed, toe_positions
 from deepphase.solving.fitting import check_points, initial_guess, scale_to, solve_body
 from deepphase.solving.point_tree import PointStructure
 from deepphase.solving.pose_solver import PoseSolver, SolverState, low_passed_state, quaternions_of
@@ -214,12 +214,12 @@ def _with_held_feet(
     )
     clip = replace(clip, rotations=quaternions_of(state), translations=state.root[:, None])
     clip = reach_holds(clip, roles, holds)
-    tips = find_tips(clip, roles)
+    tips = toe_positions(clip, roles)
     return clip, FeetMeasures(
         holds.contacts,
         np.linalg.norm(tips - holds.tips, axis=-1).astype(np.float32),
-        sliding(holds.tips, holds.contacts, fps),
-        sliding(tips, holds.contacts, fps),
+        sliding_speed(holds.tips, holds.contacts, fps),
+        sliding_speed(tips, holds.contacts, fps),
     )
 
 

@@ -13,7 +13,7 @@ from deepphase.synthetic.bodies import Body, biped
 from deepphase.synthetic.dance_figures import ARM_PATTERNS, FIGURES, ArmPattern, Figure
 from deepphase.synthetic.footholds import Footholds, follow_footholds
 from deepphase.synthetic.gait import BIPED_FREEDOMS, Style
-from deepphase.synthetic.locomotion import SyntheticMotion, made_clip
+from deepphase.synthetic.locomotion import SyntheticMotion, synthetic_clip
 from deepphase.synthetic.posture import plant_feet, pose_trunk
 from deepphase.synthetic.song import Song
 from deepphase.synthetic.waves import Wave, evaluate_waves, smooth_step
@@ -108,7 +108,7 @@ def dance(
         *(_between(holds.touch_downs, beat, beat_rate) for holds in plan.footholds), strict=True
     )
     return SyntheticMotion(
-        made_clip(body, rotations, root, fps, labels, f"dance_{seed}"),
+        synthetic_clip(body, rotations, root, fps, labels, f"dance_{seed}"),
         body.limb_names,
         np.array([limb.toe for limb in body.limbs]),
         wrapped(np.stack(limb_cycles, axis=1)),

@@ -33,7 +33,7 @@ def limb_lengths(skeleton: Skeleton, limb: BodyLimb) -> tuple[float, float]:
     return float(np.linalg.norm(upper)), float(np.linalg.norm(lower))
 
 
-def lowering(
+def root_lowering(
     skeleton: Skeleton,
     limbs: tuple[BodyLimb, ...],
     roots: Array,
@@ -67,12 +67,12 @@ def lowering(
     return convolve1d(envelope, kernel / kernel.sum(), mode="nearest")
 
 
-def reached_feet(
+def feet_in_reach(
     skeleton: Skeleton, limb: BodyLimb, root: Array, foot: Array, aloft: Array
 ) -> Array:
     """(frames, 3) the foot joint, drawn in where a swinging leg would be stretched for it.
 
-    `aloft` (frames,) is 0 in stance, where `lowering` has made the leg long enough, and 1 in
+    `aloft` (frames,) is 0 in stance, where `root_lowering` has made the leg long enough, and 1 in
     mid-swing.
     """
     length = sum(limb_lengths(skeleton, limb))

@@ -176,32 +176,32 @@ def perform(
     rotations, root = plant_feet(
         body, pose_trunk(body, values, oscillators), root, line.heading, feet, fps
     )
-    wanted = line.wanted
+    frames = line.clip_frames
     gaits = list(dict.fromkeys(line.gait_names))
-    gait = np.array([gaits.index(name) for name in line.gait_names])[line.gait[wanted]]
+    gait = np.array([gaits.index(name) for name in line.gait_names])[line.gait[frames]]
     labels = {"body": body.kind, "gait": "+".join(gaits), "seed": str(seed)}
-    clip = made_clip(
-        body, rotations[wanted], root[wanted], fps, labels, name or f"{gaits[0]}_{seed}"
+    clip = synthetic_clip(
+        body, rotations[frames], root[frames], fps, labels, name or f"{gaits[0]}_{seed}"
     )
     if noise:
-        clip = noisy(clip, noise, generator)
+        clip = with_noise(clip, noise, generator)
     return SyntheticMotion(
         clip,
         body.limb_names,
         np.array([limb.toe for limb in body.limbs]),
-        wrapped(line.limb_cycles[wanted]),
-        line.limb_frequency[wanted],
-        np.stack([foot.contact for foot in feet], axis=1)[wanted],
+        wrapped(line.limb_cycles[frames]),
+        line.limb_frequency[frames],
+        np.stack([foot.contact for foot in feet], axis=1)[frames],
         body.oscillators,
-        wrapped(line.oscillator_cycles[wanted]),
-        line.oscillator_frequency[wanted],
-        line.oscillator_amplitude[wanted],
+        wrapped(line.oscillator_cycles[frames]),
+        line.oscillator_frequency[frames],
+        line.oscillator_amplitude[frames],
         tuple(gaits),
         gait,
     )
 
 
-def made_clip(
+def synthetic_clip(
     body: Body, rotations: Array, root: Array, fps: float, labels: Mapping[str, str], name: str
 ) -> Clip:
     """A clip of (frames, joints, 4) rotations and (frames, 3) root positions, in float32."""
@@ -216,7 +216,7 @@ def made_clip(
     )
 
 
-def noisy(clip: Clip, noise: float, generator: np.random.Generator) -> Clip:
+def with_noise(clip: Clip, noise: float, generator: np.random.Generator) -> Clip:
     """The clip with white noise of so many radians on its joints, a tenth in metres on its root."""
     turns = noise * generator.standard_normal((*clip.rotations.shape[:2], 3))
     jitter = np.concatenate([0.5 * turns, np.ones((*turns.shape[:2], 1))], axis=-1)
@@ -248,7 +248,7 @@ def _freedoms(
                 [evaluate_waves(waves[name], line.limb_cycles[:, side]) for side in (0, 1)], axis=1
             )
     values["heading"] = line.heading
-    _live(values, line, generator)
+    _add_sway(values, line, generator)
     scale = body.hips_height / (0.95 if body.kind == "biped" else 0.55)
     bank = np.arctan(line.speed * line.turn_rate / _GRAVITY) * _BANKING
     bank = _LARGEST_BANK * np.tanh(bank / _LARGEST_BANK)
@@ -270,7 +270,7 @@ def _freedoms(
     return values, root
 
 
-def _live(values: dict[str, Array], line: Timeline, generator: np.random.Generator) -> None:
+def _add_sway(values: dict[str, Array], line: Timeline, generator: np.random.Generator) -> None:
     """Breath and slow sway, larger at rest, added to the values."""
     phases = generator.uniform(0, 1, (3, len(_SWAY_HZ)))
     waves = np.cos(2 * np.pi * (line.seconds[:, None, None] * np.array(_SWAY_HZ) + phases))

@@ -11,9 +11,9 @@ from deepphase.motion import quaternions
 from deepphase.synthetic.bodies import Body
 from deepphase.synthetic.footholds import FootMotion
 from deepphase.synthetic.limb_ik import (
+    feet_in_reach,
     foot_rotation,
-    lowering,
-    reached_feet,
+    root_lowering,
     two_joint_rotations,
 )
 
@@ -145,14 +145,14 @@ def plant_feet(
         ]
     )
     contacts = np.stack([foot.contact for foot in feet])
-    lowered = lowering(skeleton, body.limbs, roots, ankles, contacts, fps)
+    lowered = root_lowering(skeleton, body.limbs, roots, ankles, contacts, fps)
     root = root - lowered[:, None] * _AXES["y"]
     roots = roots - lowered[:, None] * _AXES["y"]
     rotations = rotations.copy()
     for number, (limb, foot) in enumerate(zip(body.limbs, feet, strict=True)):
         between = 0.5 * (heading + foot.yaw)
         forward = np.stack([np.sin(between), np.zeros_like(between), np.cos(between)], axis=1)
-        ankle = reached_feet(skeleton, limb, roots[number], ankles[number], foot.aloft)
+        ankle = feet_in_reach(skeleton, limb, roots[number], ankles[number], foot.aloft)
         upper, lower = two_joint_rotations(skeleton, limb, roots[number], ankle, forward)
         chain = (
             (limb.upper, trunk_rotations[skeleton.parents[limb.upper]], upper),

@@ -147,7 +147,7 @@ class Timeline:
 
     Parameters
     ----------
-    wanted
+    clip_frames
         The frames asked for; the others are margin.
     cycles, frequency
         (frames,) of the stride: cycles since its start (not wrapped) and Hz.
@@ -168,7 +168,7 @@ class Timeline:
     """
 
     fps: float
-    wanted: slice
+    clip_frames: slice
     cycles: Array
     frequency: Array
     limb_cycles: Array
@@ -188,7 +188,7 @@ class Timeline:
     @property
     def seconds(self) -> Array:
         """(frames,) time; 0 at the first frame wanted."""
-        return (np.arange(len(self.cycles)) - self.wanted.start) / self.fps
+        return (np.arange(len(self.cycles)) - self.clip_frames.start) / self.fps
 
 
 def timeline(

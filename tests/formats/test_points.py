@@ -6,7 +6,7 @@ import pytest
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.load import load
 from deepphase.formats.points import holds_points, load_points, save_points
-from tests.motion.point_bodies import points_of, walker
+from tests.solving.point_bodies import points_of, walker
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from deepphase.errors import ParameterError
 from deepphase.motion.clip import Clip
 from deepphase.synthetic.bodies import Body, body_named
 from deepphase.synthetic.gait import Gait
-from deepphase.synthetic.locomotion import locomotion, made_clip
+from deepphase.synthetic.locomotion import locomotion, synthetic_clip
 
 
 def constant_pose(seconds: float = 4.0, *, body: str | Body = "biped", fps: float = 60.0) -> Clip:
@@ -20,7 +20,7 @@ def constant_pose(seconds: float = 4.0, *, body: str | Body = "biped", fps: floa
     rotations[..., 3] = 1.0
     root = np.tile(body.skeleton.offsets[0], (frames, 1))
     labels = {"body": body.kind, "gait": "constant_pose"}
-    return made_clip(body, rotations, root, fps, labels, "constant_pose")
+    return synthetic_clip(body, rotations, root, fps, labels, "constant_pose")
 
 
 def held_pose(

@@ -65,14 +65,14 @@ def parse_motion_head(text: bytes, start: int, path: Path) -> MotionHead:
     if found is None:
         raise fault("MOTION is not followed by 'Frames:'", start)
     if not _COUNT.fullmatch(found[1]):
-        raise fault(f"'Frames:' is followed by {_shown(found[1])}, not by a count", found.end())
+        raise fault(f"'Frames:' is followed by {_quoted(found[1])}, not by a count", found.end())
     frames = int(found[1])
     timed = _FRAME_TIME.match(text, found.end())
     if timed is None:
         raise fault("'Frames:' is not followed by 'Frame Time:'", found.end())
     word = timed[1].decode("latin-1")
     if not DECIMAL.fullmatch(word):
-        raise fault(f"a Frame Time of {_shown(timed[1])}", timed.end(1))
+        raise fault(f"a Frame Time of {_quoted(timed[1])}", timed.end(1))
     frame_time = float(word)
     if not _SHORTEST_FRAME_TIME <= frame_time <= _LONGEST_FRAME_TIME:
         raise fault(
@@ -179,7 +179,7 @@ def _numbers(body: BinaryIO, first_line: int) -> tuple[array, array, array, tupl
         before, fault = len(numbers), None
         for word in _WORD.finditer(text):
             if not _is_number(word[0]):
-                what = f"column {word.start() + 1}: {_shown(word[0])} is not a finite number"
+                what = f"column {word.start() + 1}: {_quoted(word[0])} is not a finite number"
                 fault = (what, line)
                 break
             numbers.append(float(word[0]))
@@ -219,6 +219,6 @@ def _is_number(word: bytes) -> bool:
     return abs(float(text)) < LARGEST_NUMBER
 
 
-def _shown(word: bytes) -> str:
+def _quoted(word: bytes) -> str:
     text = word[:80].decode("utf-8", "replace")
     return repr(text if len(text) <= 40 else text[:40] + "...")

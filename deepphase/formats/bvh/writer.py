@@ -17,7 +17,7 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.orientation import rotate_from_y_up, scaled
 from deepphase.motion.skeleton import Skeleton
 
-_MOST_DECIMALS = 15
+_MAX_DECIMALS = 15
 # Indentation is for the eye; without a bound, a chain of joints grows a file with its square.
 _DEEPEST_INDENT = 40
 _FRAMES_A_BLOCK = 256
@@ -60,8 +60,8 @@ def save_bvh(
     path = Path(path)
     unit_m = metres_per_unit(clip.source.unit_m if unit is None else unit)
     orders = _orders(clip, rotation_order)
-    if not 0 <= decimals <= _MOST_DECIMALS:
-        raise ParameterError(f"{decimals} decimals", hint=f"choose 0 to {_MOST_DECIMALS}")
+    if not 0 <= decimals <= _MAX_DECIMALS:
+        raise ParameterError(f"{decimals} decimals", hint=f"choose 0 to {_MAX_DECIMALS}")
     for name in clip.skeleton.names:
         _check_name(name, path)
     written = rotate_from_y_up(clip, clip.source.up if up is None else up)

@@ -22,7 +22,7 @@ from deepphase.formats.file_content import foreign_content, read_content
 _BYTES_PER_OBJECT = 16
 _FREE_OBJECTS = 10_000
 # No file has as many of anything.
-_MOST = 1 << 53
+_MAX_INTEGER = 1 << 53
 # Numbers beyond this are damage; and their squares would overflow later.
 _LARGEST_NUMBER = 1e12
 
@@ -90,11 +90,11 @@ class Item:
         value = self.value.get(key, default)
         if value is None:
             raise self.fault(f"{key} is missing")
-        if not is_index(value) or not least <= value < (_MOST if below is None else below):
+        if not is_index(value) or not least <= value < (_MAX_INTEGER if below is None else below):
             bounds = f"{least} to {below - 1}" if below else f"at least {least}"
             if below == 0:
                 bounds = "nothing: there is none"
-            raise self.fault(f"{key} is {_shown(value)}, expected {bounds}")
+            raise self.fault(f"{key} is {_quoted(value)}, expected {bounds}")
         return value
 
     def text(self, key: str, default: str = "") -> str:
@@ -158,7 +158,7 @@ def _refuse(constant: str) -> float:
     raise ValueError(f"{constant} is no number of JSON")
 
 
-def _shown(value: Any) -> str:
+def _quoted(value: Any) -> str:
     # str() of an int of thousands of digits raises, and a long text drowns the message.
     if type(value) is int and value.bit_length() > 64:
         return "beyond all counts"

@@ -45,23 +45,23 @@ _STILL_ROTATION = 1e-7
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class NodePath:
+class RelativeMotion:
     """Translations (1 or frames, 3) and rotations (1 or frames, 4) relative to something above."""
 
     translations: Array
     rotations: Array
 
     @classmethod
-    def of(cls, place: Place) -> NodePath:
+    def of(cls, place: Place) -> RelativeMotion:
         return cls(np.array([place.translation]), np.array([place.rotation]))
 
-    def holding(self, below: NodePath) -> NodePath:
+    def holding(self, below: RelativeMotion) -> RelativeMotion:
         """`below`, which hangs from this, seen from above."""
         moved = self.translations + quaternions.rotate(self.rotations, below.translations)
-        return NodePath(moved, quaternions.multiply(self.rotations, below.rotations))
+        return RelativeMotion(moved, quaternions.multiply(self.rotations, below.rotations))
 
 
-class Carried(NamedTuple):
+class Attachment(NamedTuple):
     """A place in a moving node, or in the joint above where `carrier` is -1.
 
     Of a moving node the place is its parent's, for its own changes.
@@ -184,21 +184,21 @@ class NodeMotion:
 
     def places_at_rest(self) -> dict[int, Place]:
         """Every node as seen from the joint above it, before the animation touches it."""
-        return {node: each.place for node, each in self._carried(self._rest, ()).items()}
+        return {node: each.place for node, each in self._attachments(self._rest, ()).items()}
 
     def steady_places(self) -> dict[int, Place]:
         """The same with the tracks that stand still."""
-        return {node: each.place for node, each in self._carried(self._steady, ()).items()}
+        return {node: each.place for node, each in self._attachments(self._steady, ()).items()}
 
-    def carried(self) -> dict[int, Carried]:
+    def attachments(self) -> dict[int, Attachment]:
         """Every node as seen from what moves it."""
-        return self._carried(self._steady, {node for node, _ in self._moving})
+        return self._attachments(self._steady, {node for node, _ in self._moving})
 
-    def _carried(
+    def _attachments(
         self, transforms: dict[int, Transform], moving: Collection[int]
-    ) -> dict[int, Carried]:
+    ) -> dict[int, Attachment]:
         """Where every node stands in the nearest node above it that moves, up to a joint."""
-        carried: dict[int, Carried] = {}
+        carried: dict[int, Attachment] = {}
         for node in self.joints.path_nodes:
             parent = self.tree.parents[node]
             if parent < 0 or parent in self._is_joint:
@@ -209,7 +209,7 @@ class NodeMotion:
                 carrier, above = carried[parent]
             if node not in moving:
                 above = above.holding(self._local(node, transforms))
-            carried[node] = Carried(carrier, above)
+            carried[node] = Attachment(carrier, above)
         return carried
 
     def travelling(self) -> set[int]:
@@ -226,7 +226,9 @@ class NodeMotion:
                 swept.add(node)
         return travelling
 
-    def moving_paths(self, seconds: Array, carried: dict[int, Carried]) -> dict[int, NodePath]:
+    def moving_paths(
+        self, seconds: Array, carried: dict[int, Attachment]
+    ) -> dict[int, RelativeMotion]:
         """Every moving node as seen from the joint above it."""
         located: dict[int, tuple[Array, Array]] = {}
         values: dict[tuple[int, str], Array] = {}
@@ -234,36 +236,38 @@ class NodeMotion:
             if track.keys.index not in located:
                 located[track.keys.index] = track.keys.located(seconds)
             values[target] = track.sampled(located[track.keys.index])
-        paths: dict[int, NodePath] = {}
+        paths: dict[int, RelativeMotion] = {}
         nodes = {node for node, _ in self._moving}
         for node in self.joints.path_nodes:
             if node not in nodes:
                 continue
-            path = NodePath.of(self._local(node, self._steady))
+            path = RelativeMotion.of(self._local(node, self._steady))
             moved, rotated = values.get((node, "translation")), values.get((node, "rotation"))
             above = self._unit[self.tree.parents[node]]
-            path = NodePath(
+            path = RelativeMotion(
                 path.translations if moved is None else above * moved,
                 path.rotations if rotated is None else rotated,
             )
             carrier, place = carried[node]
             if place is not ORIGIN:
-                path = NodePath.of(place).holding(path)
+                path = RelativeMotion.of(place).holding(path)
             paths[node] = path if carrier < 0 else paths[carrier].holding(path)
         return paths
 
 
-def seen_from_joint(node: int, paths: dict[int, NodePath], carried: dict[int, Carried]) -> NodePath:
+def relative_to_joint(
+    node: int, paths: dict[int, RelativeMotion], carried: dict[int, Attachment]
+) -> RelativeMotion:
     """A node as seen from the joint above it, where `paths` are those of all that move."""
     if node in paths:
         return paths[node]
     carrier, place = carried[node]
-    path = NodePath.of(place)
+    path = RelativeMotion.of(place)
     return path if carrier < 0 else paths[carrier].holding(path)
 
 
 # Rows of transforms that are computed at once, of all joints together.
-_ROWS_A_BLOCK, _LEAST_ROWS = 1 << 16, 16
+_ROWS_A_BLOCK, _MIN_ROWS = 1 << 16, 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -303,13 +307,13 @@ def sample_joints(motion: NodeMotion, seconds: Array) -> JointMotion:
     rotations = np.empty((len(seconds), len(joints.nodes), 4))
     translations = np.empty((len(seconds), len(translated), 3))
     slots = {joint: slot for slot, joint in enumerate(translated.tolist())}
-    carried = motion.carried()
-    block = max(_ROWS_A_BLOCK // len(joints.nodes), _LEAST_ROWS)
+    carried = motion.attachments()
+    block = max(_ROWS_A_BLOCK // len(joints.nodes), _MIN_ROWS)
     for start in range(0, len(seconds), block):
         rows = slice(start, start + block)
         paths = motion.moving_paths(seconds[rows], carried)
         for joint, node in enumerate(joints.nodes):
-            path = seen_from_joint(node, paths, carried)
+            path = relative_to_joint(node, paths, carried)
             rotations[rows, joint] = _between(above[joint], path.rotations, axes[joint])
             if joint in slots:
                 moved = path.translations

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.gltf.document import Item, is_index
 from deepphase.formats.gltf.nodes import NodeTree
-from deepphase.formats.joint_limits import MOST_JOINTS, check_joint_count, unique_names
+from deepphase.formats.joint_checks import MAX_JOINTS, check_joint_count, unique_names
 
 # How our files mark, and other tools name, the tips of last joints.
 EXTRAS_KEY, END_SITE_KEY = "deepphase", "end_site"
@@ -164,10 +164,10 @@ def _joint_tree(
         while node >= 0 and node not in on_path:
             on_path.add(node)
             node = tree.parents[node]
-    if len(on_path) > MOST_JOINTS:
+    if len(on_path) > MAX_JOINTS:
         raise FormatError(
             f"{len(on_path):,} nodes hold {len(sequence):,} joints together: at most "
-            f"{MOST_JOINTS:,} are read",
+            f"{MAX_JOINTS:,} are read",
             hint="export the joints without the nodes between them",
             path=tree.document.path,
         )

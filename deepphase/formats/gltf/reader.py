@@ -17,7 +17,7 @@ from deepphase.formats.gltf.joints import EXTRAS_KEY, JointTree, find_joints, na
 from deepphase.formats.gltf.nodes import NodeTree, read_nodes
 from deepphase.formats.gltf.phase_extras import PhaseTrack, parse_phases
 from deepphase.formats.gltf.tracks import Keys, channel_target, read_tracks
-from deepphase.formats.joint_limits import unique_names
+from deepphase.formats.joint_checks import unique_names
 from deepphase.formats.units import (
     FASTEST_FPS,
     USUAL_RATES,

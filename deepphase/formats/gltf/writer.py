@@ -23,7 +23,7 @@ from deepphase.formats.gltf.buffers import (
 from deepphase.formats.gltf.joints import END_SITE_KEY, EXTRAS_KEY
 from deepphase.formats.gltf.mesh import joint_mesh
 from deepphase.formats.gltf.phase_extras import PhaseTrack, phases_extra
-from deepphase.formats.joint_limits import unique_names
+from deepphase.formats.joint_checks import unique_names
 from deepphase.motion.clip import Clip
 from deepphase.motion.quaternions import sign_continuous
 from deepphase.motion.skeleton import Skeleton
@@ -31,7 +31,7 @@ from deepphase.motion.skeleton import Skeleton
 _SUFFIXES = (".glb", ".gltf")
 _COLOUR = (0.45, 0.62, 0.78, 1.0)
 _ROUGHNESS = 0.7
-_MOST_BYTE_JOINTS, _MOST_JOINTS = 1 << 8, 1 << 16
+_MAX_BYTE_JOINTS, _MAX_JOINTS = 1 << 8, 1 << 16
 # All of a vertex's weight on its one joint.
 _WHOLE_WEIGHT = 255
 
@@ -94,8 +94,8 @@ def _document(
     clips: list[Clip], tracks: list[PhaseTrack | None], path: Path
 ) -> tuple[dict[str, Any], list[bytes]]:
     skeleton = clips[0].skeleton
-    if len(skeleton) > _MOST_JOINTS:
-        raise ParameterError(f"{len(skeleton):,} joints; glTF numbers {_MOST_JOINTS:,}")
+    if len(skeleton) > _MAX_JOINTS:
+        raise ParameterError(f"{len(skeleton):,} joints; glTF numbers {_MAX_JOINTS:,}")
     clips = [clip.in_order_of(skeleton) for clip in clips]
     rest = _rest_positions(skeleton)
     binary = BinaryWriter()
@@ -182,7 +182,7 @@ def _mesh(
 ) -> dict[str, Any]:
     mesh = joint_mesh(skeleton, rest, _reaches(skeleton, clips))
     joints = np.zeros(
-        (len(mesh.joints), 4), np.uint8 if len(skeleton) <= _MOST_BYTE_JOINTS else np.uint16
+        (len(mesh.joints), 4), np.uint8 if len(skeleton) <= _MAX_BYTE_JOINTS else np.uint16
     )
     joints[:, 0] = mesh.joints
     weights = np.zeros((len(mesh.joints), 4), np.uint8)

@@ -26,8 +26,8 @@ from deepphase.formats.npz.members import (
     MAKE_AGAIN,
     NpyHeader,
     array_members,
+    as_format_error,
     parse_npy_header,
-    reported,
 )
 
 Shape = tuple[int | None, ...]
@@ -170,7 +170,7 @@ class NpzArchive:
         """An array's file, at its data, and its header, checked against the member's size."""
         if key not in self:
             raise FormatError(f"no array {key!r}", hint=self.contents, path=self.path)
-        with reported(self.path, key), zipfile.ZipFile(self.path) as archive:
+        with as_format_error(self.path, key), zipfile.ZipFile(self.path) as archive:
             info = archive.getinfo(key + ARRAY_SUFFIX)
             with archive.open(info) as file:
                 try:

@@ -23,7 +23,7 @@ from deepphase.formats.file_content import FRONT_BYTES, check_is_file, foreign_c
 MAGIC = b"\x93NUMPY"
 # Plain arrays need 128 bytes; numpy itself refuses headers beyond 10,000.
 _LONGEST_HEADER = 10_000
-_MOST_DIMENSIONS = 32
+_MAX_DIMENSIONS = 32
 _LARGEST_ARRAY = 1 << 62
 _PLAIN_TYPE = re.compile(r"[<>|=]?([?biufSU])(\d{0,9})")
 _FIELDS = {
@@ -93,7 +93,7 @@ def parse_npy_header(file: IO[bytes]) -> NpyHeader:
     dtype = _plain_dtype(described)
     # Numpy multiplies the sizes other than 0 even where the array is empty.
     largest = math.prod(length or 1 for length in shape) * (dtype.itemsize if dtype else 1)
-    if len(shape) > _MOST_DIMENSIONS or largest >= _LARGEST_ARRAY:
+    if len(shape) > _MAX_DIMENSIONS or largest >= _LARGEST_ARRAY:
         raise ValueError("a NumPy array of an impossible shape")
     return NpyHeader(dtype, described, shape, order[1] == "True", 8 + size + length)
 
@@ -123,7 +123,7 @@ MAKE_AGAIN = "make or download the file again"
 # What an archive may unpack to: 20 times its size, as long as that is not a small amount anyway.
 _LARGEST_RATIO = 20
 _ALWAYS_ALLOWED_BYTES = 1 << 24
-_MOST_MEMBERS = 1000
+_MAX_MEMBERS = 1000
 _ENCRYPTED = 0x1
 # Others unpack without a bound; NumPy writes none of them.
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -149,7 +149,7 @@ def array_members(path: Path) -> tuple[str, ...]:
         Where the file cannot be read, is no .npz archive, or would unpack to more than 20 times
         its size (and more than 16 MiB).
     """
-    with reported(path):
+    with as_format_error(path):
         check_is_file(path)
         size = path.stat().st_size
         with path.open("rb") as file:
@@ -159,7 +159,7 @@ def array_members(path: Path) -> tuple[str, ...]:
             raise FormatError(f"not an .npz file: {found}" if front else "an empty file", path=path)
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
-    if len(members) > _MOST_MEMBERS:
+    if len(members) > _MAX_MEMBERS:
         raise FormatError(f"an archive of {len(members):,} files is no motion", path=path)
     names = Counter(info.filename for info in members)
     twice = next((name for name, count in names.items() if count > 1), None)
@@ -193,7 +193,7 @@ def array_members(path: Path) -> tuple[str, ...]:
 
 
 @contextmanager
-def reported(path: Path, key: str = "") -> Iterator[None]:
+def as_format_error(path: Path, key: str = "") -> Iterator[None]:
     """What the disk and zipfile raise, as the one error that says it."""
     try:
         yield

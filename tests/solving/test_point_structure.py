@@ -20,7 +20,7 @@ from deepphase.solving.point_clip import clip_of_points
 from deepphase.solving.point_structure import find_structure
 from deepphase.solving.point_tree import plain_names
 from deepphase.solving.point_up import infer_points_up
-from tests.motion.point_bodies import points_of, walker
+from tests.solving.point_bodies import points_of, walker
 
 # Our name -> the made body's, which says what it is.
 TRUE_NAMES = {

@@ -12,7 +12,7 @@ from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.mirror import mirrored
 from deepphase.motion.point_track import PointTrack
 from deepphase.motion.roles import find_roles
-from deepphase.solving.feet import find_tips
+from deepphase.solving.feet import toe_positions
 from deepphase.solving.fitting import solve_body
 from deepphase.solving.point_clip import clip_of_points
 from deepphase.solving.point_tree import plain_names
@@ -134,7 +134,7 @@ def test_feet_stay_where_they_stand():
     both = contacts[1:] & contacts[:-1]
 
     def slide(result):
-        tips = find_tips(result.clip, body_roles(result.body))[..., ::2]
+        tips = toe_positions(result.clip, body_roles(result.body))[..., ::2]
         return (np.linalg.norm(np.diff(tips, axis=0), axis=-1) * track.fps)[both].mean()
 
     assert slide(free) > 0.05

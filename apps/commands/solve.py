@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from deepphase.solving.body import BodyModel
     from deepphase.solving.solve import SolvedMotion
 
-# Files whose own residuals are listed.
-_SHOWN = 60
+# Number of files whose residuals are listed.
+_MAX_LISTED = 60
 
 
 def command(
@@ -119,7 +119,7 @@ def command(
 
 
 def _targets(files: list[MotionFile], points: list[Path], output: Path, format: str) -> list[Path]:
-    """The file that each becomes. Refuses, before long work, what cannot be written."""
+    """The output file of each track, checked before the work begins."""
     from deepphase.atomic_write import check_writable
     from deepphase.formats.load import MOTION_FORMATS
 
@@ -152,7 +152,7 @@ def _track(path: Path, reader: dict[str, Any]) -> PointTrack:
 
     if holds_points(path):
         return load_points(path, **reader)
-    # What a file of another kind is, or what is wrong with it, its reader tells.
+    # The reader of another format reports what is wrong with its file.
     return track_of(load(path, **reader))
 
 
@@ -163,7 +163,7 @@ def _bodies(
     skeleton_of: Path | None,
     reader: dict[str, Any],
 ) -> dict[tuple[str, ...], BodyModel | DeepPhaseError]:
-    """The body that all tracks of the same points share, or why there is none."""
+    """Point names -> the body that tracks of these points share, or the error of its fit."""
     from deepphase.solving.fitting import solve_body
 
     reference = None if skeleton_of is None else _track(skeleton_of, reader)
@@ -186,7 +186,7 @@ def _bodies(
 
 
 def _bring_song(track: Path, target: Path, how: str) -> None:
-    """Link or copy the song beside a track to where the clip's song is looked for."""
+    """Link or copy the song beside a track to a file beside the clip."""
     import os
     import shutil
 
@@ -203,7 +203,7 @@ def _bring_song(track: Path, target: Path, how: str) -> None:
             os.symlink(song, beside)
             return
         except OSError:
-            # A disk without links: then the song is copied.
+            # The disk has no links: copy the song.
             beside.unlink(missing_ok=True)
     with song.open("rb") as source, atomic_write(beside) as copy:
         shutil.copyfileobj(source, copy)
@@ -232,7 +232,7 @@ def _report(done: list[tuple[str, SolvedMotion]], output: Path) -> None:
     if len(done) > 1:
         table(
             ("clip", "mean cm", "95 % cm", "size"),
-            [row(name, r.residuals, f"{r.scale:.2f}") for name, r in done[:_SHOWN]],
+            [row(name, r.residuals, f"{r.scale:.2f}") for name, r in done[:_MAX_LISTED]],
         )
     for text in dict.fromkeys(first.clip.source.notes):
         note(text)

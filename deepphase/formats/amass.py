@@ -151,7 +151,7 @@ def _with_frames(archive: NpzArchive, names: tuple[str, ...], vectors: Array, ke
         raise FormatError(f"array {key!r} has no frames", path=archive.path)
     notes: tuple[str, ...] = ()
     if names == LAYOUTS[len(BODY + FINGERS + JAW)]:
-        notes = ("the last of 53 joints is taken for the jaw",)
+        notes = ("the last of 53 joints is assumed to be the jaw",)
     return Pose(names, vectors, notes)
 
 
@@ -303,5 +303,5 @@ def _about_the_body(archive: NpzArchive, joints: int) -> tuple[str, ...]:
 def _file_up(clip: Clip) -> tuple[str, str]:
     found, note = infer_up(clip)
     if found == "y" and "leans" not in note:
-        return "y", f"up taken for y, unlike AMASS's own z: {note.partition(': ')[2]}"
+        return "y", f"up axis assumed to be y, unlike AMASS's own z: {note.partition(': ')[2]}"
     return "z", "up is z, as AMASS has it"

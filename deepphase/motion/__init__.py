@@ -1,1 +1,1 @@
-"""What a motion is: skeleton, clip, and what follows from them by geometry alone."""
+"""Skeletons, clips and point tracks, and their kinematics, joint roles, contacts and mirroring."""

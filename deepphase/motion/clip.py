@@ -1,4 +1,4 @@
-"""A recorded motion: local rotations and translations of a skeleton's joints over time."""
+"""Clip: local rotations and translations of a skeleton's joints over time."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from deepphase.errors import ParameterError
 from deepphase.motion.skeleton import Skeleton
 from deepphase.short_repr import counted, short_repr, timed
 
-# The sine of half an angle that only rounding makes of none.
+# Sine of half the largest angle that counts as rounding.
 _NO_TURN = 1e-6
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a clip comes from and how its file wrote it, so that it can be written so again.
+    """Provenance of a clip, and the conventions of its file, which writers use again.
 
     Parameters
     ----------
     path
-        The file; empty for motion that was made.
+        The file; empty for synthetic motion.
     unit_m
         Metres in one unit of the file.
     up
@@ -35,7 +35,7 @@ class Source:
     rotation_orders
         (joints,) the file's Euler order of each joint, as in "ZXY"; empty where it has none.
     notes
-        What was read, inferred or assumed, in words, one sentence each.
+        What was read, inferred or assumed, one sentence each.
     first_line
         Line of the file's first frame where every frame is one line of text, else 0.
     song
@@ -57,7 +57,7 @@ class Source:
 
 @dataclass(frozen=True, eq=False)
 class Clip:
-    """One motion of one skeleton: metres, right-handed, Y up.
+    """A motion of a skeleton: metres, right-handed, Y up.
 
     Parameters
     ----------
@@ -77,12 +77,12 @@ class Clip:
     source
         Provenance.
     name
-        What the clip is called in tables and pictures.
+        Name in tables and figures.
 
     Raises
     ------
     ParameterError
-        Where shapes do not fit, a value is not finite or a quaternion has no direction.
+        If shapes do not match, a value is not finite or a quaternion is not of unit length.
     """
 
     skeleton: Skeleton
@@ -118,7 +118,7 @@ class Clip:
         if not (np.isfinite(self.fps) and self.fps > 0):
             raise ParameterError(f"{self.name}: a rate of {self.fps} frames a second")
         if not (np.isfinite(self.rotations).all() and np.isfinite(self.translations).all()):
-            raise ParameterError(f"{self.name}: a rotation or translation that is not finite")
+            raise ParameterError(f"{self.name}: a rotation or translation is not finite")
         lengths = np.einsum("...c,...c->...", self.rotations, self.rotations)
         if (np.abs(lengths - 1.0) > 1e-3).any():
             frame, joint = np.argwhere(np.abs(lengths - 1.0) > 1e-3)[0]
@@ -136,7 +136,7 @@ class Clip:
         return len(self.rotations)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A read-only view, as labels are, does not cross to another process.
+        # The read-only view of the labels cannot be pickled.
         values = (getattr(self, item.name) for item in fields(self))
         return Clip, tuple(dict(v) if isinstance(v, MappingProxyType) else v for v in values)
 
@@ -147,17 +147,17 @@ class Clip:
 
     @property
     def has_rotations(self) -> bool:
-        """Whether rotations tell anything: not where all joints are points that never turn.
+        """Whether any rotation is informative.
 
-        Clips of point tracks are such: every joint is translated, and no rotation differs from
-        the identity.
+        False for clips of point tracks: every joint is translated, and all rotations are the
+        identity.
         """
         if len(self.translated_joints) < len(self.skeleton):
             return True
         return bool((np.abs(self.rotations[..., :3]) > _NO_TURN).any())
 
     def local_positions(self) -> Array:
-        """(frames, joints, 3) metres: rest offsets with the translated joints put in."""
+        """(frames, joints, 3) metres: rest offsets, replaced at translated joints."""
         local = np.broadcast_to(
             self.skeleton.offsets.astype(self.rotations.dtype), (*self.rotations.shape[:2], 3)
         ).copy()

@@ -1,4 +1,4 @@
-"""When each foot stands on the floor."""
+"""Foot contacts with the floor, from height and speed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TRAVEL_WINDOW_S = 0.5
 
 @dataclass(frozen=True)
 class ContactThresholds:
-    """Below what a foot begins to be in contact, and above what it ceases to be.
+    """Thresholds below which a contact begins, and above which it ends.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class ContactThresholds:
     enter_height, leave_height
         Shares of the leg length, over the foot's own floor.
     shortest_s
-        Seconds: briefer contacts, and briefer gaps between contacts, are noise.
+        Seconds: shorter contacts, and shorter gaps between contacts, are noise.
     """
 
     enter_speed: float = 0.18
@@ -89,25 +89,25 @@ def foot_contacts(
 ) -> Contacts:
     """Contacts of the feet with the clip's own floor, from height and speed with hysteresis.
 
-    Of each foot its ankle, toe and tip are looked at, since a step lands on the heel and leaves
-    by the toe: the foot is in contact while any of them is. The floor of a point is where it
-    stands when it is low, so shoes, and paws of any thickness, need no setting.
+    Ankle, toe and tip of each foot are tested, since a step lands on the heel and leaves by the
+    toe: the foot is in contact while any of them is. The floor of each point is its own lowest
+    height, so shoes, and paws of any thickness, need no setting.
 
     Parameters
     ----------
     transforms
-        The clip's `global_transforms`, where they are known already.
+        The clip's `global_transforms`, if they were computed before.
 
     Raises
     ------
     SkeletonError
-        Where the body has no pair of feet.
+        If no pair of feet was found, or the legs have no length.
     """
     thresholds = thresholds or ContactThresholds()
     feet = roles.both("foot")
     if feet is None:
         raise SkeletonError(
-            "contacts need a left and a right foot, and none were found",
+            "contacts need a left and a right foot, but none were found",
             hint="name them in a skeleton description (left_foot, right_foot)",
         )
     transforms = global_transforms(clip) if transforms is None else transforms
@@ -121,7 +121,7 @@ def foot_contacts(
     legs = [path_length(clip.skeleton, *leg) for leg in zip(hips, feet, strict=False)]
     leg = max(legs, default=0.0)
     if leg <= 0:
-        raise SkeletonError("contacts need the length of the legs, and it is 0")
+        raise SkeletonError("contacts need the length of the legs, but it is 0")
     travel = velocities(transforms[1][:, roles.hips, ::2], clip.fps)
     window = min(len(travel), max(1, round(_TRAVEL_WINDOW_S * clip.fps)))
     body_speed = np.linalg.norm(uniform_filter1d(travel, window, axis=0), axis=1)
@@ -159,7 +159,7 @@ def _points_on_floor(
 ) -> tuple[Array, float]:
     heights = points[..., 1]
     low = np.percentile(heights, 5, axis=0)
-    # A foot that never comes down stands on the other's floor, not on its own lowest height.
+    # A foot that never comes down uses the floor of the other foot, not its own lowest height.
     pair_floor = low.min(axis=1, keepdims=True)
     floor = np.where(low - pair_floor > 0.5 * thresholds.enter_height * leg, pair_floor, low)
     height = (heights - floor) / leg
@@ -173,7 +173,7 @@ def _points_on_floor(
 
 
 def _with_hysteresis(enter: Array, leave: Array) -> Array:
-    """Whether `enter` was true more recently than `leave`; at the start, which comes first."""
+    """Whether `enter` was true more recently than `leave`; at the start the first one counts."""
     frames = np.arange(len(enter)).reshape(-1, *(1,) * (enter.ndim - 1))
     event = enter | leave
     latest = np.maximum.accumulate(np.where(event, frames, -1), axis=0)
@@ -185,7 +185,7 @@ def _with_hysteresis(enter: Array, leave: Array) -> Array:
 def _without_brief(flags: Array, frames: int) -> Array:
     if frames <= 1:
         return flags
-    # Contacts that a clip's edge cuts off may be brief.
+    # Contacts at a clip's edge may be shorter.
     padded = np.pad(flags, ((frames, frames), (0, 0)), mode="edge")
     window = np.ones((frames, 1), bool)
     padded = binary_closing(padded, window, border_value=0)

@@ -1,4 +1,4 @@
-"""Two-joint inverse kinematics of limbs: a foot to its place, lengths kept, the knee as it bent."""
+"""Two-joint inverse kinematics of limbs: feet reach targets at constant limb lengths."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from deepphase.motion.limbs import ancestors
 from deepphase.motion.roles import Roles
 from deepphase.motion.skeleton import Skeleton
 
-# Sine of the angle at the middle joint up to which a limb's plane is not its own alone, and the
-# share of the body's hinge in it where it is straight: a stretched knee passes through straight
-# and ten degrees beyond, and its plane would turn over there.
+# Sine of the angle at the middle joint up to which the hinge axis of the body is blended into the
+# limb's own plane, and its share for a straight limb: a stretched knee passes through straight
+# and ten degrees beyond, where the limb's own plane would flip.
 _NEARLY_STRAIGHT, _STRAIGHT_SHARE = 0.5, 0.4
-# A straight limb that shall be a little shorter bends as one would that is bent by this angle,
-# radians: a hair's breadth of length is a wide swing of a straight knee. Up to twice the angle,
-# and where the bend that is wanted is up to four times, its share shrinks. What it leaves of the
-# way to the target is millimetres.
+# A nearly straight limb bends as if it were bent by this angle, radians: for a straight knee a
+# tiny change of length is a large change of angle. This damping fades out at twice the angle, and
+# for target bends of up to four times. The remaining error at the target is millimetres.
 _FIRM_BEND = 0.15
 _TINY = 1e-12
 
@@ -37,7 +36,7 @@ class LegChains:
     tips
         (limbs,) joints that touch the floor: toes, or `last` where a limb has none.
     bends
-        (limbs,) the side to which a straight limb bends: 1 as knees do, forward; -1 as elbows.
+        (limbs,) direction in which a straight limb bends: 1 forward (knees), -1 backward (elbows).
     """
 
     upper: Array
@@ -48,7 +47,7 @@ class LegChains:
 
     @classmethod
     def of_skeleton(cls, skeleton: Skeleton, roles: Roles) -> LegChains:
-        """Legs, left first; of a quadruped then the front legs. None where roles are missing."""
+        """Legs, left first, then the front legs of a quadruped; without limbs that lack roles."""
         parts: list[tuple[tuple[str, ...], float]] = [(("hip", "knee", "foot", "toe"), 1.0)]
         if roles.kind == "quadruped":
             parts.append((("shoulder", "elbow", "hand"), -1.0))
@@ -56,7 +55,7 @@ class LegChains:
         for names, bend in parts:
             for side in ("left", "right"):
                 joints = [getattr(roles, f"{side}_{name}") for name in names]
-                # A limb hangs from something: its upper joint is not the root.
+                # The upper joint of a limb has a parent: it is not the root.
                 in_line = joints[0] != 0 and all(
                     below is not None and above in ancestors(skeleton, below)
                     for above, below in pairwise(joints[:3])
@@ -76,40 +75,40 @@ class LegChains:
 def two_joint_turns(
     upper: Array, middle: Array, last: Array, target: Array, hinge: Array
 ) -> tuple[Array, Array]:
-    """Turns of the upper and the middle joint that bring the last one to its target.
+    """Rotations of the upper and the middle joint that bring the last joint to its target.
 
-    The middle joint bends until the limb is as long as the target is far; then the whole limb
-    swings there the shortest way. Where nothing is to be done nothing turns, however a limb lies.
+    The middle joint bends until the limb is as long as the distance to the target; then the whole
+    limb swings there by the smallest rotation. A limb that is at its target does not change.
 
     Parameters
     ----------
     upper, middle, last, target : (..., 3)
         Metres, in the world.
     hinge : (..., 3)
-        Unit axis about which a limb bends that is straight now: from its upper part to its lower
-        one. A limb bent by more than 30 degrees keeps the plane that it is in.
+        Unit axis about which a straight limb bends, from its upper part to its lower one. A limb
+        bent by more than 30 degrees stays in its plane.
 
     Returns
     -------
     turn_upper, turn_middle : (..., 4)
-        Rotations in the world: `turn_upper` carries the middle joint about the upper one, and
-        `turn_upper` times `turn_middle` the part below it. Lengths stay as they are; at a target
-        out of reach a limb points, straight but for what :data:`_FIRM_BEND` leaves it.
+        Rotations in the world: `turn_upper` rotates the upper part of the limb, and `turn_upper`
+        times `turn_middle` the part below the middle joint. Lengths do not change; a limb points
+        at a target out of reach, straight except for the damping of :data:`_FIRM_BEND`.
     """
     thigh, shin, way = middle - upper, last - middle, target - upper
     lines = np.empty((*way.shape[:-1], 4, 3))
     for place, line in enumerate((thigh, shin, way, hinge)):
         lines[..., place, :] = line
     products = lines @ lines.swapaxes(-1, -2)
-    first2, second2, asked2 = products[..., 0, 0], products[..., 1, 1], products[..., 2, 2]
+    first2, second2, target2 = products[..., 0, 0], products[..., 1, 1], products[..., 2, 2]
     both = np.maximum(np.sqrt(first2 * second2), _TINY)
     normal, sine_along = _hinge(thigh, shin, hinge, products, both)
-    # Of a limb that bends about an axis askew to it, this part of the angle's cosine stays.
+    # This part of the cosine does not change if the axis is not perpendicular to the limb.
     along = _dot(normal[..., None, :], lines[..., :2, :])
     askew = along[..., 0] * along[..., 1] / both
     cosine = products[..., 0, 1] / both - askew
     bend = np.arctan2(sine_along, cosine)
-    wanted = 0.5 * (asked2 - first2 - second2) / both - askew
+    wanted = 0.5 * (target2 - first2 - second2) / both - askew
     size = np.maximum(np.hypot(sine_along, cosine), _TINY)
     goal = np.arccos(np.minimum(np.maximum(wanted / size, -1.0), 1.0))
     change = _bend_change(bend, goal)
@@ -140,7 +139,7 @@ def _hinge(
 
 
 def _bend_change(bend: Array, goal: Array) -> Array:
-    """Radians by which a bend changes so that it becomes `goal`, damped where it is small."""
+    """Radians from a bend to `goal`, damped for small bends."""
     least = _FIRM_BEND + np.maximum(bend, 0.0) ** 2 / (4.0 * _FIRM_BEND)
     firm = np.where(bend < 2.0 * _FIRM_BEND, least, bend)
     damped = np.sqrt(np.maximum(firm * firm + goal * goal - bend * bend, 0.0)) - firm
@@ -149,9 +148,9 @@ def _bend_change(bend: Array, goal: Array) -> Array:
 
 
 def _shortest_turn(start: Array, goal: Array, across: Array) -> Array:
-    """(..., 4) the least rotation that brings the direction of one vector to another's.
+    """(..., 4) the smallest rotation from the direction of one vector to that of another.
 
-    About `across` (..., 3), a unit vector, where they are opposite.
+    If they are opposite, the axis is `across` (..., 3), a unit vector.
     """
     lengths = np.sqrt(_dot(start, start) * _dot(goal, goal))
     real = lengths + _dot(start, goal)
@@ -169,7 +168,7 @@ def _dot(first: Array, second: Array) -> Array:
 
 
 def _cross(first: Array, second: Array) -> Array:
-    # np.cross spends several times as long on its arguments.
+    # np.cross takes several times as long for checks of its arguments.
     return first.take(_YZX, -1) * second.take(_ZXY, -1) - first.take(_ZXY, -1) * second.take(
         _YZX, -1
     )
@@ -180,7 +179,7 @@ _YZX, _ZXY = np.array([1, 2, 0]), np.array([2, 0, 1])
 
 @dataclass(frozen=True, eq=False)
 class LimbTransforms:
-    """Where limbs are in the world.
+    """World transforms of limbs.
 
     Parameters
     ----------
@@ -208,7 +207,7 @@ class LimbSolver:
     Parameters
     ----------
     skeleton
-        The skeleton that the rotations are of.
+        The skeleton of the rotations.
     limbs
         Its limbs.
     """
@@ -217,7 +216,7 @@ class LimbSolver:
         self.limbs = limbs
         above = {int(tip): ancestors(skeleton, int(tip)) for tip in (*limbs.tips, *limbs.last)}
         depths = joint_depths(skeleton)
-        # Joints by their depth, so that one depth of the tree is done in one step.
+        # Joints sorted by depth, so that each depth of the tree is computed in one step.
         needed = {joint for path in above.values() for joint in path}
         joints = sorted(needed, key=depths.__getitem__)
         self._joints = np.array(joints, np.int64)
@@ -243,9 +242,9 @@ class LimbSolver:
         Parameters
         ----------
         rotations : (frames, joints, 4)
-            Local rotations of all joints; the root's is the world's.
+            Local rotations of all joints; the root's is relative to the world.
         local_positions : (frames, joints, 3)
-            Metres: offsets, with translated joints put in.
+            Metres: offsets, replaced at translated joints.
         """
         local = rotations.take(self._joints, axis=1).swapaxes(0, 1)
         world = np.zeros((*local.shape[:2], 4, 4))
@@ -262,14 +261,14 @@ class LimbSolver:
     ) -> None:
         """Change the local rotations so that the limbs' last joints are at their targets.
 
-        What hangs from the last joints keeps its direction in the world.
+        The last joints keep their orientation in the world.
 
         Parameters
         ----------
         rotations : (frames, joints, 4)
-            Local rotations, as `transforms` took them; changed in place.
+            Local rotations as given to `transforms`; changed in place.
         targets : (limbs, frames, 3)
-            Metres: where `last` shall be.
+            Metres: targets of the `last` joints.
         left : (frames, 3)
             Unit vector to the body's left, about which knees bend.
         """
@@ -278,13 +277,13 @@ class LimbSolver:
         turns = np.empty((3, *targets.shape[:2], 4))
         turns[0], turns[1] = two_joint_turns(upper, middle, last, targets, hinge)
         turns[2] = quaternions.conjugate(quaternions.multiply(turns[0], turns[1]))
-        # Each in the frame of the joint's parent, which is where local rotations are.
+        # Local rotations are in the frame of the joint's parent.
         turns[..., :3] = (turns[..., None, :3] @ transforms.above)[..., 0, :]
         local = rotations.take(self._solved, axis=1).transpose(1, 2, 0, 3)
         rotations[:, self._solved] = quaternions.multiply(turns, local).transpose(2, 0, 1, 3)
 
 
-# Entries of a rotation matrix less the identity, row by row, in products of a quaternion's x y z w.
+# Entries of a rotation matrix minus the identity, row by row, as products of x, y, z and w.
 _ENTRIES = (
     *("-yy-zz", "+xy-zw", "+xz+yw"),
     *("+xy+zw", "-xx-zz", "+yz-xw"),
@@ -293,7 +292,7 @@ _ENTRIES = (
 
 
 def _matrix_terms() -> Array:
-    """(16, 9) what each product q_i q_j counts in each entry."""
+    """(16, 9) coefficient of each product q_i q_j in each entry."""
     terms = np.zeros((16, 9))
     for entry, text in enumerate(_ENTRIES):
         for term in (text[:3], text[3:]):

@@ -1,4 +1,4 @@
-"""Frames that a capture got wrong: jumps of the body or of a joint, a stray first or last pose."""
+"""Capture errors: jumps of the body or of a joint, and stray first or last poses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _JUMP_FACTOR = 9.0
 _NOISE_SHARE = 0.0015
 _BODY_JUMP_SHARE = 0.02
 _SURROUNDINGS_S = 0.2
-# The same for a joint that turns, in radians: nothing hangs from hands that would show it.
+# The same for rotations, in radians: the turn of a hand moves no other joint.
 _JUMP_ANGLE = 0.6
 _NOISE_ANGLE = 0.03
 # A first or last pose is stray where all joints move in one frame by this share of the body's
@@ -32,16 +32,16 @@ _STRAY_S = 0.07
 
 @dataclass(frozen=True)
 class Glitch:
-    """Frames that look wrong.
+    """Frames that are likely capture errors.
 
     Parameters
     ----------
     first, last
-        Indices of the frames that a jump leads to, the same where it is one.
+        Indices of the first and the last frame after a jump; equal for a single frame.
     what
         A joint's name, "whole body", "start of the clip" or "end of the clip".
     sentence
-        What is wrong, for a reader.
+        Description of the error.
     """
 
     first: int
@@ -56,7 +56,7 @@ def find_glitches(clip: Clip, positions: Array | None = None) -> list[Glitch]:
     Parameters
     ----------
     positions
-        (frames, joints, 3) metres: the clip's joint positions, where they are known already.
+        (frames, joints, 3) metres: the clip's joint positions, if they were computed before.
     """
     positions = joint_positions(clip) if positions is None else positions
     if len(positions) < 4:
@@ -83,12 +83,12 @@ def _stray(first: int, last: int, end: str, rest: str) -> Glitch:
 
 
 def _stray_frames(positions: Array, size: float, fps: float) -> int:
-    """How many frames at the start belong to another pose, or to a filter's way out of it."""
+    """Number of frames at the start that belong to a stray pose or to a filter's transition."""
     longest = max(2, round(_STRAY_S * fps))
     steps = np.linalg.norm(np.diff(positions[: 3 * longest + 1], axis=0), axis=-1).mean(axis=1)
     if len(steps) < longest + 2:
         return 0
-    # A pose from nowhere is left in one frame; a body that moves fast goes on moving.
+    # A stray pose is left within one frame; a fast movement continues.
     far = steps[:longest] > _STRAY_FACTOR * steps[longest:].max()
     if not far[0] or steps[0] < _STRAY_SHARE * size:
         return 0
@@ -101,12 +101,12 @@ def _jumps(clip: Clip, positions: Array, size: float, start: int) -> list[Glitch
     steps = np.diff(positions, axis=0)
     moved = _departures(steps)
     moves = _outliers(moved, _JUMP_SHARE * size, _NOISE_SHARE * size, clip.fps)
-    # Half of all joints never leave their course at once, so that needs no surroundings, which
-    # jumps there and back fill at 30 Hz.
+    # Half of all joints never depart from their course at once, so no comparison with the
+    # neighbouring frames is needed; at 30 Hz, jumps there and back would fill them.
     moves |= (np.median(moved, axis=1) > _BODY_JUMP_SHARE * size)[:, None]
     turned = _departures(_rotation_steps(clip.rotations))
     turns = _outliers(turned, _JUMP_ANGLE, _NOISE_ANGLE, clip.fps)
-    # A departure of step k is felt by its neighbours, at half its size: two steps are one jump.
+    # A departure at step k shows in its neighbours at half its size: two steps are one jump.
     flagged = np.flatnonzero((moves | turns).any(axis=1))
     if flagged.size == 0:
         return []
@@ -117,9 +117,9 @@ def _jumps(clip: Clip, positions: Array, size: float, start: int) -> list[Glitch
         joints_moved, joints_turned = moves[run].any(axis=0), turns[run].any(axis=0)
         first, last = int(run[0]) + 2 + start, int(run[-1]) + 2 + start
         frames = f"frame {first}" if first == last else f"frames {first} to {last}"
-        # Steps of the run, without the distance that each joint goes in a frame anyway.
+        # Steps of the run, minus the usual distance of each joint per frame.
         beyond = np.linalg.norm(steps[run[0] + 1 : run[-1] + 2], axis=-1).max(axis=0) - usual
-        # A joint that stands still for a frame goes less than usual, not farther.
+        # A joint that is still for one frame moves less than usual, not more.
         departed = moved[run].max(axis=0)
         beyond = np.where(beyond < 0.5 * departed, departed, beyond)
         if joints_moved.mean() > 0.5:

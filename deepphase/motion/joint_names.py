@@ -1,6 +1,6 @@
-"""What a joint's name says: its side, and the part of the body.
+"""Parser of joint names: the side and the part of the body that a name stands for.
 
-Covers the habits of the usual sources: namespaces ("mixamorig:LeftUpLeg"), prefixes common to
+Covers the conventions of the usual sources: namespaces ("mixamorig:LeftUpLeg"), prefixes common to
 all joints ("Bip01 L Thigh", "Character1_LeftLeg"), sides as word, letter, prefix or suffix in
 camel case, snake case or neither ("lThigh", "LHipJoint", "hand_l", "Foot.R", "rfemur").
 """
@@ -15,7 +15,7 @@ _WORDS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _LEFT = {"left", "l", "lft", "lf", "lt"}
 _RIGHT = {"right", "r", "rgt", "rt"}
 _CENTRE = {"c", "m", "center", "centre"}
-# Corner letters as in "FL_thigh": only read so where the names hold at least a front pair.
+# Corner letters as in "FL_thigh": used only if the names have at least a front pair.
 _CORNERS = {
     "fl": ("left", "fore"),
     "fr": ("right", "fore"),
@@ -28,7 +28,7 @@ _CORNERS = {
 }
 _FORE = {"fore", "front"}
 _HIND = {"hind", "rear", "back"}
-# Joints that help a rig or end a chain: they play no part in the body.
+# Helper joints of a rig, and ends of chains: they have no role.
 _RIGGING = {"twist", "roll", "ik", "fk", "pole", "ctrl", "nub", "end", "helper", "target", "tip"}
 
 # First match wins; searched in the name's words joined together, without its side.
@@ -59,7 +59,7 @@ _PARTS = tuple(
         ("spine", r"spine|abdomen|lowerback|waist|torso|belly|lumbar|^back"),
     )
 )
-# A side of one letter without any separator is only believed before one of these words.
+# A side of one letter without a separator counts only before one of these words.
 _GLUED = re.compile(
     r"(?:hip|hipjoint|thigh|femur|(?:up|upper|low|lower)?leg|knee|shin|calf|tibia|ankle|foot|toes?|"
     r"toebase|collar|clavicle|shoulder|shldr|(?:up|upper|fore|low|lower)?arm|humerus|elbow|"
@@ -69,18 +69,18 @@ _GLUED = re.compile(
 
 @dataclass(frozen=True)
 class JointName:
-    """What one name says.
+    """The parts of one joint name.
 
     Parameters
     ----------
     side
         "left", "right" or "".
     part
-        Part of the body ("upper leg", "knee", "hips", "tail", ...), "" where it is none.
+        Part of the body ("upper leg", "knee", "hips", "tail", ...); "" if it is not known.
     key
-        The name without its side: equal for the two of a pair.
+        The name without its side: equal for both joints of a pair.
     quarter
-        "fore" or "hind" where the name says which legs of a quadruped, else "".
+        "fore" or "hind" if the name states which legs of a quadruped, else "".
     """
 
     side: str
@@ -90,7 +90,7 @@ class JointName:
 
 
 def parse_names(names: tuple[str, ...]) -> list[JointName]:
-    """What each of a skeleton's joint names says; they are read together, for common prefixes."""
+    """Parse all joint names of a skeleton together, so that common prefixes are recognized."""
     words = [_split(name) for name in names]
     words = _without_common_prefix(words)
     heads = {word for joint in words for word in joint}

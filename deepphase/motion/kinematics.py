@@ -1,4 +1,4 @@
-"""Where the joints are: forward kinematics and velocities."""
+"""Forward kinematics and velocities of joints."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def end_positions(clip: Clip, transforms: tuple[Array, Array] | None = None) -> 
     Parameters
     ----------
     transforms
-        The clip's `global_transforms`, where they are known already.
+        The clip's `global_transforms`, if they were computed before.
     """
     rotations, positions = global_transforms(clip) if transforms is None else transforms
     parents = clip.skeleton.end_parents
@@ -56,7 +56,7 @@ def end_positions(clip: Clip, transforms: tuple[Array, Array] | None = None) -> 
 
 
 def joint_depths(skeleton: Skeleton) -> Array:
-    """(joints,) how many joints each has above it: 0 for the root."""
+    """(joints,) number of ancestors of each joint: 0 for the root."""
     depths = np.zeros(len(skeleton), np.int64)
     for joint, parent in enumerate(skeleton.parents[1:].tolist(), start=1):
         depths[joint] = depths[parent] + 1

@@ -26,7 +26,7 @@ from deepphase.motion.skeleton import Skeleton
 
 UP = np.array([0.0, 1.0, 0.0])
 GROUND = np.array([1.0, 0.0, 1.0])
-# An estimate of the front is believed where the sides agree with it over time to this share.
+# An estimate of the front is accepted if it agrees with the sides over time to this share.
 _AGREEMENT = 0.3
 # A trunk whose elevation has a smaller sine than this is a quadruped's: its front is ahead.
 _UPRIGHT = 0.6
@@ -45,7 +45,7 @@ def tip_positions(clip: Clip, transforms: tuple[Array, Array], joint: int) -> Ar
 
 
 def lowest_limbs(limbs: list[LimbPair], clip: Clip | None) -> list[LimbPair]:
-    """Those pairs whose tips are, over the clip, about as low as the lowest; all without one."""
+    """Limb pairs whose mean tip height is close to the lowest; all pairs if there is no clip."""
     if clip is None or not limbs:
         return limbs
     transforms = global_transforms(clip)
@@ -68,10 +68,10 @@ def on_same_side(skeleton: Skeleton, first: LimbPair, second: LimbPair, clip: Cl
 def first_limb_is_left(
     skeleton: Skeleton, leg: LimbPair, trunk_top: int | None, clip: Clip | None
 ) -> tuple[bool, str]:
-    """Whether a pair of legs' first chain is the left one, and a sentence on what says so.
+    """Whether the first chain of a pair of legs is the left one, and a note on the evidence.
 
-    The front is where a low trunk points, else where the feet point, else where the body
-    travels; left is up x front. Without motion the rest pose is asked, and last its +X.
+    The front is the direction of a horizontal trunk, else of the feet, else of travel; left is
+    up x front. The motion is tried first, then the rest pose, and finally the rest pose's +X.
     """
     for pose, name in ((clip, "motion"), (rest_clip(skeleton), "rest pose")):
         if pose is None:
@@ -83,15 +83,15 @@ def first_limb_is_left(
             agreement = np.einsum("fc,fc->f", across, left)
             scale = (np.linalg.norm(across, axis=1) * np.linalg.norm(left, axis=1)).sum()
             if scale > 0 and abs(agreement.sum()) > _AGREEMENT * scale:
-                said = f"left and right told apart by {evidence} in the {name}"
-                return bool(agreement.sum() > 0), said
+                note = f"left and right distinguished by {evidence} in the {name}"
+                return bool(agreement.sum() > 0), note
     across = _across(global_transforms(rest_clip(skeleton))[1], leg)
     return bool(across[0, 0] >= 0), "left and right from the rest pose: left is its +X"
 
 
 def _across(positions: Array, limb: LimbPair) -> Array:
-    # The joints nearest the trunk: further out, legs and arms swing more along than they lie
-    # across. Those that coincide with the middle line (folded, or helpers) say nothing.
+    # The joints nearest the trunk: further out, the swing of legs and arms exceeds their distance
+    # from the middle. Joints that coincide with the middle line (folded, helpers) are skipped.
     for first, second in zip(limb.first, limb.second, strict=True):
         across = positions[:, first] - positions[:, second]
         if np.linalg.norm(across, axis=1).mean() > 0.02 * limb.length:
@@ -118,13 +118,13 @@ def _fronts(
         if np.linalg.norm(feet * GROUND, axis=1).mean() > 0.05 * leg.length:
             yield feet * GROUND, "the direction of the feet"
     travel = velocities(hips, clip.fps) * GROUND
-    # A body moves about its own leg length in a second when it goes somewhere.
+    # Locomotion covers about a leg length per second or more.
     size = path_length(clip.skeleton, leg.first[0], leg.first[-1])
     if np.linalg.norm(travel.mean(axis=0)) > 0.25 * size:
         yield travel, "the direction of travel"
 
 
-# What the joints of a limb may be called, from the trunk outwards, the surest word first.
+# Names of the joints of a limb from the trunk outwards, the most specific first.
 _LEG = (("upper leg", "hip", "leg"), ("knee", "leg"), ("ankle", "foot"), ("toe", "foot"))
 _ARM = (("upper arm", "arm", "shoulder"), ("elbow", "arm"), ("wrist", "hand"), ())
 _FORELEG = (
@@ -133,13 +133,13 @@ _FORELEG = (
     ("ankle", "wrist", "foot", "hand"),
     (),
 )
-# A limb is at least this share of the longest one: fingers and ears are none.
+# A limb has at least this share of the longest one's length; fingers and ears are shorter.
 _SHORTEST_LIMB = 0.35
 
 
 @dataclass(frozen=True)
 class Limb:
-    """One leg or arm, each field a joint or None.
+    """Joints of one leg or arm; None for a joint that was not found.
 
     Parameters
     ----------
@@ -153,16 +153,23 @@ class Limb:
     toe: int | None
 
 
+# Left, right.
 LimbsBySide = tuple[Limb, Limb]
 
 
 def find_limb_roles(
     skeleton: Skeleton, names: list[JointName], pairs: Array, clip: Clip | None
 ) -> tuple[LimbsBySide | None, LimbsBySide | None, list[str], bool]:
-    """Left and right leg, left and right arm, and how they were found, in sentences.
+    """Find the legs and the arms of a skeleton, by names first and then by structure.
 
-    The last value says whether another clip of this skeleton can give others: where names do not
-    give both.
+    Returns
+    -------
+    legs, arms
+        Left and right limb; None if they were not found.
+    notes
+        How they were found, one sentence each.
+    by_motion
+        Whether another clip of this skeleton can give other limbs: true unless names give both.
     """
     notes = []
     legs = _limbs_by_name(skeleton, names, _LEG, fore=False)
@@ -216,7 +223,7 @@ def _first_below(
 
 
 def _completed(skeleton: Skeleton, limb: Limb, *, has_toe: bool) -> Limb:
-    """A limb with what its names left out put in from the hierarchy."""
+    """A limb whose unnamed joints are filled in from the hierarchy."""
     upper, middle, last, toe = limb.upper, limb.middle, limb.last, limb.toe
     through = longest_chains(skeleton)[1]
 
@@ -247,13 +254,13 @@ def _with_structure(
 ) -> tuple[LimbsBySide | None, LimbsBySide | None, list[str]]:
     candidates = limb_pairs(skeleton, pairs)
     longest = max((limb.length for limb in candidates), default=0.0)
-    taken = {limb.upper for limbs in (legs, arms) if limbs for limb in limbs}
+    used = {limb.upper for limbs in (legs, arms) if limbs for limb in limbs}
     candidates = [
         limb
         for limb in candidates
         if limb.length >= _SHORTEST_LIMB * longest
         and len(limb.first) >= 2
-        and not taken & {*limb.first, *limb.second}
+        and not used & {*limb.first, *limb.second}
     ]
     leg_pair = arm_pair = None
     if legs is None and candidates:
@@ -263,37 +270,37 @@ def _with_structure(
         candidates.remove(leg_pair)
         notes.append("legs found by structure: the low mirrored chains nearest the root")
     if arms is None and candidates and (legs or leg_pair):
-        # Ears and horns hang in pairs as well: the arms are the longest that remain.
+        # Ears and horns come in pairs as well: the arms are the longest remaining pair.
         arm_pair = candidates[0]
         notes.append("arms found by structure: the longest mirrored chains besides the legs")
     if leg_pair is not None:
         top = arm_pair.attachment if arm_pair else None
         if arms is not None:
             top = common_ancestor(skeleton, arms[0].upper, arms[1].upper)
-        first_left, said = _first_is_left(skeleton, names, leg_pair, top, clip)
-        notes.append(said)
+        first_left, note = _first_is_left(skeleton, names, leg_pair, top, clip)
+        notes.append(note)
         legs = _as_limbs(skeleton, leg_pair, first_left, has_toe=True)
     if arm_pair is not None and legs is not None:
-        said = _side_by_name(names, arm_pair)
+        side = _side_by_name(names, arm_pair)
         leg_pair = leg_pair or _as_pair(skeleton, legs)
         leg_left = leg_pair.first[0] in ancestors(skeleton, legs[0].upper)
         same_side = on_same_side(skeleton, leg_pair, arm_pair, clip)
-        first_left = said == "left" if said else leg_left == same_side
+        first_left = side == "left" if side else leg_left == same_side
         arms = _as_limbs(skeleton, arm_pair, first_left, has_toe=False)
     return legs, arms, notes
 
 
 def _side_by_name(names: list[JointName], limb: LimbPair) -> str:
-    said = {names[joint].side for joint in limb.first} - {""}
-    return said.pop() if len(said) == 1 else ""
+    sides = {names[joint].side for joint in limb.first} - {""}
+    return sides.pop() if len(sides) == 1 else ""
 
 
 def _first_is_left(
     skeleton: Skeleton, names: list[JointName], limb: LimbPair, top: int | None, clip: Clip | None
 ) -> tuple[bool, str]:
-    said = _side_by_name(names, limb)
-    if said:
-        return said == "left", "left and right told apart by names"
+    side = _side_by_name(names, limb)
+    if side:
+        return side == "left", "left and right distinguished by names"
     return first_limb_is_left(skeleton, limb, top, clip)
 
 

@@ -21,9 +21,9 @@ class LimbPair:
     Parameters
     ----------
     first, second
-        Joints of each chain; as many in one as in the other.
+        Joints of each chain; both have the same number.
     attachment
-        The joint of the trunk from which both hang.
+        The joint of the trunk that both chains are attached to.
     length
         Metres (or the skeleton's unit) along the first chain and its end site.
     distance
@@ -58,7 +58,7 @@ def ancestors(skeleton: Skeleton, joint: int) -> list[int]:
 
 
 def subtree_mask(skeleton: Skeleton, joint: int) -> Array:
-    """(joints,) bool: the joint itself and all that hangs from it."""
+    """(joints,) bool: the joint and its descendants."""
     found = np.zeros(len(skeleton), bool)
     found[joint] = True
     # Parents stand before their children.
@@ -68,19 +68,19 @@ def subtree_mask(skeleton: Skeleton, joint: int) -> Array:
 
 
 def path_length(skeleton: Skeleton, upper: int, lower: int) -> float:
-    """Length along the joints from `upper` down to `lower`; 0 where it is not above it."""
+    """Length along the joints from `upper` down to `lower`; 0 if `upper` is not an ancestor."""
     path = ancestors(skeleton, lower)
     return float(bone_lengths(skeleton)[path[: path.index(upper)]].sum()) if upper in path else 0.0
 
 
 def common_ancestor(skeleton: Skeleton, first: int, second: int) -> int:
-    """The lowest joint that is above (or is) both."""
+    """The lowest joint that is an ancestor of both (or one of them)."""
     above = set(ancestors(skeleton, second))
     return next(joint for joint in ancestors(skeleton, first) if joint in above)
 
 
 def longest_chains(skeleton: Skeleton) -> tuple[Array, Array]:
-    """How far each joint's longest chain reaches below it, and through which child.
+    """Length of the longest chain below each joint, and the child through which it goes.
 
     Returns
     -------
@@ -104,15 +104,15 @@ def longest_chains(skeleton: Skeleton) -> tuple[Array, Array]:
 
 
 def pair_joints(skeleton: Skeleton, names: list[JointName]) -> tuple[Array, int]:
-    """Mirror partner of every joint, from names and then from structure.
+    """Mirror partner of every joint, by names first and then by structure.
 
     Returns
     -------
     pairs : (joints,)
         Index of the partner, whose parent is the parent's partner; a joint's own index on the
-        middle line, and where it has none (a prop in one hand).
+        middle line, and for joints without a partner (a prop in one hand).
     named
-        How many joints have a partner by name.
+        Number of joints that were paired by name.
     """
     count = len(skeleton)
     pairs = np.arange(count)
@@ -123,7 +123,7 @@ def pair_joints(skeleton: Skeleton, names: list[JointName]) -> tuple[Array, int]
             pairs[joint], pairs[other] = other, joint
     parents = skeleton.parents
     for joint in range(1, count):
-        # A name that pairs across the hierarchy's grain says nothing about mirroring.
+        # Names that pair joints of unpaired parents are not evidence of mirroring.
         if pairs[joint] != joint and pairs[parents[joint]] != parents[pairs[joint]]:
             pairs[pairs[joint]], pairs[joint] = pairs[joint], joint
     named = int((pairs != np.arange(count)).sum())
@@ -134,7 +134,7 @@ def pair_joints(skeleton: Skeleton, names: list[JointName]) -> tuple[Array, int]
 def _pair_by_structure(skeleton: Skeleton, names: list[JointName], pairs: Array) -> None:
     signatures = _subtree_signatures(skeleton)
     scale = max(signatures[:, 0].max(), 1e-12)
-    # What holds both of a pair is on the middle line.
+    # An ancestor of both joints of a pair is on the middle line.
     holds_pair = np.zeros(len(skeleton), bool)
     for joint in range(len(skeleton) - 1, 0, -1):
         holds_pair[skeleton.parents[joint]] |= holds_pair[joint] or pairs[joint] != joint
@@ -186,7 +186,7 @@ def _difference(first: Array, second: Array) -> float:
 
 
 def limb_pairs(skeleton: Skeleton, pairs: Array) -> list[LimbPair]:
-    """Mirrored chains that hang from the middle line, the longest first."""
+    """Mirrored chains that start at the middle line, the longest first."""
     lengths, through = longest_chains(skeleton)
     bones = bone_lengths(skeleton)
     found = []
@@ -213,7 +213,7 @@ def limb_pairs(skeleton: Skeleton, pairs: Array) -> list[LimbPair]:
 
 
 def long_bones(skeleton: Skeleton, chain: tuple[int, ...]) -> int:
-    """Place in the chain where its two longest consecutive bones begin: hip or shoulder."""
+    """Index in the chain where its two longest consecutive segments begin: hip or shoulder."""
     bones = bone_lengths(skeleton)[list(chain[1:])]
     if len(bones) < 2:
         return 0
@@ -221,7 +221,7 @@ def long_bones(skeleton: Skeleton, chain: tuple[int, ...]) -> int:
 
 
 def tip_end(skeleton: Skeleton, joint: int) -> int | None:
-    """The end site at the tip of the longest chain below a joint; None where it has no length."""
+    """The end site at the tip of the longest chain below a joint; None if it has no length."""
     through = longest_chains(skeleton)[1]
     while through[joint] >= 0:
         joint = int(through[joint])

@@ -44,7 +44,7 @@ _WORLD = np.diag([-1.0, 1.0, 1.0])
 
 @dataclass(frozen=True, eq=False)
 class MirrorMap:
-    """How the joints of a skeleton correspond in a mirror.
+    """Correspondence of a skeleton's joints under mirroring.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class MirrorMap:
 
 
 def mirror_map(clips: Clip | Sequence[Clip], roles: Roles) -> MirrorMap:
-    """How the joints of the clips' skeleton correspond in a mirror.
+    """Correspondence of the joints of a clip's skeleton under mirroring.
 
     Parameters
     ----------
@@ -70,8 +70,8 @@ def mirror_map(clips: Clip | Sequence[Clip], roles: Roles) -> MirrorMap:
     Raises
     ------
     SkeletonError
-        Where no reflection maps the offsets of one side onto the other's: a body that is not
-        symmetric, or partners that are none.
+        If no reflection maps the offsets of one side onto the other's: the body is not
+        symmetric, or the pairs are wrong.
     """
     clips = [clips] if isinstance(clips, Clip) else list(clips)
     skeleton, pairs = clips[0].skeleton, roles.pairs
@@ -88,7 +88,7 @@ def mirror_map(clips: Clip | Sequence[Clip], roles: Roles) -> MirrorMap:
         for joint, offsets in enumerate(hanging)
     ]
     common = _common_reflections(skeleton, pairs, means, fitting)
-    # Where some axes point in directions of no symmetry, all may.
+    # If some axes are not axes of a symmetric pose, any may be.
     plain = all(fitting)
     reflections = np.tile(_WORLD, (len(skeleton), 1, 1))
     for joint, partner in enumerate(pairs.tolist()):
@@ -114,7 +114,7 @@ def mirror_map(clips: Clip | Sequence[Clip], roles: Roles) -> MirrorMap:
 def _common_reflections(
     skeleton: Skeleton, pairs: Array, means: Array, fitting: list[list[Array]]
 ) -> tuple[Array, Array]:
-    """The reflections that serve the most joints best, of the middle line and of the limbs."""
+    """The best common reflections for the joints of the middle line and of the limbs."""
     joints, parents = np.arange(len(skeleton)), skeleton.parents
     middle = joints[(pairs == joints) & (joints > 0)]
     limbs = joints[pairs > joints]
@@ -142,12 +142,12 @@ def mirrored(clip: Clip, mapping: MirrorMap | Roles) -> Clip:
     Parameters
     ----------
     mapping
-        The `mirror_map` of its skeleton, or the roles to make one of this clip alone.
+        The `mirror_map` of its skeleton, or roles, from which one is computed for this clip.
 
     Raises
     ------
     SkeletonError
-        As `mirror_map` does.
+        See `mirror_map`.
     """
     if isinstance(mapping, Roles):
         mapping = mirror_map(clip, mapping)
@@ -177,7 +177,7 @@ def mirrored(clip: Clip, mapping: MirrorMap | Roles) -> Clip:
 
 
 def without_partner(skeleton: Skeleton, pairs: Array) -> Array:
-    """(joints,) whether a joint hangs on one side of the body and has no partner on the other."""
+    """(joints,) bool: joints on one side of the body without a partner on the other."""
     alone = np.zeros(len(skeleton), bool)
     for joint, parent in enumerate(skeleton.parents[1:].tolist(), start=1):
         one_sided = pairs[joint] == joint and pairs[parent] != parent
@@ -190,8 +190,8 @@ def _check_pairs(skeleton: Skeleton, pairs: Array) -> None:
     for joint in range(1, len(skeleton)):
         if pairs[joint] != joint and pairs[parents[joint]] != parents[pairs[joint]]:
             raise SkeletonError(
-                f"{skeleton.names[joint]!r} and {skeleton.names[pairs[joint]]!r} are said to "
-                "mirror each other, but their parents do not",
+                f"{skeleton.names[joint]!r} and {skeleton.names[pairs[joint]]!r} are mirror "
+                "partners, but their parents are not",
                 hint="give the pairs in a skeleton description",
             )
 
@@ -203,7 +203,8 @@ def _mean_matrices(clip: Clip) -> Array:
 def _children(skeleton: Skeleton, pairs: Array, joint: int, left_out: Array) -> tuple[Array, Array]:
     """(children, 3) offsets of a joint's children, and of their partners.
 
-    Left out are translated joints, whose offsets the motion replaces, and those without partner.
+    Translated joints, whose offsets the motion replaces, and joints without a partner are left
+    out.
     """
     children = [child for child in skeleton.children(joint) if child not in left_out]
     own = skeleton.offsets[children].reshape(-1, 3)
@@ -211,7 +212,7 @@ def _children(skeleton: Skeleton, pairs: Array, joint: int, left_out: Array) -> 
 
 
 def _ends(skeleton: Skeleton, joint: int, partner: int) -> tuple[Array, Array]:
-    """(1, 3) offsets of a joint's end site and its partner's; none unless each has just one."""
+    """(1, 3) offsets of the end sites of a joint and its partner; empty unless each has one."""
     own, other = (skeleton.end_offsets[skeleton.end_parents == one] for one in (joint, partner))
     return (own, other) if len(own) == len(other) == 1 else (own[:0], other[:0])
 
@@ -223,7 +224,7 @@ def _errors(reflection: Array, own: Array, other: Array) -> Array:
 def _within(
     reflection: Array, own: Array, other: Array, negligible: float, share: float = 0.5
 ) -> bool:
-    """Whether all offsets fit within a share of what is tolerated."""
+    """Whether all offsets match within a share of the tolerance."""
     allowed = np.maximum(OFFSET_TOLERANCE * np.linalg.norm(own, axis=1), negligible)
     return bool((_errors(reflection, own, other) <= share * allowed).all())
 
@@ -236,8 +237,8 @@ def _fitting(own: Array, other: Array, negligible: float, on_middle: bool) -> li
 def _likeliest(
     candidates: list[Array], own: Array, other: Array, ends: tuple[Array, Array], wanted: Array
 ) -> Array:
-    # Offsets decide before rotations do. End sites only lean: many are dummies, alike on both
-    # sides.
+    # Offsets have priority over rotations. End sites have a small weight: many are placeholders,
+    # equal on both sides.
     likeness = np.array([np.trace(one.T @ wanted) for one in candidates])
     misfit = np.array([_misfit(one, own, other) for one in candidates])
     end_misfit = np.array([_misfit(one, *ends) for one in candidates])
@@ -250,7 +251,7 @@ def _misfit(reflection: Array, own: Array, other: Array) -> float:
 
 
 def _fitted(own: Array, other: Array, wanted: Array, on_middle: bool) -> Array:
-    """The improper orthogonal matrix that maps the offsets best, then nearest to the wanted one.
+    """The improper orthogonal matrix that maps the offsets best; `wanted` decides the rest.
 
     Kabsch's solution with determinant -1; on the middle line the matrix has to be its own
     inverse, which makes it the reflection across a plane.
@@ -258,7 +259,7 @@ def _fitted(own: Array, other: Array, wanted: Array, on_middle: bool) -> Array:
     scale = max(float((own**2).sum()), 1e-12)
     moments = other.T @ own / scale + _FREEDOM_WEIGHT * wanted
     if on_middle:
-        # The plane's normal is the direction in which the symmetric moments are least.
+        # The plane's normal is the eigenvector of the smallest symmetric moment.
         normal = np.linalg.eigh(0.5 * (moments + moments.T))[1][:, 0]
         return np.eye(3) - 2.0 * np.outer(normal, normal)
     u, _, vt = np.linalg.svd(moments)
@@ -284,7 +285,7 @@ def _check_fit(
     )
     raise SkeletonError(
         f"not symmetric: offsets {between} differ by {100 * worst.max():.0f} % in the mirror",
-        hint="name the true pairs in a skeleton description, or leave mirroring out",
+        hint="name the true pairs in a skeleton description, or do not mirror",
     )
 
 

@@ -1,7 +1,7 @@
-"""The unit and the up axis of a file that states neither, and turning and scaling clips.
+"""Inference of a file's unit and up axis, and rotation and scaling of clips.
 
-Both are inferred from what a body is, not from the rest pose: some files fold it up, with every
-joint on one axis.
+Unit and up axis are inferred from body proportions and motion, not from the rest pose: some files
+fold it up, with every joint on one axis.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _TURN = {
 }
 
 
-# Metres in a unit, and how unlikely it is before anything is measured, in the same logarithm as
-# sizes: without this a child in centimetres would be read as a man in inches.
+# Metres in a unit, and a prior penalty on it in the same logarithm as sizes: without the penalty
+# a child in centimetres would be read as a man in inches.
 _UNITS = {
     "metres": (1.0, 0.0),
     "centimetres": (0.01, 0.0),
@@ -55,7 +55,7 @@ _CLEAR_SHARE = 0.8
 
 
 def infer_unit(skeleton_in_file_units: Skeleton) -> tuple[float, str]:
-    """Metres in one unit of a file, from the size of the body that it holds.
+    """Metres in one unit of a file, inferred from the size of its body.
 
     Lengths are paths along the joints, so the rest pose does not matter. A human's thigh and
     shin, upper arm and forearm decide among metres, centimetres, millimetres, inches, feet,
@@ -67,29 +67,29 @@ def infer_unit(skeleton_in_file_units: Skeleton) -> tuple[float, str]:
     unit_m
         Metres in one unit of the file.
     note
-        What was inferred from what, one sentence.
+        One sentence on the evidence.
     """
     skeleton = skeleton_in_file_units
     roles = find_roles(skeleton)
     longest = longest_path(skeleton, roles.hips) or longest_path(skeleton, 0)
     if longest <= 0:
-        return 1.0, "unit taken for metres: the skeleton has no length"
+        return 1.0, "unit assumed to be metres: the skeleton has no length"
     ratios = _human_ratios(skeleton, roles) if roles.kind == "biped" else []
     if ratios:
         size = float(np.exp(np.median(np.log(ratios))))
         name = min(_UNITS, key=lambda unit: abs(np.log(size * _UNITS[unit][0])) + _UNITS[unit][1])
         metres = _UNITS[name][0]
         return metres, (
-            f"unit taken for {name}: the limbs are then {size * metres:.2f} times an adult's"
+            f"unit assumed to be {name}: the limbs are then {size * metres:.2f} times an adult's"
         )
     for name in ("metres", "centimetres", "millimetres", "inches"):
         metres = _UNITS[name][0]
         if _SMALLEST_BODY <= longest * metres <= _LARGEST_BODY:
             return metres, (
-                f"unit taken for {name}: the longest path along the joints is then "
+                f"unit assumed to be {name}: the longest path along the joints is then "
                 f"{longest * metres:.2f} m"
             )
-    return 1.0, f"unit taken for metres: a body of {longest:.3g} units fits none better"
+    return 1.0, f"unit assumed to be metres: a body {longest:.3g} units long matches no unit better"
 
 
 def _human_ratios(skeleton: Skeleton, roles: Roles) -> list[float]:
@@ -101,7 +101,7 @@ def _human_ratios(skeleton: Skeleton, roles: Roles) -> list[float]:
 
 
 def longest_path(skeleton: Skeleton, joint: int) -> float:
-    """Length of the longest path along the joints from tip to tip, in what hangs from a joint."""
+    """Length of the longest path along the joints from tip to tip, within a joint's subtree."""
     lengths, _ = longest_chains(skeleton)
     bones = bone_lengths(skeleton)
     longest = 0.0
@@ -112,16 +112,16 @@ def longest_path(skeleton: Skeleton, joint: int) -> float:
 
 
 def infer_up(clip_in_file_units: Clip) -> tuple[str, str]:
-    """The up axis of a file, from where the hips are above the feet.
+    """The up axis of a file, inferred from the position of the hips over the feet.
 
     Returns
     -------
     up
         "x", "y", "z", "-x", "-y" or "-z".
     note
-        What was inferred from what, one sentence.
+        One sentence on the evidence.
     """
-    # A thousand frames, evenly spread, tell as much as a million.
+    # A thousand frames, evenly spread, are enough.
     clip = clip_in_file_units
     step = max(1, len(clip) // _FRAMES_LOOKED_AT)
     clip = replace(clip, rotations=clip.rotations[::step], translations=clip.translations[::step])
@@ -134,8 +134,8 @@ def infer_up(clip_in_file_units: Clip) -> tuple[str, str]:
         if length > 0:
             up = _nearest_axis(rise)
             share = np.abs(rise).max() / length
-            sure = "" if share > _CLEAR_SHARE else ", but leans far: check it"
-            return up, f"up taken for {up}: from the feet to the hips on average{sure}"
+            doubt = "" if share > _CLEAR_SHARE else ", but leans far: check it"
+            return up, f"up axis assumed to be {up}: from the feet to the hips on average{doubt}"
     # A body travels along the ground and keeps its height above it.
     travel = positions[:, roles.hips]
     mean, spread = travel.mean(axis=0), travel.std(axis=0)
@@ -144,8 +144,8 @@ def infer_up(clip_in_file_units: Clip) -> tuple[str, str]:
     others = np.delete(steadiness, axis).max()
     if spread.max() > 0 and steadiness[axis] > 3.0 * max(others, 1.0):
         up = _nearest_axis(np.where(np.arange(3) == axis, mean, 0.0))
-        return up, f"up taken for {up}: the one axis along which the root keeps its distance"
-    return "y", "up taken for y: no legs found, and the root's path does not tell"
+        return up, f"up axis assumed to be {up}: the root keeps its distance along it alone"
+    return "y", "up axis assumed to be y: no legs found, and the root's path is not conclusive"
 
 
 def _nearest_axis(vector: Array) -> str:
@@ -154,28 +154,28 @@ def _nearest_axis(vector: Array) -> str:
 
 
 def rotate_up(clip: Clip, up: str) -> Clip:
-    """A clip whose up axis is `up`, turned to Y up.
+    """Rotate a clip whose up axis is `up` to Y up.
 
-    The turn is a proper rotation of the root (rotation, translation and rest offset); what hangs
-    from the root keeps its local motion. From "z" it is -90 degrees about X, so a character that
+    Only the root is rotated (rotation, translation and rest offset); all other joints keep their
+    local motion. From "z" it is -90 degrees about X, so a character that
     faced -Y (the front in Z-up programs) faces +Z; from "-z" it is +90 degrees about X, and +Y
     becomes +Z; from "x", "-x" and "-y" it is about Z, and +Z stays +Z.
 
     Raises
     ------
     ParameterError
-        Where `up` is none of "x", "y", "z", "-x", "-y", "-z".
+        If `up` is not one of "x", "y", "z", "-x", "-y", "-z".
     """
     return _turned(clip, turn_to_y(up))
 
 
 def rotate_from_y_up(clip: Clip, up: str) -> Clip:
-    """The inverse of `rotate_up`: a clip with Y up, turned so that its up axis is `up`."""
+    """Rotate a clip with Y up so that its up axis is `up`: the inverse of `rotate_up`."""
     return _turned(clip, quaternions.conjugate(turn_to_y(up)))
 
 
 def turn_to_y(up: str) -> Array:
-    """(4,) the turn that `rotate_up` does, as a quaternion. Raises ParameterError as it does."""
+    """(4,) quaternion of the rotation by `rotate_up`; raises the same ParameterError."""
     if up not in AXES:
         raise ParameterError(f"an up axis {up!r}", hint=f"choose one of {', '.join(AXES)}")
     axis, angle = _TURN[up]

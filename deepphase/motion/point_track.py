@@ -1,4 +1,4 @@
-"""Joint positions without rotations, as optical systems, video trackers and old data sets give."""
+"""Point tracks: joint positions without rotations, as from optical capture and video trackers."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ class PointTrack:
     fps
         Frames a second.
     edges
-        (edges, 2) pairs of points that one rigid part of the body joins; none where the file
-        does not say.
+        (edges, 2) pairs of points that one rigid part of the body joins; empty if the file
+        states none.
     labels, source, name
-        As those of a clip.
+        See `Clip`.
 
     Raises
     ------
     ParameterError
-        Where shapes do not fit or a position is not finite.
+        If shapes do not match or a position is not finite.
     """
 
     names: tuple[str, ...]
@@ -73,7 +73,7 @@ class PointTrack:
             raise ParameterError(f"{self.name}: a rate of {self.fps} frames a second")
         edges = self.edges
         if ((edges < 0) | (edges >= points)).any() or (edges[:, 0] == edges[:, 1]).any():
-            raise ParameterError(f"{self.name}: an edge that does not join two of {points} points")
+            raise ParameterError(f"{self.name}: an edge does not join two of the {points} points")
 
     def __repr__(self) -> str:
         points = counted(len(self.names), "point")
@@ -83,7 +83,7 @@ class PointTrack:
         return len(self.positions)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A read-only view, as labels are, does not cross to another process.
+        # The read-only view of the labels cannot be pickled.
         values = (getattr(self, item.name) for item in fields(self))
         return PointTrack, tuple(dict(v) if isinstance(v, MappingProxyType) else v for v in values)
 

@@ -12,12 +12,12 @@ import numpy as np
 from deepphase.arrays import Array
 
 IDENTITY = np.array([0.0, 0.0, 0.0, 1.0])
-# Up to so many numbers the count of NumPy's calls tells, beyond it that of the products.
+# Up to this size the number of NumPy calls determines the time, beyond it the arithmetic.
 _FEW = 2048
 
 
 def _product_terms() -> Array:
-    """(16, 4) what each product a_i b_j counts in each component of a Hamilton product."""
+    """(16, 4) coefficient of each product a_i b_j in each component of a Hamilton product."""
     terms = np.zeros((4, 4, 4))
     for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
         terms[i, j, k], terms[j, i, k] = 1.0, -1.0
@@ -58,7 +58,7 @@ def multiply(first: Array, second: Array) -> Array:
 
 
 def rotate(rotation: Array, vector: Array) -> Array:
-    """Vectors (..., 3) turned by quaternions (..., 4); leading axes broadcast."""
+    """Vectors (..., 3) rotated by quaternions (..., 4); leading axes broadcast."""
     qx, qy, qz, qw = rotation[..., 0], rotation[..., 1], rotation[..., 2], rotation[..., 3]
     vx, vy, vz = vector[..., 0], vector[..., 1], vector[..., 2]
     # v + 2 w (q x v) + 2 q x (q x v), with t = 2 (q x v).
@@ -73,7 +73,7 @@ def rotate(rotation: Array, vector: Array) -> Array:
 
 
 def _joined(*components: Array) -> Array:
-    """(..., components): what np.stack gives, whose checks take longer than a body's products."""
+    """(..., components) as by np.stack, whose checks take longer than the products of one body."""
     joined = np.empty((*np.shape(components[0]), len(components)), components[0].dtype)
     for index, component in enumerate(components):
         joined[..., index] = component
@@ -88,14 +88,14 @@ def conjugate(rotation: Array) -> Array:
 
 
 def normalized(rotation: Array) -> Array:
-    """(..., 4) unit quaternions; one without direction (length 0) becomes the identity."""
+    """(..., 4) unit quaternions; a quaternion of length 0 becomes the identity."""
     length = np.linalg.norm(rotation, axis=-1, keepdims=True)
     safe = np.where(length > 0, length, 1.0).astype(rotation.dtype)
     return np.where(length > 0, rotation / safe, IDENTITY.astype(rotation.dtype))
 
 
 def sign_continuous(rotation: Array) -> Array:
-    """The same rotations with signs such that neighbours in time lie in one half space.
+    """The same rotations with signs chosen so that neighbours in time lie in one half space.
 
     Parameters
     ----------
@@ -121,13 +121,13 @@ def about_axis(axis: Array, angle: Array) -> Array:
 
 
 def angle_between(first: Array, second: Array) -> Array:
-    """(...) radians in [0, pi]: the angle of the rotation from one to the other, (..., 4) each."""
+    """(...) radians in [0, pi]: angle of the rotation between two quaternions (..., 4)."""
     cosine = np.abs(np.einsum("...c,...c->...", first, second))
     return 2.0 * np.arccos(np.clip(cosine, 0.0, 1.0))
 
 
 def mean_rotation(rotation: Array) -> Array:
-    """The rotation nearest to all of (frames, ..., 4) in the chordal sense: (..., 4).
+    """(..., 4) mean over frames of rotations (frames, ..., 4), by the chordal distance.
 
     References
     ----------

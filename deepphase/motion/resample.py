@@ -1,4 +1,4 @@
-"""Changing the frame rate of a clip, smooth to the second derivative."""
+"""Resampling of clips, smooth to the second derivative, and low-pass filters."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _HIGHEST_SHARE = 0.45
 
 
 def low_passed(values: Array, cutoff_hz: float, fps: float) -> Array:
-    """(frames, ...) values without what is faster than `cutoff_hz`: forth and back Butterworth.
+    """(frames, ...) values low-passed at `cutoff_hz` by a forward-backward Butterworth filter.
 
-    Values stay as they are where the cutoff is 0 or near half the rate and above.
+    Values are unchanged if the cutoff is 0, or close to half the frame rate or above.
 
     References
     ----------
@@ -30,13 +30,13 @@ def low_passed(values: Array, cutoff_hz: float, fps: float) -> Array:
     if cutoff_hz <= 0 or cutoff_hz >= _HIGHEST_SHARE * fps or len(values) < 3:
         return values
     sections = butter(2, cutoff_hz, fs=fps, output="sos")
-    # What the filter still remembers beyond the edges: a few of its longest waves.
+    # The length of the filter's response at the edges: a few of its longest periods.
     margin = min(len(values) - 1, int(np.ceil(3 * fps / cutoff_hz)))
     return sosfiltfilt(sections, values, axis=0, padtype="odd", padlen=margin)
 
 
-# The low-pass keeps frequencies up to this share of the new Nyquist frequency whole, and lets
-# through a thousandth of those above it.
+# The low-pass keeps frequencies up to this share of the new Nyquist frequency, and attenuates
+# those above that frequency to a thousandth.
 _PASS_BAND = 0.8
 _STOP_BAND_DB = 60.0
 
@@ -44,14 +44,13 @@ _STOP_BAND_DB = 60.0
 def resample(clip: Clip, fps: float = 60.0) -> Clip:
     """The clip at another frame rate.
 
-    Frames start at the first and reach as far as the clip does: its duration shortens by less
-    than one new frame. Upwards, a cubic spline (twice continuously differentiable) runs through
-    all frames, exactly; downwards, a zero-phase low-pass takes away first what the new rate
-    cannot hold, and the spline follows. Rotations are splined as quaternion components of
-    continuous sign and made unit again.
+    The result starts at the first frame; its duration is shorter by less than one new frame.
+    Upwards, a cubic spline (twice continuously differentiable) runs through all frames, exactly;
+    downwards, a zero-phase low-pass first removes frequencies above the new Nyquist frequency.
+    Rotations are interpolated as quaternion components of continuous sign and normalized.
 
-    A file that rounds its frame time (0.0166667 s) is taken at its word only where that moves the
-    last frame by half a frame.
+    A rate that differs by rounding of the frame time (0.0166667 s) is replaced without
+    interpolation, unless that moves the last frame by half a frame or more.
 
     Parameters
     ----------
@@ -61,14 +60,14 @@ def resample(clip: Clip, fps: float = 60.0) -> Clip:
     Raises
     ------
     ParameterError
-        Where fps is not a positive number.
+        If `fps` is not a positive number.
     """
     if not (np.isfinite(fps) and fps > 0):
         raise ParameterError(f"cannot resample to {fps} frames a second")
     frames = len(clip)
     if abs(fps / clip.fps - 1.0) * frames < 0.5:
         return clip if fps == clip.fps else replace(clip, fps=float(fps))
-    # Clips that end on a new frame's time shall have it, whatever rounding does.
+    # The tolerance keeps a last frame that falls on the clip's end in spite of rounding.
     count = int(np.floor((frames - 1) * fps / clip.fps + 1e-6)) + 1
     times = np.minimum(np.arange(count) * (clip.fps / fps), frames - 1.0)
     rotations = quaternions.sign_continuous(clip.rotations.astype(np.float64))
@@ -86,13 +85,13 @@ def resample(clip: Clip, fps: float = 60.0) -> Clip:
 
 
 def at_frames(clip: Clip, frames: Array) -> Clip:
-    """The clip as it is at moments between its frames: played faster, slower, in parts.
+    """The clip at fractional frames, as for another speed or for a part of it.
 
     Parameters
     ----------
     frames
-        (n,) counted from 0, with fractions; held to the clip's first and last. Between frames
-        the splines of :func:`resample`.
+        (n,) fractional frame indices, clipped to the first and the last frame. The values
+        between frames are those of the splines of :func:`resample`.
     """
     times = np.clip(np.asarray(frames, np.float64), 0.0, len(clip) - 1.0)
     rotations = quaternions.sign_continuous(clip.rotations.astype(np.float64))
@@ -113,12 +112,12 @@ def _splined(values: Array, times: Array) -> Array:
 
 
 def _low_passed(values: Array, ratio: float) -> Array:
-    """(frames, ...) without what lies above `ratio` times the Nyquist frequency."""
+    """(frames, ...) values low-passed at `ratio` times the Nyquist frequency."""
     if len(values) < 2:
         return values
     taps = _kernel(round(ratio, 9))
     margin = len(taps) // 2
-    # Odd reflection continues a value and its slope: constants and steady motion stay as they are.
+    # Odd reflection continues a value and its slope: constants and linear motion are unchanged.
     widths = ((margin, margin), *((0, 0),) * (values.ndim - 1))
     padded = np.pad(values, widths, mode="reflect", reflect_type="odd")
     shape = (len(taps), *(1,) * (values.ndim - 1))

@@ -1,4 +1,7 @@
-"""Which joint is the hip, the left knee, the head: by names, by structure, by motion, or told."""
+"""Roles of joints (hips, left knee, head), from names, structure, motion or a description.
+
+Also the kind of the body and the body part of every joint.
+"""
 
 from __future__ import annotations
 
@@ -27,27 +30,28 @@ from deepphase.motion.limbs import (
 from deepphase.motion.skeleton import Skeleton
 from deepphase.motion.skeleton_description import described_joints, described_pairs
 
-# From hip to shoulder against thigh and shin: people have 0.5 to 0.75, dogs and horses 1 to 1.5.
+# Ratio of trunk (hip to shoulder) to leg: people have 0.5 to 0.75, dogs and horses 1 to 1.5.
 _LONG_TRUNK = 0.9
 _ANIMAL_WORDS = ("paw", "hoof", "fetlock", "hock", "stifle", "withers", "muzzle", "snout")
 
 
 def body_kind(
     skeleton: Skeleton,
-    found: Mapping[str, int | None],
+    by_role: Mapping[str, int | None],
     tail: tuple[int, ...],
     names: list[JointName],
     clip: Clip | None,
 ) -> tuple[str, str, bool]:
     """The kind of a body ("biped", "quadruped", "other"), the evidence, and whether motion counts.
 
-    A quadruped has arms, or front legs, and most of these: their tips are on the floor, its
-    trunk is horizontal (both need a clip, Y up), its trunk is longer than its thigh and shin, a
-    tail, names of an animal's parts. No single sign decides: people crawl, and dogs sit up.
+    A quadruped has arms, or front legs, and most of these signs: the tips of these limbs are on
+    the floor, the trunk is horizontal (both need a clip, Y up), the trunk is longer than thigh
+    and shin, there is a tail, joints have names of an animal's parts. No single sign decides:
+    people crawl, and dogs sit up.
 
     Parameters
     ----------
-    found
+    by_role
         Role -> joint, `hips` among them.
     tail
         The joints of the tail.
@@ -56,14 +60,14 @@ def body_kind(
     -------
     kind
     note
-        One sentence on what says so.
+        One sentence on the evidence.
     by_motion
         Whether another clip of this skeleton can give another kind.
     """
-    hips, feet = _both(found, "hip"), _both(found, "foot")
+    hips, feet = _both(by_role, "hip"), _both(by_role, "foot")
     if hips is None or feet is None:
         return "other", "neither biped nor quadruped: no pair of legs found", False
-    shoulders = _both(found, "shoulder")
+    shoulders = _both(by_role, "shoulder")
     if shoulders is None:
         return "biped", "a biped: one pair of legs and no arms found", False
     signs = []
@@ -73,27 +77,27 @@ def body_kind(
         signs.append("its joints' names")
     if tail:
         signs.append("a tail")
-    middle = found["hips"] or 0
+    middle = by_role["hips"] or 0
     leg = path_length(skeleton, hips[0], feet[0])
     meeting = common_ancestor(skeleton, middle, shoulders[0])
     trunk = path_length(skeleton, meeting, middle) + path_length(skeleton, meeting, shoulders[0])
     if trunk > _LONG_TRUNK * leg:
         signs.append("a trunk longer than its legs")
     if not signs:
-        # Motion has two signs at most, and three are needed.
+        # Motion adds at most two signs, and three are needed.
         return "biped", "a biped", False
     needed = 2
     if clip is not None:
         needed = 3
-        hands = _both(found, "hand") or _both(found, "elbow") or shoulders
+        hands = _both(by_role, "hand") or _both(by_role, "elbow") or shoulders
         signs.extend(_signs_in_motion(clip, middle, feet, hands, shoulders, leg))
     if len(signs) >= needed:
         return "quadruped", f"a quadruped by {', '.join(signs)}", True
     return "biped", f"a biped, in spite of {', '.join(signs)}", True
 
 
-def _both(found: Mapping[str, int | None], part: str) -> tuple[int, int] | None:
-    left, right = found.get(f"left_{part}"), found.get(f"right_{part}")
+def _both(by_role: Mapping[str, int | None], part: str) -> tuple[int, int] | None:
+    left, right = by_role.get(f"left_{part}"), by_role.get(f"right_{part}")
     return None if left is None or right is None else (left, right)
 
 
@@ -124,10 +128,10 @@ TRUNK = "trunk"
 
 
 def body_parts(skeleton: Skeleton, roles: Roles) -> tuple[str, ...]:
-    """(joints,) the part of each joint: legs, arms, head, tail, or the trunk that is left.
+    """(joints,) the body part of each joint: legs, arms, head, tail; all others are the trunk.
 
-    Of a quadruped the arms are front legs and the legs hind legs. A part that was not found
-    (`Roles` holds None) is part of the trunk.
+    The parts of a quadruped are called front and hind legs. A part that was not found (`Roles`
+    holds None) belongs to the trunk.
     """
     leg, arm = ("hind leg", "front leg") if roles.kind == "quadruped" else ("leg", "arm")
     tops: dict[str, int | None] = {
@@ -147,29 +151,29 @@ def body_parts(skeleton: Skeleton, roles: Roles) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Roles:
-    """The joints of a body by what they are; each an index into the skeleton, or None.
+    """Joints of a body by their roles: indices into the skeleton, None for a role without joint.
 
     Parameters
     ----------
     hips
-        The joint that both legs hang from (the pelvis).
+        The joint that both legs are attached to (the pelvis).
     pairs
-        (joints,) index of each joint's mirror partner; its own on the middle line, and where it
-        has none (a prop in one hand).
+        (joints,) index of each joint's mirror partner; its own on the middle line, and for joints
+        without a partner (a prop in one hand).
     kind
         "biped", "quadruped" or "other" (no legs found).
     spine, chest, neck, head
-        First joint of the spine; the joint that the arms hang from; neck and head.
+        First joint of the spine; the joint that the arms are attached to; neck and head.
     left_hip, right_hip
         Upper legs (the femur's head); `knee`, `foot` (ankle) and `toe` follow down the leg.
     left_shoulder, right_shoulder
-        Upper arms, of a quadruped its front legs; `elbow` and `hand` (wrist, front paw) follow.
+        Upper arms, or front legs of a quadruped; `elbow` and `hand` (wrist, front paw) follow.
     left_foot_end, right_foot_end, left_hand_end, right_hand_end
-        Index of the end site at the limb's tip, where it has one that is off its joint.
+        Index of the end site at the limb's tip, if it has one apart from its joint.
     tail
         From the root of the tail to its last joint.
     notes
-        What was found how, one sentence each.
+        How the roles were found, one sentence each.
     """
 
     hips: int
@@ -209,27 +213,27 @@ class Roles:
 def find_roles(
     skeleton: Skeleton, description: Mapping[str, Any] | None = None, clip: Clip | None = None
 ) -> Roles:
-    """What each joint of a skeleton is.
+    """Find the roles of a skeleton's joints.
 
-    Names come first; where they say nothing, mirrored chains of equal lengths are limbs, the
-    low pair nearest the root is the legs and the longest other pair the arms (or front legs),
-    and the motion tells left from right.
+    Names come first. Without informative names, mirrored chains of equal lengths are limbs: the
+    low pair nearest the root is the legs, the longest other pair the arms (or front legs), and
+    the motion decides which side is left.
 
-    The roles are found once for each skeleton and description, and kept for as long as the
-    skeleton; once for each clip where names and structure leave something to its motion.
+    Roles are cached for the lifetime of the skeleton: one result for each skeleton and
+    description, and one for each clip if names and structure are not enough.
 
     Parameters
     ----------
     description
-        A skeleton description (`load_description`) that overrules whatever is found.
+        A skeleton description (`load_description`), which has precedence.
     clip
-        Motion of this skeleton, Y up: tells left from right where names do not, and a quadruped
-        from a biped.
+        Motion of this skeleton, Y up: distinguishes left from right if names do not, and a
+        quadruped from a biped.
 
     Raises
     ------
     SkeletonError
-        Where the description names a joint that does not exist.
+        If the description names a joint that does not exist.
     """
     description = description or {}
     key = json.dumps(dict(description), sort_keys=True, default=str)
@@ -237,23 +241,23 @@ def find_roles(
     motion = skeleton if clip is None else clip
     roles = known.by_structure.get(key) or known.by_motion.get(motion, {}).get(key)
     if roles is None:
-        roles, by_motion = _found(skeleton, description, clip)
-        kept = known.by_motion.setdefault(motion, {}) if by_motion else known.by_structure
-        kept[key] = roles
+        roles, by_motion = _find_roles(skeleton, description, clip)
+        cache = known.by_motion.setdefault(motion, {}) if by_motion else known.by_structure
+        cache[key] = roles
     return roles
 
 
 @dataclass(frozen=True, eq=False)
 class _KnownRoles:
-    """The roles of one skeleton that were found before, by description as text.
+    """Cached roles of one skeleton, by description as JSON text.
 
     Parameters
     ----------
     by_structure
-        Roles that no motion can change.
+        Roles that do not depend on motion.
     by_motion
-        Roles that names and structure leave open, by the clip that they were found with; by the
-        skeleton where there was none.
+        Roles that depend on motion, by the clip that they were found with; by the skeleton if
+        there was no clip.
     """
 
     by_structure: dict[str, Roles] = field(default_factory=dict)
@@ -262,50 +266,50 @@ class _KnownRoles:
     )
 
 
-# Skeletons are immutable and compared by identity: an entry is valid for as long as it is there.
+# Skeletons are immutable and compared by identity, so that entries never become stale.
 _KNOWN: WeakKeyDictionary[Skeleton, _KnownRoles] = WeakKeyDictionary()
 
 
-def _found(
+def _find_roles(
     skeleton: Skeleton, description: Mapping[str, Any], clip: Clip | None
 ) -> tuple[Roles, bool]:
-    """The roles, and whether another clip can give others."""
+    """The roles, and whether they depend on the clip."""
     names = parse_names(skeleton.names)
     pairs, named_pairs = pair_joints(skeleton, names)
     legs, arms, notes, by_motion = find_limb_roles(skeleton, names, pairs, clip)
-    found: dict[str, int | None] = {
+    by_role: dict[str, int | None] = {
         **_limb_fields(legs, ("hip", "knee", "foot", "toe")),
         **_limb_fields(arms, ("shoulder", "elbow", "hand")),
     }
     described = described_joints(skeleton, description)
-    found.update(described)
-    hips, said = _hips(skeleton, names, found)
-    notes.extend(said)
+    by_role.update(described)
+    hips, hips_notes = _hips(skeleton, names, by_role)
+    notes.extend(hips_notes)
     hips = described.get("hips", hips)
-    found.update({"hips": hips, **_trunk(skeleton, names, pairs, hips, found), **described})
-    tail = _tail(skeleton, names, pairs, hips, found)
+    by_role.update({"hips": hips, **_trunk(skeleton, names, pairs, hips, by_role), **described})
+    tail = _tail(skeleton, names, pairs, hips, by_role)
     if description:
         pairs = described_pairs(skeleton, description, pairs)
         tail = tuple(skeleton.index(name) for name in description.get("tail", ())) or tail
-        notes.append("the skeleton description overrules what was found")
+        notes.append("the skeleton description overrides the roles that were found")
     for limb in ("left_foot", "right_foot", "left_hand", "right_hand"):
-        joint = found.get(limb)
-        found[f"{limb}_end"] = None if joint is None else tip_end(skeleton, joint)
+        joint = by_role.get(limb)
+        by_role[f"{limb}_end"] = None if joint is None else tip_end(skeleton, joint)
     count = int((pairs != np.arange(len(pairs))).sum())
     notes.append(f"{count} of {len(pairs)} joints mirrored, {named_pairs} of them by name")
     if "kind" in description:
-        kind, said_kind = description["kind"], f"{description['kind']}, as described"
+        kind, kind_note = description["kind"], f"{description['kind']}, as described"
     else:
-        kind, said_kind, kind_by_motion = body_kind(skeleton, found, tail, names, clip)
+        kind, kind_note, kind_by_motion = body_kind(skeleton, by_role, tail, names, clip)
         by_motion = by_motion or kind_by_motion
-    # One result serves every caller.
+    # All callers share one result.
     pairs.setflags(write=False)
     roles = Roles(
         pairs=pairs,
         kind=kind,
         tail=tail,
-        notes=(*notes, said_kind),
-        **found,  # type: ignore[arg-type]
+        notes=(*notes, kind_note),
+        **by_role,  # type: ignore[arg-type]
     )
     return roles, by_motion
 
@@ -323,20 +327,20 @@ def _named(names: list[JointName], part: str) -> list[int]:
 
 
 def _hips(
-    skeleton: Skeleton, names: list[JointName], found: Mapping[str, int | None]
+    skeleton: Skeleton, names: list[JointName], by_role: Mapping[str, int | None]
 ) -> tuple[int, list[str]]:
     named = _named(names, "hips")
-    left, right = found.get("left_hip"), found.get("right_hip")
+    left, right = by_role.get("left_hip"), by_role.get("right_hip")
     if left is not None and right is not None:
         meeting = common_ancestor(skeleton, left, right)
-        # The deepest of them: some files nest a pelvis in a hip.
+        # The deepest one: some files nest a pelvis in a hip.
         above = [joint for joint in ancestors(skeleton, meeting) if joint in named]
         return (above[0] if above else meeting), []
     if named:
         return named[0], []
     branching = [joint for joint in range(len(skeleton)) if len(skeleton.children(joint)) > 1]
     hips = branching[0] if branching else 0
-    return hips, [f"{skeleton.names[hips]!r}, the first joint that branches, stands for the hips"]
+    return hips, [f"{skeleton.names[hips]!r}, the first joint that branches, is taken as the hips"]
 
 
 def _trunk(
@@ -344,14 +348,14 @@ def _trunk(
     names: list[JointName],
     pairs: Array,
     hips: int,
-    found: Mapping[str, int | None],
+    by_role: Mapping[str, int | None],
 ) -> dict[str, int | None]:
     below_hips = set(np.flatnonzero(subtree_mask(skeleton, hips)).tolist()) - {hips}
 
     def named(part: str) -> int | None:
         return next((joint for joint in _named(names, part) if joint in below_hips), None)
 
-    left, right = found.get("left_shoulder"), found.get("right_shoulder")
+    left, right = by_role.get("left_shoulder"), by_role.get("right_shoulder")
     chest, neck, head = named("chest"), named("neck"), named("head")
     if left is not None and right is not None:
         chest = common_ancestor(skeleton, left, right)
@@ -396,10 +400,10 @@ def _tail(
     names: list[JointName],
     pairs: Array,
     hips: int,
-    found: Mapping[str, int | None],
+    by_role: Mapping[str, int | None],
 ) -> tuple[int, ...]:
     named = tuple(_named(names, "tail"))
-    if named or found.get("left_hip") is None or found["spine"] is None:
+    if named or by_role.get("left_hip") is None or by_role["spine"] is None:
         return named
     lengths, through = longest_chains(skeleton)
     for child in skeleton.children(hips):
@@ -407,7 +411,7 @@ def _tail(
         while through[chain[-1]] >= 0:
             chain.append(int(through[chain[-1]]))
         on_middle = all(pairs[joint] == joint and not names[joint].part for joint in chain)
-        long = lengths[child] > 0.2 * lengths[found["left_hip"]]
-        if child != found["spine"] and on_middle and long and len(chain) >= 2:
+        long = lengths[child] > 0.2 * lengths[by_role["left_hip"]]
+        if child != by_role["spine"] and on_middle and long and len(chain) >= 2:
             return tuple(chain)
     return ()

@@ -1,4 +1,4 @@
-"""Where a body is on the ground and which way it faces, and quantities relative to that.
+"""Root trajectory of a body: its path on the ground and its facing, and root space.
 
 The root of a frame is the hips' projection onto the ground with the facing direction of hips and
 shoulders (Holden, Komura and Saito 2017, section 4.1).
@@ -18,11 +18,11 @@ from deepphase.motion.kinematics import joint_positions, velocities
 from deepphase.motion.roles import Roles
 from deepphase.short_repr import counted, short_repr
 
-# Standard deviation, in seconds, of the Gaussian that smooths the facing: a step's sway of the
-# pelvis goes, a turn stays.
+# Standard deviation, in seconds, of the Gaussian that smooths the facing: it removes the sway of
+# the pelvis in a step and keeps turns.
 FACING_SMOOTHING_S = 0.15
-# Directions are averaged as vectors for no longer than this: over half a turn they would cancel,
-# and dancers spin once in 0.5 s. Beyond it their angles are averaged.
+# Up to this standard deviation directions are averaged as vectors: over half a turn they would
+# cancel, and dancers spin once in 0.5 s. For longer ones their angles are averaged.
 _VECTOR_SMOOTHING_S = 0.03
 _GROUND = np.array([1.0, 0.0, 1.0])
 _UP = np.array([0.0, 1.0, 0.0])
@@ -44,7 +44,7 @@ class RootTrajectory:
     angles
         (frames,) radians of those turns, continuous over time (not wrapped).
     note
-        What the facing was taken from, one sentence.
+        One sentence on the source of the facing.
     """
 
     positions: Array
@@ -62,7 +62,7 @@ class RootTrajectory:
 
     @classmethod
     def of_ground(cls, positions: Array, angles: Array) -> RootTrajectory:
-        """Of (frames, 2) metres, x and z, and (frames,) radians about Y from +Z."""
+        """Trajectory from (frames, 2) x and z in metres and (frames,) radians about Y from +Z."""
         return cls(
             positions=np.insert(positions, 1, 0.0, axis=1),
             directions=np.stack([np.sin(angles), np.zeros_like(angles), np.cos(angles)], axis=-1),
@@ -82,14 +82,14 @@ def root_trajectory(
     A biped faces (the average of its hip line and shoulder line, right to left) x up. A quadruped
     faces along its trunk, from the middle of the hips to that of the shoulders, and across those
     lines only where it rears: on dogs the trunk sways half as much in a gait, and does not turn
-    over when they lie down. A body without these
-    faces where it travels over the whole clip, else +Z. Frames count in the smoothing by how
-    clearly they have a facing, so that a somersault is bridged by its neighbours.
+    over when they lie down. A body without these faces in its direction of travel over the whole
+    clip, else +Z. The smoothing weights each frame by how well its facing is defined, so that
+    a somersault is bridged by its neighbours.
 
     Parameters
     ----------
     positions
-        (frames, joints, 3) metres: the clip's joint positions, where they are known already.
+        (frames, joints, 3) metres: the clip's joint positions, if they were computed before.
     smoothing_s
         Standard deviation of the Gaussian over time, in seconds; 0 for none.
     """
@@ -128,12 +128,12 @@ def _facing(clip: Clip, roles: Roles, positions: Array) -> tuple[Array, str]:
     travelled = path[-1] - path[0]
     if np.linalg.norm(travelled) > 0.1 * max(np.ptp(positions[0], axis=0).max(), 1e-9):
         speed = velocities(path, clip.fps)
-        return np.broadcast_to(travelled, speed.shape).copy(), "facing along the way travelled"
-    return np.broadcast_to(_FRONT, path.shape).copy(), "facing taken for +Z: nothing tells it"
+        return np.broadcast_to(travelled, speed.shape).copy(), "facing along the travel"
+    return np.broadcast_to(_FRONT, path.shape).copy(), "facing assumed to be +Z: no evidence"
 
 
 def _smooth_angles(facing: Array, smoothing_s: float, fps: float) -> Array:
-    """(frames,) radians from +Z towards +X, continuous, smoothed, weighted by definedness."""
+    """(frames,) radians from +Z towards +X, continuous; smoothing weighted by vector length."""
     frames = len(facing)
     smooth = smoothing_s > 0 and frames > 1
     if smooth:
@@ -147,7 +147,7 @@ def _smooth_angles(facing: Array, smoothing_s: float, fps: float) -> Array:
     angles = np.interp(np.arange(frames), defined, angles)
     if not smooth:
         return angles
-    # Odd reflection: a turn that goes on at a clip's edge is not slowed down by the smoothing.
+    # Odd reflection: the smoothing does not slow down a turn that continues at a clip's edge.
     sigma = smoothing_s * fps
     margin = int(np.ceil(4 * sigma))
     angles = np.pad(angles, margin, mode="reflect", reflect_type="odd")
@@ -157,21 +157,21 @@ def _smooth_angles(facing: Array, smoothing_s: float, fps: float) -> Array:
 
 
 def to_root_space(positions: Array, root: RootTrajectory) -> Array:
-    """Positions (frames, ..., 3) in the world, seen from the root of their frame."""
+    """World positions (frames, ..., 3) relative to the root of their frame."""
     return _turned(
         _relative(positions, root.positions, -1.0), quaternions.conjugate(root.rotations)
     )
 
 
 def from_root_space(positions: Array, root: RootTrajectory) -> Array:
-    """Positions (frames, ..., 3) relative to the root of their frame, in the world."""
+    """World positions of positions (frames, ..., 3) relative to the root of their frame."""
     return _relative(_turned(positions, root.rotations), root.positions, 1.0)
 
 
 def velocities_in_root_space(velocity: Array, root: RootTrajectory) -> Array:
-    """Velocities (frames, ..., 3) in the world, turned into the facing of their frame.
+    """World velocities (frames, ..., 3) rotated into the facing of their frame.
 
-    They stay velocities relative to the world: the root's own motion is not taken off.
+    They stay velocities relative to the world: the root's own velocity is not subtracted.
     """
     return _turned(velocity, quaternions.conjugate(root.rotations))
 

@@ -1,4 +1,4 @@
-"""The hierarchy of joints that a clip moves."""
+"""Skeleton: joints with their parents and rest offsets."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Skeleton:
     Raises
     ------
     SkeletonError
-        Where the arrays do not describe one tree.
+        If the arrays do not describe one tree.
     """
 
     names: tuple[str, ...]
@@ -66,15 +66,13 @@ class Skeleton:
             raise SkeletonError("joint 0 is not the root: its parent must be -1")
         late = np.flatnonzero((self.parents[1:] >= np.arange(1, count)) | (self.parents[1:] < 0))
         if late.size:
-            raise SkeletonError(
-                f"joint {self.names[late[0] + 1]!r} does not stand behind its parent"
-            )
+            raise SkeletonError(f"joint {self.names[late[0] + 1]!r} comes before its parent")
         if self.end_parents.size and not (
             (self.end_parents >= 0).all() and (self.end_parents < count).all()
         ):
-            raise SkeletonError("an end site hangs from a joint that does not exist")
+            raise SkeletonError("an end site has a parent that does not exist")
         if not (np.isfinite(self.offsets).all() and np.isfinite(self.end_offsets).all()):
-            raise SkeletonError("an offset that is not finite")
+            raise SkeletonError("an offset is not finite")
 
     def __repr__(self) -> str:
         ends = counted(len(self.end_parents), "end site") if len(self.end_parents) else ""
@@ -84,7 +82,7 @@ class Skeleton:
         return len(self.names)
 
     def index(self, name: str) -> int:
-        """Index of the joint of that name; SkeletonError names all joints where there is none."""
+        """Index of the joint of a name. Raises SkeletonError, with all names, if there is none."""
         try:
             return self.names.index(name)
         except ValueError:
@@ -93,7 +91,7 @@ class Skeleton:
             ) from None
 
     def children(self, joint: int) -> list[int]:
-        """Indices of the joints that hang from `joint`, in their order."""
+        """Indices of the children of `joint`, in their order."""
         return np.flatnonzero(self.parents == joint).tolist()
 
     def same_hierarchy(self, other: Skeleton) -> bool:
@@ -112,7 +110,7 @@ class Skeleton:
         Raises
         ------
         SkeletonError
-            Where the hierarchies differ; it lists both.
+            If the hierarchies differ; the hint lists both.
         """
         if not self.same_hierarchy(other):
             raise SkeletonError(

@@ -1,4 +1,7 @@
-"""Skeleton descriptions: what a user says about joints whose names and structure do not tell."""
+"""Skeleton descriptions: YAML files that state the roles of joints.
+
+They help where names and structure of a skeleton are not enough to find the roles.
+"""
 
 from __future__ import annotations
 
@@ -22,18 +25,18 @@ _KEYS = (*JOINT_ROLES, "tail", "pairs", "kind", "names", "edges")
 
 
 def load_description(path: str | Path) -> dict[str, Any]:
-    """Read a skeleton description: which joint plays which role.
+    """Read a skeleton description, which states the role of each joint.
 
     It is a YAML mapping of role names (`hips`, `head`, `left_hip`, `right_hand`, ...: the fields
     of `Roles`) to joint names; `tail`, a list of joints; `pairs`, a list of [left, right]; and
     `kind`, one of "biped", "quadruped", "other". For point tracks also `names`, a list with a
-    name for every point in the file's order, and `edges`, a list of [name, name] of points that
-    hang together. All are optional.
+    name for every point in the file's order, and `edges`, a list of [name, name] of connected
+    points. All keys are optional.
 
     Raises
     ------
     ParameterError
-        Where the file does not exist, is not YAML, or has other keys or values.
+        If the file does not exist, is not YAML, or has unknown keys or values.
     """
     path = Path(path)
     try:
@@ -76,17 +79,17 @@ def _are_names(value: Any) -> bool:
 
 
 def described_joints(skeleton: Skeleton, description: Mapping[str, Any]) -> dict[str, int]:
-    """Role -> joint, of those that the description names; SkeletonError where there is none."""
+    """Role -> joint of the roles in a description. Raises SkeletonError for an unknown joint."""
     return {key: skeleton.index(description[key]) for key in JOINT_ROLES if key in description}
 
 
 def described_pairs(skeleton: Skeleton, description: Mapping[str, Any], pairs: Array) -> Array:
-    """(joints,) mirror partners with those of the description put in.
+    """(joints,) mirror partners, overridden by those of the description.
 
     Raises
     ------
     SkeletonError
-        Where a joint does not exist or is paired with itself.
+        If a joint does not exist or is paired with itself.
     """
     given = [tuple(pair) for pair in description.get("pairs", ())]
     sides = ((f"left_{part}", f"right_{part}") for part in PAIRED_PARTS)

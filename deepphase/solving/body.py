@@ -1,4 +1,4 @@
-"""The skeleton of a rig, its rest pose, and where points are fixed to it."""
+"""Body models: a skeleton of constant lengths, its rest pose and the points attached to it."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from deepphase.solving.point_tree import joint_positions_of
 
 _DOWN, _FRONT = np.array([0.0, -1.0, 0.0]), np.array([0.0, 0.0, 1.0])
 _MIRROR = np.array([-1.0, 1.0, 1.0])
-# A foot stands flat in the frames in which its toes are lowest: this share of them.
+# Share of the frames, those with the lowest toes, in which a foot is assumed to be flat.
 _FLAT_SHARE = 0.2
 
 
 @dataclass(frozen=True, eq=False)
 class BodyModel:
-    """A skeleton of constant lengths and the points that it carries.
+    """A skeleton of constant lengths and the points attached to it.
 
     Parameters
     ----------
     plan
-        Its joints by their roles.
+        The joints by their roles.
     skeleton
         At rest upright in T-pose, facing +Z; left and right are mirror images.
     point_offsets
-        (points, 3) metres: where each point is in the frame of its carrier.
+        (points, 3) metres: position of each point in the frame of its carrier joint.
     size
         Metres: length of a leg, from hip to ankle.
     measured
-        Metres: all lengths of arms and legs as points alone have them, of the person fitted to.
+        Metres: sum of the lengths of arms and legs of the person, measured between points.
     """
 
     plan: JointPlan
@@ -46,14 +46,14 @@ class BodyModel:
 
 
 def planned_positions(track: PointTrack, plan: JointPlan) -> Array:
-    """(frames, joints, 3) metres: where the plan's joints are by their points alone."""
+    """(frames, joints, 3) metres: joints of a plan as means of their points."""
     return joint_positions_of(track.positions.astype(np.float64), plan.structure)
 
 
 def rest_body(tracks: Sequence[PointTrack], plan: JointPlan) -> BodyModel:
     """The body of median lengths of one or several tracks of the same points.
 
-    Points that no joint stands for are put where their carriers are; fitting finds their places.
+    Points that are not joints are placed at their carriers; fitting finds their positions.
     """
     offsets = np.median([_rest_offsets(track, plan) for track in tracks], axis=0)
     return body_of_offsets(
@@ -64,7 +64,7 @@ def rest_body(tracks: Sequence[PointTrack], plan: JointPlan) -> BodyModel:
 def body_of_offsets(
     plan: JointPlan, offsets: Array, point_offsets: Array, measured: float
 ) -> BodyModel:
-    """The body of given offsets: (joints, 3) metres at rest, made symmetric here."""
+    """The body of (joints, 3) rest offsets in metres, which are made symmetric."""
     offsets = symmetric(offsets, plan.pairs)
     size = float(np.linalg.norm(offsets[list(plan.legs[0][1:3])], axis=1).sum())
     offsets[0] = (0.0, _hips_height(offsets, plan), 0.0)
@@ -86,7 +86,7 @@ def body_of_offsets(
 
 
 def symmetric(offsets: Array, pairs: Sequence[int]) -> Array:
-    """(joints, 3) offsets with the mean of both sides on each."""
+    """(joints, 3) offsets averaged over both sides."""
     return 0.5 * (offsets + offsets[list(pairs)] * _MIRROR)
 
 
@@ -105,7 +105,7 @@ def _hips_height(offsets: Array, plan: JointPlan) -> float:
 
 
 def _rest_offsets(track: PointTrack, plan: JointPlan) -> Array:
-    """(joints, 3) metres: the trunk as it stands on average, legs straight down, arms sideways."""
+    """(joints, 3) metres: mean pose of the trunk, legs straight down, arms sideways."""
     offsets = clip_of_points(track, structure=plan.structure).skeleton.offsets.copy()
     lengths = np.linalg.norm(offsets, axis=1)
     for _, knee, ankle, toe in plan.legs:

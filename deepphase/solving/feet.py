@@ -1,4 +1,4 @@
-"""Feet of a rigged clip that stay where they stand, and above the floor."""
+"""Foot locking: feet keep their place during contacts and stay above the floor."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from deepphase.motion.foot_ik import LegChains, LimbSolver
 from deepphase.motion.kinematics import global_transforms
 from deepphase.motion.roles import Roles
 
-# Of the leg's length: as far as a foot may be from where it is held. A contact in which it goes
-# farther is several, or a slide.
+# Largest distance of a foot from its held position, as a share of the leg length. A contact with
+# more travel is split: it is several contacts, or a slide.
 _HOLD_SHARE = 0.06
-# Of it, too: a foot that stays this level in a contact is held at one height.
+# Largest change of height, as the same share, at which a foot is held at one height.
 _LEVEL_SHARE = 0.03
-# Seconds: shorter holds are none, and as long a foot takes to leave or to reach its place.
+# Seconds: shortest hold, and duration of the blend before and after a hold.
 _SHORTEST_S, _BLEND_S = 0.2, 0.16
-# A foot stands on the floor at this share of its lowest heights.
+# Quantile of a foot's heights at which it is on the floor.
 _FLOOR_SHARE = 0.02
 _REACHES = 4
 _LEFT = np.array([1.0, 0.0, 0.0])
@@ -30,16 +30,16 @@ _LEFT = np.array([1.0, 0.0, 0.0])
 
 @dataclass(frozen=True, eq=False)
 class FootHolds:
-    """Where feet shall be so that they stay where they stand.
+    """Corrections that keep feet in place during contacts.
 
     Parameters
     ----------
     tips
-        (frames, 2, 3) metres: toes, or ankles of feet without, as the motion has them.
+        (frames, 2, 3) metres: toes (ankles of feet without toes) before the correction.
     shifts
-        (frames, 2, 3) metres: how far each foot is to be moved.
+        (frames, 2, 3) metres: correction of each foot.
     contacts
-        (frames, 2) bool: frames in which it is held.
+        (frames, 2) bool: frames in which each foot is held.
     """
 
     tips: Array
@@ -48,10 +48,10 @@ class FootHolds:
 
 
 def find_holds(clip: Clip, roles: Roles, size: float) -> FootHolds:
-    """Hold each foot of a clip where it stands, from touch-down to lift-off.
+    """Compute corrections that hold each foot in place from touch-down to lift-off.
 
-    Before and after, what a hold moves the foot by fades in and out. Feet below the floor are
-    lifted onto it.
+    The correction of a hold fades in before it and out after it. Feet below the floor are lifted
+    onto it.
 
     Parameters
     ----------
@@ -72,9 +72,9 @@ def find_holds(clip: Clip, roles: Roles, size: float) -> FootHolds:
 
 
 def reach_holds(clip: Clip, roles: Roles, holds: FootHolds) -> Clip:
-    """The clip with its legs bent so that the feet are where they are held.
+    """Apply foot corrections to a clip by two-joint inverse kinematics of each leg.
 
-    Two-joint inverse kinematics of each leg; feet keep their direction in the world.
+    Feet keep their orientation in the world.
     """
     solver = LimbSolver(clip.skeleton, LegChains.of_skeleton(clip.skeleton, roles))
     rotations, places = clip.rotations.copy(), clip.local_positions()
@@ -89,15 +89,15 @@ def reach_holds(clip: Clip, roles: Roles, holds: FootHolds) -> Clip:
 
 
 def toe_positions(clip: Clip, roles: Roles) -> Array:
-    """(frames, 2, 3) metres: the left and the right toes, or ankles of feet without."""
+    """(frames, 2, 3) metres: left and right toes, or ankles of feet without toes."""
     limbs = LegChains.of_skeleton(clip.skeleton, roles)
     return global_transforms(clip)[1][:, limbs.tips]
 
 
 def sliding_speed(feet: Array, contacts: Array, fps: float) -> float:
-    """m/s: mean speed over the ground of (frames, feet, 3) positions in contact; 0 without any.
+    """Mean ground speed, m/s, of (frames, feet, 3) positions in contact; 0 without contacts.
 
-    Speeds are those of steps between two frames of contact.
+    Only steps between two frames in contact count.
     """
     both = contacts[1:] & contacts[:-1]
     speed = np.linalg.norm(np.diff(feet[..., ::2], axis=0), axis=-1) * fps
@@ -105,14 +105,14 @@ def sliding_speed(feet: Array, contacts: Array, fps: float) -> float:
 
 
 def _shift(tip: Array, flags: Array, fps: float, size: float) -> tuple[Array, Array]:
-    """(frames, 3) metres by which a foot is moved, and (frames,) whether it is held."""
+    """(frames, 3) correction of a foot in metres, and (frames,) bool whether it is held."""
     frames = len(tip)
     shift, held = np.zeros((frames, 3)), np.zeros(frames, bool)
     shortest, blend = max(2, round(_SHORTEST_S * fps)), max(2, round(_BLEND_S * fps))
     holds: list[tuple[int, int]] = []
     for start, stop in _runs(flags):
         for first, last in _stays(tip[start:stop, ::2], _HOLD_SHARE * size):
-            # From one place to the next a foot takes its time.
+            # Leave time for the blend from one held position to the next.
             begin = max(start + first, holds[-1][1] + blend if holds else 0)
             if start + last - begin >= shortest:
                 holds.append((begin, start + last))
@@ -122,7 +122,7 @@ def _shift(tip: Array, flags: Array, fps: float, size: float) -> tuple[Array, Ar
         if np.ptp(tip[start:stop, 1]) > _LEVEL_SHARE * size:
             shift[start:stop, 1] = 0.0
         held[start:stop] = True
-    # Between holds what each one asks for fades, before the next one is fully there.
+    # Between holds, the correction of one fades out while that of the next fades in.
     edges = [(0, 0), *holds, (frames, frames)]
     for (_, end), (begin, _) in pairwise(edges):
         gap = np.arange(end, begin)
@@ -135,7 +135,7 @@ def _shift(tip: Array, flags: Array, fps: float, size: float) -> tuple[Array, Ar
 
 
 def _fading(share: Array) -> Array:
-    """From 1 at 0 to 0 at 1, level at both."""
+    """Smooth blend weight: 1 at share 0, 0 at share 1, with slope 0 at both."""
     share = np.clip(share, 0.0, 1.0)
     return 1.0 - share * share * (3.0 - 2.0 * share)
 
@@ -147,7 +147,7 @@ def _runs(flags: Array) -> list[tuple[int, int]]:
 
 
 def _stays(ground: Array, limit: float) -> list[tuple[int, int]]:
-    """(start, stop) of the parts of (frames, 2) in which nothing is farther than `limit` apart."""
+    """(start, stop) of the parts of (frames, 2) positions whose extent is at most `limit`."""
     parts, start = [], 0
     low = high = ground[0]
     for frame in range(1, len(ground)):

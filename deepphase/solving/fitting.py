@@ -1,4 +1,4 @@
-"""Lengths of a body and places of its points, fitted together with its poses."""
+"""Fitting of a body: its lengths and the offsets of its points, together with its poses."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from deepphase.solving.point_structure import find_structure
 from deepphase.solving.point_tree import PointStructure
 from deepphase.solving.pose_solver import PoseSolver, SolverState, hinge_axis
 
-# Bodies this near in size are one person's.
+# Relative difference of sizes below which tracks belong to one person.
 _SAME_SIZE = 0.03
-# As many tracks as a shared body is fitted to.
-_TRACKS_FITTED = 12
+# Number of tracks that a shared body is fitted to.
+_MAX_TRACKS = 12
 
 
 def solve_body(
@@ -29,24 +29,24 @@ def solve_body(
     *,
     structure: PointStructure | None = None,
 ) -> BodyModel:
-    """The body that tracks of the same points share.
+    """The body shared by tracks of the same points.
 
-    Tracks of people of other sizes have no say: of the median size, and near it, some are taken.
+    It is fitted to tracks of about the median size; tracks of people of other sizes are ignored.
 
     Parameters
     ----------
     description
-        A skeleton description: see :func:`deepphase.motion.point_structure.find_structure`.
+        A skeleton description: see :func:`deepphase.solving.point_structure.find_structure`.
     structure
-        The hierarchy, where it is known; by default the first track's.
+        The hierarchy, if it is known; by default that of the first track.
 
     Raises
     ------
     SkeletonError
-        Where tracks are of different points, or no two legs are found in them.
+        If the tracks have different points, or no two legs are found.
     """
     if not tracks:
-        raise ParameterError("a body of no tracks")
+        raise ParameterError("a body needs at least one track")
     for track in tracks:
         check_points(track, len(tracks[0].names))
     structure = find_structure(tracks[0], description) if structure is None else structure
@@ -54,47 +54,48 @@ def solve_body(
     sizes = np.array([rest_body([track], plan).measured for track in tracks])
     order = np.argsort(np.abs(sizes / np.median(sizes) - 1.0), kind="stable")
     near = [index for index in order if abs(sizes[index] / sizes[order[0]] - 1.0) < _SAME_SIZE]
-    return fit_body([tracks[index] for index in near[:_TRACKS_FITTED]], plan)
+    return fit_body([tracks[index] for index in near[:_MAX_TRACKS]], plan)
 
 
 def check_points(track: PointTrack, points: int) -> None:
-    """Raise SkeletonError unless a track has so many points."""
+    """Raise SkeletonError unless a track has this number of points."""
     if len(track.names) != points:
         raise SkeletonError(
-            f"{len(track.names)} points, and the skeleton to share is of {points}",
-            hint="rig files of other points by themselves",
+            f"{len(track.names)} points, but the shared skeleton has {points}",
+            hint="solve files with other points separately",
             path=track.source.path or None,
         )
 
 
 def scale_to(track: PointTrack, body: BodyModel) -> float:
-    """Times that a track's points are enlarged to be of a body's size; 1 where they nearly are."""
+    """Factor that scales a track's points to a body's size; 1 if the sizes nearly agree."""
     scale = body.measured / max(rest_body([track], body.plan).measured, 1e-9)
     return 1.0 if abs(scale - 1.0) < _SAME_SIZE else scale
 
 
 _UP = np.array([0.0, 1.0, 0.0])
-# Share of the squared lengths with which a joint stays as its parent is: it decides where points
-# say nothing, about the axis of a limb.
+# Weight of the parent's rotation, as a share of the squared lengths: it decides what the points
+# leave open, as the rotation about the axis of a limb.
 _AS_PARENT = 0.02
-# Seconds over which the axis of a knee or elbow is averaged, by how clearly it is bent; and the
-# share of the body's left in a knee's: straight knees, and those that points bend to the front.
+# Seconds over which the axis of a knee or elbow is averaged, weighted by its bend; and the share
+# of the body's left in the axis of a knee, for straight knees and for noise that bends them to
+# the front.
 _HINGE_S, _LEFT_SHARE = 0.12, 0.3
 # Weight of that axis beside the limb itself.
 _HINGE_SHARE = 0.5
 
 
 def initial_guess(body: BodyModel, positions: Array, points: Array, fps: float) -> SolverState:
-    """The state whose joints point where the track's do.
+    """Initial poses whose joints have the directions measured in a track.
 
-    Each joint turns so that what hangs from it has the directions that are seen: the rigid fit of
-    Kabsch (1976), with its parent's rotation counting a little, and for knees and elbows with the
-    axis about which they bend.
+    Each joint takes the rotation that best aligns its children and points with their measured
+    directions: the rigid fit of Kabsch (1976), with a small weight on its parent's rotation, and
+    with the hinge axis of knees and elbows.
 
     Parameters
     ----------
     positions
-        (frames, joints, 3) metres: where points alone have the joints.
+        (frames, joints, 3) metres: joints as means of their points.
     points
         (frames, points, 3) metres.
     """
@@ -108,29 +109,30 @@ def initial_guess(body: BodyModel, positions: Array, points: Array, fps: float) 
     for joint, parent in enumerate(skeleton.parents.tolist()):
         above = facing if parent < 0 else turns[:, parent]
         rest = [skeleton.offsets[child] for child in skeleton.children(joint)]
-        seen = [positions[:, child] - positions[:, joint] for child in skeleton.children(joint)]
+        measured = [positions[:, child] - positions[:, joint] for child in skeleton.children(joint)]
         for point in np.flatnonzero(carriers == joint):
             if np.linalg.norm(body.point_offsets[point]) > 0:
                 rest.append(body.point_offsets[point])
-                seen.append(points[:, point] - positions[:, joint])
+                measured.append(points[:, point] - positions[:, joint])
         if not rest:
             turns[:, joint] = above
             continue
         lengths = np.array([vector @ vector for vector in rest])
-        sums = _AS_PARENT * lengths.sum() * above
-        for vector, way in zip(rest, seen, strict=True):
-            sums = sums + way[:, :, None] * vector
-        for upper, axis, shown in hinges:
+        moments = _AS_PARENT * lengths.sum() * above
+        for vector, direction in zip(rest, measured, strict=True):
+            moments = moments + direction[:, :, None] * vector
+        for upper, axis, measured_axis in hinges:
             if joint in upper:
-                sums = sums + _HINGE_SHARE * lengths.max() * shown[:, :, None] * axis
-        turns[:, joint] = nearest_rotation(sums)
+                weight = _HINGE_SHARE * lengths.max()
+                moments = moments + weight * measured_axis[:, :, None] * axis
+        turns[:, joint] = nearest_rotation(moments)
         local[:, joint] = above.swapaxes(1, 2) @ turns[:, joint]
     local[:, 0] = turns[:, 0]
     return SolverState(local, positions[:, 0].copy())
 
 
 def nearest_rotation(matrices: Array) -> Array:
-    """(..., 3, 3) the rotation that fits sums of seen x rest best (Kabsch 1976)."""
+    """(..., 3, 3) rotation that best fits sums of measured x rest vectors (Kabsch 1976)."""
     left, _, right = np.linalg.svd(matrices)
     mirrored = np.linalg.det(left @ right) < 0
     left[mirrored, :, 2] *= -1.0
@@ -140,7 +142,10 @@ def nearest_rotation(matrices: Array) -> Array:
 def _hinges(
     body: BodyModel, positions: Array, fps: float
 ) -> list[tuple[tuple[int, int], Array, Array]]:
-    """Of every limb its two joints, the axis at rest and as seen: (frames, 3), by its clearness."""
+    """Upper two joints of each limb, its hinge axis at rest, and (frames, 3) as measured.
+
+    The length of a measured axis is the sine of the bend.
+    """
     plan = body.plan
     left_leg, right_leg = plan.legs
     left = positions[:, left_leg[0]] - positions[:, right_leg[0]]
@@ -162,7 +167,7 @@ def _hinges(
 
 
 def _facing(body: BodyModel, positions: Array) -> Array:
-    """(frames, 3, 3) rotations about Y that turn +Z to where hips and shoulders face."""
+    """(frames, 3, 3) rotations about Y from +Z to the facing of hips and shoulders."""
     left = sum(positions[:, one] - positions[:, other] for one, other in body.plan.structure.across)
     front = np.cross(left, _UP)
     front[:, 1] = 0.0
@@ -171,10 +176,11 @@ def _facing(body: BodyModel, positions: Array) -> Array:
     return np.stack([across, np.broadcast_to(_UP, front.shape), front], axis=-1)
 
 
-# Frames that lengths are fitted to, of all tracks together.
-_FRAMES = 900
+# Number of frames, of all tracks together, that lengths are fitted to.
+_MAX_FRAMES = 900
 _ROUNDS = 4
-# How far a point is from its joint, usually, against the noise of a frame: points lie on the skin.
+# Regularization of point offsets and of lengths, relative to the noise of one frame: points lie
+# on the skin, near their joints.
 _POINT_SHARE = 0.04
 _LENGTH_SHARE = 0.005
 
@@ -182,17 +188,17 @@ _LENGTH_SHARE = 0.005
 def fit_body(tracks: Sequence[PointTrack], plan: JointPlan) -> BodyModel:
     """The body that fits the tracks of one person best.
 
-    Poses are fitted to some frames of all, then all lengths and places of points at once, which
-    is linear, and so on. Lengths are those of both sides; limbs stay straight at rest.
+    Alternates between poses at some frames of all tracks, and lengths and point offsets, which
+    are a linear least-squares problem. Both sides have equal lengths; limbs are straight at rest.
     """
     body = rest_body(tracks, plan)
     share = max(1, len(tracks))
     samples = []
     for track in tracks:
-        step = max(1, -(-len(track) * share // _FRAMES))
+        step = max(1, -(-len(track) * share // _MAX_FRAMES))
         samples.append(track.positions[::step].astype(np.float64))
     points = np.concatenate(samples)
-    # Frames apart in time: nothing is averaged over neighbours.
+    # The low rate prevents averaging over frames that are far apart in time.
     whole = PointTrack(tracks[0].names, points, tracks[0].fps)
     positions = planned_positions(whole, plan)
     state = initial_guess(body, positions, points, 1e-3)
@@ -205,20 +211,20 @@ def fit_body(tracks: Sequence[PointTrack], plan: JointPlan) -> BodyModel:
 
 
 def _with_extra_points(body: BodyModel, state: SolverState, points: Array) -> BodyModel:
-    """The body with points that no joint stands for where they are on median."""
+    """The body with points that are not joints at their median positions."""
     plan = body.plan
     turns, places = PoseSolver(body).forward(state)
     offsets = np.zeros_like(body.point_offsets)
     for point, carrier in enumerate(plan.carriers):
         if plan.structure.points[carrier] != (point,):
-            way = points[:, point] - places[:, carrier]
-            seen = (turns[:, carrier].swapaxes(1, 2) @ way[..., None])[..., 0]
-            offsets[point] = np.median(seen, axis=0)
+            vector = points[:, point] - places[:, carrier]
+            local = (turns[:, carrier].swapaxes(1, 2) @ vector[..., None])[..., 0]
+            offsets[point] = np.median(local, axis=0)
     return body_of_offsets(plan, body.skeleton.offsets, offsets, body.measured)
 
 
 def _refitted(body: BodyModel, solver: PoseSolver, state: SolverState, points: Array) -> BodyModel:
-    """Lengths and places of points by linear least squares at given rotations."""
+    """The body with lengths and point offsets by linear least squares at given rotations."""
     plan, skeleton = body.plan, body.skeleton
     turns, _ = solver.forward(state)
     residual = points - solver.points(state)
@@ -228,7 +234,7 @@ def _refitted(body: BodyModel, solver: PoseSolver, state: SolverState, points: A
     parents = skeleton.parents
     unknowns = lengths + 3 * count
     matrix, slope = np.zeros((unknowns, unknowns)), np.zeros(unknowns)
-    # What one unit of each freedom moves each joint by.
+    # Movement of each joint for one unit of each degree of freedom.
     moved = np.zeros((frames, len(skeleton), 3, lengths))
     for joint in range(1, len(skeleton)):
         own = np.stack([freedom.get(joint, np.zeros(3)) for freedom in directions], axis=1)
@@ -259,7 +265,7 @@ def _refitted(body: BodyModel, solver: PoseSolver, state: SolverState, points: A
 
 
 def _freedoms(body: BodyModel) -> list[dict[int, Array]]:
-    """How lengths may change: joint -> direction of its offset, both sides of a pair together."""
+    """Degrees of freedom of the lengths: joint -> direction, both sides of a pair together."""
     plan, skeleton = body.plan, body.skeleton
     straight = {joint for leg in plan.legs for joint in leg[1:3]}
     straight |= {joint for arm in plan.arms for joint in arm[1:]}

@@ -1,4 +1,4 @@
-"""The joints of a rig while they are put together, and the points that each carries."""
+"""Assembly of a skeleton's joints from points, and of the points attached to them."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ from deepphase.motion.limbs import ancestors, subtree_mask
 from deepphase.motion.skeleton import Skeleton
 from deepphase.solving.point_tree import PointStructure
 
-# Points as high as the highest one, to this share of the way from the shoulders, are the head.
+# Points belong to the head if they are below its highest point by at most this share of its
+# height over the shoulders.
 _HEAD_SHARE = 0.3
 
 
 def head_joints(
     skeleton: Skeleton, head: int, positions: Array, shoulders: list[int]
 ) -> tuple[list[int], list[int]]:
-    """The joints that are the head, the highest first, and those of its group that are not.
+    """Joints of the head, the highest first, and joints of its group that do not belong to it.
 
     Parameters
     ----------
     head
-        The joint that was found to be it; joints of its name and a number are of its group.
+        The joint with the role; joints with its name and a number form its group.
     positions : (frames, joints, 3)
         Metres.
     """
@@ -36,7 +37,7 @@ def head_joints(
         for joint in np.flatnonzero(subtree_mask(skeleton, head)).tolist()
         if joint == head or (same.match(skeleton.names[joint]) and not skeleton.children(joint))
     ]
-    # The group may hold all that is above the shoulders; the head is where it is highest.
+    # The group may contain everything above the shoulders; the head is its highest part.
     heights = np.median(positions[:, group, 1], axis=0)
     top = group[int(np.argmax(heights))]
     shoulder_line = np.median(positions[:, shoulders, 1], axis=0).mean()
@@ -49,8 +50,9 @@ def head_joints(
 # A lower leg or arm is at least this share of the upper one: what is nearer to the knee or elbow
 # is a second point on it.
 _LOWER_SHARE = 0.55
-# Up to so many points beyond a knee or elbow are markers of two parts; more are a tree of joints.
-_FEW = 4
+# Up to this number of points beyond a knee or elbow are markers on two parts of the limb; more
+# points form a tree of joints.
+_MAX_MARKERS = 4
 
 
 def limb_end_joints(
@@ -62,21 +64,23 @@ def limb_end_joints(
     *,
     leg: bool,
 ) -> list[tuple[list[int], list[int], list[int]]]:
-    """Of both limbs what lies before the ankle or wrist, the points that are it, what is beyond."""
+    """Split the distal points of both limbs into those before, at and beyond the ankle or wrist."""
     if any(not limb for limb in distal):
         raise SkeletonError(
-            "a rig needs a point beyond each knee and elbow",
-            hint="leave out arms that end at the elbow by a skeleton description",
+            "solving needs a point beyond each knee and elbow",
+            hint="use a skeleton description without arms that end at the elbow",
         )
     ordered = [
         [joint for _, joint in sorted(zip(far, limb, strict=True))]
         for far, limb in zip(lengths, distal, strict=True)
     ]
-    policy = [dict(zip(limb, far, strict=True)) for far, limb in zip(lengths, distal, strict=True)]
+    distances = [
+        dict(zip(limb, far, strict=True)) for far, limb in zip(lengths, distal, strict=True)
+    ]
     known = lasts is not None and all(
         last in limb for last, limb in zip(lasts, ordered, strict=True)
     )
-    if lasts is not None and known and max(map(len, ordered)) > _FEW:
+    if lasts is not None and known and max(map(len, ordered)) > _MAX_MARKERS:
         return [
             (
                 limb[: limb.index(last)],
@@ -92,8 +96,8 @@ def limb_end_joints(
 
     def share(place: int) -> float:
         far = sum(
-            float(np.mean([way[joint] for joint in limb[place]]))
-            for way, limb in zip(policy, groups, strict=True)
+            float(np.mean([of_limb[joint] for joint in limb[place]]))
+            for of_limb, limb in zip(distances, groups, strict=True)
         )
         return far / max(sum(uppers), 1e-9)
 
@@ -109,7 +113,7 @@ def limb_end_joints(
 
 
 def _two_groups(limb: list[int], distance: Callable[[int, int], float]) -> list[list[int]]:
-    """Points from the elbow outwards in two groups, whose nearest points are farthest apart."""
+    """Split points from the elbow outwards into two groups at the largest gap."""
     groups = [[joint] for joint in limb]
     while len(groups) > 2:
         gaps = [
@@ -125,27 +129,27 @@ SIDES = ("Left", "Right")
 
 
 class JointBuilder:
-    """Collects joints, parents first.
+    """Builder of a skeleton's joints, parents first, and of the points attached to them.
 
     Parameters
     ----------
     found
-        The structure that the rig is made of: its joints are called `old` here.
+        The structure that was found from the points; its joints are called `old` here.
     skeleton
-        The same as a skeleton.
+        The same structure as a skeleton.
     points
-        How many the track has.
+        Number of points of the track.
 
     Attributes
     ----------
     names, parents
-        Of the rig's joints so far.
+        Of the joints added so far.
     points
-        Those whose mean each joint is at before anything is fitted.
+        For each joint, the points whose mean is its position before fitting.
     of_old
-        A joint of the structure -> the rig's that stands for it.
+        Joint of the structure -> new joint.
     carriers : (points,)
-        The joint that each point is fixed to; -1 where that is not known yet.
+        The joint that each point is attached to; -1 if it is not known yet.
     """
 
     def __init__(self, found: PointStructure, skeleton: Skeleton, points: int) -> None:
@@ -157,7 +161,7 @@ class JointBuilder:
         self.carriers = np.full(points, -1)
 
     def add(self, name: str, parent: int, points: tuple[int, ...], *, carried: bool = True) -> int:
-        """A joint more, numbered where its name is taken; it carries its point if it has one."""
+        """Add a joint, numbered if its name is in use; a single point is attached to it."""
         unique, number = name, 2
         while unique in self.names:
             unique, number = f"{name}{number}", number + 1
@@ -170,11 +174,11 @@ class JointBuilder:
         return joint
 
     def carry(self, points: tuple[int, ...], joint: int) -> None:
-        """Fix points to a joint."""
+        """Attach points to a joint."""
         self.carriers[list(points)] = joint
 
     def above(self, old: int) -> int:
-        """The rig's joint that is or is nearest above a joint of the structure."""
+        """The new joint of a joint of the structure, or of its nearest ancestor that has one."""
         path = ancestors(self._skeleton, old)
         return next((self.of_old[each] for each in path if each in self.of_old), 0)
 
@@ -183,11 +187,11 @@ class JointBuilder:
         return self._found.points[old]
 
     def all_points(self, old: list[int]) -> tuple[int, ...]:
-        """The points of several, each once."""
+        """The points of several joints of the structure, each once."""
         return tuple(dict.fromkeys(point for joint in old for point in self.points_of(joint)))
 
     def structure(self, across: tuple[tuple[int, int], ...]) -> PointStructure:
-        """What was put together; `across` are pairs of joints that tell left from right."""
+        """The joints as a structure; `across` are (left, right) joints of hips and shoulders."""
         return PointStructure(
             tuple(self.names),
             tuple(self.parents),

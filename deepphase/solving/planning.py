@@ -1,4 +1,4 @@
-"""What joints a rig of points gets: those of the body that the points were found to be."""
+"""Plan of a skeleton: the joints to solve for and the points attached to each."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from deepphase.solving.point_tree import PointStructure
 
 @dataclass(frozen=True)
 class JointPlan:
-    """The joints of a rig and what points tell of them.
+    """The joints of a skeleton to solve for, and their points.
 
     Parameters
     ----------
     structure
-        The rig's joints; the mean of a joint's points is where it is before anything is fitted.
+        The joints; before fitting, a joint is at the mean of its points.
     carriers
-        (points,) the joint that each point of the track is fixed to.
+        (points,) the joint that each point of the track is attached to.
     legs, arms
-        Left and right: hip, knee, ankle and toe (-1 where there is none); shoulder, elbow and
-        wrist. No arms where none were found.
+        Left and right: hip, knee, ankle and toe (-1 if there is none); shoulder, elbow and wrist.
+        `arms` is empty if none were found.
     pairs
         (joints,) mirror partners; a joint's own index on the middle line.
     head
-        The head's joint, -1 where it is not known.
+        The head's joint, -1 if it is not known.
     notes
-        What was found how, one sentence each.
+        How the joints were found, one sentence each.
     loose
-        Joints of neck and head that points tell too little of: they stay near to their rest.
+        Joints of neck and head with too few points: they stay close to their rest pose.
     """
 
     structure: PointStructure
@@ -60,10 +60,10 @@ class JointPlan:
         return knees + tuple((arm[1], arm[2]) for arm in self.arms)
 
 
-# The neck begins so much of the way from the middle of the shoulders to the head.
+# Weights of shoulders and head in the position of the neck.
 _NECK_WEIGHTS = (3, 2)
-# So many points tell how a head is turned; two leave it free to nod.
-_ENOUGH = 3
+# Points needed for the rotation of a head; two leave it free to nod.
+_MIN_HEAD_POINTS = 3
 _LEG_NAMES = ("UpLeg", "Leg", "Foot", "ToeBase")
 _ARM_NAMES = ("Arm", "ForeArm", "Hand")
 
@@ -74,22 +74,22 @@ def plan_joints(
     *,
     structure: PointStructure | None = None,
 ) -> JointPlan:
-    """The joints that a rig of a track's points has.
+    """Plan the joints of a skeleton for the points of a track.
 
-    Limbs have three joints each; of several points on a forearm, a hand or a head the rig has one
-    joint, which carries them. Where no point is at the spine or the neck, a joint is put there.
+    Limbs have three joints each; several points on a forearm, a hand or a head share one joint.
+    Without a point at the spine or the neck, a joint is added there.
 
     Parameters
     ----------
     description
         A skeleton description: see :func:`find_structure`.
     structure
-        The hierarchy, where it is known already.
+        The hierarchy, if it is known.
 
     Raises
     ------
     SkeletonError
-        Where no two legs of hip, knee and foot are found, or the body is no biped.
+        If no two legs with hip, knee and foot are found, or the body is a quadruped.
     """
     structure = find_structure(track, description) if structure is None else structure
     clip = clip_of_points(track, description, structure=structure)
@@ -102,21 +102,21 @@ def _check_roles(roles: Roles, clip: Clip) -> None:
     lacking = [part for part in ("hip", "knee", "foot") if roles.both(part) is None]
     if lacking:
         raise SkeletonError(
-            f"a rig needs two legs, and of {len(clip.skeleton)} points none is found to be the "
+            f"solving needs two legs, but none of {len(clip.skeleton)} points was found to be the "
             + " or the ".join(lacking),
             hint="name the points in a skeleton description (left_hip, left_knee, left_foot, ...)",
             path=clip.source.path or None,
         )
     if roles.kind == "quadruped":
         raise SkeletonError(
-            "points of a quadruped, and rigs are made of people only",
-            hint="a skeleton description with 'kind: biped' says otherwise",
+            "points of a quadruped; only bipeds can be solved",
+            hint="if it is a biped, write 'kind: biped' in a skeleton description",
             path=clip.source.path or None,
         )
 
 
 class _Planner:
-    """Decides what joints there are; indices `old` are of the structure found."""
+    """Chooses the joints; indices named `old` belong to the structure that was found."""
 
     def __init__(
         self, track: PointTrack, clip: Clip, roles: Roles, structure: PointStructure
@@ -143,7 +143,7 @@ class _Planner:
         if roles.both("shoulder") and roles.both("elbow"):
             arms = self._limbs("shoulder", "elbow", "hand", _ARM_NAMES)
         else:
-            self._notes.append("no arms were found: the rig has none")
+            self._notes.append("no arms were found: the skeleton has none")
         head = self._heads(limb_joints, [arm[0] for arm in arms])
         self._rest(limb_joints)
         for point in np.flatnonzero(self._joints.carriers < 0):
@@ -178,7 +178,7 @@ class _Planner:
             if any(subtree_mask(old, joint)[list(shoulders)])
             and not all(subtree_mask(old, joint)[list(shoulders)])
         }
-        # Collar bones that were found in one line with the spine are points on the chest.
+        # Collar bones found in line with the spine are points on the chest.
         middle = [
             joint for joint in sorted(path - limb_joints) if not sides[joint] or joint in one_sided
         ]
@@ -199,7 +199,7 @@ class _Planner:
             hips = tuple(p for hip in roles.both("hip") or () for p in self._joints.points_of(hip))
             upper = tuple(p for shoulder in shoulders for p in self._joints.points_of(shoulder))
             self._spine = self._joints.add("Spine", 0, hips * 2 * len(upper) + upper * len(hips))
-            self._notes.append("no point stands at the spine: a joint was put there")
+            self._notes.append("no point at the spine: a joint was added there")
         else:
             spines = [joint for joint, name in enumerate(self._joints.names) if "Spine" in name]
             self._spine = spines[-1] if spines else 0
@@ -247,7 +247,7 @@ class _Planner:
             self._joints.carry(self._joints.all_points(between), chain[0])
             self._joints.carry(self._joints.all_points(near), chain[1])
             if len(end) > 1:
-                # A wrist of several points: they turn with the forearm.
+                # Several points of one wrist rotate with the forearm.
                 self._joints.carry(self._joints.all_points(end), chain[1])
             if names is _LEG_NAMES:
                 chain.append(self._toe(side, end[0], chain[2], beyond))
@@ -257,19 +257,19 @@ class _Planner:
         return limbs
 
     def _toe(self, side: int, ankle: int, foot: int, beyond: list[int]) -> int:
-        """The joint of the toes: the point of a foot that is farthest to the front, else -1."""
+        """Add the toes at the point of the foot farthest to the front; -1 without points."""
         if not beyond:
             return -1
-        way = self._positions[:, beyond] - self._positions[:, [ankle]]
-        ahead = np.median(np.einsum("fpc,fc->fp", way, self._front), axis=0)
-        toe = beyond[int(np.argmax(ahead))]
+        vectors = self._positions[:, beyond] - self._positions[:, [ankle]]
+        forward = np.median(np.einsum("fpc,fc->fp", vectors, self._front), axis=0)
+        toe = beyond[int(np.argmax(forward))]
         joint = self._joints.add(f"{SIDES[side]}ToeBase", foot, self._joints.points_of(toe))
         self._joints.of_old[toe] = joint
         self._joints.carry(self._joints.all_points([each for each in beyond if each != toe]), foot)
         return joint
 
     def _tree(self, side: int, beyond: list[int], above: int) -> None:
-        """What is beyond a wrist hangs as it was found; single points turn with the hand."""
+        """Add the joints beyond a wrist in the hierarchy that was found."""
         for joint in beyond:
             self._joints.of_old[joint] = self._joints.add(
                 f"{SIDES[side]}Finger",
@@ -283,7 +283,7 @@ class _Planner:
             return -1
         heads, rest = head_joints(old, head, self._positions, self._shoulders())
         for joint in rest:
-            # The rest is of the neck or the chest: with the chest, where it keeps its distance.
+            # The others belong to the neck or the chest; they are attached to the chest.
             self._joints.of_old[joint] = self._spine
             self._joints.carry(self._joints.points_of(joint), self._spine)
         points = self._joints.all_points(heads)
@@ -291,13 +291,13 @@ class _Planner:
         if shoulders and not self._joints.names[parent].startswith("Neck"):
             upper = tuple(point for joint in shoulders for point in self._joints.points[joint])
             low, high = _NECK_WEIGHTS
-            # Means over points with repetition: so much of the shoulders, so much of the head.
+            # Repeated points weight the mean: shoulders against head.
             neck = upper * (low * len(points)) + points * (len(upper) * high // 2)
             parent = self._joints.add("Neck", self._spine, neck, carried=False)
-            self._notes.append("no point stands at the neck: a joint was put there")
+            self._notes.append("no point at the neck: a joint was added there")
             self._loose.append(parent)
         joint = self._joints.add("Head", parent, points)
-        if len(points) < _ENOUGH:
+        if len(points) < _MIN_HEAD_POINTS:
             self._loose.append(joint)
         for each in heads:
             self._joints.of_old[each] = joint
@@ -305,7 +305,7 @@ class _Planner:
         return joint
 
     def _rest(self, limb_joints: set[int]) -> None:
-        """All joints of the structure that have no role: points on what they hang from."""
+        """Attach points of joints without a role to their nearest ancestor."""
         old = self._old
         for joint in range(1, len(old)):
             if joint in self._joints.of_old or joint in limb_joints:
@@ -330,5 +330,5 @@ class _Planner:
         return list(self._roles.both("shoulder") or self._roles.both("hip") or ())
 
     def _distance(self, first: int, second: int) -> float:
-        way = self._positions[:, first] - self._positions[:, second]
-        return float(np.median(np.linalg.norm(way, axis=1)))
+        vectors = self._positions[:, first] - self._positions[:, second]
+        return float(np.median(np.linalg.norm(vectors, axis=1)))

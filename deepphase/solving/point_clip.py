@@ -1,4 +1,4 @@
-"""A point track as a clip: joints that are translated and never turn."""
+"""Point tracks as clips: joints with translations and identity rotations."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ def clip_of_points(
     *,
     structure: PointStructure | None = None,
 ) -> Clip:
-    """The track as a clip whose joints are its points: every joint is translated, none turns.
+    """Convert a track to a clip whose joints are its points: all translated, none rotated.
 
-    The joints stand exactly where the points are. The rest pose, for what asks for one, has each
-    joint at its median distance from its parent, in its mean direction in upright poses.
+    The joints are exactly at the points. In the rest pose each joint is at its median distance
+    from its parent, in its mean direction in upright poses.
 
     Parameters
     ----------
     description
         A skeleton description: see `find_structure`.
     structure
-        The hierarchy, where it is known already; of the files of one set, which share one.
+        The hierarchy, if it is known; files of one set share one.
 
     Raises
     ------
     SkeletonError
-        Where the description or the structure is of other points.
+        If the description or the structure has other points.
     """
     structure = find_structure(track, description) if structure is None else structure
     points = {point for each in structure.points for point in each}
     if max(points) >= len(track.names):
         raise SkeletonError(
-            f"a hierarchy of {max(points) + 1} points, the track has {len(track.names)}",
+            f"a hierarchy of {max(points) + 1} points, but the track has {len(track.names)}",
             path=track.source.path or None,
         )
     parents = np.array(structure.parents)
@@ -75,18 +75,17 @@ def _rest_offsets(positions: Array, structure: PointStructure) -> Array:
     local = frames - frames[:, np.maximum(structure.parents, 0)]
     lengths = np.median(np.linalg.norm(local, axis=-1), axis=0)
     upright = heights >= np.median(heights)
-    seen = _from_the_front(frames, local, structure)[upright]
-    mean = seen.mean(axis=0)
+    mean = _facing_front(frames, local, structure)[upright].mean(axis=0)
     size = np.linalg.norm(mean, axis=1, keepdims=True)
-    # Directions that cancel over time say nothing: any will do, and up is one.
+    # Directions that cancel over time are arbitrary: up is used.
     directions = np.where(size > 1e-6, mean / np.maximum(size, 1e-6), _UP)
     offsets = directions * lengths[:, None]
     offsets[0] = (0.0, np.median(heights), 0.0)
     return offsets
 
 
-def _from_the_front(frames: Array, vectors: Array, structure: PointStructure) -> Array:
-    """(frames, joints, 3) vectors turned about Y so that the body faces +Z."""
+def _facing_front(frames: Array, vectors: Array, structure: PointStructure) -> Array:
+    """(frames, joints, 3) vectors rotated about Y so that the body faces +Z."""
     across = sum(frames[:, left] - frames[:, right] for left, right in structure.across)
     if not structure.across:
         return vectors

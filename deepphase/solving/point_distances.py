@@ -1,4 +1,4 @@
-"""Which points of a body hang together: distances over time, and the tree that they span."""
+"""Distances between the points of a body over time, and the spanning tree of steady ones."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 
 from deepphase.arrays import Array
 
-# So many frames, evenly spread, tell as much as all; fewer where there are very many points.
-_FRAMES_LOOKED_AT = 600
-_DISTANCES_LOOKED_AT = 4_000_000
-# A distance that changes by this share of itself counts as twice as long in the tree: the parts
-# of one limb keep theirs within a tenth even in noisy captures, two knees do not within a fifth.
+# Numbers of evenly spread frames and of distances that are enough for the statistics.
+_MAX_FRAMES = 600
+_MAX_DISTANCES = 4_000_000
+# A distance that changes by this share of itself counts as twice as long in the tree: within one
+# limb distances change by less than a tenth even in noisy captures, between two knees by more
+# than a fifth.
 _FREE_SHARE = 0.2
-# From the 10th to the 90th percentile of a normal distribution there are so many deviations.
+# Standard deviations from the 10th to the 90th percentile of a normal distribution.
 _DEVIATIONS_10_TO_90 = 2.563
 
 
@@ -26,9 +27,9 @@ class PointDistances:
     Parameters
     ----------
     medians
-        Half of the time they are nearer.
+        Medians over time.
     reaches
-        90th percentiles: how far apart they get.
+        90th percentiles over time.
     changes
         Robust standard deviation over time as a share of the median; 0 for a point and itself.
     """
@@ -39,9 +40,9 @@ class PointDistances:
 
 
 def distance_frames(positions: Array) -> Array:
-    """(frames, points, 3) evenly spread frames, as many as are worth looking at."""
-    most = max(2, min(_FRAMES_LOOKED_AT, _DISTANCES_LOOKED_AT // positions.shape[1] ** 2))
-    return positions[:: max(1, -(-len(positions) // most))].astype(np.float64)
+    """(frames, points, 3) evenly spread frames, enough for statistics of distances."""
+    count = max(2, min(_MAX_FRAMES, _MAX_DISTANCES // positions.shape[1] ** 2))
+    return positions[:: max(1, -(-len(positions) // count))].astype(np.float64)
 
 
 def point_distances(positions: Array) -> PointDistances:
@@ -58,17 +59,17 @@ def change(low: Array, median: Array, high: Array) -> Array:
 
 
 def spanning_tree(distances: PointDistances, edges: Array) -> list[list[int]]:
-    """Neighbours of every point in the tree that joins near points of constant distance.
+    """Neighbours of every point in the tree that joins close points of constant distance.
 
     Parameters
     ----------
     edges
-        (edges, 2) pairs that are known to hang together: the tree takes them first.
+        (edges, 2) pairs that are known to be connected: the tree contains them first.
     """
     points = len(distances.medians)
     weights = distances.medians * (1.0 + (distances.changes / _FREE_SHARE) ** 2)
     weights[edges[:, 0], edges[:, 1]] = weights[edges[:, 1], edges[:, 0]] = -1.0
-    # Only their order counts; a weight of 0, of points at one place, would be no edge at all.
+    # Only their order counts; a weight of 0, of coincident points, would be no edge at all.
     ranks = 1.0 + np.unique(weights, return_inverse=True)[1].reshape(weights.shape)
     np.fill_diagonal(ranks, 0.0)
     tree = minimum_spanning_tree(ranks).tocoo()
@@ -104,12 +105,12 @@ def tree_path(neighbours: list[list[int]], first: int, last: int) -> list[int]:
 def tree_parents(
     neighbours: list[list[int]], sources: list[int], within: set[int] | None = None
 ) -> dict[int, int]:
-    """Point -> its parent, of all that is reached from the sources, breadth first; theirs is -1.
+    """Point -> parent of all points reachable from the sources, breadth first; -1 for sources.
 
     Parameters
     ----------
     within
-        The points that may be entered; all by default.
+        The points that may be visited; all by default.
     """
     parents = dict.fromkeys(sources, -1)
     queue = list(sources)

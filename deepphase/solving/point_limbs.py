@@ -17,34 +17,35 @@ from deepphase.solving.point_distances import (
     tree_path,
 )
 
-# The tips of legs lie in this lowest share of the body's height, and between them the tree
-# climbs by the second share: from foot to foot over the hips, not from heel to toe.
+# The tips of legs are in this lowest share of the body's height, and the path between them rises
+# by the second share: from foot to foot over the hips, not from heel to toe.
 _LOW_SHARE, _CLIMB_SHARE = 0.25, 0.3
 # Thighs of one body differ less than this share, also in captures whose lengths are noisy.
 _ALIKE_SHARE = 0.25
-# Of the hips' width: what stays nearer to the plane between the hips is on the middle line.
+# Points closer to the plane between the hips than this share of the hips' width are on the middle
+# line, if they sway less than the second share.
 _MIDDLE_SHARE, _MIDDLE_SWAY = 0.4, 0.7
-# A narrower pair of hips than this share of the height does not narrow the middle line.
-_NARROWEST_HIPS = 0.1
+# Smallest width of the hips, as a share of the height, for these bounds.
+_MIN_HIPS = 0.1
 # Head and shoulders keep their distance from the hips to this share, hands do not.
 _TRUNK_CHANGE = 0.15
-# Shoulders are so much of the body's height above the hips, where the trunk is upright.
+# Height of the shoulders over the hips, as a share of the body's, if the trunk is upright.
 _SHOULDER_RISE = 0.12
-# Nearer to the middle than this share of the shoulders, a steady point belongs to the head.
+# A steady point closer to the middle than this share of the shoulders belongs to the head.
 _WIDE_SHARE = 0.65
-# A shorter second group of points on a side (a marker of the pelvis) is no arm.
+# A shorter group of points on a side (a marker of the pelvis) is not an arm.
 _SHORTEST_ARM = 0.15
-# Up to so many points a limb is a chain, ordered by how far each gets from its first one; more
-# points are several on one part of the body, and the tree orders them.
+# Up to this number of points a limb is a chain, ordered by the largest distance of each from its
+# first one; with more points, several are on one part of the body, and the tree orders them.
 _LONGEST_CHAIN = 6
-# Points of a hand that get as far to this share stay in the file's order, so that the files of a
-# set agree.
+# Points of a hand whose largest distances agree to this share stay in the file's order, so that
+# the files of a set agree.
 _AS_FAR_SHARE = 0.04
 
 
 @dataclass(frozen=True)
 class PointLimb:
-    """A limb: its points, and above each the one that it hangs from (-1 for the first)."""
+    """A limb: its points, and the parent of each (-1 for the first)."""
 
     points: tuple[int, ...]
     parents: tuple[int, ...]
@@ -57,9 +58,9 @@ class PointBody:
     Parameters
     ----------
     legs
-        Two limbs from the hip outwards; which is left is not known here.
+        Two limbs from the hip outwards, in unknown order of the sides.
     arms
-        Two limbs from the shoulder outwards, on the sides of the legs of the same place; or none.
+        Two limbs from the shoulder outwards, in the order of the legs' sides; None if not found.
     lower, upper
         Points on the middle line from the hips outwards, below and above the shoulders.
     others
@@ -76,14 +77,14 @@ class PointBody:
 def find_point_limbs(
     positions: Array, distances: PointDistances, neighbours: list[list[int]], *, ordered: bool
 ) -> PointBody | None:
-    """The body that (frames, points, 3) positions, Y up, are of; None where no legs are found.
+    """Find the body of (frames, points, 3) positions, Y up; None if no legs are found.
 
     Parameters
     ----------
     neighbours
-        The tree that the points span.
+        The spanning tree of the points.
     ordered
-        Whether the tree's order within a limb is known (edges were given) and to be kept.
+        Whether the tree's order within a limb is reliable, since edges were given.
     """
     frames = distance_frames(positions)
     heights = np.median(frames[..., 1], axis=0)
@@ -107,7 +108,7 @@ def find_point_limbs(
         )
     lower, upper = _middle_line(middle, limbs, sides)
     limb_points = {point for limb in limbs or () for point in limb.points}
-    # What hangs from the neck is the head, however it sways.
+    # Points connected to the neck belong to the head, even if they sway.
     if limbs is not None:
         free = set(rest) - {*limb_points, *lower}
         upper = (*upper, *sorted(set(tree_parents(neighbours, list(upper), free)) - {*upper}))
@@ -122,7 +123,7 @@ def find_point_limbs(
 
 
 class _Sides:
-    """Where points are, seen from the hips."""
+    """Positions of points relative to the hips, and their variation over time."""
 
     def __init__(self, frames: Array, first: int, second: int, height: float) -> None:
         across = frames[:, first] - frames[:, second]
@@ -135,7 +136,7 @@ class _Sides:
         self.changes = change(near, self.distance, away)
         self.rise = np.median(from_hips[..., 1], axis=0)
         self.height = height
-        self._width = max(float(np.median(width)), _NARROWEST_HIPS * height)
+        self._width = max(float(np.median(width)), _MIN_HIPS * height)
         self._sway = high - low
 
     def is_lateral(self, point: int) -> bool:
@@ -143,7 +144,7 @@ class _Sides:
 
     def is_middle(self, point: int) -> bool:
         steady = self._sway[point] < 2 * _MIDDLE_SWAY * self._width
-        # What lies near the hips has no distance from them that could be steady.
+        # The distance of points near the hips is too short to be steady.
         near = self.distance[point] < 2 * self._width
         kept = near or self.changes[point] < _TRUNK_CHANGE
         return bool(not self.is_lateral(point) and steady and kept)
@@ -152,19 +153,19 @@ class _Sides:
 def _hips(
     heights: Array, distances: PointDistances, neighbours: list[list[int]]
 ) -> tuple[tuple[int, int], tuple[int, int]] | None:
-    """(hip, knee) of both legs: where the shortest way from foot to foot has its two thighs."""
+    """(hip, knee) of both legs: the thighs on the shortest path from foot to foot."""
     size = float(np.ptp(heights))
     low = heights.min() + _LOW_SHARE * size
     tips = [
         point for point, near in enumerate(neighbours) if len(near) == 1 and heights[point] <= low
     ]
-    policy = []
+    paths = []
     for first, last in combinations(tips, 2):
         path = tree_path(neighbours, first, last)
         climb = heights[path].max() - heights[[first, last]].max()
         if climb >= _CLIMB_SHARE * size > 0:
-            policy.append((float(distances.medians[path[:-1], path[1:]].sum()), path))
-    for _, path in sorted(policy):
+            paths.append((float(distances.medians[path[:-1], path[1:]].sum()), path))
+    for _, path in sorted(paths):
         found = _thighs(path, heights, distances)
         if found is not None:
             return found
@@ -174,7 +175,7 @@ def _hips(
 def _thighs(
     path: list[int], heights: Array, distances: PointDistances
 ) -> tuple[tuple[int, int], tuple[int, int]] | None:
-    """The innermost two alike steps of a way from foot to foot; each (upper, lower) point."""
+    """The innermost two similar steps of a path from foot to foot; each (upper, lower) point."""
     medians = distances.medians
     total = float(medians[path[:-1], path[1:]].sum())
     candidates = []
@@ -182,7 +183,7 @@ def _thighs(
         for second in range(first + 1, len(path) - 1):
             thighs = [medians[path[first - 1], path[first]]]
             thighs.append(medians[path[second], path[second + 1]])
-            # A step that is a tenth of the way (two legs) is a thigh, and no part of a foot.
+            # A step longer than a tenth of the path (two legs) is a thigh, not a part of a foot.
             long = min(thighs) > 0.1 * total
             alike = abs(thighs[0] - thighs[1]) < _ALIKE_SHARE * max(thighs)
             up = heights[path[first]] > heights[path[first - 1]]
@@ -198,9 +199,9 @@ def _thighs(
 def _arms(
     points: list[int], sides: _Sides, distances: PointDistances, neighbours: list[list[int]]
 ) -> list[tuple[int, list[int]]] | None:
-    """(shoulder, points) of the arm on the first leg's side, and of the other; None if none."""
+    """(shoulder, points) of the arm on the first leg's side and of the other; None if not found."""
     allowed = set(points)
-    # Shoulders are on one side for good; a tree that joins both arms there is cut between them.
+    # Shoulders stay on one side; a tree that joins both arms there is cut between them.
     fixed = {
         point: bool(sides.lateral[point] > 0)
         for point in points
@@ -225,7 +226,7 @@ def _arms(
     arms = []
     for side in (True, False):
         length, root, group = max(groups[side], default=(0.0, -1, []))
-        # Where elbows hang by the waist, the tree may leave the shoulders for themselves.
+        # If elbows are close to the waist, the tree may not connect them with the shoulders.
         high = [
             point
             for point, on_side in fixed.items()
@@ -250,7 +251,7 @@ def _arms(
 
 
 def _root_of(group: list[int], sides: _Sides, neighbours: list[list[int]]) -> int:
-    """The point by which a group hangs on the rest of the body, the steadiest where several do."""
+    """The steadiest point that connects a group with the rest of the body."""
     inside = set(group)
     joined = [point for point in group if set(neighbours[point]) - inside] or group
     return min(joined, key=lambda point: (sides.changes[point], point))

@@ -1,4 +1,4 @@
-"""Which joints and which hierarchy the points of a track are, said by the file or found."""
+"""Joints and hierarchy of the points of a track, stated by its file or found from motion."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ from deepphase.solving.point_tree import (
 
 _UP = np.array([0.0, 1.0, 0.0])
 _GROUND = np.array([1.0, 0.0, 1.0])
-# What each sign counts. Toes and knees point forwards whatever a body does; elbows point backwards
-# unless arms are raised, and dancers go backwards nearly as much as forwards.
+# Weight of each sign. Toes and knees always point forwards; elbows point backwards unless arms are
+# raised, and dancers move backwards nearly as much as forwards.
 _WEIGHTS = {"feet": 2.0, "knees": 2.0, "elbows": 0.5, "travel": 0.5}
 
 
 def facing(positions: Array, body: PointBody) -> Array:
-    """(frames, 3) unit vectors on the ground: where the body faces if its first limbs are left."""
+    """(frames, 3) unit vectors on the ground: facing of the body if its first limbs are left."""
     pairs = [body.legs, *([] if body.arms is None else [body.arms])]
     across = sum(positions[:, a.points[0]] - positions[:, b.points[0]] for a, b in pairs)
     front = np.cross(across, _UP)
@@ -53,22 +53,22 @@ def facing(positions: Array, body: PointBody) -> Array:
 def first_points_are_left(
     positions: Array, fps: float, body: PointBody, joints: dict[str, list[int]]
 ) -> tuple[float, str]:
-    """How sure it is that the first leg is the left one, from -1 (it is the right one) to 1.
+    """Confidence that the first leg is the left one, from -1 (it is the right one) to 1.
 
     Parameters
     ----------
     positions
         (frames, points, 3) metres, Y up.
     joints
-        "knees", "feet", "elbows", "hands" -> the point of both limbs, where it is known.
+        "knees", "feet", "elbows", "hands" -> the points of both limbs, if they are known.
 
     Returns
     -------
-    sureness
-        Votes of the feet (from ankle to toe), the knees and elbows (off the line of their limb)
-        and the direction of travel, weighted; 0 where nothing tells.
+    confidence
+        Weighted votes of the feet (from ankle to toe), the knees and elbows (off the line of their
+        limb) and the direction of travel; 0 without evidence.
     note
-        How each voted, one sentence.
+        The votes, one sentence.
     """
     front = facing(positions, body)
     evidence = {}
@@ -93,47 +93,47 @@ def first_points_are_left(
     total = sum(_WEIGHTS[name] for name in votes)
     confidence = sum(_WEIGHTS[name] * vote for name, vote in votes.items()) / total
     agreeing = {name: abs(vote) for name, vote in votes.items() if vote * confidence > 0}
-    said = ", ".join(f"{name} {vote:.2f}" for name, vote in agreeing.items())
+    for_it = ", ".join(f"{name} {vote:.2f}" for name, vote in agreeing.items())
     against = ", ".join(name for name, vote in votes.items() if vote * confidence < 0)
-    note = f"left and right told apart by {said or 'nothing'} (1 is sure)"
+    note = f"left and right distinguished by {for_it or 'nothing'} (1 is certain)"
     return confidence, f"{note}, against {against}" if against else note
 
 
 def _bends(
     positions: Array, limbs: tuple[PointLimb, PointLimb], middles: list[int], ends: list[int]
 ) -> list[Array]:
-    """(frames, 3) of each limb: how far its middle joint stands off the line between the ends."""
+    """(frames, 3) of each limb: offset of its middle joint from the line between the ends."""
     bends = []
     for limb, middle, end in zip(limbs, middles, ends, strict=True):
         start = positions[:, limb.points[0]]
-        line, way = positions[:, end] - start, positions[:, middle] - start
+        line, vector = positions[:, end] - start, positions[:, middle] - start
         squared = np.maximum(np.einsum("fc,fc->f", line, line), 1e-12)
-        share = np.einsum("fc,fc->f", way, line) / squared
-        bends.append(way - share[:, None] * line)
+        share = np.einsum("fc,fc->f", vector, line) / squared
+        bends.append(vector - share[:, None] * line)
     return bends
 
 
-# A point this near to the middle of the hips, as a share of their width, is the hips.
+# Largest distance of the hips point from the middle of both hips, as a share of their width.
 _AT_HIPS = 0.4
-# Below this, which side is left is said to be a guess.
+# Below this confidence the notes call the sides a guess.
 _CONFIDENT = 0.1
 
 
 def find_structure(
     track: PointTrack, description: Mapping[str, Any] | None = None
 ) -> PointStructure:
-    """The joints and the hierarchy of a track's points.
+    """Find the joints and the hierarchy of a track's points.
 
-    Names and edges are the description's, else the file's. Without edges, points whose distances
-    stay the same hang together; legs are the two branches that reach down to the lowest points,
-    arms those that leave the middle line above. The root is the hips: a point where there is one,
-    else the middle between both hips. Left and right are told by names, else by the way in which
-    feet, knees and elbows point. Unnamed points get the names of their roles.
+    Names and edges come from the description, else from the file. Without edges, points at
+    constant distances are connected; legs are the two branches that reach down to the lowest
+    points, arms those that leave the middle line above. The root is the hips: a point if there is
+    one, else the middle between both hips. Left and right are distinguished by names, else by the
+    directions of feet, knees and elbows. Unnamed points get the names of their roles.
 
     Raises
     ------
     SkeletonError
-        Where the description names other points than the track has.
+        If the description names points that the track does not have.
     """
     description = description or {}
     track = _described(track, description)
@@ -144,7 +144,7 @@ def find_structure(
     notes = [
         "the hierarchy follows the edges given"
         if ordered
-        else "the hierarchy was found from distances that stay the same"
+        else "the hierarchy was found from constant distances"
     ]
     named = track.names != plain_names(points)
     roles = parse_names(track.names) if named else [JointName("", "", "")] * points
@@ -157,8 +157,8 @@ def find_structure(
         )
         parents = tree_parents(neighbours, [root])
         return plain_tree(track.names, parents, notes)
-    confidence, said = _sides(track, body, roles, description, distances)
-    notes.append(said if abs(confidence) >= _CONFIDENT else f"{said}: a guess, check it")
+    confidence, note = _sides(track, body, roles, description, distances)
+    notes.append(note if abs(confidence) >= _CONFIDENT else f"{note}: a guess, check it")
     if confidence < 0:
         body = replace(
             body, legs=body.legs[::-1], arms=None if body.arms is None else body.arms[::-1]
@@ -171,7 +171,7 @@ def find_structure(
     names = track.names if named else _role_names(track.names, body, hips, distances)
     tree = PointTree(names)
     if hips is None:
-        notes.append("no point stands at the hips: the root is the middle between both hips")
+        notes.append("no point at the hips: the root is the middle between both hips")
         tree.add_middle(tuple(leg.points[0] for leg in body.legs))
     else:
         tree.add(hips, None)
@@ -184,7 +184,7 @@ def _described(track: PointTrack, description: Mapping[str, Any]) -> PointTrack:
     if names is not None:
         if len(names) != len(track.names):
             raise SkeletonError(
-                f"the skeleton description names {len(names)} points, the track has "
+                f"the skeleton description names {len(names)} points, but the track has "
                 f"{len(track.names)}",
                 path=track.source.path or None,
             )
@@ -226,7 +226,7 @@ def _sides(
     description: Mapping[str, Any],
     distances: PointDistances,
 ) -> tuple[float, str]:
-    """As `first_points_are_left`, with names and the description asked first."""
+    """Confidence and note as of `first_points_are_left`; names and the description come first."""
     given = {
         description.get(f"{side}_{part}"): side
         for side in ("left", "right")
@@ -239,7 +239,8 @@ def _sides(
         if (side := given.get(track.names[point]) or roles[point].side)
     )
     if votes[True] != votes[False]:
-        return (1.0 if votes[True] > votes[False] else -1.0), "left and right told by names"
+        confidence = 1.0 if votes[True] > votes[False] else -1.0
+        return confidence, "left and right distinguished by names"
     joints: dict[str, list[int]] = {}
     for limbs, (middle, last) in ((body.legs, ("knees", "feet")), (body.arms, ("elbows", "hands"))):
         place = None if limbs is None else last_place(limbs, distances)

@@ -1,4 +1,4 @@
-"""The joints that points are as a tree, put together from the parts of a body."""
+"""Tree of the joints of a body of points, built from its limbs and its middle line."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _FOOT = "Foot"
 # A lower leg or arm is at least this share of the upper one: what is nearer to the knee or elbow
 # is a second point on it.
 _LOWER_SHARE = 0.55
-# Points above the shoulders that are nearer to them than this share of the farthest are the neck.
+# Points above the shoulders, closer than this share of the farthest one's distance, are the neck.
 _NECK_SHARE = 0.5
 
 
 def plain_names(points: int) -> tuple[str, ...]:
-    """Names of points of which nothing is known: point_07 is the one of index 7."""
+    """Names of unnamed points: point_07 has index 7."""
     return tuple(f"point_{point:02d}" for point in range(points))
 
 
 def last_place(limbs: Sequence[PointLimb], distances: PointDistances) -> int | None:
-    """Place of the ankle or wrist in two limbs' points; the middle joint is at 1.
+    """Index of the ankle or wrist among two limbs' points; the middle joint is at 1.
 
-    It is one place for both limbs, so that partners have one name. None where a limb has less
-    than 3 points.
+    Both limbs share one index, so that partners have one name. None if a limb has fewer than 3
+    points.
     """
     places = min(len(limb.points) for limb in limbs)
     if places < 3:
@@ -47,10 +47,10 @@ def last_place(limbs: Sequence[PointLimb], distances: PointDistances) -> int | N
 def limb_names(
     limb: PointLimb, last: int | None, side: str, words: Sequence[str]
 ) -> dict[int, str]:
-    """Point -> name, of one limb on a side ("Left", "Right") whose ankle or wrist is at `last`."""
+    """Point -> name for one limb of a side ("Left", "Right") with ankle or wrist at `last`."""
     upper, middle, end, tip = words
     if last is None:
-        # Two points are a limb's ends, one is its beginning.
+        # Two points are both ends of a limb, one is its start.
         known = [upper, end, *(f"{end}{number}" for number in range(2, len(limb.points)))]
         return {point: f"{side}{word}" for point, word in zip(limb.points, known, strict=False)}
     names = {}
@@ -78,15 +78,17 @@ def neck_and_head(
     shoulders = [arm.points[0] for arm in body.arms or ()]
     if not shoulders or not body.upper:
         return (), tuple(sorted(body.upper))
-    policy = {point: float(distances.medians[point, shoulders].mean()) for point in body.upper}
-    farthest = max(policy.values())
-    necks = [point for point in body.upper if policy[point] < _NECK_SHARE * farthest]
-    necks.sort(key=lambda point: (policy[point], point))
+    mean_distance = {
+        point: float(distances.medians[point, shoulders].mean()) for point in body.upper
+    }
+    farthest = max(mean_distance.values())
+    necks = [point for point in body.upper if mean_distance[point] < _NECK_SHARE * farthest]
+    necks.sort(key=lambda point: (mean_distance[point], point))
     return tuple(necks), tuple(sorted(set(body.upper) - set(necks)))
 
 
 def middle_names(body: PointBody, distances: PointDistances) -> dict[int, str]:
-    """Point -> name, of the middle line: Spine, Chest, Neck, Head."""
+    """Point -> name for the middle line: Spine, Chest, Neck, Head."""
     names = {}
     for number, point in enumerate(body.lower, start=1):
         chest = number == len(body.lower) > 1
@@ -99,22 +101,22 @@ def middle_names(body: PointBody, distances: PointDistances) -> dict[int, str]:
 
 @dataclass(frozen=True)
 class PointStructure:
-    """The joints that points are, as a tree.
+    """A hierarchy of joints, each at the mean of some points.
 
     Parameters
     ----------
     names
-        (joints,) parents before their children; the root is the first.
+        (joints,) parents before their children; the first is the root.
     parents
         (joints,) index of each joint's parent; -1 for the root.
     points
-        (joints,) the points of each joint: one, or several whose mean it is.
+        (joints,) the points whose mean each joint is: one or several.
     across
-        (left, right) joints of hips and shoulders; none where no legs were found.
-    sureness
-        How sure left and right are, from 0 (a guess) to 1.
+        (left, right) joints of hips and shoulders; empty if no legs were found.
+    confidence
+        Confidence of left and right, from 0 (a guess) to 1; equality ignores it.
     notes
-        What was found how, one sentence each; two structures may be equal with different ones.
+        How the joints were found, one sentence each; equality ignores them.
     """
 
     names: tuple[str, ...]
@@ -126,12 +128,12 @@ class PointStructure:
 
 
 def joint_positions_of(positions: Array, structure: PointStructure) -> Array:
-    """(frames, joints, 3) positions of a structure's joints, of (frames, points, 3)."""
+    """(frames, joints, 3) positions of a structure's joints from (frames, points, 3)."""
     return np.stack([positions[:, list(points)].mean(axis=1) for points in structure.points], 1)
 
 
 class PointTree:
-    """Joints in the order in which they are added, parents first."""
+    """Builder of a structure: joints in the order in which they are added, parents first."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self._point_names = names
@@ -141,14 +143,14 @@ class PointTree:
         self.joint_of: dict[int, int] = {}
 
     def add_middle(self, points: tuple[int, ...]) -> None:
-        """Add a root in the middle of points, named Hips."""
+        """Add a root at the mean of points, named Hips."""
         name = "Hips"
         while name in self._point_names:
             name = f"Middle{name}"
         self._append(name, -1, points)
 
     def add(self, point: int, above: int | None) -> None:
-        """Add a point below another; below the root where there is none above."""
+        """Add a point below another, or below the root if `above` is None."""
         if point in self.joint_of:
             return
         parent = -1 if not self._names else 0 if above is None else self.joint_of[above]
@@ -161,7 +163,7 @@ class PointTree:
         self._points.append(points)
 
     def structure(self, body: PointBody, confidence: float, notes: list[str]) -> PointStructure:
-        """All that was added; the body's first limbs are the left ones."""
+        """The structure of all joints added; the body's first limbs are the left ones."""
         pairs = [body.legs, *([] if body.arms is None else [body.arms])]
         return PointStructure(
             tuple(self._names),
@@ -179,16 +181,16 @@ class PointTree:
 def add_body(
     tree: PointTree, body: PointBody, distances: PointDistances, neighbours: list[list[int]]
 ) -> None:
-    """Hang legs on the root, the middle line above it, arms and head on that, and then the rest.
+    """Add the legs and the middle line below the root, arms and head below that, then the rest.
 
     Parameters
     ----------
     tree
-        With its root added.
+        A tree that has its root.
     body
         Its first limbs are the left ones.
     neighbours
-        The tree of distances, by which all other points hang.
+        The spanning tree, which gives the parents of all other points.
     """
 
     def add_limb(limb: PointLimb, above: int | None) -> None:
@@ -210,7 +212,7 @@ def add_body(
     for point in heads:
         tree.add(point, neck)
         neck = heads[0]
-    # All else hangs where the tree of distances has it.
+    # All other points are placed by the spanning tree.
     for point, above in tree_parents(neighbours, list(tree.joint_of)).items():
         tree.add(point, above)
 
@@ -218,7 +220,7 @@ def add_body(
 def plain_tree(
     names: tuple[str, ...], parents: Mapping[int, int], notes: list[str]
 ) -> PointStructure:
-    """The structure of points of which only point -> parent is known, parents first."""
+    """The structure of points for which only point -> parent is known, parents first."""
     order = {point: joint for joint, point in enumerate(parents)}
     return PointStructure(
         tuple(names[point] for point in parents),

@@ -1,4 +1,4 @@
-"""The up axis and the size of a body of points, where its file states neither."""
+"""Inference of the up axis and the size of a body of points."""
 
 from __future__ import annotations
 
@@ -9,36 +9,36 @@ from deepphase.motion.orientation import AXES
 from deepphase.solving.point_distances import distance_frames, point_distances, spanning_tree
 from deepphase.solving.point_limbs import find_point_limbs
 
-# How unlikely an axis is before anything is measured, in shares of the body's size.
+# Prior penalty of each axis, in shares of the body's size.
 _UNUSUAL = {"y": 0.0, "z": 0.02, "x": 0.1}
 _UPSIDE_DOWN = 0.1
 _TALLNESS_WEIGHT = 0.5
 
 
 def body_size(positions: Array) -> float:
-    """Diagonal of the box around (frames, points, 3) positions, in their unit, half of the time."""
+    """Median over time of the diagonal of the box around (frames, points, 3) positions."""
     return float(np.median(np.linalg.norm(np.ptp(distance_frames(positions), axis=1), axis=-1)))
 
 
 def infer_points_up(positions: Array, edges: Array) -> tuple[str, str]:
-    """The up axis of points, as in "y" or "-z", and a sentence on what says so.
+    """The up axis of points, as in "y" or "-z", and a sentence on the evidence.
 
-    A body extends most along it, if it stands, and its lowest point stays at one height, that of
-    the floor. Which end is up is told by the legs: from the lowest points two branches lead up.
+    A standing body extends most along its up axis, and its lowest point stays at the height of
+    the floor. The legs decide the direction: two branches lead up from the lowest points.
 
     Parameters
     ----------
     positions
         (frames, points, 3), in any unit.
     edges
-        (edges, 2) points that are known to hang together.
+        (edges, 2) pairs of points that are known to be connected.
     """
     frames = distance_frames(positions)
     size = body_size(positions)
     if size <= 0:
-        return "y", "up taken for y: all points are in one place"
+        return "y", "up axis assumed to be y: all points are in one place"
     tall = np.median(np.ptp(frames, axis=1), axis=0)
-    # (2, 3) how much the lowest and the highest point of each axis goes up and down.
+    # (2, 3) vertical range over time of the lowest and of the highest point of each axis.
     sways = np.array(
         [np.ptp(np.percentile(ends, [10, 90], axis=0), axis=0) for ends in _ends(frames)]
     )
@@ -53,10 +53,13 @@ def infer_points_up(positions: Array, edges: Array) -> tuple[str, str]:
     ]
     if legs[0] != legs[1]:
         up = AXES[axis if legs[0] else axis + 3]
-        return up, f"up taken for {up}: along it the body stands on two legs"
+        return up, f"up axis assumed to be {up}: along it the body stands on two legs"
     down = sways[1, axis] + _UPSIDE_DOWN * size < sways[0, axis]
     up = AXES[axis + 3 if down else axis]
-    return up, f"up taken for {up}: along it the lowest point stays, or the body extends most"
+    return (
+        up,
+        f"up axis assumed to be {up}: the lowest point is steady or the body longest along it",
+    )
 
 
 def _ends(frames: Array) -> tuple[Array, Array]:
@@ -64,7 +67,7 @@ def _ends(frames: Array) -> tuple[Array, Array]:
 
 
 def _upright(frames: Array, axis: int, sign: float) -> Array:
-    """The frames with an axis as Y; which way they turn about it does not matter here."""
+    """The frames with an axis as Y, in any rotation about it."""
     others = [each for each in range(3) if each != axis]
     return np.stack(
         [frames[..., others[0]], sign * frames[..., axis], frames[..., others[1]]], axis=-1

@@ -1,4 +1,4 @@
-"""Least squares of a rig's rotations over all frames at once: Gauss-Newton with damping."""
+"""Least-squares solver of poses for point tracks: damped Gauss-Newton steps over all frames."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from deepphase.solving.body import BodyModel
 
 
 def low_passed_state(state: SolverState, cutoff_hz: float, fps: float) -> SolverState:
-    """The poses with rotations and root low-passed."""
+    """Low-pass the rotations and the root of poses."""
     rotations = low_passed(quaternions_of(state), cutoff_hz, fps)
     rotations = quaternions.normalized(rotations)
     matrices = Rotation.from_quat(rotations.reshape(-1, 4)).as_matrix()
@@ -28,25 +28,25 @@ def quaternions_of(state: SolverState) -> Array:
     return quaternions.sign_continuous(flat.reshape(*state.local.shape[:2], 4))
 
 
-# Metres of a point's residual that count as much as a radian: off a hinge's axis, and of a knee
-# or elbow that bends to the wrong side; and the sine up to which it may.
+# Weights in metres of point residual per radian: rotation off a hinge's axis, and bend of a knee or
+# elbow to the wrong side; and the sine up to which the latter is free.
 _HINGE_M, _LIMIT_M, _LIMIT_SINE = 0.06, 0.3, -0.03
-# Metres that count as much as a radian that the neck and the head are off their rest, where points
-# tell too little of them.
+# Metres per radian of rotation from rest, for neck and head joints with too few points.
 _NECK_M, _HEAD_M = 0.1, 0.04
-# The same of the other joints of trunk and hands: how a twist spreads over a spine no point tells.
+# The same for other joints of trunk and hands: points do not determine how a twist spreads over a
+# spine.
 _TRUNK_M = 0.02
-# Metres per radian of damping: what no point tells stays as it is.
+# Metres per radian of damping: rotations that no point determines do not change.
 _DAMPING_M = 0.01
-# Radians that a joint turns in one step, at most.
-_LONGEST_STEP = 0.6
-# So many frames at once: their matrices stay in the cache.
+# Largest rotation of a joint in one step, radians.
+_MAX_STEP = 0.6
+# Frames per block: the matrices of a block stay in the cache.
 _FRAMES_AT_ONCE = 256
 
 
 @dataclass(eq=False)
 class SolverState:
-    """Poses of a rig.
+    """Poses of a body.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class SolverState:
 
 
 class PoseSolver:
-    """Poses of one body that bring its points to where a track has them."""
+    """Solver of a body's poses whose points match those of a track."""
 
     def __init__(self, body: BodyModel) -> None:
         self.body = body
@@ -78,7 +78,7 @@ class PoseSolver:
         self._point_offsets = body.point_offsets
         turning = rotating_joints(skeleton, self._carriers, body.point_offsets)
         self.turning = np.flatnonzero(turning)
-        # Which of the turning joints moves which point.
+        # (points, turning joints): whether a joint's rotation moves a point.
         above = np.zeros((len(skeleton), len(skeleton)), bool)
         for joint, parent in enumerate(self._parents):
             if parent >= 0:
@@ -121,10 +121,10 @@ class PoseSolver:
         return turns, places
 
     def points(self, state: SolverState, world: tuple[Array, Array] | None = None) -> Array:
-        """(frames, points, 3) metres: where the body has its points."""
+        """(frames, points, 3) metres: positions of the body's points."""
         turns, places = self.forward(state) if world is None else world
-        at = np.einsum("fpij,pj->fpi", turns[:, self._carriers], self._point_offsets)
-        return places[:, self._carriers] + at
+        offsets = np.einsum("fpij,pj->fpi", turns[:, self._carriers], self._point_offsets)
+        return places[:, self._carriers] + offsets
 
     def solve(
         self,
@@ -136,15 +136,15 @@ class PoseSolver:
         prior_m: float = 0.0,
         weights: Array | None = None,
     ) -> SolverState:
-        """The state after so many Gauss-Newton steps towards (frames, points, 3) targets.
+        """The state after a number of Gauss-Newton steps towards (frames, points, 3) targets.
 
         Parameters
         ----------
         prior, prior_m
-            A state that the rotations shall stay near to, and the metres that count as much as a
-            radian off it.
+            A state that the rotations stay close to, and the weight of a difference in metres per
+            radian.
         weights
-            (points,) or (frames, points), of the residuals of each point.
+            (points,) or (frames, points) weights of the residuals of each point.
         """
         solved = state.copy()
         weights = np.ones(1) if weights is None else weights
@@ -152,9 +152,9 @@ class PoseSolver:
         for start in range(0, len(state), _FRAMES_AT_ONCE):
             here = slice(start, start + _FRAMES_AT_ONCE)
             part = SolverState(solved.local[here], solved.root[here])
-            near = None if prior is None else prior.local[here][:, self.turning]
+            prior_rotations = None if prior is None else prior.local[here][:, self.turning]
             for _ in range(steps):
-                self._step(part, targets[here], near, prior_m, weights[here])
+                self._step(part, targets[here], prior_rotations, prior_m, weights[here])
             solved.local[here], solved.root[here] = part.local, part.root
         return solved
 
@@ -162,7 +162,7 @@ class PoseSolver:
         self,
         state: SolverState,
         targets: Array,
-        near: Array | None,
+        prior_rotations: Array | None,
         prior_m: float,
         weights: Array,
     ) -> None:
@@ -170,9 +170,9 @@ class PoseSolver:
         frames, points = targets.shape[:2]
         turning = self.turning
         count = 3 * len(turning) + 3
-        residual = self.points(state, (turns, places)) - targets
-        shown = residual + targets
-        arms = (shown[:, :, None] - places[:, None, turning]) * self._moves[..., None]
+        predicted = self.points(state, (turns, places))
+        residual = predicted - targets
+        arms = (predicted[:, :, None] - places[:, None, turning]) * self._moves[..., None]
         arms *= weights[..., None, None]
         jacobian = np.zeros((frames, points, 3, len(turning) + 1, 3))
         # Column k of a joint's block: unit axis k x arm.
@@ -191,8 +191,8 @@ class PoseSolver:
         diagonal = np.arange(count)
         matrix[:, diagonal, diagonal] += _DAMPING_M**2
         above = self._above(turns)
-        if near is not None and prior_m > 0:
-            off = state.local[:, turning] @ near.swapaxes(-1, -2)
+        if prior_rotations is not None and prior_m > 0:
+            off = state.local[:, turning] @ prior_rotations.swapaxes(-1, -2)
             pulls = np.full(len(turning), prior_m)
             _add_pull(matrix, slope, np.arange(len(turning)), off, above, pulls)
         if len(self._loose):
@@ -202,7 +202,7 @@ class PoseSolver:
         state.root = state.root + change[:, -3:]
         turn = change[:, :-3].reshape(frames, -1, 3)
         size = np.linalg.norm(turn, axis=-1, keepdims=True)
-        turn *= np.minimum(1.0, _LONGEST_STEP / np.maximum(size, 1e-12))
+        turn *= np.minimum(1.0, _MAX_STEP / np.maximum(size, 1e-12))
         turn = (above.swapaxes(-1, -2) @ turn[..., None])[..., 0]
         step = Rotation.from_rotvec(turn.reshape(-1, 3)).as_matrix().reshape(frames, -1, 3, 3)
         state.local[:, turning] = step @ state.local[:, turning]
@@ -234,18 +234,18 @@ class PoseSolver:
 def _add_pull(
     matrix: Array, slope: Array, joints: Array, off: Array, above: Array, pulls: Array
 ) -> None:
-    """Add what draws joints back by their rotations `off` (frames, joints, 3, 3)."""
-    away = Rotation.from_matrix(off.reshape(-1, 3, 3)).as_rotvec().reshape(*off.shape[:3])
+    """Add quadratic penalties on the rotations `off` (frames, joints, 3, 3) of joints."""
+    vectors = Rotation.from_matrix(off.reshape(-1, 3, 3)).as_rotvec().reshape(*off.shape[:3])
     places = (3 * joints[:, None] + np.arange(3)).ravel()
     squares = np.repeat(pulls**2, 3)
-    slope[:, places] += squares * (above @ away[..., None]).reshape(len(off), -1)
+    slope[:, places] += squares * (above @ vectors[..., None]).reshape(len(off), -1)
     matrix[:, places, places] += squares
 
 
 def hinge_axis(direction: Array) -> Array:
-    """(3,) unit axis about which a knee or elbow bends whose lower part points there at rest.
+    """(3,) unit hinge axis of a knee or elbow, from the direction of its lower part at rest.
 
-    Knees, which point down, bend backwards; elbows, which point sideways, bend forwards.
+    Knees point down and bend backwards; elbows point sideways and bend forwards.
     """
     if direction[1] < -0.5:
         return np.array([1.0, 0.0, 0.0])
@@ -263,9 +263,9 @@ def _crossing(vectors: Array) -> Array:
 
 
 def rotating_joints(skeleton: Skeleton, carriers: Array, offsets: Array) -> Array:
-    """(joints,) bool: those whose rotation points tell something of.
+    """(joints,) bool: joints whose rotation can be determined from points.
 
-    The last joint of a limb turns only where it carries several points off itself.
+    For the last joint of a limb this needs several points apart from the joint.
     """
     off_joint = carriers[np.linalg.norm(offsets, axis=1) > 0]
     turning = np.bincount(off_joint, minlength=len(skeleton)) > 1

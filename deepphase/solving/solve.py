@@ -1,4 +1,4 @@
-"""A clip with rotations out of a point track: one skeleton of constant lengths, clean feet."""
+"""Solving of point tracks for clips: a skeleton of constant lengths, rotations, locked feet."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ from deepphase.solving.fitting import check_points, initial_guess, scale_to, sol
 from deepphase.solving.point_tree import PointStructure
 from deepphase.solving.pose_solver import PoseSolver, SolverState, low_passed_state, quaternions_of
 
-# Steps towards the points from the first guess, and again near the smoothed poses; the metres
-# that count as much as a radian off these, and the share of the cutoff that they are smoothed to.
+# Gauss-Newton steps from the initial guess, and again close to the smoothed poses; the weight of
+# the difference from these in metres per radian, and their cutoff as a share of the given one.
 _STEPS, _STEPS_AGAIN = 4, 3
 _PRIOR_M, _PRIOR_SHARE = 0.1, 0.5
-# Points of feet count so many times as much while feet are held.
+# Weight of the points of feet that are held, relative to other points.
 _FOOT_WEIGHT = 3.0
-# Seconds within which a foot stands on the floor, and of the leg's length: what the floor's height
-# may seem to change without being levelled.
+# Seconds within which some foot is on the floor, and the change of the floor's height that is not
+# levelled, as a share of the leg length.
 _FLOOR_WINDOW_S, _LEVEL_SHARE = 2.0, 0.05
 
 
 @dataclass(frozen=True)
 class SolveSettings:
-    """How points become a clip.
+    """Settings of `solve_points`.
 
     Parameters
     ----------
     smoothing_hz
-        What is faster in points and rotations is taken for noise; 0 for no smoothing.
+        Cutoff frequency of the low-pass of points and rotations, Hz; 0 for no smoothing.
     hold_feet
-        Whether feet are held where they stand.
+        Whether feet keep their place during contacts.
     level_floor
-        Whether a floor whose height drifts is levelled; one that stays is left alone.
+        Whether a drift of the floor's height is removed.
     """
 
     smoothing_hz: float = 6.0
@@ -61,14 +61,14 @@ class SolveSettings:
 
 @dataclass(frozen=True, eq=False)
 class FeetMeasures:
-    """Feet that were held where they stand, and what that took.
+    """Contacts in which feet were held, and the corrections.
 
     Parameters
     ----------
     contacts
-        (frames, 2) bool: where the left and the right foot are held; all false where feet are not.
+        (frames, 2) bool: left and right foot held; all false if feet are not held.
     moved
-        (frames, 2) metres: how far the feet were moved.
+        (frames, 2) metres: distance by which the feet were moved.
     sliding_before, sliding_after
         m/s: mean speed over the ground of feet in contact, before and after they were held.
     """
@@ -81,22 +81,22 @@ class FeetMeasures:
 
 @dataclass(frozen=True, eq=False)
 class SolvedMotion:
-    """A clip of a rig and how well it fits its points.
+    """A solved clip and its residuals.
 
     Parameters
     ----------
     clip
         The motion: only its root is translated. At the track's rate, with its labels and source.
     body
-        The body that it is of.
+        The body of the clip.
     points
         (points,) names of the track's points.
     residuals
-        (frames, points) metres: from each point, times `scale`, to its place on the body.
+        (frames, points) metres: distance of each scaled point from its position on the body.
     feet
-        How the feet were held.
+        Foot contacts and corrections.
     scale
-        Times that all points were enlarged to be of the body's size; 1 for a body of their own.
+        Factor by which all points were scaled to the body's size; 1 for a body fitted to them.
     """
 
     clip: Clip
@@ -115,25 +115,24 @@ def solve_points(
     structure: PointStructure | None = None,
     settings: SolveSettings | None = None,
 ) -> SolvedMotion:
-    """A clip of constant lengths whose joints follow the points of a track.
+    """Solve for a clip of constant lengths whose joints follow the points of a track.
 
     Parameters
     ----------
     motion
         A point track, or the clip that a reader made of one.
     body
-        The body to use, as of :func:`solve_body`; None for one that is fitted to this track. Points
-        of a person of another size are enlarged or shrunk as a whole, their way too.
+        The body, as of :func:`solve_body`; None fits one to this track. Points of a person of
+        another size are scaled as a whole, including their travel.
     description, structure
-        As :func:`solve_body`; not asked where a body is given.
+        See :func:`solve_body`; ignored if a body is given.
     settings
-        How much is smoothed and whether feet are held.
+        Smoothing, foot locking and levelling.
 
     Raises
     ------
     SkeletonError
-        Where the clip has rotations already, the points are others than the body's, or no two
-        legs are found.
+        If the clip has rotations, the points differ from the body's, or no two legs are found.
     """
     settings = settings or SolveSettings()
     track = track_of(motion)
@@ -153,7 +152,7 @@ def solve_points(
     points = low_passed(raw, settings.smoothing_hz, track.fps)
     notes.append(f"smoothed to {settings.smoothing_hz:g} Hz" if points is not raw else "unsmoothed")
     solver = PoseSolver(body)
-    state = _solved(solver, points, track.fps, settings.smoothing_hz)
+    state = _solve_poses(solver, points, track.fps, settings.smoothing_hz)
     clip = Clip(
         skeleton=body.skeleton,
         rotations=quaternions_of(state),
@@ -177,10 +176,10 @@ def solve_points(
 
 
 def floor_drift(points: Array, body: BodyModel, fps: float) -> Array:
-    """(frames,) metres: how much higher than at its lowest the floor seems to be.
+    """(frames,) metres: apparent height of the floor over its lowest.
 
-    Inertial suits lose their height over minutes. The floor is the lower envelope of the feet:
-    within two seconds one of them stands.
+    The height from inertial suits drifts over minutes. The floor is the lower envelope of the
+    feet: within two seconds one of them is in contact.
 
     Parameters
     ----------
@@ -199,7 +198,7 @@ def floor_drift(points: Array, body: BodyModel, fps: float) -> Array:
 def _with_held_feet(
     solver: PoseSolver, state: SolverState, clip: Clip
 ) -> tuple[Clip, FeetMeasures]:
-    """The whole body follows feet that are held, and then the legs reach exactly."""
+    """Solve again with the feet held, then correct the legs exactly by inverse kinematics."""
     body, fps = solver.body, clip.fps
     roles = body_roles(body)
     holds = find_holds(clip, roles, body.size)
@@ -224,16 +223,16 @@ def _with_held_feet(
 
 
 def track_of(motion: PointTrack | Clip) -> PointTrack:
-    """The track that a clip of points is of; a track passes through.
+    """Convert a clip of points back to a track; a track is returned unchanged.
 
-    Raises SkeletonError where the clip has rotations.
+    Raises SkeletonError if the clip has rotations.
     """
     if isinstance(motion, PointTrack):
         return motion
     if motion.has_rotations:
         raise SkeletonError(
-            "a motion with rotations needs no rig",
-            hint="point tracks are rigged: positions of points without rotations",
+            "the motion has joint rotations already",
+            hint="give a point track: positions of points without rotations",
             path=motion.source.path or None,
         )
     parents = motion.skeleton.parents
@@ -262,7 +261,7 @@ def body_roles(body: BodyModel) -> Roles:
     return Roles(hips=0, pairs=np.array(plan.pairs), kind="biped", head=head, **fields)  # type: ignore[arg-type]
 
 
-def _solved(solver: PoseSolver, points: Array, fps: float, smoothing_hz: float) -> SolverState:
+def _solve_poses(solver: PoseSolver, points: Array, fps: float, smoothing_hz: float) -> SolverState:
     body = solver.body
     whole = PointTrack(tuple(map(str, range(points.shape[1]))), points, fps)
     positions = planned_positions(whole, body.plan)

@@ -324,7 +324,7 @@ def test_inspect_says_what_it_reads_and_infers(swings):
     assert "skeleton Hips-13: 13 joints, biped; 6 files, 0.4 minutes" in ran.out
     assert "left_foot LeftFoot" in ran.out
     assert "fps: 60" in ran.out
-    assert "unit taken for metres" in ran.out
+    assert "unit assumed to be metres" in ran.out
     assert "a_swing_wild_0.bvh" in ran.out
 
 

@@ -47,10 +47,10 @@ def test_one_file(folder, tmp_path, capsys):
 
 
 def test_folder_becomes_one_group(folder, tmp_path):
-    assert main(["solve", str(folder), "-o", str(tmp_path / "rigged")]) == 0
-    first, second = (load(tmp_path / "rigged" / f"walk_{i}.bvh") for i in range(2))
+    assert main(["solve", str(folder), "-o", str(tmp_path / "solved")]) == 0
+    first, second = (load(tmp_path / "solved" / f"walk_{i}.bvh") for i in range(2))
     assert np.allclose(first.skeleton.offsets, second.skeleton.offsets)
-    assert main(["prepare", str(tmp_path / "rigged"), "-o", str(tmp_path / "a.store")]) == 0
+    assert main(["prepare", str(tmp_path / "solved"), "-o", str(tmp_path / "a.store")]) == 0
     store = open_store(tmp_path / "a.store")
     assert len(store.names) == 2
     songs = [store.clip(index).source.song for index in range(2)]

@@ -65,8 +65,8 @@ def test_what_does_not_fit_is_refused(change, words):
         ((), [], "without joints"),
         (("a", "a"), [-1, 0], "occur twice"),
         (("a", "b"), [0, 0], "root"),
-        (("a", "b", "c"), [-1, 2, 0], "behind its parent"),
-        (("a", "b"), [-1, -1], "behind its parent"),
+        (("a", "b", "c"), [-1, 2, 0], "before its parent"),
+        (("a", "b"), [-1, -1], "before its parent"),
     ],
 )
 def test_what_is_no_tree_is_refused(names, parents, words):

@@ -35,7 +35,7 @@ def test_the_unit_of_a_human(unit, stature, pose):
     skeleton, _ = body(HUMAN, CONVENTIONS["unreal"], scale=stature / UNITS[unit])
     found, note = infer_unit(pose(skeleton))
     assert found == pytest.approx(UNITS[unit])
-    assert "unit taken for" in note
+    assert "unit assumed to be" in note
 
 
 @pytest.mark.parametrize("size", [0.5, 1.0, 2.6])
@@ -68,7 +68,7 @@ def test_the_up_axis_is_where_the_hips_are_above_the_feet(geometry, up):
     clip = rotate_from_y_up(walking(skeleton, index, heading=0.7), up)
     found, note = infer_up(clip)
     assert found == up
-    assert note.startswith(f"up taken for {up}:")
+    assert note.startswith(f"up axis assumed to be {up}:")
 
 
 def test_the_up_axis_of_a_body_without_legs_is_that_of_its_steady_height():
@@ -83,7 +83,7 @@ def test_the_up_axis_of_a_body_without_legs_is_that_of_its_steady_height():
     assert infer_up(rotate_from_y_up(clip, "z"))[0] == "z"
     still, note = infer_up(standing(skeleton))
     assert still == "y"
-    assert "does not tell" in note
+    assert "not conclusive" in note
 
 
 @pytest.mark.parametrize("up", AXES)

@@ -105,7 +105,7 @@ def test_names_and_edges_of_the_file_are_kept():
     assert structure.names[0] == "Hips"
     leg = structure.names.index("LeftFoot")
     assert structure.names[structure.parents[leg]] == "LeftLeg"
-    assert any("told by names" in note for note in structure.notes)
+    assert any("distinguished by names" in note for note in structure.notes)
 
 
 def test_names_overrule_what_motion_says_of_sides():
@@ -126,7 +126,7 @@ def test_a_description_names_points_and_edges():
     structure = find_structure(track, stated)
     assert set(structure.names) == set(names)
     assert structure.names[0] == "p0"
-    with pytest.raises(SkeletonError, match="names 1 points, the track has"):
+    with pytest.raises(SkeletonError, match="names 1 points, but the track has"):
         find_structure(track, {"names": ["one"]})
     with pytest.raises(SkeletonError, match="no point 'nose'"):
         find_structure(track, {"names": names, "edges": [["p0", "nose"]]})

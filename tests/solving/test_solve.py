@@ -1,4 +1,4 @@
-"""Rigs of point tracks: made motion is the truth, with and without noise, names and edges."""
+"""Solving of point tracks: made motion is the truth, with and without noise, names, edges."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ from deepphase.synthetic.song import make_song
 from tests.real_data import real_clips
 
 EXACT = SolveSettings(smoothing_hz=0.0, hold_feet=False, level_floor=False)
-# Joints that a rig has whatever points there are.
+# Joints that every solved skeleton has.
 LIMBS = tuple(
     side + part
     for side in ("Left", "Right")
@@ -115,11 +115,11 @@ def test_noise_and_changing_lengths(make):
     # Noise of a centimetre on each axis is 1.6 cm of distance; lengths add to it.
     assert 1.2 < 100 * result.residuals.mean() < 2.3
     assert 100 * np.percentile(result.residuals, 95) < 4.5
-    rig = joint_positions(result.clip).astype(np.float64)
+    joints = joint_positions(result.clip).astype(np.float64)
     parents = result.clip.skeleton.parents[1:]
-    lengths = np.linalg.norm(rig[:, 1:] - rig[:, parents], axis=-1)
+    lengths = np.linalg.norm(joints[:, 1:] - joints[:, parents], axis=-1)
     assert np.ptp(lengths, axis=0).max() < 1e-5
-    assert jerk(rig) < 0.2 * jerk(points)
+    assert jerk(joints) < 0.2 * jerk(points)
     assert angular_speed(result.clip).max() < 20.0
 
 
@@ -175,14 +175,14 @@ def test_knees_and_elbows_bend_their_way():
     clip = dancer()
     track = track_of_joints(clip, names=False, edges=False, seed=2, left_out=TRUNK)
     result = solve_points(replace(track, positions=track.positions), settings=SolveSettings())
-    rig = joint_positions(result.clip)
+    joints = joint_positions(result.clip)
     hips = (
-        rig[:, result.clip.skeleton.index("LeftUpLeg")]
-        - rig[:, result.clip.skeleton.index("RightUpLeg")]
+        joints[:, result.clip.skeleton.index("LeftUpLeg")]
+        - joints[:, result.clip.skeleton.index("RightUpLeg")]
     )
     for side in ("Left", "Right"):
         hip, knee, foot = (
-            rig[:, result.clip.skeleton.index(side + part)] for part in ("UpLeg", "Leg", "Foot")
+            joints[:, result.clip.skeleton.index(side + part)] for part in ("UpLeg", "Leg", "Foot")
         )
         bend = np.vecdot(np.cross(knee - hip, foot - knee), hips)
         assert (bend > -1e-3).mean() > 0.98
@@ -256,7 +256,7 @@ def test_one_frame_and_short_tracks():
         assert len(solve_points(track.sliced(0, frames), solve_body([track])).clip) == frames
 
 
-def test_what_cannot_be_rigged():
+def test_invalid_points_are_refused():
     clip = walker()
     with pytest.raises(SkeletonError, match="rotations"):
         solve_points(clip)

@@ -1,1 +1,1 @@
-"""Files in and out, one module a format."""
+"""Readers and writers of motion files and array files, one module or folder per format."""

@@ -1,9 +1,9 @@
-"""Motion of the SMPL family of body models, as the archive AMASS keeps it: .npz.
+"""Reader of AMASS files: motion of the SMPL family of body models as .npz.
 
 A file holds the axis-angle rotation of every joint (`poses`, or split into `root_orient`,
 `pose_body` and others), the body's translation (`trans`) in metres, and a frame rate that is
-spelt in two ways. The joints' places belong to a licensed body model and are not in the file, so
-the motion is put on a rest skeleton of average proportions; the notes say so.
+spelt in two ways. The joint positions belong to a licensed body model and are not in the file, so
+the motion is applied to a rest skeleton of average proportions; the notes state this.
 
 References
 ----------
@@ -53,7 +53,7 @@ LAYOUTS = {
 _WHOLE = ("poses", "pose", "full_pose", "fullpose")
 _ROOT = ("root_orient", "global_orient")
 _WITHOUT_ROOT = ("pose_body", "body_pose", *_WHOLE)
-# Other parts that a file may keep by themselves, and their joints.
+# Separate arrays for other body parts, and their joints.
 _PARTS = (
     (("pose_jaw", "jaw_pose"), JAW),
     (("pose_eye", "pose_eyes"), EYES),
@@ -67,16 +67,16 @@ _PARTS = (
 
 @dataclass(frozen=True, eq=False)
 class Pose:
-    """Turns of joints over time.
+    """Rotations of joints over time.
 
     Parameters
     ----------
     names
-        (joints,) of the joints, the pelvis first.
+        (joints,) names of the joints, the pelvis first.
     rotation_vectors
         (frames, joints, 3) axis times angle in radians.
     notes
-        What was assumed, one sentence each.
+        Assumptions, one sentence each.
     """
 
     names: tuple[str, ...]
@@ -85,18 +85,18 @@ class Pose:
 
 
 def has_pose(keys: Collection[str]) -> bool:
-    """Whether arrays of these names hold a pose."""
+    """Whether arrays with these names contain a pose."""
     whole = any(key in keys for key in _WHOLE)
     return whole or (_first(_ROOT, keys) is not None and _first(_WITHOUT_ROOT, keys) is not None)
 
 
 def read_pose(archive: NpzArchive) -> Pose:
-    """The pose of every joint that a file turns.
+    """Read the rotations of all joints of a file.
 
     Raises
     ------
     FormatError
-        Where the arrays have other shapes than the SMPL family's, or no frame.
+        If the arrays have other shapes than those of the SMPL family, or no frames.
     """
     root = _first(_ROOT, archive.keys)
     body = _first(_WITHOUT_ROOT, archive.keys)
@@ -116,7 +116,8 @@ def _joined(archive: NpzArchive, root: str, body: str) -> Pose:
     notes: list[str] = []
     if blocks[0].shape[1] != 1:
         raise FormatError(
-            f"array {root!r} turns {blocks[0].shape[1]} joints, expected one", path=archive.path
+            f"array {root!r} has rotations of {blocks[0].shape[1]} joints, expected one",
+            path=archive.path,
         )
     names = {len(BODY) - 1: BODY, len(BODY + HANDS) - 1: BODY + HANDS}.get(blocks[1].shape[1])
     if names is None:
@@ -125,21 +126,21 @@ def _joined(archive: NpzArchive, root: str, body: str) -> Pose:
         key = _first(spellings, archive.keys)
         if key is None:
             continue
-        # Hands are often given as a few components of a space that is the model's own.
+        # Hands are often given as a few components of the model's own pose space.
         shape = archive.shape(key)
         if int(np.prod(shape[1:])) != 3 * len(joints):
-            notes.append(f"array {key!r} of shape {shape} is left out: not a turn for each joint")
+            notes.append(f"array {key!r} of shape {shape} is ignored: not a rotation per joint")
             continue
         if joints[0].endswith("Index1") and HANDS[0] in names:
-            notes.append(f"array {key!r} is left out: the body's pose has hands already")
+            notes.append(f"array {key!r} is ignored: the body's pose already has hands")
             continue
         blocks.append(_vectors(archive, key))
         names += joints
     frames = {len(block) for block in blocks}
     if len(frames) != 1:
         raise FormatError(
-            f"parts of the pose with {', '.join(map(str, sorted(frames)))} frames",
-            hint="all parts of a pose have as many frames",
+            f"parts of the pose have {', '.join(map(str, sorted(frames)))} frames",
+            hint="all parts of a pose need the same number of frames",
             path=archive.path,
         )
     pose = _with_frames(archive, names, np.concatenate(blocks, axis=1), body)
@@ -156,7 +157,7 @@ def _with_frames(archive: NpzArchive, names: tuple[str, ...], vectors: Array, ke
 
 
 def _vectors(archive: NpzArchive, key: str) -> Array:
-    """(frames, joints, 3): an array that is stored so, or with the joints' turns in one row."""
+    """(frames, joints, 3) rotation vectors, stored in this shape or with one row per frame."""
     shape = archive.shape(key)
     flat = len(shape) == 2 and shape[1] % 3 == 0
     if not flat and (len(shape) != 3 or shape[2] != 3):
@@ -169,7 +170,7 @@ def _unknown_layout(archive: NpzArchive, key: str) -> FormatError:
     widths = ", ".join(f"{3 * joints} ({joints} joints)" for joints in sorted(LAYOUTS))
     return FormatError(
         f"array {key!r} is {archive.shape(key)}: no pose of the SMPL family",
-        hint=f"known widths: {widths}; an axis times an angle for each joint",
+        hint=f"known widths: {widths}; axis times angle for each joint",
         path=archive.path,
     )
 
@@ -178,16 +179,16 @@ def _first(spellings: tuple[str, ...], keys: Collection[str]) -> str | None:
     return next((key for key in spellings if key in keys), None)
 
 
-# The archive's two spellings, and what other tools write.
+# The two spellings of AMASS, and those of other tools.
 _RATES = ("mocap_framerate", "mocap_frame_rate", "fps", "frame_rate", "framerate")
 _TRANSLATIONS = ("trans", "transl", "translation")
-# Rotations are some turns at most and places on this planet: beyond is damage.
+# Larger values are damage.
 _LARGEST_ANGLE = 1e4
 _LARGEST_TRANSLATION_M = 1e6
 
 
 def is_amass(keys: Collection[str]) -> bool:
-    """Whether an archive of these arrays holds a pose of the SMPL family."""
+    """Whether an archive with these arrays contains a pose of the SMPL family."""
     return has_pose(keys)
 
 
@@ -195,22 +196,22 @@ def load_amass(path: str | Path, *, up: str | None = None, fps: float | None = N
     """Read motion of the SMPL family as a clip: metres, Y up.
 
     Poses of 22 (body), 24 (SMPL), 52 (SMPL-H), 53 (SMPL-H and the jaw) and 55 joints (SMPL-X) are
-    read; fingers, jaw and eyes are kept. The pelvis stands at `trans`: in the body model it is a
-    fixed vector away, which depends on the subject's shape and is some centimetres high.
+    read, with fingers, jaw and eyes. The pelvis is at `trans`; in the body model it differs by a
+    constant vector of some centimetres, which depends on the subject's shape.
 
     Parameters
     ----------
     up
-        The file's up axis; None takes z, as AMASS has it, unless the body stands along y.
+        The file's up axis; None means z, the axis of AMASS, unless the body stands along y.
     fps
-        Frames a second, in place of the file's.
+        Frames per second that override the file's.
 
     Raises
     ------
     FormatError
-        Where the file cannot be read, lacks an array, or has no rate and none is told.
+        If the file cannot be read, lacks an array, or has no rate and none is given.
     ParameterError
-        Where an option is impossible.
+        If an option is invalid.
     """
     path = Path(path)
     check_up_option(up)
@@ -226,7 +227,7 @@ def load_amass(path: str | Path, *, up: str | None = None, fps: float | None = N
         rate,
         name=path.stem,
     )
-    notes += (*pose.notes, *_about_the_body(archive, len(pose.names)))
+    notes += (*pose.notes, *_body_notes(archive, len(pose.names)))
     if up is None:
         up, note = _file_up(clip)
         notes += (note,)
@@ -243,7 +244,7 @@ def _translations(archive: NpzArchive, frames: int) -> Array:
     key = next((key for key in _TRANSLATIONS if key in archive), None)
     if key is None:
         raise FormatError(
-            "no array 'trans': where the body goes is not in the file",
+            "no array 'trans': the file has no translation of the body",
             hint=archive.contents,
             path=archive.path,
         )
@@ -266,13 +267,13 @@ def _translations(archive: NpzArchive, frames: int) -> Array:
 def _rotations(pose: Pose, path: Path) -> Array:
     """(frames, joints, 4) unit quaternions, float64."""
     vectors = pose.rotation_vectors.astype(np.float64)
-    # A square may overflow; what is beyond the limit is refused below.
+    # A square may overflow; values beyond the limit are refused below.
     with np.errstate(over="ignore"):
         angles = np.sqrt(np.einsum("fjc,fjc->fj", vectors, vectors))
     if (angles > _LARGEST_ANGLE).any():
         frame, joint = np.argwhere(angles > _LARGEST_ANGLE)[0]
         raise FormatError(
-            f"frame {frame}, joint {pose.names[joint]!r}: a turn of {angles[frame, joint]:.3g} "
+            f"frame {frame}, joint {pose.names[joint]!r}: a rotation of {angles[frame, joint]:.3g} "
             "radians",
             hint="the file is damaged, or its poses are not axis-angle",
             path=path,
@@ -284,13 +285,13 @@ def _rotations(pose: Pose, path: Path) -> Array:
     return quaternions.sign_continuous(rotations)
 
 
-def _about_the_body(archive: NpzArchive, joints: int) -> tuple[str, ...]:
+def _body_notes(archive: NpzArchive, joints: int) -> tuple[str, ...]:
     notes = [
-        f"a generic rest skeleton of {joints} joints and {STATURE_M:g} m stands in for the body "
+        f"a generic rest skeleton of {joints} joints and {STATURE_M:g} m replaces the body "
         "model, which is licensed: angles are the file's, lengths are an average adult's",
-        "the pelvis is put at the file's translation; in the body model it is a fixed vector away",
+        "the pelvis is at the file's translation; the body model adds a constant vector",
     ]
-    # The subject's shape changes nothing here, so its damage is no reason to refuse the motion.
+    # The subject's shape is not used, so the motion is read even if the shape is damaged.
     with suppress(FormatError):
         shape, gender = archive.shape("betas"), archive.text("gender")
         notes.append(
@@ -304,4 +305,4 @@ def _file_up(clip: Clip) -> tuple[str, str]:
     found, note = infer_up(clip)
     if found == "y" and "leans" not in note:
         return "y", f"up axis assumed to be y, unlike AMASS's own z: {note.partition(': ')[2]}"
-    return "z", "up is z, as AMASS has it"
+    return "z", "up axis z, the axis of AMASS"

@@ -1,9 +1,9 @@
-"""The one container of all deepphase files: named arrays and a JSON header in a safetensors file.
+"""Container of all deepphase files: named arrays and a JSON header in a safetensors file.
 
-Layout, as safetensors has it: eight bytes with the length of the table (unsigned, little-endian),
-the table as JSON, and the raw arrays one behind the other. Our own header is a JSON text in the
-table's ``__metadata__`` under ``deepphase``; ``deepphase_sha256`` beside it is the hash of the
-table and the header, and the header holds the hash of every array. Nothing in it can run code.
+Layout of safetensors: eight bytes with the length of the table (unsigned, little-endian),
+the table as JSON, and the raw arrays one after the other. The header of deepphase is a JSON text in
+the table's ``__metadata__`` under ``deepphase``; ``deepphase_sha256`` beside it is the hash of the
+table and the header, and the header holds the hash of every array. The file contains no code.
 
 References
 ----------
@@ -44,18 +44,18 @@ def write_arrays(
     format: str,
     version: int,
 ) -> Header:
-    """Write arrays and a header as one file; there is never half a file at `path`.
+    """Write arrays and a header as one file, atomically.
 
-    Arrays are streamed in pieces of a few megabytes, so memory maps larger than memory will do.
+    Arrays are streamed in chunks of a few megabytes, so memory maps larger than memory work.
 
     Parameters
     ----------
     path
-        The file; its folder is made where it is missing, an older file is replaced at the end.
+        The file; a missing folder is created, an older file is replaced at the end.
     arrays
         Name -> array of numbers or booleans, any shape.
     header
-        What JSON can hold. ``format``, ``version`` and ``sha256`` are filled in here.
+        JSON values. ``format``, ``version`` and ``sha256`` are added.
     format, version
         The schema's name, as in "deepphase.store", and its version.
 
@@ -66,9 +66,9 @@ def write_arrays(
     Raises
     ------
     ParameterError
-        Where an array has a value that is not finite or is not numeric, or the header is not JSON.
+        If an array is not numeric or has a value that is not finite, or the header is not JSON.
     CheckpointError
-        Where the file cannot be written (a full disk, a folder without permission).
+        If the file cannot be written (full disk, missing permission).
     """
     # Widest numbers first keeps every array aligned to its own size, without padding.
     prepared = {name: np.asanyarray(array) for name, array in arrays.items()}
@@ -84,7 +84,7 @@ def write_arrays(
         rows[name] = {"dtype": code, "shape": list(array.shape), "data_offsets": [begin, end]}
     full = {**header, "format": format, "version": version}
     hashes = dict.fromkeys(order, _NO_HASH)
-    # The hashes are known only when the data is written; their length is known before.
+    # The hashes are known after the data is written; their length is known before.
     front = front_bytes(rows, {**full, "sha256": hashes})
     with atomic_write(path) as file:
         file.write(front)
@@ -97,15 +97,15 @@ def write_arrays(
 
 
 def read_header(path: str | Path, format: str | None = None, version: int | None = None) -> Header:
-    """The header alone; None for `format` or `version` takes any.
+    """Read the header only; None for `format` or `version` accepts any.
 
-    Raises CheckpointError as :func:`read_arrays` does, all but what the data would show.
+    Raises CheckpointError as :func:`read_arrays`, except for errors in the data.
     """
     return read_array_table(Path(path), format, version).header
 
 
 def is_array_file(path: str | Path) -> bool:
-    """Whether a file starts as ours do, damaged or not: decides only what to read it with."""
+    """Whether a file starts as a deepphase file, damaged or not, to choose its reader."""
     try:
         with Path(path).open("rb") as file:
             return b'{"__metadata__":' in file.read(64)
@@ -123,7 +123,7 @@ def read_arrays(
     path
         A file of :func:`write_arrays`.
     format, version
-        The schema that is expected, and the newest version that the caller can read.
+        The expected schema, and the newest version that the caller can read.
     verify
         Compare hashes and refuse values that are not finite.
 
@@ -134,7 +134,7 @@ def read_arrays(
     Raises
     ------
     CheckpointError
-        Where the file is missing, foreign, damaged, of another format or of a newer version.
+        If the file is missing, foreign, damaged, of another format or of a newer version.
     """
     table = read_array_table(Path(path), format, version)
     arrays = {}
@@ -156,11 +156,11 @@ def read_arrays(
 def map_arrays(
     path: str | Path, *, format: str, version: int, prefix: str = "", verify: bool = True
 ) -> tuple[dict[str, Array], Header]:
-    """Map a file's arrays into memory, read-only: pages are read when they are looked at.
+    """Map a file's arrays into memory, read-only; pages are read on access.
 
     As :func:`read_arrays`, for the arrays whose name starts with `prefix` (all by default).
     """
-    # safetensors' own numpy reader copies every array, which a store larger than memory forbids.
+    # The NumPy reader of safetensors copies every array, but a store may exceed the memory.
     table = read_array_table(Path(path), format, version)
     entries = [entry for name, entry in table.entries.items() if name.startswith(prefix)]
     try:
@@ -176,8 +176,8 @@ def map_arrays(
     return arrays, table.header
 
 
-def _pieces(array: Array) -> Iterator[Array]:
-    """The array in pieces of a few megabytes along its first axis."""
+def _chunks(array: Array) -> Iterator[Array]:
+    """The array in chunks of a few megabytes along its first axis."""
     if array.ndim == 0:
         array = array.reshape(1)
     rows = max(1, _CHUNK_BYTES * len(array) // max(array.nbytes, 1))
@@ -186,16 +186,16 @@ def _pieces(array: Array) -> Iterator[Array]:
 
 
 def _write_array(file: BinaryIO, name: str, array: Array) -> str:
-    """Append the array's bytes; its sha256."""
+    """Append the array's bytes and return their sha256."""
     digest = hashlib.sha256()
     stored = array.dtype.newbyteorder("<")
-    for piece in _pieces(array):
-        if stored.kind == "f" and not np.isfinite(piece).all():
+    for chunk in _chunks(array):
+        if stored.kind == "f" and not np.isfinite(chunk).all():
             raise ParameterError(
                 f"array {name!r} has values that are not finite; nothing was written",
                 hint="find where the first NaN or infinity comes from",
             )
-        data = np.ascontiguousarray(piece, stored).reshape(-1).view(np.uint8).data
+        data = np.ascontiguousarray(chunk, stored).reshape(-1).view(np.uint8).data
         digest.update(data)
         file.write(data)
     return digest.hexdigest()
@@ -205,13 +205,13 @@ def _verify(table: ArrayTable, arrays: Mapping[str, Array]) -> None:
     hashes = table.header["sha256"]
     for name, array in arrays.items():
         digest = hashlib.sha256()
-        for piece in _pieces(array):
-            data = piece.reshape(-1).view(np.uint8)
+        for chunk in _chunks(array):
+            data = chunk.reshape(-1).view(np.uint8)
             digest.update(data.data)
-            if piece.dtype.kind == "f" and not np.isfinite(piece).all():
+            if chunk.dtype.kind == "f" and not np.isfinite(chunk).all():
                 raise damaged(table.path, f"array {name!r} has values that are not finite")
-            # A boolean byte beyond 1 is undefined to numpy, whatever its hash says.
-            if piece.dtype.kind == "b" and (data > 1).any():
+            # A boolean byte beyond 1 is undefined in NumPy, even if its hash is right.
+            if chunk.dtype.kind == "b" and (data > 1).any():
                 raise damaged(table.path, f"array {name!r} has booleans that are neither 0 nor 1")
         if digest.hexdigest() != hashes.get(name):
             raise damaged(table.path, f"array {name!r} is not the one that was written")

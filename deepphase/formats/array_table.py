@@ -1,7 +1,7 @@
-"""The front of an array file: its table of arrays and its header, written and checked.
+"""Front of an array file: table of arrays and header, written and checked.
 
-Everything here is decided from the front and the file's size alone, before any array is
-allocated; :mod:`deepphase.formats.array_file` says what the layout is.
+The checks use the front and the file's size alone, before any array is allocated. The layout is
+described in :mod:`deepphase.formats.array_file`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _DTYPES = {
 }
 _CODES = {np.dtype(dtype).str: code for code, dtype in _DTYPES.items()}
 _LENGTH_BYTES = 8
-# The safetensors package refuses longer tables; so a length beyond it is damage or malice.
+# The safetensors package refuses longer tables, so a larger length is damage or an attack.
 _LONGEST_TABLE = 100_000_000
 _MAX_DIMENSIONS = 32
 _MAKE_AGAIN = "make or download the file again"
@@ -45,7 +45,7 @@ _MAKE_AGAIN = "make or download the file again"
 
 @dataclass(frozen=True)
 class Entry:
-    """Where an array lies in the file: bytes begin to end - 1."""
+    """Type, shape and location of an array in a file: bytes begin to end - 1."""
 
     name: str
     dtype: np.dtype
@@ -56,7 +56,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class ArrayTable:
-    """What the front of a file says, checked against the file's size."""
+    """Header and table of a file, checked against the file's size."""
 
     path: Path
     header: Header
@@ -64,7 +64,7 @@ class ArrayTable:
 
 
 def dtype_code(dtype: np.dtype) -> str | None:
-    """safetensors' name of a numpy type of any byte order; None where it has none."""
+    """Name of a NumPy type of any byte order in safetensors; None if it has none."""
     return _CODES.get(dtype.newbyteorder("<").str)
 
 
@@ -75,7 +75,7 @@ def front_bytes(rows: dict[str, Any], header: Mapping[str, Any]) -> bytes:
         ours.encode()
     except (TypeError, ValueError) as error:
         raise ParameterError(f"a file header that JSON cannot hold: {error}") from None
-    # The hash is over the text's parsed form: what JSON reads is what was written.
+    # The hash is computed from the parsed form of the text.
     metadata = {"deepphase": ours, "deepphase_sha256": _table_hash(rows, ours)}
     table = json.dumps(
         {"__metadata__": metadata, **rows}, ensure_ascii=False, separators=(",", ":")
@@ -83,14 +83,14 @@ def front_bytes(rows: dict[str, Any], header: Mapping[str, Any]) -> bytes:
     table += b" " * (-len(table) % _LENGTH_BYTES)
     if len(table) > _LONGEST_TABLE:
         raise ParameterError(
-            f"a header of {len(table) / 1e6:.0f} MB; a file holds at most 100 MB",
+            f"a header of {len(table) / 1e6:.0f} MB; the limit is 100 MB",
             hint="split the clips over several stores",
         )
     return len(table).to_bytes(_LENGTH_BYTES, "little") + table
 
 
 def _table_hash(rows: Mapping[str, Any], ours: str) -> str:
-    # Without the places: other safetensors writers sort arrays in their own way.
+    # Without the offsets: other safetensors writers sort arrays differently.
     described = {
         name: [row.get("dtype"), row.get("shape")] if isinstance(row, dict) else row
         for name, row in rows.items()
@@ -100,7 +100,7 @@ def _table_hash(rows: Mapping[str, Any], ours: str) -> str:
 
 
 def read_array_table(path: Path, format: str | None, version: int | None) -> ArrayTable:
-    """The front of a file, or the CheckpointError that says why it is not to be trusted."""
+    """Read and check the front of a file. Raises CheckpointError if it is not valid."""
     try:
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -118,7 +118,7 @@ def read_array_table(path: Path, format: str | None, version: int | None) -> Arr
         header = json.loads(ours)
         found, of_version, hashes = header["format"], header["version"], header["sha256"]
         sound = isinstance(found, str) and type(of_version) is int and isinstance(hashes, dict)
-    # Whatever a foreign or damaged table lacks comes out as one of these.
+    # Missing or wrong entries of a foreign or damaged table raise one of these.
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise _foreign(path) from None
     if not sound:
@@ -135,15 +135,15 @@ def read_array_table(path: Path, format: str | None, version: int | None) -> Arr
             path=path,
         )
     if _table_hash(rows, ours) != stated:
-        raise damaged(path, "the header is not the one that was written")
+        raise damaged(path, "the header does not match its hash")
     entries = _entries(path, rows, start, size)
     if set(hashes) != set(entries):
-        raise damaged(path, "the header's hashes are of other arrays")
+        raise damaged(path, "the header has hashes of other arrays")
     return ArrayTable(path, header, entries)
 
 
 def _entries(path: Path, rows: Mapping[str, Any], start: int, size: int) -> dict[str, Entry]:
-    """The table's rows, where they describe arrays that fill the file without gap or overlap."""
+    """The table's entries, checked to fill the file without gap or overlap."""
     entries = []
     for name, row in rows.items():
         try:

@@ -1,4 +1,4 @@
-"""The bytes of a file, and what they are where they are not what its suffix says."""
+"""Reading of whole files, and recognition of foreign content."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from deepphase.errors import FormatError
 
-# First bytes -> what users find under the name of a motion file.
+# First bytes -> foreign content that users give as a motion file.
 _FOREIGN = {
     b"version https://git-lfs": "a Git LFS pointer: fetch the file itself with git lfs pull",
     b"PK\x03\x04": "a zip archive",
@@ -21,8 +21,8 @@ FRONT_BYTES = 64
 
 
 def check_is_file(path: Path) -> None:
-    """Refuse what is no file, before a pipe is waited for. FormatError, OSError or ValueError."""
-    # What does not exist is for whoever opens it to say.
+    """Refuse pipes, folders and devices. Raises FormatError, OSError or ValueError."""
+    # Opening a missing file raises the appropriate error later.
     if path.exists() and not path.is_file():
         raise FormatError("cannot be read: not a file", path=path)
 
@@ -30,7 +30,7 @@ def check_is_file(path: Path) -> None:
 def read_text(path: Path) -> str:
     """All text of a UTF-8 file, with or without a byte order mark.
 
-    Raises FormatError where it cannot be read or is something else.
+    Raises FormatError if it cannot be read or is not UTF-8.
     """
     try:
         return path.read_bytes().decode("utf-8-sig")
@@ -45,7 +45,7 @@ def read_text(path: Path) -> str:
 def read_content(path: Path) -> bytes:
     """All bytes of a file.
 
-    Raises FormatError where it cannot be read or is empty.
+    Raises FormatError if it cannot be read or is empty.
     """
     try:
         check_is_file(path)
@@ -59,6 +59,6 @@ def read_content(path: Path) -> bytes:
 
 
 def foreign_content(content: bytes) -> str:
-    """What a file is, by its first bytes; empty where they are not known."""
+    """Description of foreign content by its first bytes; empty if it is not recognized."""
     front = content[:FRONT_BYTES].lstrip()
     return next((what for begin, what in _FOREIGN.items() if front.startswith(begin)), "")

@@ -1,4 +1,4 @@
-"""How many joints a file may have."""
+"""Checks of a file's joints: unique names, and a limit on their number."""
 
 from __future__ import annotations
 
@@ -9,36 +9,36 @@ from deepphase.errors import FormatError
 
 
 def unique_names(names: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
-    """The names, with "#2" and so on behind those that occurred before; and the new ones."""
-    taken, unique, renamed = set(names), [], []
-    seen: dict[str, int] = {}
+    """Number repeated names: "#2" and so on is appended. Also returns the changed names."""
+    used, unique, renamed = set(names), [], []
+    counts: dict[str, int] = {}
     for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        if seen[name] == 1:
+        counts[name] = counts.get(name, 0) + 1
+        if counts[name] == 1:
             unique.append(name)
             continue
-        while (numbered := f"{name}#{seen[name]}") in taken:
-            seen[name] += 1
-        taken.add(numbered)
+        while (numbered := f"{name}#{counts[name]}") in used:
+            counts[name] += 1
+        used.add(numbered)
         unique.append(numbered)
         renamed.append(numbered)
     return tuple(unique), renamed
 
 
-# Ten times the joints of the most detailed figures of films, faces and hands included. What asks
-# for more is no body; and a joint takes a few bytes of a file, but a thousand times as many here.
+# Ten times the joints of the most detailed film characters, faces and hands included. A joint takes
+# a few bytes in a file, but a thousand times as many in memory.
 MAX_JOINTS = 10_000
 
 
 def check_joint_count(joints: int, path: Path, line: int | None = None) -> None:
-    """Refuse a skeleton that no body has, before it is built.
+    """Refuse a skeleton with too many joints before it is built.
 
-    Raises FormatError where there are more than `MAX_JOINTS`.
+    Raises FormatError if there are more than `MAX_JOINTS`.
     """
     if joints > MAX_JOINTS:
         raise FormatError(
             f"a skeleton of more than {MAX_JOINTS:,} joints: no body has as many",
-            hint="delete what is no joint in the program that wrote the file",
+            hint="delete nodes that are not joints in the program that wrote the file",
             path=path,
             line=line,
         )

@@ -1,4 +1,4 @@
-"""Motion files in and out, by their suffix."""
+"""Reading and writing of motion files; the suffix selects the format."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from deepphase.motion.clip import Clip
 
 @dataclass(frozen=True)
 class MotionFormat:
-    """A format of motion files: what it is called, and what reads and writes it.
+    """A format of motion files: its name, reader and writer.
 
-    `load_all` and `list_animations` are there where a file can hold several clips.
+    `load_all` and `list_animations` are given if a file can hold several clips.
     """
 
     name: str
@@ -43,19 +43,19 @@ MOTION_FORMATS: dict[str, MotionFormat] = {
 
 
 def load(path: str | Path, **options: Any) -> Clip:
-    """Read a motion file; its suffix tells the format, the options are its reader's.
+    """Read a motion file; its suffix selects the format, the options are those of its reader.
 
-    Of a file with several animations this is the first; `load_all` reads all.
+    From a file with several animations the first is read; `load_all` reads all.
 
-    Folders mix formats: an option that another format's reader has, and this one lacks, is left
-    aside, and the clip's notes say so.
+    Folders mix formats: an option of another format's reader that this one lacks is ignored, with
+    a note in the clip.
 
     Raises
     ------
     FormatError
-        Where the suffix is unknown (the hint lists the known ones) or the file is damaged.
+        If the suffix is unknown (the hint lists the known ones) or the file is damaged.
     ParameterError
-        Where no format's reader has such an option.
+        If no format's reader has such an option.
     """
     kind = _format_of(path)
     _check_reader_options(options, kind, path)
@@ -63,7 +63,7 @@ def load(path: str | Path, **options: Any) -> Clip:
 
 
 def load_all(path: str | Path, **options: Any) -> tuple[Clip, ...]:
-    """Read all clips of a motion file: the animations of glTF, each under its own name.
+    """Read all clips of a motion file: the animations of glTF, each with its own name.
 
     Files of other formats hold one clip. Options and errors are those of `load`.
     """
@@ -76,7 +76,7 @@ def load_all(path: str | Path, **options: Any) -> tuple[Clip, ...]:
 
 
 def list_animations(path: str | Path) -> tuple[tuple[int, str], ...]:
-    """Number and name of each clip that `load_all` reads, as `load(animation=)` takes the number.
+    """Number and name of each clip that `load_all` reads; `load(animation=)` accepts the number.
 
     Empty for formats whose files hold one clip; the file is then not opened. Raises FormatError
     as `load`.
@@ -86,14 +86,14 @@ def list_animations(path: str | Path) -> tuple[tuple[int, str], ...]:
 
 
 def save(clip: Clip, path: str | Path, **options: Any) -> None:
-    """Write a motion file; its suffix tells the format, the options are its writer's.
+    """Write a motion file; its suffix selects the format, the options are those of its writer.
 
     Raises
     ------
     FormatError
-        Where the suffix is unknown (the hint lists the known ones) or the file cannot be written.
+        If the suffix is unknown (the hint lists the known ones) or the file cannot be written.
     ParameterError
-        Where the format's writer has no such option.
+        If the format's writer has no such option.
     """
     writer = _format_of(path).save
     _check_options(options, option_names(writer), f"{Path(path).suffix} files", path)

@@ -1,13 +1,13 @@
-"""Point tracks as .npz: positions of a body's points over time, without rotations.
+"""Reader and writer of point tracks as .npz: positions over time, without rotations.
 
 ===========  =======================  ==========================================================
 positions    (frames, points, 3)      in the file's unit; or both of the next two
 joints_rel   (frames, points, 3)      relative to the body's centre
 center       (frames, 3)              the centre
 fps          ()                       frames a second
-units        () str                   "m", "cm", "mm", "inch", "foot"; inferred where it is missing
+units        () str                   "m", "cm", "mm", "inch", "foot"; inferred if it is missing
 names        (points,) str            if known
-edges        (edges, 2) int           pairs of points that hang together, if known
+edges        (edges, 2) int           pairs of connected points, if known
 ===========  =======================  ==========================================================
 """
 
@@ -38,29 +38,29 @@ from deepphase.solving.point_tree import plain_names
 from deepphase.solving.point_up import body_size, infer_points_up
 
 _RATES = ("fps", "frame_rate", "framerate")
-# Metres: a body from a cat's to a horse's.
+# Metres: sizes of bodies from a cat to a horse.
 _SMALLEST_BODY, _LARGEST_BODY = 0.2, 5.0
 _GUESSED_UNITS = ("m", "cm", "mm", "inch")
-# Fewer than joints of a hierarchy: here all pairs of points are compared.
+# Fewer than joints of a hierarchy, since all pairs of points are compared.
 _MAX_POINTS = 4096
-# Places on this planet: beyond, float32 and every distance are of no use.
+# Beyond this, distances in float32 are useless.
 _LARGEST_COORDINATE_M = 1e6
 
 
 def is_points(keys: Collection[str]) -> bool:
-    """Whether an archive of these arrays holds a point track."""
+    """Whether an archive with these arrays contains a point track."""
     return "positions" in keys or {"joints_rel", "center"} <= set(keys)
 
 
 def holds_points(path: str | Path) -> bool:
-    """Whether a file is a point track, damaged or not: decides only what to read it with."""
+    """Whether a file is a point track, damaged or not, to choose its reader."""
     if Path(path).suffix.lower() != ".npz":
         return False
     try:
         keys = read_npz(path).keys
     except FormatError:
         return False
-    # Archives of joints with rotations may hold where they stand as well.
+    # Archives of joints with rotations may contain positions as well.
     return is_points(keys) and not is_npz_motion(keys) and not is_amass(keys)
 
 
@@ -76,22 +76,22 @@ def load_points(
     Parameters
     ----------
     unit
-        "m", "cm", "mm", "inch", "foot" or metres in one unit; None takes the file's word, else
-        what makes the points a body's size.
+        "m", "cm", "mm", "inch", "foot" or metres in one unit; None takes the file's unit, else one
+        that gives the points the size of a body.
     up
         The file's up axis: "x", "y", "z", "-x", "-y" or "-z"; None infers it from the motion.
     fps
-        Frames a second, in place of the file's.
+        Frames per second that override the file's.
 
     Raises
     ------
     FormatError
-        Where the file cannot be read, lacks an array, or holds impossible values.
+        If the file cannot be read, lacks an array, or contains impossible values.
     ParameterError
-        Where an option is impossible.
+        If an option is invalid.
     """
     path = Path(path)
-    stated_m = None if unit is None else metres_per_unit(unit)
+    given_m = None if unit is None else metres_per_unit(unit)
     check_up_option(up)
     check_rate_option(fps)
     archive = read_npz(path)
@@ -101,16 +101,16 @@ def load_points(
     points = positions.shape[1]
     names = _names(archive, points)
     edges = _edges(archive, points)
-    said_m = _said_unit(archive)
-    # Far places of few points: whatever is looked at must not overflow.
+    file_m = _file_unit(archive)
+    # Prevents overflow in the checks below.
     if np.abs(positions).max() > np.finfo(np.float32).max:
         raise FormatError("positions beyond what float32 holds", path=path)
-    unit_m, note = _unit(body_size(positions), stated_m, said_m)
+    unit_m, note = _unit(body_size(positions), given_m, file_m)
     positions = positions * positions.dtype.type(unit_m)
     if np.abs(positions).max() > _LARGEST_COORDINATE_M:
         raise FormatError(
             f"a point {np.abs(positions).max():.3g} m from the origin",
-            hint="the unit may be wrong: tell it with --unit",
+            hint="the unit may be wrong: give it with --unit",
             path=path,
         )
     notes = (*notes, note)
@@ -130,7 +130,7 @@ def load_points(
 def save_points(track: PointTrack, path: str | Path) -> None:
     """Write a point track: metres, Y up.
 
-    Raises CheckpointError where the file cannot be written.
+    Raises CheckpointError if the file cannot be written.
     """
     arrays = {
         "positions": track.positions,
@@ -139,7 +139,7 @@ def save_points(track: PointTrack, path: str | Path) -> None:
         "names": np.array(track.names),
     }
     if track.names == plain_names(len(track.names)):
-        # Names that say nothing are not names.
+        # Default names are not stored.
         del arrays["names"]
     if len(track.edges):
         arrays["edges"] = track.edges
@@ -158,7 +158,9 @@ def _positions(archive: NpzArchive) -> Array:
     frames, points, *_ = (*archive.shape(key), 0, 0)
     if points > _MAX_POINTS:
         raise FormatError(
-            f"{points:,} points of one body", hint=f"at most {_MAX_POINTS:,}", path=archive.path
+            f"{points:,} points of one body",
+            hint=f"the limit is {_MAX_POINTS:,}",
+            path=archive.path,
         )
     positions = archive.array(key, (None, None, 3))
     if 0 in positions.shape:
@@ -195,37 +197,37 @@ def _edges(archive: NpzArchive, points: int) -> Array:
     return edges
 
 
-def _said_unit(archive: NpzArchive) -> float | None:
+def _file_unit(archive: NpzArchive) -> float | None:
     if "units" not in archive:
         return None
     word = archive.text("units")
     if word.strip().lower() not in METRES_PER_UNIT:
         raise FormatError(
             f"units of {word[:40]!r}",
-            hint=f"{', '.join(METRES_PER_UNIT)} are known; --unit tells another",
+            hint=f"{', '.join(METRES_PER_UNIT)} are known; give another with --unit",
             path=archive.path,
         )
     return metres_per_unit(word)
 
 
-def _unit(size: float, stated_m: float | None, said_m: float | None) -> tuple[float, str]:
-    """Metres in one unit, and a sentence on what says so."""
+def _unit(size: float, given_m: float | None, file_m: float | None) -> tuple[float, str]:
+    """Metres in one unit, and a sentence on the evidence."""
 
     def fits(metres: float) -> bool:
         return _SMALLEST_BODY <= size * metres <= _LARGEST_BODY
 
-    for known, who in ((stated_m, "as told"), (said_m, "as the file says")):
+    for known, source in ((given_m, "as given"), (file_m, "as the file states")):
         if known is not None:
-            doubt = "" if fits(known) else ": no usual size, check the unit"
+            doubt = "" if fits(known) else ": an unusual size, check the unit"
             return (
                 known,
-                f"a unit of {known:g} m {who}; the body measures {size * known:.2f} m{doubt}",
+                f"a unit of {known:g} m {source}; the body measures {size * known:.2f} m{doubt}",
             )
     for name in _GUESSED_UNITS:
         if fits(metres_per_unit(name)):
             metres = metres_per_unit(name)
-            return metres, f"unit taken for {name}: the body then measures {size * metres:.2f} m"
-    return 1.0, f"unit taken for m: a body of {size:.3g} units fits none better"
+            return metres, f"unit assumed to be {name}: the body is then {size * metres:.2f} m"
+    return 1.0, f"unit assumed to be m: a body of {size:.3g} units matches no unit better"
 
 
 def _turned(positions: Array, up: str) -> Array:

@@ -1,4 +1,4 @@
-"""Options that one format's reader has and another's lacks, as folders mix formats."""
+"""Options of readers: those of other formats are ignored, since folders mix formats."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ def option_names(function: Callable[..., Any]) -> tuple[str, ...]:
 def call_reader(
     reader: Callable[..., Clips], path: str | Path, options: Mapping[str, Any], files: str
 ) -> Clips:
-    """Read with those of the options that a reader has; the clips' notes name the others.
+    """Read with the options that a reader has; notes in the clips name the others.
 
     Parameters
     ----------
     reader
         Reads one clip, or several.
     files
-        What the reader reads, as in "AMASS files".
+        Name of the reader's files, as in "AMASS files".
     """
     known = option_names(reader)
     read = reader(path, **{name: value for name, value in options.items() if name in known})
-    # False permits nothing and None tells nothing, so nothing is left aside.
-    left = [
+    # False and None are defaults, not options that were ignored.
+    ignored = [
         name for name, value in options.items() if name not in known and value not in (None, False)
     ]
-    notes = tuple(f"{name} {options[name]} as told does not apply to {files}" for name in left)
+    notes = tuple(f"{name} {options[name]} does not apply to {files}" for name in ignored)
     clips: Any = read
     if isinstance(clips, Clip):
         return cast(Clips, _with_notes(clips, notes))

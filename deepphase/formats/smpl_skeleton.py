@@ -1,7 +1,7 @@
-"""An average adult on the joints of the SMPL family of body models.
+"""Rest skeleton of an average adult with the joints of the SMPL family of body models.
 
-The models themselves are licensed and not needed here: lengths are shares of the stature as in
-textbooks of anthropometry, and only the joints' names and order are the models'.
+The models are licensed and not used: lengths are shares of the stature from textbooks of
+anthropometry; only the names and the order of the joints are those of the models.
 
 References
 ----------
@@ -19,8 +19,8 @@ from deepphase.motion.skeleton import Skeleton
 
 STATURE_M = 1.72
 
-# Joint -> its parent, and its place from there in thousandths of the stature: to the left, up, to
-# the front. Rest is the T-pose, palms down. Joints on both sides are listed once, as L_.
+# Joint -> parent, and offset in thousandths of the stature: left, up, front. The rest pose is the
+# T-pose, palms down. Joints of both sides are listed once, as L_.
 _CENTRE = {
     "Pelvis": ("", (0, 0, 0)),
     "Spine1": ("Pelvis", (0, 65, 0)),
@@ -104,7 +104,7 @@ FINGERS = LEFT_FINGERS + RIGHT_FINGERS
 
 @cache
 def smpl_skeleton(names: tuple[str, ...]) -> Skeleton:
-    """The rest skeleton of the joints of those names, in that order; the pelvis at the origin.
+    """The rest skeleton of the named joints in their order; the pelvis is at the origin.
 
     Metres, Y up, facing +Z, T-pose.
     """
@@ -117,7 +117,7 @@ def smpl_skeleton(names: tuple[str, ...]) -> Skeleton:
         if end is not None:
             end_parents.append(index[name])
             end_offsets.append(end)
-    # The wrist is the end of the arm where the model has neither hand nor fingers.
+    # The wrist is the end of the arm if the model has neither hand nor fingers.
     for side, sign in (("L", 1), ("R", -1)):
         wrist = index[f"{side}_Wrist"]
         if wrist not in parents:

@@ -1,4 +1,4 @@
-"""The frame rate that a written frame time means."""
+"""Units, up axes and frame rates of files: checks of options, and rates from rounded times."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def metres_per_unit(unit: str | float) -> float:
     Raises
     ------
     ParameterError
-        Where it is neither a known name nor a positive number.
+        If it is neither a known name nor a positive number.
     """
     if isinstance(unit, str):
         known = METRES_PER_UNIT.get(unit.strip().lower())
@@ -37,26 +37,27 @@ def metres_per_unit(unit: str | float) -> float:
 
 
 def check_up_option(up: str | None) -> None:
-    """Raise ParameterError where an up axis is told that is none of "x", "y", "z", "-x", ..."""
+    """Raise ParameterError if an up axis is given that is not one of `AXES`."""
     if up is not None and up not in AXES:
         raise ParameterError(f"an up axis of {up!r}", hint=f"choose one of {', '.join(AXES)}")
 
 
 def check_rate_option(fps: float | None) -> None:
-    """Raise ParameterError where a rate is told that is not finite, not positive or absurd."""
-    # Not a number is neither above nor below.
+    """Raise ParameterError if a rate is given that is not positive or too high."""
+    # Comparisons with NaN are false.
     if fps is not None and not 0 < fps <= FASTEST_FPS:
         raise ParameterError(
-            f"a rate of {fps} frames a second", hint=f"at most {FASTEST_FPS:,.0f} are read"
+            f"a rate of {fps} frames a second",
+            hint=f"give a rate above 0, up to {FASTEST_FPS:,.0f}",
         )
 
 
 # Film and video rates of NTSC: 24, 30, 60 and 120 frames in 1.001 seconds.
 _NTSC_RATES = tuple(rate / 1.001 for rate in (24, 30, 60, 120))
 USUAL_RATES = (24, 25, 30, 48, 50, 60, 72, 90, 100, 120, 144, 200, 240)
-# A frame time that is a thousandth off is a rounded one; "0.0333" is that by a hair.
+# A frame time that is off by a thousandth is a rounded one; "0.0333" just meets this.
 _TOLERANCE = 1.01e-3
-# "0.033" is 1 % off 1/30 and "0.017" 2 % off 1/60: beyond that, rounding says nothing.
+# "0.033" is 1 % off 1/30 and "0.017" 2 % off 1/60: beyond that, rounding is no explanation.
 _ROUNDING_TOLERANCE = 0.021
 # A rate that a file states as a number: from one frame in minutes to the fastest cameras.
 _SLOWEST_FPS, FASTEST_FPS = 0.01, 1e5
@@ -66,7 +67,7 @@ _NO_CHANGE = 1e-9
 
 
 def frame_rate(frame_time: float, decimals: int) -> float:
-    """Frames a second of a frame time in seconds that was written with so many decimals.
+    """Frames per second of a frame time in seconds that was written with `decimals` decimals.
 
     The nearest whole or NTSC rate (23.976, 29.97, 59.94, 119.88) within 0.1 %. Where the time
     was written too roughly for that, a usual rate (24, 25, 30, ... 240) whose frame time, rounded
@@ -98,32 +99,32 @@ def frame_rate(frame_time: float, decimals: int) -> float:
 def resolve_rate(
     stated: Mapping[str, float], given: float | None, path: str | Path
 ) -> tuple[float, tuple[str, ...]]:
-    """Frames a second of a file that states its rate as a number, under any of several names.
+    """Frames per second of a file that states its rate as a number, under one of several names.
 
     Parameters
     ----------
     stated
-        Name -> what the file says.
-    told
-        What the user says, checked already; it goes first.
+        Name -> rate in the file.
+    given
+        Rate given by the user, already checked; it has precedence.
 
     Returns
     -------
-    The rate, as that whole or NTSC one that it is within 0.1 % of; and notes, one sentence each.
+    The rate, replaced by a whole or NTSC rate within 0.1 %; and notes, one sentence each.
 
     Raises
     ------
     FormatError
-        Where no rate is told and the file has none, several, or an impossible one.
+        If no rate is given and the file has none, several, or an impossible one.
     """
     if given is not None:
         said = ", ".join(f"{name} {value:.6g}" for name, value in stated.items())
-        in_place = f", in place of the file's {said}" if said else ""
-        return float(given), (f"{given:g} frames a second as told{in_place}",)
+        instead = f", instead of the file's {said}" if said else ""
+        return float(given), (f"{given:g} frames a second as given{instead}",)
     if not stated:
         raise FormatError(
             "no frame rate in the file",
-            hint="tell it: fps=, or --file-fps in a terminal",
+            hint="give it: fps=, or --file-fps on the command line",
             path=path,
         )
     (name, rate), *others = stated.items()
@@ -131,13 +132,13 @@ def resolve_rate(
         said = ", ".join(f"{name} {value:.6g}" for name, value in stated.items())
         raise FormatError(
             f"frame rates that differ: {said}",
-            hint="tell which: fps=, or --file-fps in a terminal",
+            hint="give the right one: fps=, or --file-fps on the command line",
             path=path,
         )
     if not _SLOWEST_FPS <= rate <= FASTEST_FPS:
         raise FormatError(
             f"{name} {rate:.6g}: an impossible number of frames a second",
-            hint="tell the right one: fps=, or --file-fps in a terminal",
+            hint="give the right one: fps=, or --file-fps on the command line",
             path=path,
         )
     meant = frame_rate(1.0 / rate, decimals=_EXACT_DECIMALS)

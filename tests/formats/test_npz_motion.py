@@ -110,7 +110,7 @@ def test_a_told_rate_is_said(tmp_path, clip):
     save(clip, tmp_path / "clip.npz")
     again = load(tmp_path / "clip.npz", fps=12)
     assert again.fps == 12.0
-    assert "12 frames a second as told" in again.source.notes[-1]
+    assert "12 frames a second as given" in again.source.notes[-1]
 
 
 def test_what_cannot_be_stored_is_refused_before_anything_is_written(tmp_path, clip):

@@ -194,7 +194,7 @@ _AMASS_FAULTS: dict[str, tuple[bytes, str]] = {
     ),
     "turn beyond reason": (
         changed(AMASS, poses=_with(AMASS["poses"], (5, 12), 1e200)),
-        "frame 5, joint 'L_Knee': a turn of",
+        "frame 5, joint 'L_Knee': a rotation of",
     ),
     "translation beyond reason": (
         changed(AMASS, trans=_with(AMASS["trans"], (4, 0), 1e9)),
@@ -212,7 +212,7 @@ _AMASS_FAULTS: dict[str, tuple[bytes, str]] = {
     "flat translation": (changed(AMASS, trans=AMASS["trans"][:, :2]), "expected (any, 3)"),
     "parts of other lengths": (
         changed(AMASS, poses=None, root_orient=np.zeros((3, 3)), pose_body=np.zeros((FRAMES, 63))),
-        "parts of the pose with 3, 12 frames",
+        "parts of the pose have 3, 12 frames",
     ),
     "body of another model": (
         changed(AMASS, poses=None, root_orient=np.zeros((3, 3)), pose_body=np.zeros((3, 60))),
@@ -233,8 +233,8 @@ _OWN_FAULTS: dict[str, tuple[bytes, str]] = {
         "characters that do not exist",
     ),
     "own parents backwards": (changed(OWN, parents=np.array([1, -1])), "not the root"),
-    "own parents in a circle": (changed(OWN, parents=np.array([-1, 1])), "behind its parent"),
-    "own parents far": (changed(OWN, parents=np.array([-1, 99])), "behind its parent"),
+    "own parents in a circle": (changed(OWN, parents=np.array([-1, 1])), "before its parent"),
+    "own parents far": (changed(OWN, parents=np.array([-1, 99])), "before its parent"),
     "own parents of fractions": (changed(OWN, parents=np.array([-1, 0.5])), "not whole"),
     "own rotations not of length one": (
         changed(OWN, rotations=np.full((FRAMES, 2, 4), 2.0)),

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from controllers.dance.config import DanceConfig as DanceConfig
     from controllers.dance.dancer import Dancer as Dancer
     from controllers.dance.dancing import NetworkDance as NetworkDance
-    from controllers.dance.dancing import dances_to as dances_to
+    from controllers.dance.dancing import generate_dances as generate_dances
     from controllers.dance.training import DanceData as DanceData
     from controllers.dance.training import train_dance as train_dance
     from controllers.data.controller_batches import ControllerBatches as ControllerBatches
@@ -73,7 +73,7 @@ _MODULES = {
     "Dancer": "controllers.dance.dancer",
     "NetworkDance": "controllers.dance.dancing",
     "NetworkDims": "controllers.networks.network",
-    "dances_to": "controllers.dance.dancing",
+    "generate_dances": "controllers.dance.dancing",
     "export_controller": "controllers.runtime.onnx_export",
     "measured_controller": "controllers.training.train",
     "register_network": "controllers.networks.registry",

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from apps.dances.databases import dances_of
 from controllers.dance.dancer import Dancer
-from controllers.dance.dancing import dances_to
+from controllers.dance.dancing import generate_dances
 from controllers.dance.reference import DanceReference
 from deepphase.figures.player.take import Curve, Gating, Marker
 from deepphase.motion.clip import Clip
@@ -97,7 +97,7 @@ class NetworkDanceMaker:
         self, song: SongFeatures, request: DanceRequest, progress: Progress | None = None
     ) -> DanceResult:
         """A dance to a song."""
-        made = dances_to(self.dancer, [(song, request)], progress=progress)[0]
+        made = generate_dances(self.dancer, [(song, request)], progress=progress)[0]
         fps = made.run.fps
         return DanceResult(
             clip=made.clip(song.name),

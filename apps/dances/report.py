@@ -131,7 +131,7 @@ DANCE_MEASURES = {
     "foot_contact": ("", "physical foot contact score (EDGE); less is better"),
     "standing": ("", "share of seconds slower than a tenth of the recorded dances' usual speed"),
     "broken": ("", "share of seconds faster than 1.5 times the recorded dances' fastest"),
-    "begun_anew": ("1/min", "how often it had come to a halt and went on with another moment"),
+    "restarts": ("1/min", "restarts of the dance because it had stalled"),
 }
 
 
@@ -234,7 +234,7 @@ def _values(dance: DanceResult) -> dict[str, float]:
         for name in ("standing", "broken", "skating"):
             found.pop(name, None)
     if dance.restarts_s is not None:
-        found["begun_anew"] = len(dance.restarts_s) / (clip.duration / 60.0)
+        found["restarts"] = len(dance.restarts_s) / (clip.duration / 60.0)
     return found
 
 

@@ -1,4 +1,4 @@
-"""What a recipe of a dancer says: the content of configs/dance/*.yaml."""
+"""Config of a dancer: the content of configs/dance/*.yaml."""
 
 from __future__ import annotations
 
@@ -61,21 +61,21 @@ class DanceTraining:
 
 @dataclass(frozen=True)
 class DanceConfig:
-    """A recipe: a controller's, and what it hears.
+    """Config of a dancer: a controller's config, its audio features and its training data.
 
     Parameters
     ----------
     controller
-        Its network, inputs and outputs, and training.
+        Network, inputs and outputs, and training of the controller.
     music
-        Which features of a song are its control.
+        Audio features that the controller is conditioned on.
     dance
-        What dances are learnt from.
+        Training data.
 
     Raises
     ------
     ParameterError
-        Where the schema does not have the track "music".
+        If the schema has no track "music".
     """
 
     controller: ControllerConfig
@@ -101,7 +101,7 @@ class DanceConfig:
 
     @property
     def training(self) -> ControllerTraining:
-        """How it is trained."""
+        """Training of the controller."""
         return self.controller.training
 
     @classmethod
@@ -114,23 +114,23 @@ class DanceConfig:
         music: MusicConfig,
         dance: DanceTraining,
     ) -> DanceConfig:
-        """The recipe of a network of that name with these sections."""
+        """The config of a network of that name with these sections."""
         return cls(ControllerConfig(name, network, schema, training), music, dance)
 
     @classmethod
-    def load(cls, recipe: str | Path, **changes: Any) -> DanceConfig:
-        """The shipped recipe of that name, or the YAML file at that path, with dotted `changes`.
+    def load(cls, config: str | Path, **changes: Any) -> DanceConfig:
+        """The shipped config of that name, or the YAML file at that path, with dotted `changes`.
 
         Raises
         ------
         ParameterError
-            Where there is no such recipe, a key is unknown or a value impossible.
+            If there is no such config, a key is unknown or a value impossible.
         """
-        return load_config("dance", recipe, changes, cls.from_mapping)
+        return load_config("dance", config, changes, cls.from_mapping)
 
     @classmethod
     def from_mapping(cls, content: Mapping[str, Any]) -> DanceConfig:
-        """A recipe from nested mappings; ParameterError where something in it is unknown."""
+        """A config from nested mappings; raises ParameterError for an unknown key."""
         rest = {name: value for name, value in content.items() if name not in (MUSIC, "dance")}
         music: MusicConfig = section(MusicConfig, content.get(MUSIC), MUSIC)
         dance: DanceTraining = section(DanceTraining, content.get("dance"), "dance")

@@ -1,4 +1,4 @@
-"""A trained dancer: a controller that hears songs, and what the dances were like that it learnt."""
+"""Trained dancer: a controller conditioned on music, with measures of its training data."""
 
 from __future__ import annotations
 
@@ -14,22 +14,24 @@ from controllers.runtime.controller import Controller
 from deepphase.errors import CheckpointError
 from deepphase.short_repr import counted, short_repr
 
-# Where a controller's data keep what makes it a dancer.
+# Key of the dancer's part of a controller file.
 _HEADER = "dance"
 
 
 @dataclass(frozen=True, eq=False)
 class Dancer:
-    """One file, a controller's, with all that a dance to a song needs.
+    """Controller conditioned on music, with what it takes to generate a dance to a song.
+
+    A dancer is stored as one controller file.
 
     Parameters
     ----------
     controller
         Its schema has the track "music".
     music
-        Reads songs for that track.
+        Normalised audio features for that track.
     reference
-        What the dances measure that it learnt from.
+        Measures of the dances of the training data.
     """
 
     controller: Controller
@@ -41,7 +43,7 @@ class Dancer:
         return short_repr(self, self.controller.name, joints, f"{self.controller.fps:g} Hz")
 
     def save(self, path: str | Path) -> None:
-        """Write the dancer's file, whole or not at all."""
+        """Write the dancer's file atomically."""
         header = {
             "music": self.music.as_mapping(),
             "reference": self.reference.as_mapping(),
@@ -56,14 +58,14 @@ class Dancer:
         Raises
         ------
         CheckpointError
-            Where the file is damaged, foreign, or a controller that is no dancer.
+            If the file is damaged, of another format, or a controller without music input.
         """
         controller = Controller.load(path)
         header = controller.data.get(_HEADER)
         if MUSIC not in controller.schema.inputs or not isinstance(header, Mapping):
             raise CheckpointError(
-                f"a controller ({controller.name}), but no dancer: it hears no music",
-                hint="give what `deepphase train dance` wrote",
+                f"a controller ({controller.name}) without music input, not a dancer",
+                hint="give a file that `deepphase train dance` wrote",
                 path=path,
             )
         try:
@@ -77,12 +79,12 @@ def _of_header(
 ) -> tuple[MusicInput, DanceReference]:
     missing = [name for name in ("music", "reference") if name not in header]
     if missing:
-        raise CheckpointError(f"a dancer without {missing[0]}", hint="train the dancer again")
+        raise CheckpointError(f"a dancer without {missing[0]} data", hint="train the dancer again")
     music = MusicInput.from_mapping(header["music"])
     width = controller.schema.inputs[MUSIC].channels
     if music.dims != width:
         raise CheckpointError(
-            f"{music.dims} numbers of music, and a network that hears {width}",
-            hint="the file was changed after it was written: train again or take a copy",
+            f"{music.dims} music values a frame, but the network has {width} music inputs",
+            hint="the file was changed after it was written: train again or use a backup",
         )
     return music, DanceReference.from_mapping(header["reference"])

@@ -1,4 +1,9 @@
-"""Dancers and songs: the dances."""
+"""Generation of dances: a trained dancer runs to songs, and the motion is smoothed afterwards.
+
+The controller predicts frame by frame, and its poses jitter above the bandwidth of the recorded
+dances. The whole run is therefore low-passed after the rollout, with zero phase shift, and feet in
+contact are locked in the smoothed motion.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +14,7 @@ import numpy as np
 
 from controllers.dance.config import MUSIC
 from controllers.dance.dancer import Dancer
-from controllers.dance.restart_states import first_starts
+from controllers.dance.restart_states import initial_states
 from controllers.dance.stall_guard import StallGuard
 from controllers.runtime.body_pose import BodyPoses, CharacterFeet
 from controllers.runtime.characters import Characters
@@ -28,58 +33,64 @@ from deepphase.steering.run import Frame, Run, rollout
 
 
 def smooth_and_lock_feet(run: Run, controller: Controller, bandwidth_hz: float, feet: bool) -> Run:
-    """A run without what is faster than the dances that were learnt from, forth and back in time.
+    """Low-pass a run with zero phase shift, and lock the feet in contact.
 
-    A network gives every frame anew, each a little beside the last: that trembling, to which no
-    movement of the recorded dances belongs, is most of what its dances jerk more than those.
+    The network predicts every frame separately, which adds jitter. This jitter lies above the
+    bandwidth of the recordings and explains most of the extra jerk.
 
     Parameters
     ----------
     run
-        Of characters whose feet were not held.
+        Rollout without foot locking.
+    controller
+        Controller of the run, for its skeleton and schema.
     bandwidth_hz
-        As `DanceReference` has it.
+        Cutoff frequency, as in `DanceReference.bandwidth_hz`.
     feet
-        Whether feet in contact are held where they stand, afterwards.
+        Whether feet in contact are locked after the smoothing.
+
+    Returns
+    -------
+    The run with new rotations and translations.
     """
-    calm = [
+    smooth = [
         low_passed(quaternions.sign_continuous(each.astype(np.float64)), bandwidth_hz, run.fps)
         for each in run.rotations
     ]
-    rotations = quaternions.normalized(np.stack(calm)).astype(np.float32)
+    rotations = quaternions.normalized(np.stack(smooth)).astype(np.float32)
     translations = np.stack(
         [low_passed(each.astype(np.float64), bandwidth_hz, run.fps) for each in run.translations]
     ).astype(np.float32)
     if feet:
         poses = BodyPoses(controller.skeleton, controller.schema)
-        held = CharacterFeet(controller.skeleton, controller.schema, run.characters)
+        locks = CharacterFeet(controller.skeleton, controller.schema, run.characters)
         for frame in range(len(run)):
-            # Changed in place.
-            shown = rotations[:, frame].copy()
+            # `hold` changes the rotations in place.
+            locked = rotations[:, frame].copy()
             local = poses.local_positions(translations[:, frame])
-            held.hold(shown, local, run.contacts[:, frame], run.angles[:, frame], 1.0 / run.fps)
-            rotations[:, frame] = shown
+            locks.hold(locked, local, run.contacts[:, frame], run.angles[:, frame], 1.0 / run.fps)
+            rotations[:, frame] = locked
     return replace(run, rotations=rotations, translations=translations)
 
 
 @dataclass(frozen=True, eq=False)
 class NetworkDance:
-    """What a dancer did to a song.
+    """Dance of a trained dancer to a song.
 
     Parameters
     ----------
     run
-        Of all that danced at once, as fast as the network has them, calm and with feet held.
+        Run of the whole batch, smoothed and with locked feet.
     character
-        Which of them this is.
+        Index of this dance in the batch.
     frames
-        How many of the run's frames are the dance.
+        Number of frames of the dance; the run is as long as the longest of its batch.
     start_s
-        The song's second at the first frame.
+        Time in the song at the first frame, in seconds.
     notes
-        What deserves to be said, in words.
-    anew_s
-        Seconds of the dance at which it began anew, because it had come to a halt.
+        Remarks for the user, such as a missing beat.
+    restarts_s
+        Times in the dance at which it was restarted because it had stalled, in seconds.
     """
 
     run: Run
@@ -95,23 +106,23 @@ class NetworkDance:
 
     @property
     def phases(self) -> PhaseParameters | None:
-        """(frames, channels) each; None where the dancer has none."""
+        """(frames, channels) each; None if the dancer has no phases."""
         phases = self.run.phases
         return None if phases is None else phases[self.character][: self.frames]
 
     @property
     def gating(self) -> Array | None:
-        """(frames, experts), where they were kept."""
+        """(frames, experts) blend weights; None if the run has none."""
         weights = self.run.gating
         return None if weights is None else weights[self.character, : self.frames]
 
     @property
     def alive(self) -> Array:
-        """(frames,) bool: the values are those of a body."""
+        """(frames,) bool: whether the predicted pose stayed within bounds."""
         return self.run.alive[self.character, : self.frames]
 
 
-def dances_to(
+def generate_dances(
     dancer: Dancer,
     requests: Sequence[tuple[SongFeatures, DanceRequest]],
     *,
@@ -119,35 +130,44 @@ def dances_to(
     progress: Progress | None = None,
     guard: bool = True,
 ) -> list[NetworkDance]:
-    """Dance to songs, all at once as one batch.
+    """Generate dances to songs, all of them in one batch.
 
     Parameters
     ----------
-    wishes
-        Songs, and what is asked for.
+    dancer
+        Trained dancer.
+    requests
+        Songs, and for each the part, length and seed of the dance.
     settings
-        How the characters run. What is shown is without what is faster than the recorded dances.
+        Settings of the characters. Feet are locked after the smoothing, see
+        `smooth_and_lock_feet`.
+    progress
+        Called with the number of frames done.
     guard
-        Whether dances that come to stand, or whose network leaves all bounds, begin anew.
+        Whether dances that stall or leave all bounds are restarted, see `StallGuard`.
+
+    Returns
+    -------
+    One dance per request.
 
     Raises
     ------
     ParameterError
-        Where a song is over before the start.
+        If a song ends before the start of its dance.
     """
     fps, schema = dancer.controller.fps, dancer.controller.schema
     notes: list[list[str]] = [[] for _ in requests]
     frames = [
-        request.frames(song, fps, said)
-        for (song, request), said in zip(requests, notes, strict=True)
+        request.frames(song, fps, song_notes)
+        for (song, request), song_notes in zip(requests, notes, strict=True)
     ]
-    for (song, _), said in zip(requests, notes, strict=True):
-        said += _beat_notes(dancer, song)
+    for (song, _), song_notes in zip(requests, notes, strict=True):
+        song_notes += _beat_notes(dancer, song)
     music = [dancer.music.rows(song) for song, _ in requests]
     offsets = np.array(schema.config.offsets_s)
 
     def audio(step: int) -> Array:
-        """(dances, offsets, dims) around the frame before a step's: the network's input."""
+        """(dances, offsets, dims) network input of a step: audio around the frame before it."""
         return np.stack(
             [
                 sample_at(rows, request.start_s + (step - 1) / fps + offsets)
@@ -157,9 +177,9 @@ def dances_to(
 
     seeds = [request.seed for _, request in requests]
     settings = settings or CharacterSettings()
-    # Feet are held when the dance is calm.
-    shown, settings = settings, replace(settings, foot_ik=False)
-    starts = first_starts(dancer, audio(0), seeds)
+    # Feet are locked after the smoothing.
+    foot_ik, settings = settings.foot_ik, replace(settings, foot_ik=False)
+    starts = initial_states(dancer, audio(0), seeds)
     character: Characters | StallGuard
     character = Characters(dancer.controller, starts, settings=settings, seed=seeds[0])
     if guard:
@@ -169,42 +189,42 @@ def dances_to(
         return character.step(None, {MUSIC: audio(index)})
 
     run = rollout(character, None, max(frames) / fps, progress, step=step)
-    run = smooth_and_lock_feet(run, dancer.controller, dancer.reference.bandwidth_hz, shown.foot_ik)
-    begun = character.begun if isinstance(character, StallGuard) else [[] for _ in requests]
+    run = smooth_and_lock_feet(run, dancer.controller, dancer.reference.bandwidth_hz, foot_ik)
+    restarts = character.restarts if isinstance(character, StallGuard) else [[] for _ in requests]
     return [
-        _made(run, index, count, request.start_s, said, begun[index])
-        for index, (count, (_, request), said) in enumerate(
+        _dance(run, index, count, request.start_s, song_notes, restarts[index])
+        for index, (count, (_, request), song_notes) in enumerate(
             zip(frames, requests, notes, strict=True)
         )
     ]
 
 
-def _made(
-    run: Run, index: int, frames: int, start_s: float, notes: list[str], begun: Sequence[int]
+def _dance(
+    run: Run, index: int, frames: int, start_s: float, notes: list[str], restarts: Sequence[int]
 ) -> NetworkDance:
-    made = NetworkDance(run, index, frames, start_s, ())
-    restarts_s = tuple(frame / run.fps for frame in begun if frame < frames)
-    alive = made.alive
+    dance = NetworkDance(run, index, frames, start_s, ())
+    restarts_s = tuple(frame / run.fps for frame in restarts if frame < frames)
+    alive = dance.alive
     if not alive.all():
         note = f"the network left all bounds after {alive.argmin() / run.fps:.1f} s"
-        again = alive[alive.argmin() :].any()
-        notes.append(note if again else f"{note}: the body stands still from there")
+        recovered = alive[alive.argmin() :].any()
+        notes.append(note if recovered else f"{note}: the body stands still from there on")
     if restarts_s:
-        often = f"{len(restarts_s)} times" if len(restarts_s) > 1 else "once"
+        count = f"{len(restarts_s)} times" if len(restarts_s) > 1 else "once"
         notes.append(
-            f"the dance stalled and was restarted {often}, at first after {restarts_s[0]:.1f} s"
+            f"the dance stalled and was restarted {count}, first after {restarts_s[0]:.1f} s"
         )
-    return replace(made, notes=tuple(notes), restarts_s=restarts_s)
+    return replace(dance, notes=tuple(notes), restarts_s=restarts_s)
 
 
 def _beat_notes(dancer: Dancer, song: SongFeatures) -> list[str]:
-    """What is to be said of the song's beats."""
+    """Notes on the beats of a song."""
     if len(song.beats_s) < 2 or song.beat_confidence < MIN_CONFIDENCE:
-        return ["no beat was found in this song: the dance follows none"]
-    counted = dancer.music.counted(song)
+        return ["no beat was found in this song: the dance does not follow its beat"]
+    counted = dancer.music.in_tempo_range(song)
     if counted is song:
         return []
     return [
         f"the song is counted at {counted.tempo_bpm:.0f} beats a minute, not at "
-        f"{song.tempo_bpm:.0f}: as long as those that were danced to in training"
+        f"{song.tempo_bpm:.0f}, to match the tempo range of the training songs"
     ]

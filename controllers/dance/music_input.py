@@ -1,4 +1,4 @@
-"""What a dancer hears: features of a song, every frame of them in comparable numbers."""
+"""Audio input of a dancer: normalised and smoothed features of a song, frame by frame."""
 
 from __future__ import annotations
 
@@ -21,34 +21,34 @@ from deepphase.music.tempo_range import (
     within_tempo_range,
 )
 
-# A feature that hardly changes over all songs is no louder for that.
-_LEAST_DEVIATION = 1e-3
-# What goes on evenly between the samples of a window, or jumps where it is wrapped.
+# Lower bound of a standard deviation: a feature that hardly changes is not scaled up.
+_MIN_DEVIATION = 1e-3
+# Features that are not smoothed: they are smooth already, or jump where they are wrapped.
 _SMOOTH_ALREADY = (*BEAT_CYCLES, "beat_phase", "bar_phase", "tempo_bpm")
 
 
 @dataclass(frozen=True, eq=False)
 class MusicInput:
-    """Reads songs the way that a dancer was trained with.
+    """Audio features with the normalisation of a training.
 
     Parameters
     ----------
     features
         Names of song features.
     values
-        (dims,) what each number is, as in "chroma.C#".
+        (dims,) names of the columns, as in "chroma.C#".
     mean, scale
-        (dims,) taken off, and multiplied with: each feature has mean 0 and deviation 1 over the
-        songs that were learnt from. Sine and cosine of beat and bar keep their middle, and are as
-        long as the song's beats are sure.
+        (dims,) each, subtracted and then multiplied: each feature has mean 0 and standard
+        deviation 1 over the training songs. Sine and cosine of beat and bar keep mean 0, and are
+        scaled by the confidence of the song's beats.
     step_s
-        Seconds between the moments that are heard at once. An onset is one frame wide: between
-        two of them nobody would hear it, and the frame that one of them meets it would make the
-        body start. So features are blurred (by a Hann window from one moment to the next but one)
-        until an onset is heard in all frames, by one moment or by two.
+        Seconds between the samples of the network's audio window. An onset lasts one frame;
+        sampled every `step_s` it is usually missed, and when hit it makes the motion jerk.
+        Features are therefore smoothed with a Hann window of twice that length, so that every
+        onset reaches one or two samples of every window.
     bars_s, beats_s
-        Seconds, the shortest and the longest of the songs that were learnt from; (0, 0) where
-        there were none. Songs outside of these are counted in twice or half as many beats.
+        Shortest and longest bar and beat of the training songs, in seconds; (0, 0) if they had
+        none. The beats of songs outside of this range are counted at half or double tempo.
     """
 
     features: tuple[str, ...]
@@ -63,21 +63,24 @@ class MusicInput:
     def of_songs(
         cls, songs: Sequence[SongFeatures], features: Sequence[str], step_s: float
     ) -> MusicInput:
-        """The normalisation that these songs set.
+        """Fit the normalisation to songs.
 
-        Raises ParameterError for a name that is no feature.
+        Raises
+        ------
+        ParameterError
+            For an unknown feature.
         """
         bars_s = _range([bar_seconds(song) for song in songs])
         beats_s = _range([beat_seconds(song) for song in songs])
         means, scales = [], []
         for name in features:
-            blurred = [_blurred(song, name, step_s) for song in songs]
-            rows = np.concatenate(blurred).astype(np.float64)
+            smoothed = [_smoothed(song, name, step_s) for song in songs]
+            rows = np.concatenate(smoothed).astype(np.float64)
             mean = np.zeros(rows.shape[1]) if name in BEAT_CYCLES else rows.mean(axis=0)
-            # One scale a feature: quiet bands stay quieter than loud ones.
+            # One scale per feature keeps quiet bands quieter than loud ones.
             deviation = np.sqrt(np.square(rows - mean).mean())
             means.append(mean)
-            scales.append(np.full(rows.shape[1], 1.0 / max(deviation, _LEAST_DEVIATION)))
+            scales.append(np.full(rows.shape[1], 1.0 / max(deviation, _MIN_DEVIATION)))
         return cls(
             tuple(features),
             tuple(value_names(features)),
@@ -90,24 +93,25 @@ class MusicInput:
 
     @property
     def dims(self) -> int:
-        """Numbers a frame."""
+        """Number of values per frame."""
         return len(self.mean)
 
-    def counted(self, song: SongFeatures) -> SongFeatures:
-        """The song, its beats counted as those of the songs that were learnt from."""
+    def in_tempo_range(self, song: SongFeatures) -> SongFeatures:
+        """The song, with beats at half or double tempo if it is outside the training range."""
         return within_tempo_range(song, octaves_to(song, self.bars_s, self.beats_s))
 
     def rows(self, song: SongFeatures) -> Array:
-        """(frames, dims) float32: every frame of a song, 60 a second."""
-        song = self.counted(song)
-        blurred = [_blurred(song, name, self.step_s) for name in self.features]
-        heard = np.concatenate(blurred, axis=1)
-        return ((heard - self.mean) * self.scale).astype(np.float32)
+        """(frames, dims) float32 normalised features of a song, 60 frames a second."""
+        song = self.in_tempo_range(song)
+        smoothed = [_smoothed(song, name, self.step_s) for name in self.features]
+        values = np.concatenate(smoothed, axis=1)
+        return ((values - self.mean) * self.scale).astype(np.float32)
 
     def track(self, song: SongFeatures, frames: int, fps: float, start_s: float) -> Array:
-        """(frames, dims) of a motion's frames, the first of which is at `start_s` of the song.
+        """(frames, dims) normalised features at the frames of a motion.
 
-        Before the song and behind it its first and last frame go on.
+        The motion's first frame is at `start_s` of the song. Before the song's start and after its
+        end, the first and last frame are repeated.
         """
         return sample_at(self.rows(song), np.arange(frames) / fps + start_s)
 
@@ -130,7 +134,7 @@ class MusicInput:
         Raises
         ------
         CheckpointError
-            Where it is none, or of features that are computed otherwise now.
+            If the content is invalid, or its features are computed in another way now.
         """
         try:
             features = tuple(content["features"])
@@ -143,23 +147,23 @@ class MusicInput:
                 *(_pair(content[name]) for name in ("bars_s", "beats_s")),
             )
             if not 0 < made.step_s < np.inf:
-                raise ValueError(f"{made.step_s} s between moments")
+                raise ValueError(f"step_s is {made.step_s}")
             dims = sum(len(SONG_FEATURE_KINDS[name].values) for name in features)
             if made.mean.shape != (dims,) or made.scale.shape != (dims,):
-                raise ValueError(f"{made.mean.shape} numbers of {dims}")
+                raise ValueError(f"mean of shape {made.mean.shape}, expected ({dims},)")
             if list(made.values) != value_names(features):
-                raise ValueError("other values")
+                raise ValueError("other names of values")
         except (KeyError, TypeError, ValueError, ParameterError) as error:
             raise CheckpointError(
-                f"no song features that are known: {' '.join(str(error).split())[:200]}",
+                f"invalid music input: {' '.join(str(error).split())[:200]}",
                 hint="train the dancer again",
             ) from None
         return made
 
 
 def _range(lengths_s: Sequence[float | None]) -> Range:
-    given = [each for each in lengths_s if each]
-    return (min(given), max(given)) if given else (0.0, 0.0)
+    known = [each for each in lengths_s if each]
+    return (min(known), max(known)) if known else (0.0, 0.0)
 
 
 def _pair(values: Sequence[float]) -> Range:
@@ -169,13 +173,13 @@ def _pair(values: Sequence[float]) -> Range:
     return shortest, longest
 
 
-def _blurred(song: SongFeatures, name: str, step_s: float) -> Array:
-    """(frames, values) of a feature, as it may be sampled that far apart."""
+def _smoothed(song: SongFeatures, name: str, step_s: float) -> Array:
+    """(frames, values) of a feature, smoothed for sampling every `step_s` seconds."""
     values = feature_values(song, name)
     if name in _SMOOTH_ALREADY:
         return values
     window = np.hanning(2 * round(step_s * FPS) + 1)
-    # Of two frames or less: nothing lies between.
+    # Steps of one frame need no smoothing.
     if len(window) < 5:
         return values
     return convolve1d(values, window / window.sum(), axis=0, mode="nearest")

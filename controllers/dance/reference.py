@@ -1,4 +1,4 @@
-"""What recorded dances measure: the scale for dances that are made."""
+"""Reference measures of recorded dances, against which generated dances are compared."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
 from deepphase.music.features import MIN_CONFIDENCE, SongFeatures
 
-# Random shifts of a song that chance is averaged over.
+# Random shifts of a song over which the chance level is averaged.
 _DRAWS = 60
 REFERENCE_METERS = (3, 4)
-"""Beats of the bars that dances are asked for."""
+"""Beats per bar for which the rhythm is measured."""
 
 
 @dataclass(frozen=True)
 class DanceReference:
-    """The means of recorded dances, and the scale that they set.
+    """Mean measures of recorded dances, and the scale of speed and sliding.
 
     Parameters
     ----------
     values
-        Of `dance_values`, each the mean over the dances that have it.
+        Measure of `dance_values` -> mean over the dances that have it.
     dances, minutes
-        How many, and how long together.
+        Number of dances, and their total length.
     usual_speed, largest_speed, largest_sliding
-        As `DanceScale` has them.
+        See `DanceScale`.
     bandwidth_hz
-        As `evaluation.dance_body.bandwidth_hz` has it: the mean over the dances.
+        Mean of `evaluation.dance_body.bandwidth_hz` over the dances.
     """
 
     values: Mapping[str, float]
@@ -54,7 +54,7 @@ class DanceReference:
 
     @classmethod
     def of(cls, clips: Sequence[Clip], songs: Sequence[SongFeatures]) -> DanceReference:
-        """The reference that these dances, each to its song, set."""
+        """Measure dances, each to its song."""
         measured = [measured_dance(clip) for clip in clips]
         scale = DanceScale.of(measured)
         blank = cls(
@@ -75,12 +75,12 @@ class DanceReference:
         return cls(**{**_plain(blank), "values": means})
 
     def measured(self, clip: Clip, song: SongFeatures, start_s: float) -> dict[str, float]:
-        """`dance_values` of a dance to a song, whose second `start_s` is its first frame."""
+        """`dance_values` of a dance whose first frame is at `start_s` of the song."""
         dance = measured_dance(clip)
         return self.dance_values(dance, _to_song(dance, song, start_s))
 
     def dance_values(self, dance: DanceMeasures, to_song: DanceToSong | None) -> dict[str, float]:
-        """Measure -> value; none of those to a song where it has no beats to be told."""
+        """Measure -> value; measures against the song are left out if its beats are uncertain."""
         found: dict[str, float] = {}
         if to_song is not None:
             found |= {
@@ -122,7 +122,7 @@ class DanceReference:
 
     @classmethod
     def from_mapping(cls, content: Mapping[str, Any]) -> DanceReference:
-        """What `as_mapping` wrote; CheckpointError where it is none."""
+        """The reference that `as_mapping` wrote; raises CheckpointError if it is invalid."""
         try:
             values = {str(name): float(value) for name, value in content["values"].items()}
             rest: dict[str, Any] = {
@@ -132,7 +132,7 @@ class DanceReference:
             return cls(values, **rest)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise CheckpointError(
-                f"no measures of dances: {' '.join(str(error).split())[:200]}",
+                f"invalid reference measures: {' '.join(str(error).split())[:200]}",
                 hint="train the dancer again",
             ) from None
 

@@ -1,4 +1,4 @@
-"""Moments that dances begin with: of those whose music is most like what is heard."""
+"""Initial and restart states of dances: training poses whose music is similar to the song's."""
 
 from __future__ import annotations
 
@@ -12,55 +12,57 @@ from controllers.dance.dancer import Dancer
 from controllers.data.initial_states import InitialStates
 from deepphase.arrays import Array
 
-# A dance begins with one of so many moments whose music is most like the song's there.
-_FITTING = 24
-# Share of the noise of the training by which the first pose differs, too.
-_SHAKEN = 0.5
-# A dance that begins anew does so with one of so many moments that are nearest to its pose, and
-# not with one of its last ones.
-_NEAR, _LAST = 4, 8
-# Seconds by which velocities count as places.
-_AHEAD_S = 0.15
-# Share of the moments' median speed: who is slower there would soon stand again.
-_LIVELY = 0.5
+# Number of states with the most similar music, of which one is chosen.
+_CANDIDATES = 24
+# Noise on the chosen pose, as a share of the pose noise of the training.
+_NOISE_SHARE = 0.5
+# A restart chooses among this many candidates with the nearest pose; the last states of a dance
+# are not used again.
+_NEAREST, _RECENT = 4, 8
+# Seconds by which velocities are multiplied to be compared with positions.
+_VELOCITY_S = 0.15
+# Minimum speed of a restart state, as a share of the median: slower ones would soon stall again.
+_MIN_SPEED_SHARE = 0.5
 
 
-def first_starts(dancer: Dancer, music: Array, seeds: Sequence[int]) -> InitialStates:
-    """What dances begin with.
-
-    Parameters
-    ----------
-    music : (dances, offsets, dims)
-        What each hears.
-    seeds
-        Of each dance; 0 for the moment that fits best.
-    """
-    known = dancer.controller.starts
-    apart = _apart(dancer, music)
-    rows = np.zeros(len(seeds), np.int64)
-    shaken = np.zeros((len(seeds), known.inputs.shape[1]), np.float32)
-    for index, seed in enumerate(seeds):
-        fitting = np.argsort(apart[index], kind="stable")[:_FITTING]
-        rows[index] = fitting[0]
-        if not seed:
-            continue
-        generator = np.random.default_rng(seed)
-        rows[index] = generator.choice(fitting)
-        # As much as it learnt to come back from: no two dances of one moment are the same.
-        shaken[index] = _noise(dancer, generator)
-    starts = known.select(rows)
-    return replace(starts, inputs=starts.inputs + shaken)
-
-
-class RestartStates:
-    """What dances go on with that came to stand: moments that fit, near to the pose, and lively.
+def initial_states(dancer: Dancer, music: Array, seeds: Sequence[int]) -> InitialStates:
+    """Initial states of dances.
 
     Parameters
     ----------
     dancer
-        Whose moments.
+        Trained dancer.
+    music : (dances, offsets, dims)
+        Audio window at the start of each dance.
     seeds
-        Of each dance.
+        Random seed of each dance; 0 chooses the state with the most similar music, without noise.
+    """
+    known = dancer.controller.starts
+    distances = _music_distances(dancer, music)
+    rows = np.zeros(len(seeds), np.int64)
+    noise = np.zeros((len(seeds), known.inputs.shape[1]), np.float32)
+    for index, seed in enumerate(seeds):
+        candidates = np.argsort(distances[index], kind="stable")[:_CANDIDATES]
+        rows[index] = candidates[0]
+        if not seed:
+            continue
+        generator = np.random.default_rng(seed)
+        rows[index] = generator.choice(candidates)
+        # Dances from the same state differ; the network is trained to correct this much noise.
+        noise[index] = _noise(dancer, generator)
+    starts = known.select(rows)
+    return replace(starts, inputs=starts.inputs + noise)
+
+
+class RestartStates:
+    """Restart states of stalled dances: similar music, similar pose, and enough speed.
+
+    Parameters
+    ----------
+    dancer
+        Trained dancer.
+    seeds
+        Random seed of each dance.
     """
 
     def __init__(self, dancer: Dancer, seeds: Sequence[int]) -> None:
@@ -68,60 +70,61 @@ class RestartStates:
         self._used: list[list[int]] = [[] for _ in seeds]
         known, slices = dancer.controller.starts, dancer.controller.schema.inputs.slices
         self._blocks = [slices[name] for name in ("joint_position", "joint_velocity")]
-        moving = known.inputs[:, self._blocks[1]].reshape(len(known), -1, 3)
-        speed = np.sqrt(np.vecdot(moving, moving)).mean(axis=1)
-        self._slow = speed < _LIVELY * np.median(speed)
+        velocities = known.inputs[:, self._blocks[1]].reshape(len(known), -1, 3)
+        speed = np.sqrt(np.vecdot(velocities, velocities)).mean(axis=1)
+        self._slow = speed < _MIN_SPEED_SHARE * np.median(speed)
 
-    def of(self, dances: Array, music: Array, seen: Array) -> InitialStates:
-        """Moments for some dances.
+    def of(self, dances: Array, music: Array, inputs: Array) -> InitialStates:
+        """States for some dances.
 
         Parameters
         ----------
         dances : (n,)
-            Which of them.
+            Indices of the dances.
         music : (n, offsets, dims)
-            What each hears.
-        seen : (n, dims)
-            Raw inputs of the network: each one's pose and how it moves.
+            Audio window of each.
+        inputs : (n, dims)
+            Raw network inputs of each, which hold its pose and velocities.
         """
         known = self._dancer.controller.starts
-        rows, shaken = [], []
-        for dance, apart, inputs in zip(
-            dances.tolist(), _apart(self._dancer, music), seen, strict=True
+        rows, noise = [], []
+        for dance, distances, current in zip(
+            dances.tolist(), _music_distances(self._dancer, music), inputs, strict=True
         ):
             used = self._used[dance]
             generator = np.random.default_rng([self._seeds[dance], len(used)])
-            # Whoever fits least comes last, and is taken where there is nobody else.
-            order = np.argsort(np.where(self._slow, np.inf, apart), kind="stable")[:_FITTING]
-            fresh = np.array([row for row in order if row not in used[-_LAST:]], np.int64)
-            fresh = fresh if len(fresh) else order
-            near = fresh[np.argsort(self._away(fresh, inputs), kind="stable")[:_NEAR]]
-            used.append(int(generator.choice(near)))
+            # Slow states sort last, and are used only if there are no others.
+            order = np.argsort(np.where(self._slow, np.inf, distances), kind="stable")
+            order = order[:_CANDIDATES]
+            unused = np.array([row for row in order if row not in used[-_RECENT:]], np.int64)
+            unused = unused if len(unused) else order
+            by_pose = np.argsort(self._pose_distances(unused, current), kind="stable")
+            used.append(int(generator.choice(unused[by_pose[:_NEAREST]])))
             rows.append(used[-1])
-            shaken.append(_noise(self._dancer, generator))
+            noise.append(_noise(self._dancer, generator))
         starts = known.select(np.array(rows))
-        return replace(starts, inputs=starts.inputs + np.stack(shaken))
+        return replace(starts, inputs=starts.inputs + np.stack(noise))
 
-    def _away(self, rows: Array, inputs: Array) -> Array:
-        """(rows,) m^2: how far their poses, and where they move to, are from a body's."""
+    def _pose_distances(self, rows: Array, inputs: Array) -> Array:
+        """(rows,) squared distances of poses and velocities from those of a body, in m^2."""
         known = self._dancer.controller.starts.inputs[rows]
-        place, velocity = (np.square(known[:, b] - inputs[b]).mean(axis=1) for b in self._blocks)
-        return np.asarray(place + _AHEAD_S**2 * velocity)
+        position, velocity = (np.square(known[:, b] - inputs[b]).mean(axis=1) for b in self._blocks)
+        return np.asarray(position + _VELOCITY_S**2 * velocity)
 
 
-def _apart(dancer: Dancer, music: Array) -> Array:
-    """(dances, moments) how unlike what is heard the moments' music is."""
+def _music_distances(dancer: Dancer, music: Array) -> Array:
+    """(dances, states) mean squared differences between audio windows and those of the states."""
     known, slices = dancer.controller.starts, dancer.controller.schema.inputs.slices
     block = known.inputs[:, slices[MUSIC]]
     return np.stack([np.square(block - each.reshape(1, -1)).mean(axis=1) for each in music])
 
 
 def _noise(dancer: Dancer, generator: np.random.Generator) -> Array:
-    """(dims,) a little noise on pose and movement."""
+    """(dims,) noise on joint positions and velocities."""
     known, slices = dancer.controller.starts, dancer.controller.schema.inputs.slices
-    noise = _SHAKEN * dancer.controller.config.training.pose_noise
-    shaken = np.zeros(known.inputs.shape[1], np.float32)
+    scale = _NOISE_SHARE * dancer.controller.config.training.pose_noise
+    noise = np.zeros(known.inputs.shape[1], np.float32)
     for name in ("joint_position", "joint_velocity"):
         spread = known.inputs[:, slices[name]].std(axis=0)
-        shaken[slices[name]] = noise * spread * generator.standard_normal(len(spread))
-    return shaken
+        noise[slices[name]] = scale * spread * generator.standard_normal(len(spread))
+    return noise

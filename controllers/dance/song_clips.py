@@ -1,4 +1,4 @@
-"""Clips with a song beside each: what a dancer learns from."""
+"""Training clips of a dancer, each with its song, on one skeleton."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from deepphase.solving.solve import solve_points, track_of
 
 
 @dataclass(frozen=True, eq=False)
-class SongClip(ClipSongs):
-    """Clips and the songs that they were danced to.
+class SongClips(ClipSongs):
+    """Clips with rotations, and the songs that they were danced to.
 
     Parameters
     ----------
     residual_m
-        Metres, mean and 95th percentile: points from their places on the rig; None where the
-        clips had rotations of their own.
+        Mean and 95th percentile of the distance between the captured points and the solved
+        skeleton, in metres; None if the clips had rotations.
     """
 
     residual_m: tuple[float, float] | None
@@ -41,8 +41,8 @@ def song_clips(
     *,
     description: Mapping[str, object] | None = None,
     progress: Progress | None = None,
-) -> SongClip:
-    """Listen to the songs of clips, and give clips that are points a skeleton.
+) -> SongClips:
+    """Read the songs of clips, and solve a skeleton for clips that are point tracks.
 
     Parameters
     ----------
@@ -51,18 +51,20 @@ def song_clips(
     songs
         The folder that those names are relative to.
     description
-        A skeleton description, where names and structure do not tell which point is which.
+        Skeleton description, for points whose names and structure do not identify them.
+    progress
+        Called with the number of clips done.
 
     Raises
     ------
     ParameterError
-        Where no clip has a song.
+        If no clip has a song.
     SkeletonError
-        Where points are of no body with two legs.
+        If the points are not those of a body with two legs.
     """
-    found = songs_of_clips(store, songs, progress)
-    with_body, residual = with_skeleton(found.store, description=description, progress=progress)
-    return SongClip(with_body, found.songs, found.left_out, residual)
+    with_songs = songs_of_clips(store, songs, progress)
+    solved, residual = with_skeleton(with_songs.store, description=description, progress=progress)
+    return SongClips(solved, with_songs.songs, with_songs.left_out, residual)
 
 
 def with_skeleton(
@@ -71,24 +73,25 @@ def with_skeleton(
     description: Mapping[str, object] | None = None,
     progress: Progress | None = None,
 ) -> tuple[ClipStore, tuple[float, float] | None]:
-    """The clips on one skeleton of constant lengths where they are points; else as they are.
+    """Solve one skeleton of constant bone lengths for clips that are point tracks.
+
+    Clips that have rotations are returned unchanged.
 
     Returns
     -------
-    The store, in memory, and the mean and 95th percentile in metres of how far points are from
-    their places on the skeleton; None where the clips have rotations.
+    The store, in memory, and the mean and 95th percentile of the distance between points and the
+    solved skeleton, in metres; None if the clips have rotations.
     """
-    # Clips of points can look like others for some frames, not all of them.
     if any(clip.has_rotations for clip in store):
         return store, None
     body = solve_body([track_of(clip) for clip in store], description)
     clips, residuals = [], []
     for number, clip in enumerate(store, start=1):
-        made = solve_points(clip, body)
-        clips.append(replace(made.clip, labels=clip.labels, name=clip.name))
-        residuals.append(made.residuals.ravel())
+        solved = solve_points(clip, body)
+        clips.append(replace(solved.clip, labels=clip.labels, name=clip.name))
+        residuals.append(solved.residuals.ravel())
         if progress is not None:
-            progress("rigging", number, len(store), clip.name)
+            progress("solving skeletons", number, len(store), clip.name)
     every = np.concatenate(residuals)
     spread = float(every.mean()), float(np.percentile(every, 95))
     return ClipStore.from_clips(clips, provenance=store.provenance), spread

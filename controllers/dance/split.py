@@ -1,4 +1,8 @@
-"""What a dancer's training leaves out: whole songs, or captured movement wherever it occurs."""
+"""Splits of a dancer's training data: held-out songs, or held-out captured segments.
+
+Sets of dances are often cut from a few captures, so that several songs share movement. A split by
+song measures the response to unknown songs, a split by segment that to unknown movement.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from controllers.dance.song_clips import SongClip
+from controllers.dance.song_clips import SongClips
 from controllers.data.sample_split import SampleSplit
 from controllers.data.samples import ControllerSamples
 from deepphase.arrays import Array
@@ -16,14 +20,14 @@ from deepphase.evaluation.dance_repeats import clip_segments
 from deepphase.phase.windows import held_out_sources
 
 
-def held_out_songs(danced: SongClip, share: float, seed: int) -> frozenset[str]:
-    """Songs that together have about a share of all frames; none where there is but one.
+def held_out_songs(clips: SongClips, share: float, seed: int) -> frozenset[str]:
+    """Names of songs that have about a share of all frames; none if there is only one song.
 
-    A dancer is asked with them: can it dance to a song that it never heard? Movement that several
-    songs share is on both sides.
+    They measure how the dancer responds to unknown songs. Movement that several songs share is on
+    both sides of the split.
     """
     frames: dict[str, int] = {}
-    for source, length in zip(danced.store.sources, danced.store.lengths.tolist(), strict=True):
+    for source, length in zip(clips.store.sources, clips.store.lengths.tolist(), strict=True):
         frames[source.song] = frames.get(source.song, 0) + length
     if len(frames) < 2:
         return frozenset()
@@ -31,14 +35,14 @@ def held_out_songs(danced: SongClip, share: float, seed: int) -> frozenset[str]:
 
 
 def split_by_song(
-    split: SampleSplit, samples: ControllerSamples, danced: SongClip, songs: frozenset[str]
+    split: SampleSplit, samples: ControllerSamples, clips: SongClips, songs: frozenset[str]
 ) -> SampleSplit:
-    """All samples of these songs held out; where one side would be empty, the split as it is."""
-    store = danced.store
+    """Hold out all samples of some songs; the split as it is if one side would be empty."""
+    store = clips.store
     song_of = {name: source.song for name, source in zip(store.names, store.sources, strict=True)}
     held = np.array([song_of[name] in songs for name in samples.names])
     if held.all() or not held.any():
-        # Clips of one side are too short for a single sample.
+        # The clips of one side are too short for a sample.
         return split
     files = {samples.sources[run] for run in np.flatnonzero(held)}
     return replace(
@@ -50,50 +54,51 @@ def split_by_song(
 
 
 def split_by_segment(
-    samples: ControllerSamples, danced: SongClip, share: float, seed: int
+    samples: ControllerSamples, clips: SongClips, share: float, seed: int
 ) -> SampleSplit:
-    """Captured segments held out in all clips that they occur in, whatever the song.
+    """Hold out captured segments in all clips that contain them, whatever the song.
 
-    A dancer is asked with them: does it know movement that it never saw? Every song is on both
-    sides, in pieces. What is learnt from sees no frame of a held-out segment, neither as its own
-    nor in the trajectory around it.
+    They measure how the dancer responds to unknown movement. Parts of every song may be on both
+    sides. No training sample contains a frame of a held-out segment, neither as its own frame nor
+    in the trajectory around it.
 
     Raises
     ------
     ParameterError
-        Where the dances are of a single segment, or nothing is left to learn from or to ask with.
+        If the dances are one captured segment, or if one side of the split is empty.
     """
-    held = _held_frames(danced, share, seed)
+    held = _held_frames(clips, share, seed)
     offsets, fps = samples.schema.config.offsets_s, samples.schema.fps
-    # A pair is a frame and the next one.
-    back, on = round(-min(offsets) * fps), round(max(offsets) * fps) + 1
-    train, asked = [], []
+    # A sample is a frame and the next one.
+    past, future = round(-min(offsets) * fps), round(max(offsets) * fps) + 1
+    train, held_out = [], []
     for run, (start, stop) in enumerate(zip(samples.run_starts, samples.run_stops, strict=True)):
         flags = held[samples.names[run]]
         frames = samples.first_frames[run] + np.arange(stop - start)
-        before = np.concatenate([[0], np.cumsum(flags)])
-        first, behind = np.clip([frames - back, frames + on + 1], 0, len(flags))
-        train.append(start + np.flatnonzero(before[behind] == before[first]))
-        asked.append(start + np.flatnonzero(flags[frames] & flags[frames + 1]))
-    rows, questions = np.concatenate(train), np.concatenate(asked)
-    if not (len(rows) and len(questions)):
+        held_before = np.concatenate([[0], np.cumsum(flags)])
+        first, stop_frame = np.clip([frames - past, frames + future + 1], 0, len(flags))
+        train.append(start + np.flatnonzero(held_before[stop_frame] == held_before[first]))
+        held_out.append(start + np.flatnonzero(flags[frames] & flags[frames + 1]))
+    train_rows, held_out_rows = np.concatenate(train), np.concatenate(held_out)
+    if not (len(train_rows) and len(held_out_rows)):
         raise ParameterError(
-            f"segments that have {share:.0%} of the frames, held out with what is around them, "
-            f"leave {len(rows)} samples to learn from and {len(questions)} to ask with",
+            f"holding out segments of {share:.0%} of the frames leaves {len(train_rows)} training "
+            f"samples and {len(held_out_rows)} held-out ones",
             hint="hold out another share (training.held_out), or by song",
         )
-    return SampleSplit(rows, questions, frozenset())
+    return SampleSplit(train_rows, held_out_rows, frozenset())
 
 
-def _held_frames(danced: SongClip, share: float, seed: int) -> dict[str, Array]:
-    """Clip -> (frames,) bool: the frame is of a segment that is held out."""
-    segments = clip_segments(danced.store)
+def _held_frames(clips: SongClips, share: float, seed: int) -> dict[str, Array]:
+    """Clip -> (frames,) bool: whether the frame is of a held-out segment."""
+    segments = clip_segments(clips.store)
     numbers, frames = np.unique(np.concatenate(segments), return_counts=True)
     if len(numbers) < 2:
         raise ParameterError(
-            "all dances are one captured segment", hint="hold out by song, or give more dances"
+            "all dances are one captured segment",
+            hint="hold out songs (held_out_by: song), or give more dances",
         )
     sizes: Mapping[str, int] = dict(zip(map(str, numbers.tolist()), frames.tolist(), strict=True))
     kept = [int(each) for each in held_out_sources(sizes, share, seed)]
     flags = [np.isin(each, kept) for each in segments]
-    return dict(zip(danced.store.names, flags, strict=True))
+    return dict(zip(clips.store.names, flags, strict=True))

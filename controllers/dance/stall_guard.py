@@ -1,4 +1,9 @@
-"""Dances that go on: whoever came to stand, or left all bounds, begins anew where it is."""
+"""Stall guard of generated dances: restarts of dances that froze or left all bounds.
+
+A network that has left its training distribution does not recover by itself. A stalled dance is
+therefore restarted from a training pose whose music is similar, at the place where it stands, and
+the difference between both poses is blended out.
+"""
 
 from __future__ import annotations
 
@@ -34,12 +39,12 @@ from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import Frame
 from deepphase.steering.springs import decayed
 
-# Seconds in which half of the difference is gone.
+# Halflife of the blend from the old pose to the new one.
 HALFLIFE_S = 0.3
 
 
-class ShownPose(NamedTuple):
-    """What characters show: the poses of this frame and of the one before, as `Frame` has them.
+class LastPoses(NamedTuple):
+    """Last two poses of characters before a restart, with the units of `Frame`.
 
     Parameters
     ----------
@@ -48,7 +53,7 @@ class ShownPose(NamedTuple):
     translations_before, translations
         (characters, translated joints, 3) metres.
     positions, angles
-        (characters, 2) m and (characters,) rad: the roots of this frame.
+        (characters, 2) metres and (characters,) radians: root states of the last frame.
     """
 
     rotations_before: Array
@@ -59,28 +64,28 @@ class ShownPose(NamedTuple):
     angles: Array
 
 
-class BlendedCharacter:
-    """Characters that begin with moments of their own, at the place and in the pose of others.
+class BlendedCharacters:
+    """Characters that start from new states and blend in from the poses of earlier characters.
 
     Parameters
     ----------
     controller, starts
-        As of `Characters`.
-    shown
-        Where they are, and how they move.
+        See `Characters`.
+    last
+        Poses and root states to continue from.
     settings
-        How they run; feet are not held.
+        Settings of the characters; foot locking is switched off.
     seed
-        Of a network that draws.
+        Random seed for stochastic networks.
     tracks
-        As for `Characters.step`, of the first frame.
+        Tracks of the first frame, see `Characters.step`.
     """
 
     def __init__(
         self,
         controller: Controller,
         starts: InitialStates,
-        shown: ShownPose,
+        last: LastPoses,
         settings: CharacterSettings,
         seed: int,
         tracks: Tracks | None,
@@ -88,18 +93,18 @@ class BlendedCharacter:
         self._character = Characters(
             controller,
             starts,
-            positions=shown.positions,
-            angles=shown.angles,
+            positions=last.positions,
+            angles=last.angles,
             settings=replace(settings, foot_ik=False),
             seed=seed,
         )
         self._seconds = 1.0 / controller.fps
-        self._shown = shown
-        # Stands for the frame that is shown: what the next one moves from.
-        first = self._character.step(None, tracks)
-        self._first: Frame | None = first
-        self._turn = self._turning = self._shift = self._shifting = np.zeros(0)
-        self._later_s = 0.0
+        self._last = last
+        # New pose at the time of the last one: their difference is what is blended out.
+        self._initial: Frame | None = self._character.step(None, tracks)
+        self._rotation = self._angular_velocity = np.zeros(0)
+        self._translation = self._velocity = np.zeros(0)
+        self._elapsed_s = 0.0
 
     @property
     def phases(self) -> PhaseParameters | None:
@@ -113,82 +118,83 @@ class BlendedCharacter:
 
     @property
     def network_inputs(self) -> tuple[Array, Array]:
-        """As `Characters.seen`."""
+        """As `Characters.network_inputs`."""
         return self._character.network_inputs
 
     def step(self, goal_source: None = None, tracks: Tracks | None = None) -> Frame:
-        """As `Characters.step`, with what is left of the difference."""
+        """As `Characters.step`, with the remaining difference added."""
         frame = self._character.step(goal_source, tracks)
-        if self._first is not None:
-            self._begin(self._first, frame)
-            self._first = None
-        self._later_s += self._seconds
+        if self._initial is not None:
+            self._begin_blend(self._initial, frame)
+            self._initial = None
+        self._elapsed_s += self._seconds
         rotations = inertialized_rotations(
-            self._turn, self._turning, frame.rotations, HALFLIFE_S, self._later_s
+            self._rotation, self._angular_velocity, frame.rotations, HALFLIFE_S, self._elapsed_s
         ).astype(np.float32)
-        left, _ = decayed(self._shift, self._shifting, HALFLIFE_S, self._later_s)
-        translations = (frame.translations + left).astype(np.float32)
+        offset, _ = decayed(self._translation, self._velocity, HALFLIFE_S, self._elapsed_s)
+        translations = (frame.translations + offset).astype(np.float32)
         return replace(frame, rotations=rotations, translations=translations)
 
-    def _begin(self, before: Frame, after: Frame) -> None:
-        """Keep the difference between what was shown and the frame that stands for it."""
-        old, seconds = self._shown, self._seconds
-        self._turn, self._turning = rotation_offsets(
-            old.rotations,
-            angular_velocities(old.rotations_before, old.rotations, seconds),
-            before.rotations,
-            angular_velocities(before.rotations, after.rotations, seconds),
+    def _begin_blend(self, initial: Frame, following: Frame) -> None:
+        """Store the difference between the last poses and the new ones."""
+        last, seconds = self._last, self._seconds
+        self._rotation, self._angular_velocity = rotation_offsets(
+            last.rotations,
+            angular_velocities(last.rotations_before, last.rotations, seconds),
+            initial.rotations,
+            angular_velocities(initial.rotations, following.rotations, seconds),
         )
-        self._shift = old.translations - before.translations
-        moved = old.translations - old.translations_before
-        self._shifting = (moved - (after.translations - before.translations)) / seconds
+        self._translation = last.translations - initial.translations
+        step = last.translations - last.translations_before
+        self._velocity = (step - (following.translations - initial.translations)) / seconds
 
 
-# A dance stands that is slower, over so many seconds, than this share of the recorded dances'
-# usual speed: with the share of the measure `standing` itself a body that freezes, but trembles,
-# would dance on.
-_STANDS, _SECONDS = 2.0 * STANDS, 2.0
-# Seconds between looks, and between two beginnings at least.
-_LOOK_S, _APART_S = 0.5, 4.0
+# A dance has stalled if its mean speed over the window is below this share of the recorded dances'
+# usual speed. The share is twice that of the measure `standing`, so that a frozen body that jitters
+# counts as stalled, too.
+_STALL_SHARE, _STALL_WINDOW_S = 2.0 * STANDS, 2.0
+# Seconds between two checks, and minimum between two restarts of a dance.
+_CHECK_S, _MIN_INTERVAL_S = 0.5, 4.0
 
 
 class _Group:
-    """Characters that step at once: which dance each is, and whether it still is."""
+    """Characters that step as one batch, the dance of each, and whether it is still in use."""
 
-    def __init__(self, character: Characters | BlendedCharacter, dances: Array) -> None:
+    def __init__(self, character: Characters | BlendedCharacters, dances: Array) -> None:
         self.character, self.dances = character, dances
-        self.dancing = np.ones(len(dances), bool)
+        self.active = np.ones(len(dances), bool)
 
     def step(self, tracks: Tracks | None) -> Frame:
-        own = None if tracks is None else {name: each[self.dances] for name, each in tracks.items()}
-        return self.character.step(None, own)
+        if tracks is not None:
+            tracks = {name: each[self.dances] for name, each in tracks.items()}
+        return self.character.step(None, tracks)
 
-    def leave(self, dances: Array) -> None:
-        self.dancing &= ~np.isin(self.dances, dances)
+    def release(self, dances: Array) -> None:
+        self.active &= ~np.isin(self.dances, dances)
 
 
 class StallGuard:
-    """What `Characters` is to a rollout, of dances that neither stay frozen nor stay out of bounds.
+    """Runner of a batch of dances that restarts those that stall or leave all bounds.
 
-    As long as no dance stands it is the given characters', number by number. One that stands begins
-    anew: at its place and facing, with a moment whose music is like what it hears, and the
-    difference between the poses is blended out.
+    It is used in place of `Characters`. As long as no dance stalls, its frames are exactly
+    those of the character. A stalled dance is restarted at its place and facing, from a training
+    pose whose music is similar to the song's, and the difference between the poses is blended out.
 
     Parameters
     ----------
     dancer
-        Who dances.
+        Trained dancer.
     character
-        One for each dance, before its first step.
+        Batch with one character per dance, before its first step.
     settings
-        How they run.
+        Settings of the characters.
     seeds
-        Of each dance.
+        Random seed of each dance.
 
     Attributes
     ----------
-    begun
-        Of each dance the frames that it began anew at, from 0.
+    restarts
+        For each dance, the frames of its restarts, counted from 0.
     """
 
     def __init__(
@@ -200,18 +206,18 @@ class StallGuard:
     ) -> None:
         self._dancer, self._settings, self._seeds = dancer, settings, tuple(seeds)
         self._groups = [_Group(character, np.arange(len(seeds)))]
-        self._starts = RestartStates(dancer, seeds)
-        self.begun: list[list[int]] = [[] for _ in seeds]
-        self._last_begun = np.zeros(len(seeds), np.int64)
+        self._restart_states = RestartStates(dancer, seeds)
+        self.restarts: list[list[int]] = [[] for _ in seeds]
+        self._last_restart = np.zeros(len(seeds), np.int64)
         self._due = np.zeros(len(seeds), bool)
-        # Frames since the last look, and two before them.
-        self._shown: list[Frame] = []
+        # Frames since the last check, and two before them.
+        self._recent: list[Frame] = []
         self._speeds: list[Array] = []
         self._steps = 0
         schema, skeleton = dancer.controller.schema, dancer.controller.skeleton
         self._roles = find_roles(skeleton, description=dict(schema.body))
-        self._look = max(round(_LOOK_S * schema.fps), 1)
-        self._slow = _STANDS * dancer.reference.usual_speed
+        self._check_frames = max(round(_CHECK_S * schema.fps), 1)
+        self._stall_speed = _STALL_SHARE * dancer.reference.usual_speed
         self.controller, self.spec = dancer.controller, character.spec
 
     def __len__(self) -> int:
@@ -231,9 +237,9 @@ class StallGuard:
         return joined
 
     def step(self, goal_source: GoalSource | None = None, tracks: Tracks | None = None) -> Frame:
-        """As `Characters.step`; without a follower, since dances wish for nothing."""
+        """As `Characters.step`, without goals: dances follow none."""
         if goal_source is not None:
-            raise ParameterError("a dance that follows", hint="leave out the follower")
+            raise ParameterError("dances have no goals", hint="leave out goal_source")
         if self._due.any():
             self._restart(np.flatnonzero(self._due), tracks)
         frame: Frame = _joined([(group, group.step(tracks)) for group in self._groups])
@@ -242,28 +248,29 @@ class StallGuard:
         return frame
 
     def _watch(self, frame: Frame) -> None:
-        """See which dances have to begin anew with the next frame."""
-        self._shown.append(frame)
-        standing = np.zeros(len(self), bool)
-        if len(self._shown) >= self._look + 2:
-            self._speeds = [*self._speeds, self._moving()][-round(_SECONDS / _LOOK_S) :]
-            # The last two are what a new beginning is blended with.
-            self._shown = self._shown[-2:]
-            if len(self._speeds) * _LOOK_S >= _SECONDS:
-                standing = np.mean(self._speeds, axis=0) < self._slow
-        # Who begins anew is given time to dance; who leaves all bounds for the first time is not.
-        rested = self._steps - self._last_begun >= _APART_S * self.controller.fps
-        self._due = (standing & rested) | (~frame.alive & (rested | (self._last_begun == 0)))
+        """Decide which dances are restarted with the next frame."""
+        self._recent.append(frame)
+        stalled = np.zeros(len(self), bool)
+        if len(self._recent) >= self._check_frames + 2:
+            window = round(_STALL_WINDOW_S / _CHECK_S)
+            self._speeds = [*self._speeds, self._recent_speeds()][-window:]
+            # A restart blends from the last two frames.
+            self._recent = self._recent[-2:]
+            if len(self._speeds) * _CHECK_S >= _STALL_WINDOW_S:
+                stalled = np.mean(self._speeds, axis=0) < self._stall_speed
+        # Restarts of a dance keep an interval, except for the first one of a dance out of bounds.
+        rested = self._steps - self._last_restart >= _MIN_INTERVAL_S * self.controller.fps
+        self._due = (stalled & rested) | (~frame.alive & (rested | (self._last_restart == 0)))
 
-    def _moving(self) -> Array:
-        """(dances,) m/s: mean joint speed since the last look, as dances are measured."""
+    def _recent_speeds(self) -> Array:
+        """(dances,) m/s: mean joint speed since the last check."""
         fps, skeleton = self.controller.fps, self.controller.skeleton
         speeds = []
         for dance in range(len(self)):
             clip = Clip(
                 skeleton=skeleton,
-                rotations=np.stack([each.rotations[dance] for each in self._shown]),
-                translations=np.stack([each.translations[dance] for each in self._shown]),
+                rotations=np.stack([each.rotations[dance] for each in self._recent]),
+                translations=np.stack([each.translations[dance] for each in self._recent]),
                 fps=fps,
                 translated_joints=self.spec.translated_joints,
             )
@@ -273,12 +280,12 @@ class StallGuard:
         return np.array(speeds)
 
     def _restart(self, dances: Array, tracks: Tracks | None) -> None:
-        """Let some dances go on with another moment."""
+        """Restart some dances from other training poses."""
         assert tracks is not None
-        before, last = [*self._shown[:1], *self._shown][-2:]
-        # Whose network has left all bounds has stopped at once: there is no movement to go on with.
+        before, last = [*self._recent[:1], *self._recent][-2:]
+        # A dance out of bounds stops at once: it has no velocity to continue with.
         moving = last.alive[dances, None, None]
-        shown = ShownPose(
+        last_poses = LastPoses(
             np.where(moving, before.rotations[dances], last.rotations[dances]),
             last.rotations[dances],
             np.where(moving, before.translations[dances], last.translations[dances]),
@@ -286,29 +293,29 @@ class StallGuard:
             last.positions[dances],
             last.angles[dances],
         )
-        own = {name: each[dances] for name, each in tracks.items()}
-        starts = self._starts.of(dances, own[MUSIC], self._seen(dances))
-        character = BlendedCharacter(
-            self.controller, starts, shown, self._settings, self._seeds[dances[0]], own
+        tracks = {name: each[dances] for name, each in tracks.items()}
+        starts = self._restart_states.of(dances, tracks[MUSIC], self._inputs(dances))
+        character = BlendedCharacters(
+            self.controller, starts, last_poses, self._settings, self._seeds[dances[0]], tracks
         )
         for group in self._groups:
-            group.leave(dances)
-        self._groups = [group for group in self._groups if group.dancing.any()]
+            group.release(dances)
+        self._groups = [group for group in self._groups if group.active.any()]
         self._groups.append(_Group(character, dances))
-        self._last_begun[dances] = self._steps
+        self._last_restart[dances] = self._steps
         for dance in dances.tolist():
-            self.begun[dance].append(self._steps)
+            self.restarts[dance].append(self._steps)
 
-    def _seen(self, dances: Array) -> Array:
-        """(n, dims) raw inputs of the last frame of some dances."""
-        seen = np.zeros((len(self), self.controller.schema.dims.inputs), np.float32)
+    def _inputs(self, dances: Array) -> Array:
+        """(n, dims) raw network inputs of some dances at the last frame."""
+        inputs = np.zeros((len(self), self.controller.schema.dims.inputs), np.float32)
         for group in self._groups:
-            seen[group.dances[group.dancing]] = group.character.network_inputs[0][group.dancing]
-        return seen[dances]
+            inputs[group.dances[group.active]] = group.character.network_inputs[0][group.active]
+        return inputs[dances]
 
 
 def _joined(parts: Sequence[tuple[_Group, Any]]) -> Any:
-    """Values of all groups as one, in the order of the dances: arrays, or records of arrays."""
+    """Values of all groups, joined in the order of the dances: arrays, or records of arrays."""
     group, first = parts[0]
     if len(parts) == 1 or first is None:
         return first
@@ -320,8 +327,8 @@ def _joined(parts: Sequence[tuple[_Group, Any]]) -> Any:
         return replace(first, **joined)
     if isinstance(first, Mapping):
         return {name: _joined([(each, value[name]) for each, value in parts]) for name in first}
-    count = sum(int(each.dancing.sum()) for each, _ in parts)
+    count = sum(int(each.active.sum()) for each, _ in parts)
     whole = np.zeros((count, *first.shape[1:]), first.dtype)
     for group, values in parts:
-        whole[group.dances[group.dancing]] = values[group.dancing]
+        whole[group.dances[group.active]] = values[group.active]
     return whole

@@ -1,4 +1,4 @@
-"""Learning to dance: a controller whose track is the song of each clip."""
+"""Training of dancers: data of clips with their songs, training and measurement."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from controllers.dance.dancer import Dancer
 from controllers.dance.health import dance_health
 from controllers.dance.music_input import MusicInput
 from controllers.dance.reference import DanceReference
-from controllers.dance.song_clips import SongClip
+from controllers.dance.song_clips import SongClips
 from controllers.dance.split import held_out_songs, split_by_segment, split_by_song
 from controllers.data.controller_data import ControllerData
 from controllers.training.train import train_controller
@@ -23,60 +23,76 @@ from deepphase.motion.clip import Clip
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.progress import Progress
 
-# Dances that the reference is measured of.
+# Number of dances of which the reference is measured.
 _MEASURED = 120
 
 
 @dataclass(frozen=True, eq=False)
 class DanceData:
-    """All that a training learns from, read once.
+    """Training data of a dancer.
 
     Parameters
     ----------
-    lessons
-        Of the controller.
-    danced
-        Clips and songs.
+    data
+        Training data of the controller.
+    clips
+        Clips and their songs.
     music
-        How songs are read.
-    unheard
+        Normalisation of the audio features.
+    held_out_songs
         Names of the songs that are held out.
     """
 
     data: ControllerData
-    danced: SongClip
+    clips: SongClips
     music: MusicInput
-    unused_songs: frozenset[str]
+    held_out_songs: frozenset[str]
 
     @classmethod
     def read(
         cls,
-        danced: SongClip,
+        clips: SongClips,
         config: DanceConfig,
         phases: PhaseExtractor | None = None,
         *,
         description: Any = None,
         progress: Progress | None = None,
     ) -> DanceData:
-        """Read clips and songs as a recipe says.
+        """Read clips and songs as a config says.
 
-        Raises as `ControllerData.read` does.
+        Parameters
+        ----------
+        clips
+            Clips and their songs.
+        config
+            Config of the dancer.
+        phases
+            Phase model, for networks that need phases.
+        description
+            Skeleton description.
+        progress
+            Called with the number of clips done.
+
+        Raises
+        ------
+        DeepPhaseError
+            As `ControllerData.read` does.
         """
-        options, how = config.training, config.dance
-        by_song = how.held_out_by == "song"
-        unused_songs: frozenset[str] = frozenset()
+        options = config.training
+        by_song = config.dance.held_out_by == "song"
+        held_out: frozenset[str] = frozenset()
         if by_song:
-            unused_songs = held_out_songs(danced, options.held_out, options.split_seed)
-        # Songs that are held out have no say in how songs are read.
-        heard = [song for name, song in danced.songs.items() if name not in unused_songs]
-        music = MusicInput.of_songs(heard, config.music.features, config.schema.step_s)
+            held_out = held_out_songs(clips, options.held_out, options.split_seed)
+        # The normalisation is fitted to the songs of the training alone.
+        train_songs = [song for name, song in clips.songs.items() if name not in held_out]
+        music = MusicInput.of_songs(train_songs, config.music.features, config.schema.step_s)
 
         def tracks(clip: Clip) -> dict[str, Array]:
-            song, start_s = danced.song(clip), clip.source.song_start_s
+            song, start_s = clips.song(clip), clip.source.song_start_s
             return {MUSIC: music.track(song, len(clip), clip.fps, start_s)}
 
         data = ControllerData.read(
-            danced.store,
+            clips.store,
             config.controller,
             phases,
             tracks=tracks,
@@ -84,12 +100,12 @@ class DanceData:
             progress=progress,
         )
         if by_song:
-            split = split_by_song(data.split, data.samples, danced, unused_songs)
+            split = split_by_song(data.split, data.samples, clips, held_out)
             if split is data.split:
-                unused_songs = frozenset()
+                held_out = frozenset()
         else:
-            split = split_by_segment(data.samples, danced, options.held_out, options.split_seed)
-        return cls(replace(data, split=split), danced, music, unused_songs)
+            split = split_by_segment(data.samples, clips, options.held_out, options.split_seed)
+        return cls(replace(data, split=split), clips, music, held_out)
 
 
 def train_dance(
@@ -101,11 +117,12 @@ def train_dance(
     progress: Progress | None = None,
     **trainer: Any,
 ) -> Dancer | None:
-    """Train a dancer, and let it dance to songs that were held out; to all, where none was.
+    """Train a dancer, and measure its dances to held-out songs, or to all songs if none are.
 
-    Parameters and errors as of `training.train_controller`; None where that is.
+    Parameters, return value None and errors are those of
+    :func:`controllers.training.train.train_controller`.
     """
-    made = train_controller(
+    controller = train_controller(
         data.data,
         config.controller,
         folder=folder,
@@ -113,28 +130,30 @@ def train_dance(
         progress=progress,
         **trainer,
     )
-    if made is None:
+    if controller is None:
         return None
-    danced = data.danced
-    store = danced.store
-    some = np.unique(np.linspace(0, len(store) - 1, min(_MEASURED, len(store))).astype(int))
-    clips = [clip for clip in map(store.clip, some.tolist()) if clip.duration >= 1.0]
+    song_clips = data.clips
+    store = song_clips.store
+    chosen = np.unique(np.linspace(0, len(store) - 1, min(_MEASURED, len(store))).astype(int))
+    clips = [clip for clip in map(store.clip, chosen.tolist()) if clip.duration >= 1.0]
     if not clips:
-        raise ParameterError("all dances are shorter than a second")
+        raise ParameterError(
+            "all dances are shorter than a second", hint="train on clips of a second or more"
+        )
     dancer = Dancer(
-        controller=made,
+        controller=controller,
         music=data.music,
-        reference=DanceReference.of(clips, [danced.song(clip) for clip in clips]),
+        reference=DanceReference.of(clips, [song_clips.song(clip) for clip in clips]),
     )
-    songs = [danced.songs[name] for name in sorted(data.unused_songs or danced.songs)]
-    measured = dance_health(dancer, songs, progress) | {"unheard": bool(data.unused_songs)}
-    given = {
+    songs = [song_clips.songs[name] for name in sorted(data.held_out_songs or song_clips.songs)]
+    health = dance_health(dancer, songs, progress) | {"unheard": bool(data.held_out_songs)}
+    split = {
         "held_out_by": config.dance.held_out_by,
-        "unheard": sorted(data.unused_songs),
+        "unheard": sorted(data.held_out_songs),
     }
-    made = replace(
-        made,
-        health={**made.health, "dance": measured},
-        provenance={**made.provenance, **given},
+    measured = replace(
+        controller,
+        health={**controller.health, "dance": health},
+        provenance={**controller.provenance, **split},
     )
-    return replace(dancer, controller=made)
+    return replace(dancer, controller=measured)

@@ -123,8 +123,8 @@ def test_a_dance_is_files_a_page_and_measures(folder, dancer, capsys):
     (alignment,) = [each for each in report["measures"] if each["name"] == "by_motion"]
     assert 0 <= alignment["value"] <= 1
     assert alignment["recorded"] > 0.3
-    (anew,) = [each for each in report["measures"] if each["name"] == "begun_anew"]
-    assert anew["value"] == 0
+    (restarts,) = [each for each in report["measures"] if each["name"] == "restarts"]
+    assert restarts["value"] == 0
     page = (folder / "out" / "player.html").read_text()
     assert "audio/wav" in page
     lines = (folder / "out" / "new_song.phases.csv").read_text().splitlines()

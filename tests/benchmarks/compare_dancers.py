@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from controllers.dance.dancer import Dancer
-from controllers.dance.dancing import NetworkDance, dances_to
+from controllers.dance.dancing import NetworkDance, generate_dances
 from controllers.dance.song_clips import song_clips
 from controllers.runtime.frame import CharacterSettings
 from deepphase.corpus.prepare import corpus_of
@@ -88,7 +88,7 @@ def _danced(
     for name, dancer in kinds.items():
         requests = [(song, DanceRequest(0.0, seconds, seed)) for song in songs]
         began = time.perf_counter()
-        made[name] = dances_to(dancer, requests, settings=_SETTINGS)
+        made[name] = generate_dances(dancer, requests, settings=_SETTINGS)
         length = sum(dance.frames for dance in made[name]) / dancer.controller.fps
         spent = time.perf_counter() - began
         print(f"{name}: {len(songs)} dances at {length / spent:.1f} times real time")
@@ -169,7 +169,7 @@ def _long(kinds: Kinds, minutes: float) -> None:
             shown = ", ".join(f"{name} {part[name]:.3f}" for name in names if name in part)
             print(f"{kind}, minute {first // step + 1}: {shown}", flush=True)
         alive = 100 * dance.alive.mean()
-        print(f"{kind}, ten minutes: {alive:.0f} % alive, {len(dance.restarts_s)} times begun anew")
+        print(f"{kind}, ten minutes: {alive:.0f} % alive, {len(dance.restarts_s)} restarts")
 
 
 def _stated(dancer: Dancer, dance: NetworkDance, song: SongFeatures) -> str:
@@ -184,7 +184,7 @@ def _stated(dancer: Dancer, dance: NetworkDance, song: SongFeatures) -> str:
         "beat_speed_shifted",
     )
     words = [f"{name} {values[name]:.3f}" for name in names if name in values]
-    words.append(f"begun anew {len(dance.restarts_s)} times")
+    words.append(f"{len(dance.restarts_s)} restarts")
     return f"alive {dance.alive.mean():.2f}, beats {song.beat_confidence:.2f}, " + ", ".join(words)
 
 

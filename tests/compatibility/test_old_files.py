@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from controllers.dance.dancer import Dancer
-from controllers.dance.dancing import dances_to
+from controllers.dance.dancing import generate_dances
 from controllers.runtime.characters import Characters
 from controllers.runtime.controller import Controller
 from deepphase.corpus.store import open_store
@@ -79,7 +79,7 @@ def _contents(name, folder, monkeypatch):
         return _searched(database, index, folder)
     if kind == "dancer":
         requests = [(_song(folder, monkeypatch), DanceRequest(start_s=1.0, seconds=0.5))]
-        (dance,) = dances_to(Dancer.load(_FILES / name), requests)
+        (dance,) = generate_dances(Dancer.load(_FILES / name), requests)
         return joint_positions(dance.clip("dance"))[::10]
     if kind == "song":
         return _song(folder, monkeypatch).blocks["mel"][::40]

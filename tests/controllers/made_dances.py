@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from controllers.dance.dancer import Dancer
-from controllers.dance.dancing import NetworkDance, dances_to
-from controllers.dance.song_clips import SongClip
+from controllers.dance.dancing import NetworkDance, generate_dances
+from controllers.dance.song_clips import SongClips
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.music.dance_request import DanceRequest
 from deepphase.music.features import SongFeatures, features_of
@@ -29,7 +29,7 @@ TINY = {
 _EDGE = 60
 
 
-class DancedPhases:
+class BeatAndBarPhases:
     """Two channels: beat and bar of the songs that made dances are to."""
 
     fps, window, channels, sha256 = 60.0, 2 * _EDGE + 1, 2, "beat and bar"
@@ -57,10 +57,10 @@ def made_dances(tempi=(100.0, 120.0, 90.0), seconds=12.0, **song):
         motions.append(replace(motion, clip=clip))
         songs[name] = features_of(made.samples, name=f"song_{number}")
     store = ClipStore.from_clips([each.clip for each in motions])
-    return SongClip(store, songs, (), None), motions
+    return SongClips(store, songs, (), None), motions
 
 
-def song_of(bpm=110.0, seconds=12.0, seed=50, **options) -> SongFeatures:
+def made_song_features(bpm=110.0, seconds=12.0, seed=50, **options) -> SongFeatures:
     """What a made song sounds like."""
     made = make_song(seed, seconds, tempo_bpm=bpm, **options)
     return features_of(made.samples, name="made")
@@ -68,4 +68,4 @@ def song_of(bpm=110.0, seconds=12.0, seed=50, **options) -> SongFeatures:
 
 def dance_to(dancer: Dancer, song: SongFeatures, *, guard: bool = True, **options) -> NetworkDance:
     """A dance to one song; `options` are those of `DanceRequest`."""
-    return dances_to(dancer, [(song, DanceRequest(**options))], guard=guard)[0]
+    return generate_dances(dancer, [(song, DanceRequest(**options))], guard=guard)[0]

@@ -28,7 +28,7 @@ from deepphase.music.dance_request import DanceRequest
 from deepphase.synthetic.locomotion import locomotion
 from deepphase.synthetic.song import make_song
 from matching.database.database import MotionDatabase
-from tests.controllers.made_dances import TINY, DancedPhases
+from tests.controllers.made_dances import TINY, BeatAndBarPhases
 from tests.controllers.made_dances import made_dances as some_dances
 from tests.dashboard.app_pages import opened, players, words
 from tests.dashboard.test_control import chosen, widget
@@ -246,7 +246,7 @@ def folder(tmp_path_factory):
     root = tmp_path_factory.mktemp("folder")
     corpus, motions = some_dances(seconds=8.0)
     config = DanceConfig.load("experts", **TINY)
-    data = DanceData.read(corpus, config, DancedPhases(motions))
+    data = DanceData.read(corpus, config, BeatAndBarPhases(motions))
     dancer = train_dance(data, config, folder=tmp_path_factory.mktemp("work"))
     assert dancer is not None
     dancer.save(root / "made.dancer")

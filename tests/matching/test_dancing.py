@@ -26,12 +26,12 @@ from matching.music.playback_sync import MAX_RATE_CHANGE, PlaybackSync, beat_pha
 from matching.music.song_tracks import ClipSongTracks, track_features
 from matching.player.playback import Playback
 from matching.search.searcher import open_searcher
-from tests.controllers.made_dances import DancedPhases, made_dances
+from tests.controllers.made_dances import BeatAndBarPhases, made_dances
 
 pytestmark = pytest.mark.slow
 
 
-class TruePhases(DancedPhases):
+class TruePhases(BeatAndBarPhases):
     """Beat and bar, as a phase model tells them; of parts of the dances, too."""
 
     def __init__(self, motions):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from controllers.dance.config import DanceConfig
-from controllers.dance.song_clips import SongClip
+from controllers.dance.song_clips import SongClips
 from controllers.dance.training import DanceData, train_dance
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
@@ -40,20 +40,20 @@ def reused(corpus):
     )
 
 
-def _lessons(danced: SongClip, **changes) -> DanceData:
-    return DanceData.read(danced, DanceConfig.load("no_phase", **TINY, **changes))
+def _dance_data(clips: SongClips, **changes) -> DanceData:
+    return DanceData.read(clips, DanceConfig.load("no_phase", **TINY, **changes))
 
 
-def test_a_held_out_segment_is_nowhere_in_what_is_learnt_from(reused):
+def test_no_training_sample_contains_a_held_out_segment(reused):
     for seed in range(3):
         changes = {
             "dance.held_out_by": "segment",
             "training.held_out": 0.3,
             "training.split_seed": seed,
         }
-        data = _lessons(reused, **changes)
+        data = _dance_data(reused, **changes)
         samples, split = data.data.samples, data.data.split
-        assert data.unused_songs == frozenset()
+        assert data.held_out_songs == frozenset()
         names = reused.store.names
         held = {name: np.zeros(1200, bool) for name in names}
         learnt = {name: np.zeros(1200, bool) for name in names}
@@ -84,7 +84,7 @@ def _frames(samples, split, held, learnt):
             yield flags, chosen[start:stop], name, frame
 
 
-def test_a_dancer_says_what_it_was_asked_with(corpus, tmp_path):
+def test_the_provenance_names_the_split(corpus, tmp_path):
     changes = {"dance.held_out_by": "segment", "training.held_out": 0.3}
     config = DanceConfig.load("no_phase", **TINY, **changes)
     made = train_dance(DanceData.read(corpus, config), config, folder=tmp_path)

@@ -1,4 +1,4 @@
-"""Dancers: what they hear and learn from, their file, and that they dance to anything."""
+"""Dancers: config, audio features, training data, files, dances, and restarts of stalled dances."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ import pytest
 
 from controllers.dance.config import MUSIC, DanceConfig
 from controllers.dance.dancer import Dancer
-from controllers.dance.dancing import dances_to
+from controllers.dance.dancing import generate_dances
 from controllers.dance.health import dance_words
 from controllers.dance.music_input import MusicInput
 from controllers.dance.reference import DanceReference
@@ -25,7 +25,12 @@ from deepphase.music.audio import HOP, SAMPLE_RATE
 from deepphase.music.dance_request import DanceRequest
 from deepphase.music.features import features_of
 from deepphase.solving.point_clip import clip_of_points
-from tests.controllers.made_dances import DancedPhases, dance_to, made_dances, song_of
+from tests.controllers.made_dances import (
+    BeatAndBarPhases,
+    dance_to,
+    made_dances,
+    made_song_features,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -46,7 +51,9 @@ def corpus():
 
 @pytest.fixture(scope="module")
 def data(corpus):
-    return DanceData.read(corpus[0], DanceConfig.load("experts", **_TINY), DancedPhases(corpus[1]))
+    return DanceData.read(
+        corpus[0], DanceConfig.load("experts", **_TINY), BeatAndBarPhases(corpus[1])
+    )
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +62,7 @@ def dancer(data, tmp_path_factory):
     return train_dance(data, DanceConfig.load("experts", **_TINY), folder=folder)
 
 
-def test_every_recipe_loads_and_says_what_it_hears():
+def test_every_config_loads_and_names_its_audio_features():
     assert config_names("dance") == ["experts", "no_phase", "paper"]
     for name in config_names("dance"):
         recipe = DanceConfig.load(name)
@@ -63,7 +70,9 @@ def test_every_recipe_loads_and_says_what_it_hears():
         assert recipe.music.features
     assert (
         len(
-            MusicInput.of_songs([song_of()], DanceConfig.load("paper").music.features, _STEP_S).mean
+            MusicInput.of_songs(
+                [made_song_features()], DanceConfig.load("paper").music.features, _STEP_S
+            ).mean
         )
         == 62
     )
@@ -79,15 +88,15 @@ def test_every_recipe_loads_and_says_what_it_hears():
         ("[]", "not a mapping"),
     ],
 )
-def test_a_recipe_that_makes_no_sense_is_refused(tmp_path, content, message):
+def test_an_invalid_config_is_refused(tmp_path, content, message):
     network = "" if content == "[]" else "network: {name: experts}\n"
     (tmp_path / "recipe.yaml").write_text(network + content)
     with pytest.raises(ParameterError, match=message):
         DanceConfig.load(tmp_path / "recipe.yaml")
 
 
-def test_songs_are_heard_in_comparable_numbers():
-    songs = [song_of(100.0), song_of(130.0, seed=3)]
+def test_audio_features_are_normalised():
+    songs = [made_song_features(100.0), made_song_features(130.0, seed=3)]
     names = ("mel", "mfcc", "onset_strength", "beat_cycle")
     music = MusicInput.of_songs(songs, names, _STEP_S)
     rows = np.concatenate([music.rows(song) for song in songs])
@@ -101,8 +110,8 @@ def test_songs_are_heard_in_comparable_numbers():
         MusicInput.from_mapping({**music.as_mapping(), "mean": [0.0]})
 
 
-def test_an_onset_is_heard_in_every_frame_of_the_window():
-    song = song_of(100.0)
+def test_an_onset_reaches_every_window_around_it():
+    song = made_song_features(100.0)
     blocks = {**song.blocks, "onset_strength": np.zeros((len(song), 1), np.float32)}
     blocks["onset_strength"][200] = 1.0
     # As without its normalisation.
@@ -118,22 +127,22 @@ def test_an_onset_is_heard_in_every_frame_of_the_window():
     assert np.argmax(rows[:, 0]) == 200
 
 
-def test_beats_that_are_not_sure_are_heard_less():
-    song = song_of(100.0)
+def test_uncertain_beats_are_scaled_down():
+    song = made_song_features(100.0)
     music = MusicInput.of_songs([song], ["beat_cycle"], _STEP_S)
     doubtful = replace(song, beat_confidence=0.125)
     np.testing.assert_allclose(music.rows(doubtful), 0.5 * music.rows(song), atol=1e-6)
     assert not music.rows(replace(song, beat_confidence=0.0)).any()
 
 
-def test_songs_are_counted_like_those_that_were_learnt_from():
-    usual, other, fast = (song_of(bpm, 30.0) for bpm in (80.0, 95.0, 160.0))
+def test_songs_are_counted_in_the_tempo_range_of_the_training():
+    usual, other, fast = (made_song_features(bpm, 30.0) for bpm in (80.0, 95.0, 160.0))
     music = MusicInput.of_songs([usual, other], ["beat_cycle", "bar_cycle"], _STEP_S)
     assert music.beats_s == pytest.approx((60 / 95, 0.75), rel=0.02)
     assert music.bars_s == pytest.approx((240 / 95, 3.0), rel=0.02)
     for song in (usual, other):
-        assert music.counted(song) is song
-    counted = music.counted(fast)
+        assert music.in_tempo_range(song) is song
+    counted = music.in_tempo_range(fast)
     assert counted.tempo_bpm == pytest.approx(80.0, rel=0.02)
     np.testing.assert_array_equal(music.rows(fast), music.rows(counted))
     # The same song at twice the tempo.
@@ -144,14 +153,14 @@ def test_songs_are_counted_like_those_that_were_learnt_from():
         MusicInput.from_mapping(music.as_mapping() | {"bars_s": [2.0, 1.0]})
 
 
-def test_a_dance_says_that_it_counts_otherwise(dancer):
+def test_a_note_says_that_beats_are_counted_at_another_tempo(dancer):
     music = replace(dancer.music, bars_s=(4.4, 4.9), beats_s=(1.1, 1.3))
-    made = dance_to(replace(dancer, music=music), song_of(105.0, 12.0), seconds=1.0)
+    made = dance_to(replace(dancer, music=music), made_song_features(105.0, 12.0), seconds=1.0)
     assert any("counted at 52 beats a minute, not at 105" in note for note in made.notes)
 
 
 def test_a_track_begins_where_the_clip_does():
-    song = song_of(100.0)
+    song = made_song_features(100.0)
     music = MusicInput.of_songs([song], ["onset_strength", "beat_cycle"], _STEP_S)
     rows = music.rows(song)
     np.testing.assert_array_equal(music.track(song, 60, 60.0, 2.0), rows[120:180])
@@ -161,11 +170,11 @@ def test_a_track_begins_where_the_clip_does():
     np.testing.assert_array_equal(music.track(song, 3, 60.0, 99.0), rows[[-1, -1, -1]])
 
 
-def test_the_song_of_each_frame_is_what_the_network_sees(data):
+def test_the_network_input_has_the_audio_of_each_frame(data):
     samples, schema = data.data.samples, data.data.schema
     run = 1
-    clip = data.danced.store.clip(data.danced.store.names.index(samples.names[run]))
-    rows = data.music.rows(data.danced.song(clip))
+    clip = data.clips.store.clip(data.clips.store.names.index(samples.names[run]))
+    rows = data.music.rows(data.clips.song(clip))
     row = int(samples.run_starts[run]) + 7
     frame = int(samples.first_frames[run]) + 7
     seen = samples.inputs[row, schema.inputs.slices[MUSIC]].reshape(13, -1)
@@ -186,15 +195,15 @@ def test_whole_songs_are_held_out(corpus, data):
     motions = [*corpus[1], replace(corpus[1][0], clip=twice)]
     for seed in range(4):
         config = DanceConfig.load("experts", **_TINY, **{"training.split_seed": seed})
-        read = DanceData.read(both, config, DancedPhases(motions))
+        read = DanceData.read(both, config, BeatAndBarPhases(motions))
         sources = read.data.split.sources
         assert ("again.bvh" in sources) == ("song_0.wav" in sources)
 
 
-def test_a_dancer_comes_back_from_its_file_and_dances_the_same(dancer, tmp_path):
+def test_a_loaded_dancer_generates_the_same_dance(dancer, tmp_path):
     dancer.save(tmp_path / "dancer")
     again = Dancer.load(tmp_path / "dancer")
-    song = song_of(105.0, 4.0)
+    song = made_song_features(105.0, 4.0)
     one, two = dance_to(dancer, song), dance_to(again, song)
     np.testing.assert_array_equal(one.run.rotations, two.run.rotations)
     assert again.reference == dancer.reference
@@ -204,7 +213,7 @@ def test_a_dancer_comes_back_from_its_file_and_dances_the_same(dancer, tmp_path)
     assert words[0].startswith("danced to 1 songs held out")
 
 
-def test_a_controller_that_hears_nothing_is_no_dancer(dancer, tmp_path):
+def test_a_controller_without_music_input_is_refused(dancer, tmp_path):
     controller = dancer.controller
     controller.save(tmp_path / "controller")
     assert Controller.load(tmp_path / "controller").name == "experts"
@@ -219,15 +228,15 @@ def test_a_controller_that_hears_nothing_is_no_dancer(dancer, tmp_path):
 
 
 def test_another_seed_another_dance(dancer):
-    song = song_of(105.0, 3.0)
+    song = made_song_features(105.0, 3.0)
     runs = [dance_to(dancer, song, seed=seed).run.rotations for seed in (0, 0, 1, 2)]
     np.testing.assert_array_equal(runs[0], runs[1])
     for one, other in ((0, 2), (0, 3), (2, 3)):
         assert np.abs(runs[one] - runs[other]).max() > 1e-3
 
 
-def test_a_dance_hears_its_own_part_of_the_song(dancer, monkeypatch):
-    song = song_of(105.0, 8.0)
+def test_a_dance_reads_its_own_part_of_the_song(dancer, monkeypatch):
+    song = made_song_features(105.0, 8.0)
     heard = []
 
     class Listening:
@@ -272,7 +281,7 @@ def _click_track(bpm, seconds):
     ],
     ids=["90 bpm", "140 bpm", "silence", "noise", "one frame"],
 )
-def test_anything_that_sounds_can_be_danced_to(dancer, samples):
+def test_a_dance_to_any_sound(dancer, samples):
     song = features_of(samples)
     made = dance_to(dancer, song)
     assert len(made.clip("x")) == len(made.alive) == max(round(60 * len(samples) / SAMPLE_RATE), 1)
@@ -290,18 +299,18 @@ def test_anything_that_sounds_can_be_danced_to(dancer, samples):
         ({"seconds": 0.0}, "dance of 0"),
     ],
 )
-def test_what_cannot_be_danced_is_refused(dancer, options, message):
+def test_an_invalid_request_is_refused(dancer, options, message):
     with pytest.raises(ParameterError, match=message):
-        dance_to(dancer, song_of(105.0, 4.0), **options)
+        dance_to(dancer, made_song_features(105.0, 4.0), **options)
 
 
 def test_a_dance_ends_with_its_song_and_says_so(dancer):
-    made = dance_to(dancer, song_of(105.0, 3.0), start_s=1.0, seconds=60.0)
+    made = dance_to(dancer, made_song_features(105.0, 3.0), start_s=1.0, seconds=60.0)
     assert len(made.clip("x")) == 120
     assert any("the song ends" in note for note in made.notes)
 
 
-def test_points_get_a_skeleton_and_rotations_stay(corpus):
+def test_point_tracks_are_solved_and_rotations_stay(corpus):
     store = corpus[0].store
     assert with_skeleton(store) == (store, None)
     clip = store.clip(0).sliced(0, 240)
@@ -317,7 +326,7 @@ def test_points_get_a_skeleton_and_rotations_stay(corpus):
     assert 0 < residual[0] <= residual[1] < 0.05
 
 
-def test_clips_without_a_song_are_left_out_with_a_word(corpus, tmp_path):
+def test_clips_without_a_song_are_left_out(corpus, tmp_path):
     import soundfile
 
     song = np.zeros(SAMPLE_RATE, np.float32)
@@ -334,7 +343,7 @@ def test_clips_without_a_song_are_left_out_with_a_word(corpus, tmp_path):
         song_clips(ClipStore.from_clips([silent]), tmp_path)
 
 
-def test_the_reference_is_what_the_dances_measure(corpus):
+def test_the_reference_is_the_mean_of_the_dances(corpus):
     store, songs = corpus[0].store, corpus[0].songs
     clips = [store.clip(index) for index in range(len(store))]
     reference = DanceReference.of(clips, [songs[clip.source.song] for clip in clips])
@@ -354,7 +363,7 @@ _STAY = ("joint_position", "joint_rotation", "contact", "phase_manifold", "phase
 def _fails(monkeypatch, dancer, row, after_s, value=None):
     """Networks that from some seconds on have one character's outputs stand still, or be a value.
 
-    Each has its own seconds: who begins anew lives as long again.
+    Each has its own seconds: a restarted dance gets as long again.
     """
     step, slices = RunningNetwork.step, dancer.controller.schema.outputs.slices
 
@@ -379,9 +388,9 @@ def _accelerations(clip):
     return np.sqrt(np.vecdot(felt, felt)).max(axis=1)
 
 
-def test_a_dance_that_came_to_stand_begins_anew_without_a_jump(dancer, corpus, monkeypatch):
+def test_a_stalled_dance_is_restarted_without_a_jump(dancer, corpus, monkeypatch):
     _fails(monkeypatch, dancer, 0, 3.0)
-    song = song_of(105.0, 12.0)
+    song = made_song_features(105.0, 12.0)
     frozen, made = (dance_to(dancer, song, guard=guard) for guard in (False, True))
     assert frozen.restarts_s == ()
     moved = [np.abs(np.diff(joint_positions(each.clip("x")), axis=0)) for each in (frozen, made)]
@@ -411,12 +420,12 @@ def test_a_dance_that_came_to_stand_begins_anew_without_a_jump(dancer, corpus, m
     assert np.abs(other.run.rotations - made.run.rotations).max() > 1e-3
 
 
-def test_who_dances_beside_one_that_stands_is_not_touched(dancer, monkeypatch):
+def test_a_restart_does_not_change_the_other_dances(dancer, monkeypatch):
     _fails(monkeypatch, dancer, 1, 2.0)
     # So that only what does not move at all stands.
     lively = replace(dancer, reference=replace(dancer.reference, usual_speed=1e-2))
-    requests = [(song_of(bpm, 7.0), DanceRequest()) for bpm in (105.0, 95.0, 115.0)]
-    free, held = (dances_to(lively, requests, guard=guard) for guard in (False, True))
+    requests = [(made_song_features(bpm, 7.0), DanceRequest()) for bpm in (105.0, 95.0, 115.0)]
+    free, held = (generate_dances(lively, requests, guard=guard) for guard in (False, True))
     assert [len(each.restarts_s) for each in held] == [0, 1, 0]
     for index in (0, 2):
         for name in ("rotations", "translations", "contacts", "gating"):
@@ -428,9 +437,9 @@ def test_who_dances_beside_one_that_stands_is_not_touched(dancer, monkeypatch):
     assert np.abs(held[1].run.rotations[1] - free[1].run.rotations[1]).max() > 1e-2
 
 
-def test_a_dance_that_left_all_bounds_begins_anew(dancer, monkeypatch):
+def test_a_dance_out_of_bounds_is_restarted(dancer, monkeypatch):
     _fails(monkeypatch, dancer, 0, 1.0, np.nan)
-    song = song_of(105.0, 3.0)
+    song = made_song_features(105.0, 3.0)
     made = dance_to(dancer, song)
     assert not made.alive[60]
     assert made.alive[:60].all()
@@ -441,7 +450,7 @@ def test_a_dance_that_left_all_bounds_begins_anew(dancer, monkeypatch):
     assert np.isfinite(made.clip("x").translations).all()
 
 
-def test_a_moment_to_go_on_with_is_lively_and_another_each_time(dancer):
+def test_restart_states_move_and_differ(dancer):
     known, schema = dancer.controller.starts, dancer.controller.schema
     block = schema.inputs.slices["joint_velocity"]
     speeds = np.linalg.norm(known.inputs[:, block].reshape(len(known), -1, 3), axis=-1).mean(1)

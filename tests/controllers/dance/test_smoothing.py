@@ -1,4 +1,4 @@
-"""Dances as they are shown: calm, in time, and on feet that hold."""
+"""Smoothing of dances and locking of their feet."""
 
 from dataclasses import replace
 
@@ -25,12 +25,12 @@ def walk():
     return rollout(character, None, 1.5), controller
 
 
-def _trembling(run, degrees):
+def _jittering(run, degrees):
     rng = np.random.default_rng(0)
     noise = np.deg2rad(degrees) * rng.standard_normal((*run.rotations.shape[:3], 3))
     half = np.concatenate([0.5 * noise, np.ones((*noise.shape[:-1], 1))], axis=-1)
-    shaken = quaternions.multiply(run.rotations, quaternions.normalized(half))
-    return replace(run, rotations=shaken.astype(np.float32))
+    jittering = quaternions.multiply(run.rotations, quaternions.normalized(half))
+    return replace(run, rotations=jittering.astype(np.float32))
 
 
 def _jerk(run):
@@ -38,31 +38,31 @@ def _jerk(run):
     return np.linalg.norm(np.diff(positions, 3, axis=0) * run.fps**3, axis=-1).mean()
 
 
-def test_trembling_goes_and_movement_stays_where_it_is_in_time(walk):
+def test_jitter_is_removed_without_delay(walk):
     run, controller = walk
-    calm = smooth_and_lock_feet(_trembling(run, 1.0), controller, 6.0, feet=False)
-    assert _jerk(calm) < 0.1 * _jerk(_trembling(run, 1.0))
-    before, after = joint_positions(run.clip()), joint_positions(calm.clip())
+    smooth = smooth_and_lock_feet(_jittering(run, 1.0), controller, 6.0, feet=False)
+    assert _jerk(smooth) < 0.1 * _jerk(_jittering(run, 1.0))
+    before, after = joint_positions(run.clip()), joint_positions(smooth.clip())
     assert np.linalg.norm(before - after, axis=-1).mean() < 0.01
-    # No delay: at no shift is it nearer than at none.
+    # No delay: the distance is smallest without a shift.
     inner = slice(20, -20)
     apart = [
         np.linalg.norm(before[inner] - np.roll(after, shift, axis=0)[inner], axis=-1).mean()
         for shift in range(-3, 4)
     ]
     assert np.argmin(apart) == 3
-    np.testing.assert_allclose(np.linalg.norm(calm.rotations, axis=-1), 1.0, atol=1e-5)
+    np.testing.assert_allclose(np.linalg.norm(smooth.rotations, axis=-1), 1.0, atol=1e-5)
 
 
-def test_feet_are_held_when_it_is_calm(walk):
+def test_feet_are_locked_after_the_smoothing(walk):
     run, controller = walk
-    shaken = _trembling(run, 1.0)
-    free, held = (
-        smooth_and_lock_feet(shaken, controller, 8.0, feet=feet) for feet in (False, True)
+    jittering = _jittering(run, 1.0)
+    free, locked = (
+        smooth_and_lock_feet(jittering, controller, 8.0, feet=feet) for feet in (False, True)
     )
     skeleton = run.spec.skeleton
     speeds = []
-    for each in (free, held):
+    for each in (free, locked):
         positions = joint_positions(each.clip())
         moved = []
         for column, name in enumerate(run.spec.feet):
@@ -72,8 +72,8 @@ def test_feet_are_held_when_it_is_calm(walk):
             moved.append(speed[standing])
         speeds.append(np.median(np.concatenate(moved)))
     assert speeds[1] < 0.5 * speeds[0]
-    # What it was made of is as it was.
-    np.testing.assert_array_equal(shaken.rotations, _trembling(run, 1.0).rotations)
+    # The input is not changed.
+    np.testing.assert_array_equal(jittering.rotations, _jittering(run, 1.0).rotations)
 
 
 @pytest.mark.parametrize("hertz", [1.0, 3.0, 9.0])

@@ -55,12 +55,12 @@ def command(
         Folder with the songs of the clips, if the features include music; the folder of the
         store if not given.
     """
-    from apps.dances.databases import with_dances
+    from apps.dances.databases import with_songs
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.store import open_store
     from deepphase.phase.extractor import load_extractor
     from matching.database.database import MotionDatabase
-    from matching.music.song_tracks import ClipSongTracks, is_of_songs
+    from matching.music.song_tracks import ClipSongTracks, has_song_tracks
     from matching.search.searcher import open_searcher
 
     if output.is_dir():
@@ -76,8 +76,8 @@ def command(
     layout = FeatureLayout.load(config) if grown is None else grown.layout
     song_tracks = None
     with progress() as shown:
-        if is_of_songs(layout):
-            song_tracks = ClipSongTracks.heard(
+        if has_song_tracks(layout):
+            song_tracks = ClipSongTracks.read(
                 clips, songs or store.absolute().parent, layout, shown
             )
             clips = song_tracks.store
@@ -98,7 +98,7 @@ def command(
                 clips, trained, tracks=song_tracks, spool=output.absolute().parent, progress=shown
             )
         if song_tracks is not None:
-            database = with_dances(database, song_tracks, shown)
+            database = with_songs(database, song_tracks, shown)
         database.save(output)
         saved = MotionDatabase.load(output, verify=False)
         searcher = open_searcher(saved, index, progress=shown, note=warn)

@@ -1,4 +1,4 @@
-"""Where in the bars of their songs dances are, as a report lists it: own songs against others."""
+"""Rows of a report on the place of dances in the bar: own songs against other songs."""
 
 from __future__ import annotations
 
@@ -13,24 +13,27 @@ from deepphase.evaluation.dance_bars import BarDirection, BarPhases, bar_phases
 from deepphase.evaluation.dance_measures import DanceMeasures
 from deepphase.evaluation.dance_rhythm import TEMPO_FACTORS
 
-# Songs that are cut to begin with a bar agree by their cut: one that begins later does not. Draws
-# of how much later, up to so many seconds.
+# Songs that are cut to begin with a bar agree by their cut; a random later start removes that.
+# Number of draws for each song, and maximum of the delay.
 _DRAWS, _LATER_S = 3, 20.0
-# Bars as long as those of the own song, to that share: in a window of ten bars a tenth of one.
+# Relative tolerance of equal bar lengths: over a window of ten bars it is a tenth of a bar.
 _SAME_TEMPO = 0.01
 
 
 def bar_measures(
     dances: DanceSet, reference: DanceSet, metres: Sequence[int]
 ) -> list[DanceMeasure]:
-    """Speed and height at the place in the bar where recorded dances have theirs, signed.
+    """Signed speed and height at the place in the bar where recorded dances have theirs.
 
     Parameters
     ----------
+    dances
+        Dances that are measured.
     reference
-        The recorded dances, which say where that is: those to songs in the same metre, without the
-        song that a dance is to. A metre in which there are fewer than two such songs has no
-        numbers.
+        Recorded dances that define the place: those to songs in the same metre, without the song
+        of the measured dance. A metre with fewer than two such songs has no rows.
+    metres
+        Beats per bar.
     """
     found = []
     for count in metres:
@@ -39,7 +42,7 @@ def bar_measures(
 
 
 class _Recorded:
-    """The directions of recorded dances to songs in one metre, each song left out or none."""
+    """Directions of recorded dances to songs in one metre, each with one song left out."""
 
     def __init__(self, reference: DanceSet, beats_per_bar: int) -> None:
         self._phases = [
@@ -56,16 +59,16 @@ class _Recorded:
 
 def _measures(dances: DanceSet, recorded: _Recorded, count: int) -> list[DanceMeasure]:
     with_song = [each for each in dances.measures if each.name in dances.own]
-    given = [each for each in with_song if _metre(dances, each) == count]
-    if not given or len(recorded.songs) < 2:
+    in_metre = [each for each in with_song if _metre(dances, each) == count]
+    if not in_metre or len(recorded.songs) < 2:
         return []
     rows: dict[str, list[tuple[DanceMeasures, Array]]] = {key: [] for key in _CONTROLS}
-    for number, each in enumerate(given):
+    for number, each in enumerate(in_metre):
         direction = recorded.without(each.song)
         if direction is None:
             continue
         downbeats = dances.bars[each.name][1]
-        others = [dances.bars[one.name][1] for one in given if one.song != each.song]
+        others = [dances.bars[one.name][1] for one in in_metre if one.song != each.song]
         later = np.random.default_rng([number, count]).uniform(0.0, _LATER_S, (len(others), _DRAWS))
         found = {
             "": [_phases(each, downbeats)],
@@ -88,11 +91,11 @@ def _measures(dances: DanceSet, recorded: _Recorded, count: int) -> list[DanceMe
         if own is not None and other is not None:
             rows["over other songs"].append((each, (own - other)[None]))
     measures = mean_of(
-        f"bar of {count}, told",
-        f"share of dances with a song whose bars of {count} can be told: the others have no place",
+        f"bar of {count}, found",
+        f"share of dances with a song in which bars of {count} were found: others have no place",
         "",
         "dances",
-        [(float(each in given), each) for each in with_song],
+        [(float(each in in_metre), each) for each in with_song],
     )
     for column, (what, text) in enumerate(_WHAT.items()):
         for key, (definition, unit_of_n) in _CONTROLS.items():
@@ -104,38 +107,41 @@ def _measures(dances: DanceSet, recorded: _Recorded, count: int) -> list[DanceMe
 
 _WHAT = {
     "place of speed": (
-        "vector strength of the mean joint speed at the bar that is told, along the direction that "
-        "recorded dances to other songs have, signed; 20 s windows; 0 where the place in the bar "
-        "is not known"
+        "vector strength of the mean joint speed at the bar that was found, along the direction of "
+        "recorded dances to other songs, signed; 20 s windows; 0 on average for dances that do "
+        "not follow the bar"
     ),
     "place of hips' height": (
-        "correlation of the hips' height with a sinusoid of the bar that is told, along the "
-        "direction that recorded dances to other songs have, signed; 20 s windows; 0 where the "
-        "place in the bar is not known"
+        "correlation of the hips' height with a sinusoid of the bar that was found, along the "
+        "direction of recorded dances to other songs, signed; 20 s windows; 0 on average for "
+        "dances that do not follow the bar"
     ),
 }
 _CONTROLS = {
     "": ("", "windows"),
-    "tempo shifted": ("the same where the song is faster or slower by 13 to 21 %", "windows"),
+    "tempo shifted": ("the same with the song 13 to 21 % faster or slower", "windows"),
     "other songs": (
-        "the same against all other songs of the set in that metre, from their beginning; songs "
-        "that are cut to begin with a bar agree by that",
+        "the same against all other songs of the set in that metre, from their start; songs that "
+        "are cut to begin with a bar agree by their cut",
         "windows",
     ),
     "other songs of its tempo": (
-        "the same against those whose bars are as long, to 1 %",
+        "the same against those whose bars have the same length within 1 %",
         "windows",
     ),
-    "over other songs": ("the own song less the other songs, of each dance's means", "dances"),
+    "over other songs": (
+        "difference between the own song and the other songs, of each dance's means",
+        "dances",
+    ),
     "other songs begun later": (
-        "the same against other songs from a moment of their first 20 s, three draws each",
+        "the same against other songs from a random time in their first 20 s, three draws each",
         "windows",
     ),
 }
 
 
 def _bar_s(downbeats: Array) -> float:
-    """Seconds of a bar, the median."""
+    """Median length of a bar in seconds."""
     return float(np.median(np.diff(downbeats))) if len(downbeats) > 1 else np.inf
 
 
@@ -148,6 +154,6 @@ def _phases(dance: DanceMeasures, downbeats: Array, factor: float = 1.0) -> BarP
 
 
 def _mean(direction: BarDirection, phases: Sequence[BarPhases]) -> Array | None:
-    """(2,) mean over windows of speed and height; None where there are none."""
+    """(2,) mean over windows of speed and height; None if there are no windows."""
     rows = [row for one in phases for row in zip(*direction.along(one), strict=True)]
     return np.mean(rows, axis=0) if rows else None

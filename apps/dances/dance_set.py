@@ -1,4 +1,4 @@
-"""A folder of dances with their songs beside them, measured one by one."""
+"""Sets of dances: folders of clips with their songs, measured clip by clip."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from deepphase.evaluation.dance_measures import (
     DanceMeasures,
     DanceToSong,
     dance_to_song,
-    measured_dance,
+    measure_dance,
 )
 from deepphase.evaluation.dance_repeats import clip_segments
 from deepphase.progress import Progress
 
 _FPS = 60.0
-# Songs of others that a dance is held against: enough for a mean.
+# Number of other songs that a dance is compared with.
 _OTHER_SONGS = 5
 
 
@@ -34,20 +34,21 @@ class DanceSet:
     Parameters
     ----------
     name
-        What its row is called.
+        Name of the set in the report.
     measures
-        Of every clip.
+        Measures of every clip.
     beats
-        Clip -> seconds of its song's beats on the clip's clock; without clips that have no song.
+        Clip -> times of its song's beats in seconds from the clip's first frame; without clips that
+        have no song.
     bars
-        Clip -> beats in its song's bars, and seconds of their first beats on the clip's clock;
-        without clips to songs whose bars cannot be told.
+        Clip -> beats per bar of its song, and times of the downbeats in seconds from the clip's
+        first frame; without clips whose song has no clear bars.
     own
-        Clip -> how it lies on its own song.
+        Clip -> its measures against its own song.
     others
-        Clip -> how it lies on songs of the others.
+        Clip -> its measures against songs of other clips.
     segments
-        Of every clip (frames,) the number of its captured segment.
+        For every clip (frames,) the number of the captured segment.
     """
 
     name: str
@@ -59,7 +60,7 @@ class DanceSet:
     segments: tuple[Array, ...]
 
     def selected(self, name: str, label: str, value: str) -> DanceSet:
-        """Those that are labelled so, as dances of their own; segments keep their numbers."""
+        """The dances with this value of a label, as a set; segments keep their numbers."""
         kept = [i for i, each in enumerate(self.measures) if each.labels.get(label) == value]
         return DanceSet(
             name,
@@ -73,7 +74,7 @@ class DanceSet:
 
     @property
     def minutes(self) -> float:
-        """Of all dances together."""
+        """Total length of the dances."""
         return sum(each.seconds for each in self.measures) / 60.0
 
 
@@ -86,48 +87,54 @@ def read_dance_set(
     progress: Progress | None = None,
     **options: Any,
 ) -> DanceSet:
-    """Read and measure the clips of a folder, and listen to the songs beside them.
+    """Read and measure the clips of a folder and their songs.
 
     Parameters
     ----------
     folder
-        Motion files; of the same stem and beside each, its song.
+        Folder of motion files, each beside a song of the same stem.
+    name
+        Name of the set in the report; that of the folder if empty.
     metres
-        Beats in the bars that are asked for.
+        Beats per bar for which the rhythm is measured.
     warn
-        Is told of clips without a song and of songs that cannot be read.
+        Called with a message for clips without a song and songs that cannot be read.
+    progress
+        Called with the number of clips done.
     options
-        As those of :func:`deepphase.corpus.prepare.corpus_of`.
+        Those of :func:`deepphase.corpus.prepare.corpus_of`.
 
     Raises
     ------
     ParameterError
-        Where the folder is none, or holds several skeletons.
+        If the path is no folder, or it holds several skeletons.
     FormatError, SkeletonError
-        Where nothing can be read, or a body lacks legs or arms.
+        If nothing can be read, or a body lacks legs or arms.
     """
     if not folder.is_dir():
         raise ParameterError(
-            "dances are read from a folder: motion files with their songs beside them", path=folder
+            "not a folder of dances",
+            hint="give a folder of motion files with their songs beside them",
+            path=folder,
         )
     store = corpus_of(folder, fps=_FPS, progress=progress, **options)
     for left in store.left_out:
         warn(f"{left['file']}: left out: {left['reason']}")
     measures = []
     for number, clip in enumerate(store):
-        measures.append(measured_dance(clip))
+        measures.append(measure_dance(clip))
         if progress is not None:
             progress(f"measuring {folder.name}", number + 1, len(store), clip.name)
-    beats, bars = _heard(folder, store, warn, progress)
+    beats, bars = _song_beats(folder, store, warn, progress)
     own, others = {}, {}
     for number, dance in enumerate(measures):
         if dance.name not in beats:
             continue
         own[dance.name] = dance_to_song(dance, beats[dance.name], metres=metres)
-        foreign = [each for each in measures if each.name in beats and each.song != dance.song]
-        chosen = np.random.default_rng(number).permutation(len(foreign))[:_OTHER_SONGS]
+        rest = [each for each in measures if each.name in beats and each.song != dance.song]
+        chosen = np.random.default_rng(number).permutation(len(rest))[:_OTHER_SONGS]
         others[dance.name] = tuple(
-            dance_to_song(dance, beats[foreign[i].name], metres=metres, draws=1) for i in chosen
+            dance_to_song(dance, beats[rest[i].name], metres=metres, draws=1) for i in chosen
         )
         if progress is not None:
             progress(f"comparing {folder.name}", number + 1, len(measures), dance.name)
@@ -135,33 +142,33 @@ def read_dance_set(
     return DanceSet(name or folder.name, tuple(measures), beats, bars, own, others, tuple(segments))
 
 
-def _heard(
+def _song_beats(
     folder: Path, store: Any, warn: Callable[[str], None], progress: Progress | None
 ) -> tuple[dict[str, Array], dict[str, tuple[int, Array]]]:
-    """The beats and the bars of `DanceSet`."""
+    """`DanceSet.beats` and `DanceSet.bars` of the clips of a store."""
     from deepphase.music.cache import song_features
 
     beats: dict[str, Array] = {}
     bars: dict[str, tuple[int, Array]] = {}
-    silent = []
+    without_song = []
     for number, (name, source) in enumerate(zip(store.names, store.sources, strict=True)):
         if not source.song:
-            silent.append(name)
+            without_song.append(name)
             continue
         try:
-            heard = song_features(folder / source.song)
+            song = song_features(folder / source.song)
         except DeepPhaseError as error:
             warn(f"{name} is measured without its song: {error}")
             continue
-        if len(heard.beats_s) < 2:
+        if len(song.beats_s) < 2:
             warn(f"{name} is measured without its song: {source.song} has no beats")
             continue
-        beats[name] = heard.beats_s - source.song_start_s
-        if heard.beats_per_bar is not None and heard.downbeats_s is not None:
-            bars[name] = heard.beats_per_bar, heard.downbeats_s - source.song_start_s
+        beats[name] = song.beats_s - source.song_start_s
+        if song.beats_per_bar is not None and song.downbeats_s is not None:
+            bars[name] = song.beats_per_bar, song.downbeats_s - source.song_start_s
         if progress is not None:
-            progress(f"listening to {folder.name}", number + 1, len(store), name)
-    if silent:
-        shown = ", ".join(silent[:5]) + (f" and {len(silent) - 5} more" if silent[5:] else "")
-        warn(f"no song beside {shown}: measured without one")
+            progress(f"reading the songs of {folder.name}", number + 1, len(store), name)
+    if without_song:
+        more = f" and {len(without_song) - 5} more" if without_song[5:] else ""
+        warn(f"no song beside {', '.join(without_song[:5])}{more}: measured without one")
     return beats, bars

@@ -1,4 +1,4 @@
-"""Sets of dances beside each other, the recorded ones first: a page, numbers, a table."""
+"""Evaluation of sets of dances against recorded ones: page, report and table."""
 
 from __future__ import annotations
 
@@ -27,29 +27,30 @@ from deepphase.progress import Progress
 _FACTORS = np.round(np.arange(0.6, 1.605, 0.02), 2)
 
 _LEAD = (
-    "The first row is the scale: recorded dances, and how far one half of them is from the other. "
-    "Beside each score stands what chance, the song at another tempo and other songs have."
+    "The first column holds the recorded dances, with the distance between their halves as the "
+    "scale. Each score is followed by its controls: chance, the song at another tempo, other songs."
 )
 _READING = (
-    "Beat alignment goes by one name and is two scores; over motion beats it rewards few accents, "
-    "over music beats many, and recorded dances can be at chance in both. What tells whether a "
-    "dance follows its song is the bar: its speed, and better its hips' height, against the song "
-    "at other tempi.",
-    "Bars are of 3 and of 4 counted beats, whatever the song is in: the wrong one is a control. "
-    "Where in the bar a movement is strongest is left open, so that the first beat of a bar need "
-    "not be known.",
-    "The place in the bar is asked for by itself, of songs whose bars can be told: how far a dance "
-    "is fastest, and its hips highest, where recorded dances to other songs are. It has a sign: a "
-    "dance that does not know where bars begin has 0. Other songs from their beginning may have "
-    "more, where all are cut to begin with a bar.",
+    "Beat alignment is the name of two different scores. Over motion beats it rewards few accents, "
+    "over music beats many, and recorded dances can be at chance in both. Whether a dance follows "
+    "its song shows at the bar: in the speed, and better in the hips' height, against the song at "
+    "other tempi.",
+    "Bars of 3 and of 4 counted beats are both measured for every song: the wrong one is a "
+    "control. These measures leave open where in the bar the movement is strongest, so that the "
+    "first beat of a bar need not be known.",
+    "The place in the bar is measured separately, for songs in which bars were found: whether the "
+    "dance is fastest, and its hips highest, where recorded dances to other songs are. It has a "
+    "sign, and is 0 on average for dances that do not follow the bars. Other songs from their "
+    "start may score higher if all are cut to begin with a bar.",
     "Physical foot contact and distances are comparable within this page only. Distances are "
-    "between halves of equally many windows, so that real against real can stand beside them.",
+    "between halves with the same number of windows, so that they compare with those between "
+    "halves of the recorded dances.",
 )
 
 
 @dataclass(frozen=True)
 class DancesReport:
-    """What was written, and its table as texts."""
+    """Page of an evaluation of dances, and its table as texts."""
 
     page: Path
     columns: list[str]
@@ -71,21 +72,29 @@ def dances_report(
     Parameters
     ----------
     folders
-        Each a row; the first is that of the recorded dances.
+        Folders of dances; the first holds the recorded dances.
+    output
+        Folder to write to.
     beats_per_bar
-        Of all songs; None asks for bars of 3 and of 4.
+        Beats per bar of all songs; if None, bars of 3 and of 4 are both measured.
     by
-        A label whose values get rows of their own.
+        Label whose values are reported separately.
+    warn
+        Called with a message for clips and songs that cannot be read.
+    progress
+        Called with the number of clips done.
     options
-        As those of :func:`apps.dances.dance_set.read_dance_set`.
+        Those of :func:`apps.dances.dance_set.read_dance_set`.
 
     Raises
     ------
     ParameterError
-        Where a folder is told twice, or no dance has the label.
+        If a folder is given twice, or no dance has the label.
     """
     if beats_per_bar is not None and not 2 <= beats_per_bar <= 12:
-        raise ParameterError(f"{beats_per_bar} beats in a bar", hint="bars have 2 to 12")
+        raise ParameterError(
+            f"beats_per_bar must lie in 2 to 12, not {beats_per_bar}", hint="for example 3 or 4"
+        )
     metres = MEASURED_METERS if beats_per_bar is None else (beats_per_bar,)
     sets = [
         read_dance_set(folder, name=name, metres=metres, warn=warn, progress=progress, **options)
@@ -107,13 +116,13 @@ def dances_report(
         for value in _values(dances, by):
             assert by is not None
             part = dances.selected(f"{dances.name}, {by} {value}", by, value)
-            # Captures of one kind are no measure for all: distances are between whole sets.
+            # Distances are between whole sets: parts of a set are no reference for all dances.
             some = [each for each in measured(part) if not each.name.startswith("FID")]
             rows.append((part, {**given, by: value}, some))
     if by is not None and len(rows) == len(sets):
         raise ParameterError(
             f"no dance has a label {by!r}",
-            hint="read labels out of names: --labels 'DANCE_{dance}_{_take}' --by dance",
+            hint="read labels from file names, as in --labels 'DANCE_{dance}_{_take}' --by dance",
         )
     content = {
         "format": FORMAT,
@@ -143,9 +152,9 @@ def dances_report(
 def _names(folders: Sequence[Path]) -> list[str]:
     real = [folder.resolve() for folder in folders]
     if len(set(real)) < len(real):
-        raise ParameterError("a folder that is told twice")
+        raise ParameterError("a folder is given twice", hint="give each folder once")
     names = [folder.name for folder in real]
-    # Of folders of one name, more of the path.
+    # Folders of the same name are named with their parent.
     return [
         name if names.count(name) == 1 else f"{folder.parent.name}/{name}"
         for name, folder in zip(names, real, strict=True)
@@ -159,7 +168,7 @@ def _values(dances: DanceSet, by: str | None) -> list[str]:
 
 
 def _table(rows: list[tuple[str, list[DanceMeasure]]]) -> tuple[list[str], list[list[str]]]:
-    """A line a measure, a column a set of dances."""
+    """Table with a row per measure and a column per set of dances."""
     names = list(dict.fromkeys(each.name for _, found in rows for each in found))
     cells = []
     for name in names:
@@ -198,7 +207,7 @@ def _page(
             )
             for dances, _, _ in rows
         ],
-        heading="What was measured",
+        heading="Dances",
     )
     page.add_table(
         columns,
@@ -214,8 +223,8 @@ def _page(
         charts,
         "Does the dance follow the song's tempo?",
         "Vector strength of the mean joint speed on the bar of the song, and of the same song "
-        "faster and slower. A peak at 1 that stands over the rest is a dance that follows; a "
-        "flat line is one that does not.",
+        "faster and slower. A dance that follows the song has a clear peak at 1; one that does not "
+        "has a flat line.",
     )
     defined = {each.name: each for _, _, found in rows for each in found}
     page.add_table(

@@ -1,4 +1,4 @@
-"""A dance that was made to a song, by whatever made it: what files, page and measures need."""
+"""Makers of dances from trained dancers and from motion databases, with one kind of result."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from apps.dances.databases import dances_of
+from apps.dances.databases import dance_reference
 from controllers.dance.dancer import Dancer
 from controllers.dance.dancing import generate_dances
 from controllers.dance.reference import DanceReference
@@ -23,17 +23,114 @@ from matching.search.searcher import open_searcher
 
 
 @dataclass(frozen=True, eq=False)
+class DanceResult:
+    """Dance to a song, with the data that its files, page and report need.
+
+    Parameters
+    ----------
+    clip
+        The motion; its first frame is at `start_s` of the song.
+    song
+        Features of the song.
+    start_s
+        Time in the song at the first frame, in seconds.
+    phases
+        (frames, channels) each; None if the maker has no phases.
+    gating
+        Blend weights of experts; None if the network has none.
+    curves, markers
+        Further curves and markers of the player.
+    notes
+        Remarks for the user.
+    restarts_s
+        Times of restarts after a stall, in seconds; None if the maker has no restarts.
+    reference
+        Reference measures of recorded dances; None if there are none to compare with.
+    made_with
+        Provenance as plain values, for the report.
+    """
+
+    clip: Clip
+    song: SongFeatures
+    start_s: float
+    phases: PhaseParameters | None = None
+    gating: Gating | None = None
+    curves: Sequence[Curve] = ()
+    markers: Sequence[Marker] = ()
+    notes: tuple[str, ...] = ()
+    restarts_s: tuple[float, ...] | None = None
+    reference: DanceReference | None = None
+    made_with: Mapping[str, Any] = field(default_factory=dict)
+
+
+class DanceMaker(Protocol):
+    """Protocol of everything that makes a dance to a song."""
+
+    def dance(
+        self, song: SongFeatures, request: DanceRequest, progress: Progress | None = None
+    ) -> DanceResult:
+        """Make a dance to a song.
+
+        Raises
+        ------
+        ParameterError
+            If the song ends before the start.
+        """
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkDanceMaker:
+    """Maker of dances from a trained dancer.
+
+    Parameters
+    ----------
+    dancer
+        Trained dancer.
+    source
+        Name of its file.
+    """
+
+    dancer: Dancer
+    source: str
+
+    def dance(
+        self, song: SongFeatures, request: DanceRequest, progress: Progress | None = None
+    ) -> DanceResult:
+        """See `DanceMaker.dance`."""
+        made = generate_dances(self.dancer, [(song, request)], progress=progress)[0]
+        fps = made.run.fps
+        return DanceResult(
+            clip=made.clip(song.name),
+            song=song,
+            start_s=request.start_s,
+            phases=made.phases,
+            gating=None if made.gating is None else Gating(made.gating, fps),
+            curves=[],
+            markers=[Marker("restart", second, second) for second in made.restarts_s],
+            notes=made.notes,
+            restarts_s=made.restarts_s,
+            reference=self.dancer.reference,
+            made_with={
+                "dancer": self.source,
+                "network": self.dancer.controller.name,
+                "seed": request.seed,
+            },
+        )
+
+
+@dataclass(frozen=True, eq=False)
 class DatabaseDanceMaker:
-    """A database; see `dance_made.DanceMaker`.
+    """Maker of dances from a motion database.
 
     Parameters
     ----------
     database
-        As `deepphase match build` wrote it.
+        Motion database with song tracks.
     source
         Name of its file.
     warn
-        Is told why an index was not used.
+        Called with the reason if the index of the database cannot be used.
     """
 
     database: MotionDatabase
@@ -43,7 +140,7 @@ class DatabaseDanceMaker:
     def dance(
         self, song: SongFeatures, request: DanceRequest, progress: Progress | None = None
     ) -> DanceResult:
-        """A dance to a song."""
+        """See `DanceMaker.dance`."""
         searcher = open_searcher(self.database, progress=progress, note=self.warn)
         playback = Playback.of_database(self.database, progress)
         made = dance_with_database(
@@ -68,7 +165,7 @@ class DatabaseDanceMaker:
             curves=curves,
             markers=markers,
             notes=made.notes,
-            reference=dances_of(self.database),
+            reference=dance_reference(self.database),
             made_with={
                 "database": self.source,
                 **{k: v for k, v in self.database.made_with.items() if k == "model_sha256"},
@@ -76,97 +173,3 @@ class DatabaseDanceMaker:
                 "lock": DEFAULT_LOCK if request.lock is None else request.lock,
             },
         )
-
-
-@dataclass(frozen=True, eq=False)
-class NetworkDanceMaker:
-    """A dancer; see `dance_made.DanceMaker`.
-
-    Parameters
-    ----------
-    dancer
-        As `deepphase train dance` wrote it.
-    source
-        Name of its file.
-    """
-
-    dancer: Dancer
-    source: str
-
-    def dance(
-        self, song: SongFeatures, request: DanceRequest, progress: Progress | None = None
-    ) -> DanceResult:
-        """A dance to a song."""
-        made = generate_dances(self.dancer, [(song, request)], progress=progress)[0]
-        fps = made.run.fps
-        return DanceResult(
-            clip=made.clip(song.name),
-            song=song,
-            start_s=request.start_s,
-            phases=made.phases,
-            gating=None if made.gating is None else Gating(made.gating, fps),
-            curves=[],
-            markers=[Marker("begins anew", second, second) for second in made.restarts_s],
-            notes=made.notes,
-            restarts_s=made.restarts_s,
-            reference=self.dancer.reference,
-            made_with={
-                "dancer": self.source,
-                "network": self.dancer.controller.name,
-                "seed": request.seed,
-            },
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class DanceResult:
-    """A motion to a song.
-
-    Parameters
-    ----------
-    clip
-        The motion; its first frame is at `start_s` of the song.
-    song
-        What the song sounds like.
-    start_s
-        Seconds.
-    phases
-        (frames, channels) each; None where what made it has none.
-    gating
-        Weights of experts, where there are some.
-    curves, markers
-        What else the player shows over time.
-    notes
-        What deserves to be said, in words.
-    anew_s
-        Seconds at which it began anew because it had come to a halt; None where nothing sees to it.
-    reference
-        What recorded dances measure: the scale. Without it measures stand alone.
-    made_with
-        What made it, as plain values that a report keeps.
-    """
-
-    clip: Clip
-    song: SongFeatures
-    start_s: float
-    phases: PhaseParameters | None = None
-    gating: Gating | None = None
-    curves: Sequence[Curve] = ()
-    markers: Sequence[Marker] = ()
-    notes: tuple[str, ...] = ()
-    restarts_s: tuple[float, ...] | None = None
-    reference: DanceReference | None = None
-    made_with: Mapping[str, Any] = field(default_factory=dict)
-
-
-class DanceMaker(Protocol):
-    """What makes dances."""
-
-    def dance(
-        self, song: SongFeatures, request: DanceRequest, progress: Progress | None = None
-    ) -> DanceResult:
-        """A dance to a song.
-
-        Raises ParameterError where the song is over before the start.
-        """
-        ...

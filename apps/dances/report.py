@@ -1,4 +1,4 @@
-"""A dance to a song: files, a page that plays it with its sound, and its measures."""
+"""Report of a dance to a song: motion files, player with sound, page and measures."""
 
 from __future__ import annotations
 
@@ -29,47 +29,47 @@ from deepphase.music.features import MIN_CONFIDENCE, SongFeatures
 from deepphase.music.spectra import MEL_RANGE_HZ
 from deepphase.progress import Progress
 
-# Frames of a column: 30 columns a second are as fine as a lane shows them.
-_FRAMES_A_COLUMN = 2
-# Larger files, and parts of songs, are put into the page anew.
-_LARGEST_BYTES = 24_000_000
-# What Vorbis is best at; samples are encoded in pieces of so many.
-_RATE, _PIECE = 44_100, 1 << 16
+# Frames per column of the spectrogram: 30 columns per second match the resolution of the player.
+_FRAMES_PER_COLUMN = 2
+# Larger files, and parts of songs, are encoded again for the page.
+_MAX_BYTES = 24_000_000
+# Sample rate of the encoded sound, and samples per block of the encoder.
+_RATE, _BLOCK = 44_100, 1 << 16
 
 
 def song_of_dance(path: Path, features: SongFeatures, start_s: float, seconds: float) -> PlayerSong:
-    """The sound of a dance, with its beats and its spectrogram, from the dance's first frame on.
+    """Sound of a dance with beats and spectrogram, from the dance's first frame on.
 
     Parameters
     ----------
     path
         The song's file.
     features
-        What it sounds like.
+        Features of the song.
     start_s, seconds
-        The part that was danced to.
+        Part of the song.
     """
     fps = features.fps
     first, last = round(start_s * fps), round((start_s + seconds) * fps)
     whole = start_s == 0 and seconds > features.duration_s - 1.0
-    given: dict[str, object] = {}
+    player_song: dict[str, object] = {}
     if features.beat_confidence >= MIN_CONFIDENCE:
-        given["beats"] = _inside(features.beats_s, start_s, seconds)
+        player_song["beats"] = _inside(features.beats_s, start_s, seconds)
         if features.downbeats_s is not None:
-            given["downbeats"] = _inside(features.downbeats_s, start_s, seconds)
-    given |= {
+            player_song["downbeats"] = _inside(features.downbeats_s, start_s, seconds)
+    player_song |= {
         "name": features.name,
         "duration_s": features.duration_s if whole else seconds,
-        "spectrogram": features.blocks["mel"][first : max(last, first + 1) : _FRAMES_A_COLUMN].T,
+        "spectrogram": features.blocks["mel"][first : max(last, first + 1) : _FRAMES_PER_COLUMN].T,
         "band_hz": MEL_RANGE_HZ,
     }
-    if whole and path.stat().st_size <= _LARGEST_BYTES:
+    if whole and path.stat().st_size <= _MAX_BYTES:
         try:
-            return PlayerSong.of_file(path, **given)
+            return PlayerSong.of_file(path, **player_song)
         except FormatError:
-            # A format that browsers do not play: then it is encoded anew.
+            # Browsers do not play this format: encode it again.
             pass
-    return PlayerSong(_encoded(path, start_s, seconds), "audio/ogg", **given)  # type: ignore[arg-type]
+    return PlayerSong(_encoded(path, start_s, seconds), "audio/ogg", **player_song)  # type: ignore[arg-type]
 
 
 def _inside(times: Array, start_s: float, seconds: float) -> Array:
@@ -78,7 +78,7 @@ def _inside(times: Array, start_s: float, seconds: float) -> Array:
 
 
 def _encoded(path: Path, start_s: float, seconds: float) -> bytes:
-    """Ogg Vorbis of a part of a song, mono."""
+    """Part of a song as mono Ogg Vorbis."""
     import soundfile
     import soxr
 
@@ -93,14 +93,14 @@ def _encoded(path: Path, start_s: float, seconds: float) -> bytes:
         part = part / loudest
     file = io.BytesIO()
     with soundfile.SoundFile(file, "w", _RATE, 1, format="OGG", subtype="VORBIS") as encoder:
-        for start in range(0, len(part), _PIECE):
-            encoder.write(part[start : start + _PIECE])
+        for start in range(0, len(part), _BLOCK):
+            encoder.write(part[start : start + _BLOCK])
     return file.getvalue()
 
 
 _BAR = (
     "{} of the {}-beat bar, 20 s windows; recorded dances follow the bar more than the beat",
-    "the same where the song is faster or slower by 13 to 21 %",
+    "the same with the song 13 to 21 % faster or slower",
 )
 # Measure -> (unit, definition).
 DANCE_MEASURES = {
@@ -137,7 +137,7 @@ DANCE_MEASURES = {
 
 @dataclass(frozen=True)
 class DanceReport:
-    """What was written, and its table as texts."""
+    """Page of a dance, and its table as texts."""
 
     page: Path
     columns: list[str]
@@ -151,32 +151,38 @@ def dance_report(
 
     Parameters
     ----------
+    dance
+        Dance to write.
     song
         The song's file.
+    folder
+        Folder to write to.
+    progress
+        Called with the number of steps done.
 
     Raises
     ------
     ParameterError
-        Where the page would be too large for a browser.
+        If the page would be too large for a browser.
     CheckpointError
-        Where the folder cannot be written.
+        If the folder cannot be written.
     """
     stem = _stem(dance.song.name)
     steps = ("measuring", "writing motion", "writing the page")
 
-    def tell(step: int) -> None:
+    def report_step(step: int) -> None:
         if progress is not None:
             progress("finishing", step, len(steps), steps[step] if step < len(steps) else "")
 
-    tell(0)
+    report_step(0)
     values = _values(dance)
-    tell(1)
+    report_step(1)
     files = write_motion(dance.clip, folder, stem)
     if dance.phases is not None:
         name = f"{stem}.phases.csv"
         write_table(folder / name, *_phase_table(dance))
         files.append((name, "phase, frequency and amplitude of every channel and frame"))
-    tell(2)
+    report_step(2)
     title = f"A dance to {dance.song.name}"
     save_player(folder / "player.html", [dance_take(dance, song)], title=title)
     columns, rows = _table(dance, values)
@@ -204,12 +210,12 @@ def dance_report(
     with atomic_write(folder / "report.json") as file:
         file.write(json.dumps(content, indent=1).encode())
     page = _page(title, dance, columns, rows, files).write(folder / "index.html")
-    tell(3)
+    report_step(3)
     return DanceReport(page, columns, rows)
 
 
 def dance_take(dance: DanceResult, song: Path) -> Take:
-    """A dance as the player shows it, with its sound."""
+    """Take of the player for a dance, with its sound."""
     clip = dance.clip
     return Take(
         name=dance.song.name,
@@ -230,7 +236,7 @@ def _values(dance: DanceResult) -> dict[str, float]:
     reference = dance.reference or DanceReference.of([clip], [dance.song])
     found = reference.measured(clip, dance.song, dance.start_s)
     if dance.reference is None:
-        # Against itself these say nothing.
+        # These compare with recorded dances only.
         for name in ("standing", "broken", "skating"):
             found.pop(name, None)
     if dance.restarts_s is not None:
@@ -320,6 +326,6 @@ def _page(
 
 
 def _stem(name: str) -> str:
-    """The name of the song as a file's, which other programs can be told."""
+    """File name for a song, of characters that every program accepts."""
     plain = "".join(each if each.isalnum() or each in "-_." else "_" for each in name)
     return plain.strip("._")[:80] or "dance"

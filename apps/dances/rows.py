@@ -1,4 +1,4 @@
-"""The measures of a set of dances as a report lists them: values, controls, intervals."""
+"""Rows of a report on sets of dances: values, controls and intervals of all measures."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class DanceMeasure:
     Parameters
     ----------
     interval_95
-        From resampling songs; None where the number is not a mean over them.
+        95 % interval from resampling songs; None if the value is not a mean over songs.
     n
-        Of what `unit_of_n` says.
+        Number of samples, in units of `unit_of_n`.
     """
 
     name: str
@@ -46,9 +46,15 @@ def measures_of(
 
     Parameters
     ----------
+    dances
+        Dances that are measured.
     reference
-        The recorded dances: distances are from these. Where it is the same set, the distance is
-        of one half of it from the other.
+        Recorded dances, from which distances are measured. For the reference itself, it is the
+        distance between its halves.
+    scale
+        Scale of the recorded dances.
+    metres
+        Beats per bar.
     """
     return [
         *_alignments(dances),
@@ -61,7 +67,7 @@ def measures_of(
 
 def _alignments(dances: DanceSet) -> list[DanceMeasure]:
     found = []
-    for key, over, asks in (
+    for key, over, question in (
         ("by_motion", "motion beats", "is each accent of the movement on a beat? (AIST++)"),
         ("by_music", "music beats", "is each beat of the song danced? (Bailando)"),
     ):
@@ -69,9 +75,9 @@ def _alignments(dances: DanceSet) -> list[DanceMeasure]:
         for each in _with_song(dances):
             own.append((float(getattr(dances.own[each.name].alignment, key)), each))
             chance.append((float(getattr(dances.own[each.name].by_chance, key)), each))
-            foreign = [float(getattr(to.alignment, key)) for to in dances.others[each.name]]
-            other += [(float(np.mean(foreign)), each)] if foreign else []
-        text = f"mean over {over} of exp(-d^2 / (2 s^2)), s = 0.05 s (3 frames at 60); {asks}"
+            other_songs = [float(getattr(to.alignment, key)) for to in dances.others[each.name]]
+            other += [(float(np.mean(other_songs)), each)] if other_songs else []
+        text = f"mean over {over} of exp(-d^2 / (2 s^2)), s = 0.05 s (3 frames at 60); {question}"
         name = f"beat alignment over {over}"
         found += mean_of(name, text, "", "dances", own)
         text = "the same with the song's beats shifted round the dance"
@@ -107,7 +113,7 @@ def _rhythms(dances: DanceSet, metres: Sequence[int]) -> list[DanceMeasure]:
             mine = [(v, each) for r, each, _ in windows for v in getattr(r, own)]
             other = [(v, each) for r, each, _ in windows for v in getattr(r, shifted)]
             over = [(a[0] - b[0], a[1]) for a, b in zip(mine, other, strict=True)]
-            foreign = [
+            other_songs = [
                 (v, each)
                 for _, each, songs in windows
                 for song in songs
@@ -116,27 +122,31 @@ def _rhythms(dances: DanceSet, metres: Sequence[int]) -> list[DanceMeasure]:
             found += mean_of(name, text, "", "windows", mine)
             found += mean_of(
                 f"{name}, tempo shifted",
-                "the same where the song is faster or slower by 13 to 21 %",
+                "the same with the song 13 to 21 % faster or slower",
                 "",
                 "windows",
                 other,
             )
             found += mean_of(
-                f"{name}, over the shifted", "the one less the other", "", "windows", over
+                f"{name}, over the shifted",
+                "difference of both",
+                "",
+                "windows",
+                over,
             )
             found += mean_of(
                 f"{name}, other songs",
                 "the same against the beats of other songs of the set",
                 "",
                 "windows",
-                foreign,
+                other_songs,
             )
     return found
 
 
 def body_measures(dances: DanceSet, scale: DanceScale) -> list[DanceMeasure]:
-    """What needs no song: feet, speed, jerk, turning."""
-    given: tuple[tuple[str, str, str, Callable[[DanceMeasures], float | None]], ...] = (
+    """Measures that need no song: feet, speed, jerk, turning."""
+    rows: tuple[tuple[str, str, str, Callable[[DanceMeasures], float | None]], ...] = (
         (
             "physical foot contact",
             "",
@@ -183,8 +193,8 @@ def body_measures(dances: DanceSet, scale: DanceScale) -> list[DanceMeasure]:
         ("turning", "degrees/s", "mean over joints of local rotation", lambda each: each.turning),
     )
     found: list[DanceMeasure] = []
-    for name, unit, definition, of in given:
-        samples = [(of(each), each) for each in dances.measures]
+    for name, unit, definition, value_of in rows:
+        samples = [(value_of(each), each) for each in dances.measures]
         found += mean_of(name, definition, unit, "dances", samples)
     return found
 
@@ -206,7 +216,7 @@ def _distances(dances: DanceSet, reference: DanceSet, scale: DanceScale) -> list
             "splits, shrunk covariance"
         )
         try:
-            # As many rows as halves of the recorded dances have: distances depend on it.
+            # With as many rows as halves of the recorded dances have, since distances depend on it.
             rows = min(smallest_half(clips), smallest_half(real_clips))
             others = None if same else (real, real_clips)
             spread = halves_distance(mine, clips, others, rows=rows)
@@ -215,10 +225,10 @@ def _distances(dances: DanceSet, reference: DanceSet, scale: DanceScale) -> list
             if same:
                 segments = _segment_of_windows(dances)
                 spread = halves_distance(mine, segments, rows=min(rows, smallest_half(segments)))
-                given = "the same where no captured segment is in both halves"
-                found.append(_distance(f"FID, {kind}, halves by segment", given, spread))
+                text = "the same with no captured segment in both halves"
+                found.append(_distance(f"FID, {kind}, halves by segment", text, spread))
         except ParameterError:
-            # A single dance has no halves.
+            # A single dance cannot be split into halves.
             pass
         if len(np.unique(clips)) > 1:
             found.append(
@@ -256,7 +266,7 @@ def mean_of(
     unit_of_n: str,
     samples: Iterable[tuple[float | None, DanceMeasures]],
 ) -> list[DanceMeasure]:
-    """The mean with its interval over songs; nothing where there is nothing to average."""
+    """Mean with its interval over songs, as a list of one row; empty without samples."""
     known = [(value, each.song) for value, each in samples if value is not None]
     if not known:
         return []

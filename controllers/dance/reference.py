@@ -15,7 +15,7 @@ from deepphase.evaluation.dance_measures import (
     DanceScale,
     DanceToSong,
     dance_to_song,
-    measured_dance,
+    measure_dance,
 )
 from deepphase.evaluation.runs import foot_skating
 from deepphase.motion.clip import Clip
@@ -55,7 +55,7 @@ class DanceReference:
     @classmethod
     def of(cls, clips: Sequence[Clip], songs: Sequence[SongFeatures]) -> DanceReference:
         """Measure dances, each to its song."""
-        measured = [measured_dance(clip) for clip in clips]
+        measured = [measure_dance(clip) for clip in clips]
         scale = DanceScale.of(measured)
         blank = cls(
             {},
@@ -76,7 +76,7 @@ class DanceReference:
 
     def measured(self, clip: Clip, song: SongFeatures, start_s: float) -> dict[str, float]:
         """`dance_values` of a dance whose first frame is at `start_s` of the song."""
-        dance = measured_dance(clip)
+        dance = measure_dance(clip)
         return self.dance_values(dance, _to_song(dance, song, start_s))
 
     def dance_values(self, dance: DanceMeasures, to_song: DanceToSong | None) -> dict[str, float]:

@@ -113,7 +113,7 @@ class DanceMeasures:
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
-def measured_dance(clip: Clip) -> DanceMeasures:
+def measure_dance(clip: Clip) -> DanceMeasures:
     """Measure a clip; its points are those that every body has, not its fingers and props.
 
     Raises

@@ -1,4 +1,4 @@
-"""A motion database and a song: the dance."""
+"""Generation of dances from a motion database: playback with searches by pose, phase and music."""
 
 from __future__ import annotations
 
@@ -25,37 +25,37 @@ from matching.player.player import Player, PlayerSettings
 from matching.search.searcher import Searcher
 
 DEFAULT_LOCK = 1.0
-"""How far playback follows the beat where nothing else is told."""
+"""Default strength with which playback follows the beat."""
 
 PLAYING = PlayerSettings(search_interval_s=0.2, transition_halflife_s=0.15)
-"""How a dance is played."""
+"""Settings of the player for dances."""
 
-# Metres around the origin in which a dance goes where it goes.
+# Metres around the origin in which a dance moves freely.
 _ROOM_M = 1.5
 
 
 @dataclass(frozen=True, eq=False)
 class DatabaseDance:
-    """What was danced to a song.
+    """Dance from a motion database to a song.
 
     Parameters
     ----------
     clip
         The motion, at the database's rate; its first frame is at `start_s` of the song.
     start_s
-        Seconds.
+        Time in the song at the first frame, in seconds.
     rows
-        (frames,) row of the database that was danced then.
+        (frames,) rows of the database that were played.
     jumped
-        (frames,) bool: the row follows from a jump.
+        (frames,) bool: whether the frame follows a jump to another row.
     costs
         (frames,) cost of the last search.
     rates
-        (frames,) how fast the captured motion was played.
+        (frames,) playback rate, as a multiple of the captured speed.
     phases
-        (frames, channels) each; None where the database has none.
+        (frames, channels) each; None if the database has none.
     notes
-        What deserves to be said, in words.
+        Remarks for the user, such as a missing beat.
     """
 
     clip: Clip
@@ -69,40 +69,40 @@ class DatabaseDance:
 
     @property
     def jumps_s(self) -> Array:
-        """(jumps,) seconds of the dance."""
+        """(jumps,) times of the jumps in the dance, in seconds."""
         return np.flatnonzero(self.jumped) / self.clip.fps
 
 
-class OnTheSpot:
-    """A wish for no way at all: to stay about the origin, facing anywhere. See `GoalSource`.
+class DanceGoals:
+    """Goal source of a dance: it stays near the origin, faces anywhere, and advances the song.
 
     Attributes
     ----------
     time_s, rate
-        Second of the song now, and how fast it is danced to.
+        Current time in the song, and playback rate.
     row
-        The row that is danced: the dance tells it.
+        Row that is played; the caller sets it before every step.
     """
 
     def __init__(self, policy: MusicSearch, clock: PlaybackSync, start_s: float) -> None:
         self._policy, self._clock = policy, clock
-        self._point = np.zeros((1, 2)), np.zeros(1)
+        self._target = np.zeros((1, 2)), np.zeros(1)
         self.time_s, self.rate, self.row = start_s, 1.0, 0
 
     def advance(self, root_states: RootStates, seconds: float) -> Array:
-        """As `GoalSource.advance`: the song goes on by a frame, which may be short or long."""
+        """As `GoalSource.advance`: advances the song by a frame at the current playback rate."""
         self.rate = self._clock.rate(self.row, self.time_s)
         self.time_s += seconds / self.rate
         self._policy.time_s = self.time_s
-        away = np.linalg.norm(root_states.positions, axis=1, keepdims=True)
-        room = root_states.positions * np.minimum(1.0, _ROOM_M / np.maximum(away, 1e-9))
-        self._point = room, root_states.angles
+        distance = np.linalg.norm(root_states.positions, axis=1, keepdims=True)
+        inside = root_states.positions * np.minimum(1.0, _ROOM_M / np.maximum(distance, 1e-9))
+        self._target = inside, root_states.angles
         return np.zeros(1, bool)
 
     def trajectory(
         self, root_states: RootStates, which: Array, offsets_s: Array
     ) -> tuple[Array, Array]:
-        """As `GoalSource.trajectory`: where it stands."""
+        """As `GoalSource.trajectory`: the current position and facing at all offsets."""
         count = (len(which), len(offsets_s))
         return (
             np.broadcast_to(root_states.positions[which, None], (*count, 2)),
@@ -111,7 +111,7 @@ class OnTheSpot:
 
     def target(self) -> tuple[Array, Array]:
         """As `GoalSource.target`."""
-        return self._point
+        return self._target
 
     def labels(self) -> list[dict[str, str]]:
         """As `GoalSource.labels`: none."""
@@ -129,22 +129,26 @@ def dance_with_database(
     playing: PlayerSettings | None = None,
     progress: Progress | None = None,
 ) -> DatabaseDance:
-    """Dance to a song from one of its seconds on.
+    """Generate a dance to a song.
 
     Parameters
     ----------
     database, playback, searcher
-        What is danced, and who searches.
-    wish
-        Which part of it, and how. Its lock is how far playback is hurried or held back towards
-        the beat, from 0 to 1, which is `playback_sync.MOST`; `DEFAULT_LOCK` if not given.
+        Motion database, its motion, and the search over its rows.
+    song
+        Features of the song.
+    request
+        Part of the song, seed and lock. The lock is how far the playback rate follows the beat,
+        from 0 to 1, see `PlaybackSync`; `DEFAULT_LOCK` if not given.
     settings, playing
-        How the dance is put together, and how it is played.
+        Settings of the search and of the player.
+    progress
+        Called with the number of frames done.
 
     Raises
     ------
     ParameterError
-        Where the song is over before the start, or a number is impossible.
+        If the song ends before the start, or a number is out of range.
     """
     fps, start_s = database.fps, request.start_s
     notes: list[str] = []
@@ -156,7 +160,7 @@ def dance_with_database(
         database, searcher, song, start_s=start_s, settings=settings, seed=request.seed
     )
     if not policy.has_music:
-        notes.append("the database's features hear no music: any song gives this dance")
+        notes.append("the database has no music features: the dance does not depend on the song")
     player = Player(
         database,
         playback,
@@ -165,44 +169,44 @@ def dance_with_database(
         settings=playing or PLAYING,
         search_policy=policy,
     )
-    # The first frame is at the start.
-    goal_source = OnTheSpot(policy, clock, start_s - 1.0 / fps)
-    shown: list[Frame] = []
+    # The first step advances to the start.
+    goal_source = DanceGoals(policy, clock, start_s - 1.0 / fps)
+    played: list[Frame] = []
     times: list[float] = []
     rates: list[float] = []
-    # Half a frame: sums of frame times are not exact.
+    # With a margin of half a frame, since sums of frame times are not exact.
     while not times or times[-1] < start_s + (frames - 1.5) / fps:
         goal_source.row = int(player.rows[0])
         frame = player.step(goal_source)
-        policy.danced(int(frame.tracks["row"][0]))
-        shown.append(frame)
+        policy.mark_played(int(frame.tracks["row"][0]))
+        played.append(frame)
         times.append(goal_source.time_s)
         rates.append(goal_source.rate)
         if progress is not None:
             done = min(round((goal_source.time_s - start_s) * fps) + 1, frames)
-            progress("dancing", done, frames, song.name)
+            progress("generating the dance", done, frames, song.name)
     moments = _moments(np.array(times), start_s + np.arange(frames) / fps)
-    nearest = np.clip(np.rint(moments), 0, len(shown) - 1).astype(np.int64)
-    rows = np.array([int(each.tracks["row"][0]) for each in shown])[nearest]
-    jumped = np.concatenate([each.jumped for each in shown if each.jumped is not None])
+    nearest = np.clip(np.rint(moments), 0, len(played) - 1).astype(np.int64)
+    rows = np.array([int(each.tracks["row"][0]) for each in played])[nearest]
+    jumped = np.concatenate([each.jumped for each in played if each.jumped is not None])
     speed = np.array(rates)[nearest]
     return DatabaseDance(
-        clip=at_frames(_clip(shown, playback, song.name), moments),
+        clip=at_frames(_clip(played, playback, song.name), moments),
         start_s=start_s,
         rows=rows,
-        jumped=_kept(jumped, nearest),
-        costs=np.array([float(each.tracks["cost"][0]) for each in shown])[nearest],
+        jumped=_resampled_jumps(jumped, nearest),
+        costs=np.array([float(each.tracks["cost"][0]) for each in played])[nearest],
         rates=speed,
         phases=_phases(database, rows, speed),
         notes=tuple(notes),
     )
 
 
-def _clip(shown: list[Frame], playback: Playback, name: str) -> Clip:
+def _clip(played: list[Frame], playback: Playback, name: str) -> Clip:
     return Clip(
         skeleton=playback.skeleton,
-        rotations=quaternions.sign_continuous(np.concatenate([f.rotations for f in shown])),
-        translations=np.concatenate([f.translations for f in shown]).astype(np.float32),
+        rotations=quaternions.sign_continuous(np.concatenate([f.rotations for f in played])),
+        translations=np.concatenate([f.translations for f in played]).astype(np.float32),
         fps=playback.fps,
         translated_joints=playback.translated_joints,
         source=Source(fps=playback.fps, notes=("played from a motion database",)),
@@ -211,22 +215,22 @@ def _clip(shown: list[Frame], playback: Playback, name: str) -> Clip:
 
 
 def _moments(times: Array, wanted: Array) -> Array:
-    """(wanted,) which of the frames at `times` is to be seen then, with fractions."""
+    """(wanted,) frame numbers, with fractions, at which frames at `times` are sampled."""
     frames = np.arange(len(times))
     if len(times) < 2:
         return np.zeros(len(wanted))
-    # As played: no spline of rounded numbers.
+    # Without a change of rate frames are used as they are, without interpolation.
     if len(times) == len(wanted) and np.abs(times - wanted).max() < 1e-6:
         return frames.astype(float)
     return CubicSpline(times, frames)(wanted)
 
 
-def _kept(jumped: Array, nearest: Array) -> Array:
-    """(frames,) the jumps, each at the first frame that shows what follows it."""
-    found = np.zeros(len(nearest), bool)
+def _resampled_jumps(jumped: Array, nearest: Array) -> Array:
+    """(frames,) bool: the jumps after resampling, each at its first frame."""
+    marked = np.zeros(len(nearest), bool)
     places = np.searchsorted(nearest, np.flatnonzero(jumped))
-    found[places[places < len(nearest)]] = True
-    return found
+    marked[places[places < len(nearest)]] = True
+    return marked
 
 
 def _phases(database: MotionDatabase, rows: Array, rates: Array) -> PhaseParameters | None:

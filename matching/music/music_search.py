@@ -1,4 +1,4 @@
-"""Where a dance goes on: moments that were danced to what the song sounds like, not just seen."""
+"""Search of a motion database by pose, phase and music, for dances to a song."""
 
 from __future__ import annotations
 
@@ -17,37 +17,38 @@ from matching.database.database import MotionDatabase
 from matching.music.song_tracks import song_track, track_features
 from matching.search.searcher import Searcher
 
-# So many rows are looked at; those within this many seconds of each other are one moment.
+# Number of rows that a search returns; rows this near in time count as one moment.
 _CANDIDATES, _MOMENT_S = 256, 0.15
-# Moments that are rehearsed, and those that cost this share more than the best are as good.
+# Number of moments whose transition is estimated, and tolerance: moments that cost this share
+# more than the best are considered as well.
 _REHEARSED, _NEARLY = 12, 0.2
-# A transition that accelerates the body by less than this share of what is usual is smooth.
+# A transition is smooth if its acceleration is below this share of the data's usual one.
 _SMOOTH = 0.8
-# Moments that a dance may begin with, out of so many rows.
+# Number of initial moments to choose from, and of rows that the search for them returns.
 _BEGINNINGS, _BEGINNING_ROWS = 24, 2048
 _LONG_AGO = -1e9
 
 
 @dataclass(frozen=True)
 class DanceSettings:
-    """How a dance is put together.
+    """Settings of the search for dances.
 
     Parameters
     ----------
     min_improvement
-        A jump must cost less than dancing on by this share of it.
+        Minimum improvement of a jump over continued playback, as a share of its cost.
     least_s
-        Seconds that are danced between two jumps, where the clip has them.
+        Minimum time between two jumps, in seconds, unless the clip ends.
     ending_s
-        Seconds before a clip's end from which on any smooth way on is taken.
+        Time before a clip's end from which on any smooth transition is taken, in seconds.
     neighbourhood_s
-        No jump within so many seconds of what is danced.
+        Rows this near to the current one are no jump targets, in seconds.
     memory_s
-        Seconds in which a third is forgotten of what was danced.
+        Time constant with which the cost of repetition decays, in seconds.
     memory
-        Cost of what was danced just now, in the unit of the database's distances.
+        Cost of repeating what was just played, in the unit of the database's distances.
     variety
-        Spread by which costs differ from seed to seed, as a share of them.
+        Standard deviation of random cost factors, which make the dances of seeds differ.
     """
 
     min_improvement: float = 0.1
@@ -73,26 +74,26 @@ class DanceSettings:
 class MusicSearch:
     """Searches of a database for one dancer; see `matching.player.trajectory_search.SearchPolicy`.
 
-    What is searched for is the dancer's own pose and phases, and what the song sounds like now
-    and ahead. What was danced of late costs more.
+    The query is the current pose and phases, and the audio features of the song, now and in the
+    future. Rows that were played recently cost more.
 
     Parameters
     ----------
     database, searcher
-        What is searched, and who searches.
+        Motion database and the search over its rows.
     song
-        What is danced to.
+        Features of the song.
     start_s
-        The song's second at the first frame.
+        Time in the song at the first frame, in seconds.
     settings
-        How the dance is put together.
+        Settings of the search.
     seed
-        Of the choices between what fits as well.
+        Random seed for choices between rows of similar cost.
 
     Attributes
     ----------
     time_s
-        Seconds of the song: the dance tells it before every frame.
+        Current time in the song, in seconds; the goal source sets it before every frame.
     """
 
     def __init__(
@@ -109,27 +110,27 @@ class MusicSearch:
         self._settings = settings or DanceSettings()
         self.time_s = start_s
         self._random = np.random.default_rng(seed)
-        self._danced = np.full(len(database), _LONG_AGO)
+        self._played_s = np.full(len(database), _LONG_AGO)
         self._jumped_s = _LONG_AGO
         self._lasting = _lasting(database, self._settings.least_s + self._settings.ending_s)
-        heard = {name: song_track(song, name) for name in track_features(database.layout)}
+        tracks = {name: song_track(song, name) for name in track_features(database.layout)}
         self._tracks = [
-            (feature, heard[feature.track]) for feature in database.layout.of_kind("track")
+            (feature, tracks[feature.track]) for feature in database.layout.of_kind("track")
         ]
 
     @property
     def has_music(self) -> bool:
-        """Whether the database's features have music at all."""
+        """Whether the database has music features."""
         return bool(self._tracks)
 
     def initial(self) -> Array:
-        """(1,) the row to begin with: one whose music is most like the song's, whatever the pose.
+        """(1,) initial row: one of those with the most similar music, chosen by the seed.
 
-        Without music, or for another seed, another.
+        Without music features it is any row.
         """
         database = self._database
         query = np.zeros((1, database.dims), np.float32)
-        for name, block in self._heard().items():
+        for name, block in self._audio().items():
             place = database.layout.slices[name]
             query[:, place] = database.normalisation.of_block(block, place)
         if self.has_music:
@@ -140,18 +141,18 @@ class MusicSearch:
         kept = self._moments(moments, np.arange(len(moments), dtype=float))[:_BEGINNINGS]
         return moments[[self._random.choice(kept)]]
 
-    def danced(self, row: int) -> None:
-        """Remember a row that is danced now, and with it those that lead there."""
+    def mark_played(self, row: int) -> None:
+        """Record that a row is played now, and with it the second before it in its clip."""
         clip = int(self._database.clip_of(row))
         reach = round(self._database.fps)
         first = max(row - reach, int(self._database.range_starts[clip]))
-        self._danced[first : row + 1] = self.time_s
+        self._played_s[first : row + 1] = self.time_s
 
     def goals(
         self, goal_source: GoalSource, root_states: RootStates, which: Array
     ) -> dict[str, Array]:
-        """As `SearchPolicy.goals`: raw values of the features that hear the song."""
-        return self._heard()
+        """As `SearchPolicy.goals`: raw values of the music features."""
+        return self._audio()
 
     def search(
         self,
@@ -198,23 +199,23 @@ class MusicSearch:
             self._jumped_s = self.time_s
         return near[kept[[best]]], costs[kept[[best]]], np.array([smooth])
 
-    def _heard(self) -> dict[str, Array]:
-        """Feature name -> (1, feature dims) raw values at this moment of the song."""
+    def _audio(self) -> dict[str, Array]:
+        """Feature name -> (1, feature dims) raw values at the current time of the song."""
         return {
             feature.name: sample_at(rows, self.time_s + np.array(feature.offsets_s)).reshape(1, -1)
             for feature, rows in self._tracks
         }
 
     def _costs(self, rows: Array, distances: Array) -> Array:
-        """(n,) distances with what is remembered, and what makes seeds differ."""
+        """(n,) distances, with the cost of repetition and the random factors of the seed."""
         settings = self._settings
-        ago = self.time_s - self._danced[rows]
-        remembered = settings.memory * np.exp(-ago / settings.memory_s)
-        costs = np.hypot(distances.astype(np.float64), remembered)
+        elapsed_s = self.time_s - self._played_s[rows]
+        repetition = settings.memory * np.exp(-elapsed_s / settings.memory_s)
+        costs = np.hypot(distances.astype(np.float64), repetition)
         return costs * np.exp(settings.variety * self._random.standard_normal(len(rows)))
 
     def _moments(self, rows: Array, costs: Array) -> Array:
-        """(m,) indices of rows, the cheapest first, none near a cheaper one."""
+        """(m,) indices of the cheapest row of each moment, in the order of their costs."""
         if not len(rows):
             return np.zeros(0, np.int64)
         order = np.argsort(rows, kind="stable")
@@ -225,7 +226,10 @@ class MusicSearch:
 
 
 def _lasting(database: MotionDatabase, seconds: float) -> Array:
-    """(rows,) bool: so long goes the clip on, or half of it; what is offered where none does."""
+    """(rows,) bool: whether the clip continues for so long, or for half of its length.
+
+    All offered rows, if none does.
+    """
     rows = np.arange(len(database))
     half = (database.range_stops - database.range_starts)[database.clip_of(rows)] // 2
     enough = database.frames_left(rows) >= np.minimum(seconds * database.fps, half)

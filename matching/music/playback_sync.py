@@ -1,4 +1,4 @@
-"""Playback hurried or held back a little, so that what was danced on a beat stays on one."""
+"""Synchronisation of playback with the beat: a phase-locked loop that changes the playback rate."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from deepphase.music.features import MIN_CONFIDENCE, SongFeatures
 from matching.database.database import MotionDatabase
 
 MAX_RATE_CHANGE = 0.1
-"""Of the captured speed, at most, that playback is faster or slower at a lock of 1."""
+"""Maximum change of the playback rate at a lock of 1, as a share of the captured speed."""
 
-# Seconds in which a difference of phase would be made up, and over which changes are smoothed.
-_SETTLES_S, _SMOOTHED_S = 0.5, 0.15
-# Length of (sin, cos) from which on a beat is told.
-_STATED = 0.5
+# Time in which a phase difference would be made up, and time constant of the smoothed rate.
+_SETTLING_S, _SMOOTHING_S = 0.5, 0.15
+# Minimum length of (sin, cos), which is the confidence, for a row to have a beat.
+_MIN_LENGTH = 0.5
 
 
 def beat_phases(database: MotionDatabase) -> tuple[Array, Array] | None:
-    """Where in the beat of their own songs the rows of a database are.
+    """Beat phase and beat frequency of the rows of a database, in their own songs.
 
     Returns
     -------
     phase, frequency : (rows,) each
-        Cycles in [-0.5, 0.5), and Hz; 0 Hz where no beat can be told. None where the features do
-        not hear the beat.
+        Cycles in [-0.5, 0.5), and Hz; 0 Hz in rows without a clear beat. None if the database has
+        no beat feature at the current frame.
     """
     feature = next(
         (
@@ -46,72 +46,89 @@ def beat_phases(database: MotionDatabase) -> tuple[Array, Array] | None:
     scale, mean = database.normalisation.scale[place], database.normalisation.mean[place]
     cycle = np.asarray(database.features[:, place]) / scale + mean
     phase = wrapped(np.arctan2(cycle[:, 0], cycle[:, 1]) / (2 * np.pi))
-    given = np.hypot(*cycle.T) > _STATED
+    has_beat = np.hypot(*cycle.T) > _MIN_LENGTH
     frequency = np.zeros(len(phase))
     frequency[:-1] = wrapped(np.diff(phase)) * database.fps
     ends = database.range_stops - 1
     frequency[ends] = frequency[np.maximum(ends - 1, database.range_starts)]
-    return phase, np.where(given & (frequency > 0), frequency, 0.0)
+    return phase, np.where(has_beat & (frequency > 0), frequency, 0.0)
 
 
 class PlaybackSync:
-    """How fast the frames of a database are to be played: a phase-locked loop.
+    """Playback rate that keeps the recorded beats of a database on the beats of a song.
 
     Parameters
     ----------
     database
-        What is played.
+        Database that is played.
     song
-        Whose beats are kept.
+        Song whose beats are followed.
     lock
-        From 0, as captured, to 1: up to `MAX_RATE_CHANGE` faster or slower.
+        Strength, from 0 (captured speed) to 1 (up to `MAX_RATE_CHANGE` faster or slower).
     notes
-        Is told where nothing can be locked, in words.
+        Receives a note if playback cannot be locked.
+
+    Attributes
+    ----------
+    runs
+        Whether the rate follows the beat; it is 1 otherwise.
+
+    Raises
+    ------
+    ParameterError
+        If the lock is not between 0 and 1.
     """
 
     def __init__(
         self, database: MotionDatabase, song: SongFeatures, lock: float, notes: list[str]
     ) -> None:
         if not (math.isfinite(lock) and 0.0 <= lock <= 1.0):
-            raise ParameterError(f"a lock of {lock}", hint="from 0 (as captured) to 1")
-        self._most, self._rate = MAX_RATE_CHANGE * lock, 1.0
+            raise ParameterError(
+                f"lock must lie in 0 to 1, not {lock}", hint="0 is the captured speed"
+            )
+        self._max_change, self._rate = MAX_RATE_CHANGE * lock, 1.0
         self._seconds = 1.0 / database.fps
         self._song = np.asarray(song.beats_s, np.float64)
-        found = beat_phases(database) if lock else None
-        if lock and found is None:
-            notes.append("the database's features hear no beat: playback is not locked to it")
+        phases = beat_phases(database) if lock else None
+        if lock and phases is None:
+            notes.append("the database has no beat feature: playback does not follow the beat")
         if lock and (len(self._song) < 2 or song.beat_confidence < MIN_CONFIDENCE):
-            notes.append("no beat can be told in this song: playback is not locked to it")
-            found = None
-        self._phase: Array = found[0] if found else np.zeros(0)
-        self._frequency: Array = found[1] if found else np.zeros(0)
-        self.runs = found is not None
+            notes.append("no beat was found in this song: playback does not follow the beat")
+            phases = None
+        self._phase: Array = phases[0] if phases else np.zeros(0)
+        self._frequency: Array = phases[1] if phases else np.zeros(0)
+        self.runs = phases is not None
 
     def rate(self, row: int, time_s: float) -> float:
-        """Frames of the database in a frame's time of the song, about 1.
+        """Frames of the database per frame of the song, about 1.
 
         Parameters
         ----------
         row
-            What is danced now.
+            Row that is played now.
         time_s
-            Second of the song.
+            Time in the song, in seconds.
         """
         if not self.runs:
             return 1.0
-        wanted = float(np.clip(self._wanted(row, time_s), -self._most, self._most))
-        self._rate += (1.0 - math.exp(-self._seconds / _SMOOTHED_S)) * (1.0 + wanted - self._rate)
+        change = float(
+            np.clip(self._desired_change(row, time_s), -self._max_change, self._max_change)
+        )
+        self._rate += (1.0 - math.exp(-self._seconds / _SMOOTHING_S)) * (1.0 + change - self._rate)
         return self._rate
 
-    def _wanted(self, row: int, time_s: float) -> float:
+    def _desired_change(self, row: int, time_s: float) -> float:
+        """Change of the rate that matches the song's tempo and settles the phase difference."""
         own_hz = float(self._frequency[row])
         half = 0.5 * self._seconds
         before, beat, after = beat_position(self._song, time_s + np.array([-half, 0.0, half]))
         song_hz = float(after - before) / self._seconds
         if not (own_hz > 0 and song_hz > 0):
             return 0.0
-        # A waltz is heard at 87 beats a minute here and at 174 there: twice is on the beat as well.
+        # Beat trackers may find one waltz at 87 beats a minute and another at 174: the phases are
+        # compared at the faster of both tempi.
         octave = round(math.log2(song_hz / own_hz))
-        own, theirs = 2.0 ** max(octave, 0), 2.0 ** max(-octave, 0)
-        away = float(wrapped(np.asarray(theirs * beat - own * self._phase[row])))
-        return theirs * song_hz / (own * own_hz) - 1.0 + away / (own * own_hz * _SETTLES_S)
+        own_beats, song_beats = 2.0 ** max(octave, 0), 2.0 ** max(-octave, 0)
+        difference = float(wrapped(np.asarray(song_beats * beat - own_beats * self._phase[row])))
+        own_hz, song_hz = own_beats * own_hz, song_beats * song_hz
+        return song_hz / own_hz - 1.0 + difference / (own_hz * _SETTLING_S)

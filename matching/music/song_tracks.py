@@ -1,4 +1,4 @@
-"""What clips of dances were danced to, as tracks beside their frames."""
+"""Song tracks of clips: audio features of the songs that clips were danced to, frame by frame."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ _MEAN = "_mean_"
 
 
 def track_features(layout: FeatureLayout) -> list[str]:
-    """The tracks of a layout that are of songs, each once; ParameterError where one is not."""
+    """Names of the tracks of a layout, each once; raises ParameterError if one is no song track."""
     names = list(dict.fromkeys(feature.track for feature in layout.of_kind("track")))
     for name in names:
         _parsed(name)
     return names
 
 
-def is_of_songs(layout: FeatureLayout) -> bool:
-    """Whether a layout has tracks, and all are of songs."""
+def has_song_tracks(layout: FeatureLayout) -> bool:
+    """Whether a layout has tracks, and all of them are song tracks."""
     tracks = [feature.track for feature in layout.of_kind("track")]
     return bool(tracks) and all(track.split(_MEAN)[0] in SONG_FEATURE_KINDS for track in tracks)
 
 
 def song_track(song: SongFeatures, name: str) -> Array:
-    """(frames, values) float32 of a song, 60 frames a second.
+    """(frames, values) float32 track of a song, 60 frames a second.
 
     Parameters
     ----------
     name
-        A song feature, as in "onset_strength"; or one with its mean over so many seconds around
-        each frame, as in "mel_mean_2".
+        A song feature, as in "onset_strength", or its moving average over a centred window of
+        some seconds, as in "mel_mean_2".
 
     Raises
     ------
     ParameterError
-        For a name that is none.
+        For an unknown track.
     """
     feature, seconds = _parsed(name)
     rows = feature_values(song, feature)
@@ -62,45 +62,45 @@ def song_track(song: SongFeatures, name: str) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class ClipSongTracks(ClipSongs):
-    """Clips with a song each, and what is asked of the songs.
+    """Clips with a song each, and the names of the tracks that are read from the songs.
 
     Parameters
     ----------
     tracks
-        Which tracks their songs give.
+        Names of the tracks.
     """
 
     tracks: tuple[str, ...]
 
     @classmethod
-    def heard(
+    def read(
         cls,
         store: ClipStore,
         folder: Path,
         layout: FeatureLayout,
         progress: Progress | None = None,
     ) -> ClipSongTracks:
-        """Listen to the songs of a store's clips for a layout's tracks; see `songs_of_clips`.
+        """Read the songs of a store's clips for the tracks of a layout; see `songs_of_clips`.
 
         Raises
         ------
         ParameterError
-            Where no clip has a song that can be read, or a track is of no song feature.
+            If no clip has a song that can be read, or a track is no song track.
         """
         tracks = tuple(track_features(layout))
-        found = songs_of_clips(store, folder, progress)
-        return cls(found.store, found.songs, found.left_out, tracks)
+        clips = songs_of_clips(store, folder, progress)
+        return cls(clips.store, clips.songs, clips.left_out, tracks)
 
     def __call__(self, clip: Clip) -> dict[str, Array]:
-        """The tracks of a clip, name -> (frames, values), frame by frame what is heard then."""
+        """Track name -> (frames, values): the song at the times of the clip's frames."""
         song = self.songs.get(clip.source.song)
         if song is None:
-            raise ParameterError(f"{clip.name}: no song that was heard", path=clip.source.path)
+            raise ParameterError(f"{clip.name}: its song was not read", path=clip.source.path)
         times = np.arange(len(clip)) / clip.fps + clip.source.song_start_s
         return {name: sample_at(song_track(song, name), times) for name in self.tracks}
 
     def as_mapping(self) -> dict[str, Any]:
-        """What a database keeps of them in its header."""
+        """The tracks and songs, as a database stores them in its header."""
         return {
             "tracks": {name: value_names([_parsed(name)[0]]) for name in self.tracks},
             "songs": {name: song.sha256 for name, song in self.songs.items()},
@@ -108,7 +108,7 @@ class ClipSongTracks(ClipSongs):
 
 
 def _parsed(name: str) -> tuple[str, float]:
-    """A track's song feature, and the seconds of its mean or 0."""
+    """Song feature of a track, and the seconds of its moving average, or 0."""
     feature, _, seconds = name.partition(_MEAN)
     try:
         length = float(seconds) if seconds else 0.0
@@ -116,8 +116,8 @@ def _parsed(name: str) -> tuple[str, float]:
         length = -1.0
     if feature not in SONG_FEATURE_KINDS or not 0 <= length <= 60 or (_MEAN in name and not length):
         raise ParameterError(
-            f"no track {name!r} of a song",
-            hint=f"a song feature ({', '.join(SONG_FEATURE_KINDS)}), "
-            "or its mean over seconds, as in mel_mean_2",
+            f"unknown song track {name!r}",
+            hint=f"give a song feature ({', '.join(SONG_FEATURE_KINDS)}) "
+            "or its mean over some seconds, as in mel_mean_2",
         )
     return feature, length

@@ -141,7 +141,7 @@ def test_a_part_of_a_song_by_seed(folder, dancer):
     assert all(len(clip) == 180 for clip in clips)
     assert np.abs(clips[0].rotations - clips[1].rotations).max() > 1e-3
     page = (folder / "a" / "player.html").read_text()
-    # The sound of the part alone, encoded anew.
+    # The sound of the part alone, encoded again.
     assert "audio/ogg" in page
     song = page[page.index('"mime":"audio/ogg"') :]
     assert float(re.search(r'"duration": ?([\d.]+)', song)[1]) == pytest.approx(3.0, abs=0.1)

@@ -50,7 +50,7 @@ def deaf(folder):
     return folder / "deaf.database"
 
 
-def test_build_hears_the_songs_and_keeps_what_the_dances_measure(folder, capsys):
+def test_a_build_reads_the_songs_and_stores_the_reference(folder, capsys):
     words = ["match", "build", folder / "dances.store", "--model", folder / "p", "-o"]
     words += [folder / "told.database", "--config", "dance_music", "--songs", folder / "danced"]
     assert run(*words) == 0
@@ -132,16 +132,16 @@ def test_silence_of_any_rate(folder, database, tmp_path, capsys, rate, channels,
     soundfile.write(tmp_path / "still.wav", np.zeros((round(seconds * rate), channels)), rate)
     assert run("dance", tmp_path / "still.wav", "--database", database, "-o", tmp_path / "o") == 0
     out, err = capsys.readouterr()
-    assert "no beat can be told in this song: playback is not locked to it" in err
+    assert "no beat was found in this song: playback does not follow the beat" in err
     assert "by motion" not in out
     assert len(load(tmp_path / "o" / "still.bvh")) == round(60 * seconds)
 
 
-def test_a_database_that_hears_no_music_says_so_and_dances(folder, deaf, tmp_path, capsys):
+def test_a_database_without_music_features_says_so(folder, deaf, tmp_path, capsys):
     song = folder / "danced" / "dance_0.ogg"
     assert run("dance", song, "--database", deaf, "-o", tmp_path / "o", "--seconds", 2) == 0
     out, err = capsys.readouterr()
-    assert "hear no music: any song gives this dance" in err
+    assert "no music features: the dance does not depend on the song" in err
     # There is no scale: it was built of no songs.
     assert "recorded dances" not in out
     assert "sliding" in out

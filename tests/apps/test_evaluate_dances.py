@@ -60,7 +60,7 @@ def value(report, name, **by):
     return found
 
 
-def test_the_songs_that_were_danced_to_are_told_from_others(report):
+def test_own_songs_score_higher_than_other_songs(report):
     real, wrong = ({"dances": name} for name in ("recorded", "wrong"))
     over = "bar of 3, hips' height, over the shifted"
     assert value(report, over, **real)["value"] > 0.3
@@ -77,7 +77,7 @@ def test_the_place_in_the_bar_tells_the_own_song_from_others(report):
     own = value(report, place, dances="recorded")
     assert own["n"] == 4
     assert own["value"] > 0.5
-    assert value(report, "bar of 3, told", dances="recorded")["value"] == 1.0
+    assert value(report, "bar of 3, found", dances="recorded")["value"] == 1.0
     assert abs(value(report, f"{place}, tempo shifted", dances="recorded")["value"]) < 0.1
     assert abs(value(report, place, dances="wrong")["value"]) < 0.3 * own["value"]
     over = value(report, f"{place}, over other songs", dances="recorded")

@@ -73,7 +73,7 @@ def main() -> None:
 
 def _compare_recorded(options: argparse.Namespace) -> None:
     model = load_extractor(options.model)
-    heard = ClipSongTracks.heard(open_store(options.store), options.songs, LAYOUT)
+    heard = ClipSongTracks.read(open_store(options.store), options.songs, LAYOUT)
     kinds = chosen_kinds(options.kinds, options.min_improvement)
     songs = sorted(heard.songs)
     made: dict[str, list[tuple[DatabaseDance, float]]] = {name: [] for name in kinds}

@@ -25,7 +25,7 @@ from deepphase.atomic_write import atomic_write
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.evaluation.dance_beats import beat_alignment, beat_alignment_by_chance
-from deepphase.evaluation.dance_measures import DanceScale, measured_dance
+from deepphase.evaluation.dance_measures import DanceScale, measure_dance
 from deepphase.motion.clip import Clip
 from deepphase.music.features import SongFeatures, features_of
 from deepphase.phase.config import PhaseConfig
@@ -101,7 +101,7 @@ def _danced_round(
     first = _ROUND * seed[1] + 1_000_000 * seed[0]
     dances = _made_songs(drawn.uniform(*_TEMPI_BPM, settings.dances), first, None)
     new = list(_made_songs(drawn.uniform(*_TEMPI_BPM, settings.songs), first + _NEW, folder))
-    truths = [measured_dance(each.truth) for each in new]
+    truths = [measure_dance(each.truth) for each in new]
     scale = DanceScale.of(truths)
     rows = []
     for song in new:
@@ -170,7 +170,7 @@ def _phase_model(store: ClipStore, windows: int, seed: list[int], folder: Path) 
 
 
 def _measured(clip: Clip, song: MadeSong, scale: DanceScale) -> Measures:
-    dance = measured_dance(clip)
+    dance = measure_dance(clip)
     own = beat_alignment(dance.beats, song.beats_s, dance.seconds)
     chance = beat_alignment_by_chance(dance.beats, song.beats_s, dance.seconds)
     return {

@@ -5,7 +5,7 @@ import pytest
 
 from deepphase.errors import ParameterError
 from deepphase.evaluation.dance_bars import BarDirection, bar_phases
-from deepphase.evaluation.dance_measures import measured_dance
+from deepphase.evaluation.dance_measures import measure_dance
 from deepphase.evaluation.dance_rhythm import explained_by_cycle, vector_strength
 from deepphase.synthetic.dance import dance
 from deepphase.synthetic.song import make_song
@@ -105,7 +105,7 @@ def waltzes():
     # No two of a tempo, and no two that begin alike.
     for seed, bpm in enumerate((86.0, 88.5, 91.0, 93.5, 96.0)):
         song = make_song(seed, 46.0, tempo_bpm=bpm, beats_per_bar=3)
-        made = measured_dance(dance(song, seed).clip)
+        made = measure_dance(dance(song, seed).clip)
         first = round((0.3 + 0.37 * seed) * made.fps)
         found.append(
             (made.speed[first:], made.height[first:], made.fps, song.bars - first / made.fps)

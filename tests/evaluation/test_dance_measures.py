@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from deepphase.errors import ParameterError
-from deepphase.evaluation.dance_measures import DanceScale, dance_to_song, measured_dance
+from deepphase.evaluation.dance_measures import DanceScale, dance_to_song, measure_dance
 from deepphase.synthetic.dance import dance
 from deepphase.synthetic.song import make_song
 from tests.synthetic.poses import constant_pose
@@ -19,7 +19,7 @@ def waltz():
 
 @pytest.fixture(scope="module")
 def danced(waltz):
-    return measured_dance(dance(waltz, 2).clip)
+    return measure_dance(dance(waltz, 2).clip)
 
 
 def test_a_dance_lies_on_its_own_song(waltz, danced):
@@ -67,7 +67,7 @@ def test_the_body_of_a_made_dance_is_right(danced):
 
 def test_standing_still_and_shaking_are_noticed(danced):
     scale = DanceScale.of([danced])
-    still = measured_dance(constant_pose(5.0))
+    still = measure_dance(constant_pose(5.0))
     assert scale.standing(still) == 1.0
     assert not len(still.beats)
     assert dance_to_song(still, np.arange(0.5, 5.0, 0.5)).alignment.by_music == 0.0
@@ -77,4 +77,4 @@ def test_standing_still_and_shaking_are_noticed(danced):
 
 def test_moments_are_no_dance():
     with pytest.raises(ParameterError, match="no dance"):
-        measured_dance(constant_pose(0.5))
+        measure_dance(constant_pose(0.5))

@@ -1,4 +1,4 @@
-"""Dances out of a database: on the beats of songs never heard, smooth, and never at a stop."""
+"""Dances from a motion database: on the beats of new songs, smooth, and without stops."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.evaluation.dance_beats import beat_alignment, beat_alignment_by_chance
-from deepphase.evaluation.dance_measures import measured_dance
+from deepphase.evaluation.dance_measures import measure_dance
 from deepphase.evaluation.runs import joint_accelerations
 from deepphase.features.layout import FeatureLayout
 from deepphase.motion.kinematics import joint_positions
@@ -46,7 +46,7 @@ class TruePhases(BeatAndBarPhases):
 
 
 LAYOUT = FeatureLayout.load("dance_music")
-DEAF = FeatureLayout(*(each for each in LAYOUT if each.kind != "track"))
+NO_MUSIC_LAYOUT = FeatureLayout(*(each for each in LAYOUT if each.kind != "track"))
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def corpus():
 
 
 @pytest.fixture(scope="module")
-def heard(corpus):
+def clips(corpus):
     danced = corpus[0]
     return ClipSongTracks(danced.store, danced.songs, (), tuple(track_features(LAYOUT)))
 
@@ -65,13 +65,13 @@ def opened(database):
 
 
 @pytest.fixture(scope="module")
-def hearing(corpus, heard):
-    return opened(MotionDatabase.build(heard.store, LAYOUT, TruePhases(corpus[1]), tracks=heard))
+def with_music(corpus, clips):
+    return opened(MotionDatabase.build(clips.store, LAYOUT, TruePhases(corpus[1]), tracks=clips))
 
 
 @pytest.fixture(scope="module")
-def deaf(corpus, heard):
-    return opened(MotionDatabase.build(heard.store, DEAF, TruePhases(corpus[1])))
+def without_music(corpus, clips):
+    return opened(MotionDatabase.build(clips.store, NO_MUSIC_LAYOUT, TruePhases(corpus[1])))
 
 
 @pytest.fixture(scope="module")
@@ -82,19 +82,19 @@ def new_song():
 
 
 @pytest.fixture(scope="module")
-def made(hearing, new_song):
-    return dance_with_database(*hearing, new_song[0])
+def made(with_music, new_song):
+    return dance_with_database(*with_music, new_song[0])
 
 
 def alignment(clip, beats):
-    dance = measured_dance(clip)
+    dance = measure_dance(clip)
     return (
         beat_alignment(dance.beats, beats, dance.seconds).by_motion,
         beat_alignment_by_chance(dance.beats, beats, dance.seconds).by_motion,
     )
 
 
-def test_a_new_song_is_danced_on_its_beats(corpus, made, new_song, deaf):
+def test_a_new_song_is_danced_on_its_beats(corpus, made, new_song, without_music):
     """As the truth is on its own, and not by chance; without music it is not."""
     own, chance = alignment(made.clip, new_song[1])
     truth = np.mean(
@@ -107,13 +107,13 @@ def test_a_new_song_is_danced_on_its_beats(corpus, made, new_song, deaf):
     )
     assert own > chance + 0.2
     assert own > 0.8 * truth
-    without = dance_with_database(*deaf, new_song[0])
+    without = dance_with_database(*without_music, new_song[0])
     assert alignment(without.clip, new_song[1])[0] < own - 0.15
-    assert any("hear no music" in text for text in without.notes)
+    assert any("no music features" in text for text in without.notes)
 
 
-def test_a_dance_is_as_long_as_its_song_and_whole(made, new_song, hearing):
-    database = hearing[0]
+def test_a_dance_is_as_long_as_its_song_and_whole(made, new_song, with_music):
+    database = with_music[0]
     assert len(made.clip) == round(60 * new_song[0].duration_s)
     assert len(made.rows) == len(made.jumped) == len(made.costs) == len(made.rates) == 840
     for values in (made.clip.rotations, made.clip.translations, made.costs, made.rates):
@@ -127,32 +127,32 @@ def test_a_dance_is_as_long_as_its_song_and_whole(made, new_song, hearing):
     assert made.jumped.sum() >= 2
 
 
-def test_jumps_cannot_be_seen(made, hearing):
+def test_jumps_cannot_be_seen(made, with_music):
     """Around a jump the body accelerates no more than captured bodies do."""
-    _, playback, _ = hearing
+    _, playback, _ = with_music
     moved = joint_positions(made.clip)[:, playback.body]
     accelerations = joint_accelerations(moved, 60.0)
     assert accelerations.max() < 1.5 * playback.usual_acceleration
     # No joint is elsewhere in the next frame.
     fastest = np.linalg.norm(np.diff(moved, axis=0), axis=-1).max()
     captured = max(
-        np.linalg.norm(np.diff(joint_positions(hearing[0].clip(index)), axis=0), axis=-1).max()
+        np.linalg.norm(np.diff(joint_positions(with_music[0].clip(index)), axis=0), axis=-1).max()
         for index in range(4)
     )
     assert fastest < 1.25 * captured
 
 
 def test_feet_slide_no_more_than_the_data_and_nothing_freezes(made, corpus):
-    dance = measured_dance(made.clip)
-    captured = [measured_dance(motion.clip) for motion in corpus[1]]
+    dance = measure_dance(made.clip)
+    captured = [measure_dance(motion.clip) for motion in corpus[1]]
     assert dance.sliding.mean() < 1.3 * max(each.sliding.mean() for each in captured) + 0.005
     usual = np.median(np.concatenate([each.moving for each in captured]))
     assert dance.moving.min() > 0.2 * usual
 
 
-def test_the_same_seed_is_the_same_dance_and_another_is_another(hearing, new_song):
+def test_the_same_seed_is_the_same_dance_and_another_is_another(with_music, new_song):
     rows = [
-        dance_with_database(*hearing, new_song[0], DanceRequest(seconds=4.0, seed=seed)).rows
+        dance_with_database(*with_music, new_song[0], DanceRequest(seconds=4.0, seed=seed)).rows
         for seed in (0, 0, 1, 2)
     ]
     assert np.array_equal(rows[0], rows[1])
@@ -166,9 +166,12 @@ def test_what_was_danced_is_not_danced_again_at_once(made):
         assert not (np.abs(before - row) < 2).any()
 
 
-def test_jumps_lead_where_there_is_something_to_dance(made, deaf, new_song):
+def test_jumps_lead_where_there_is_something_to_dance(made, without_music, new_song):
     """Ends of clips look alike: without that a dance would go from end to end."""
-    for each, database in ((made, None), (dance_with_database(*deaf, new_song[0]), deaf[0])):
+    for each, database in (
+        (made, None),
+        (dance_with_database(*without_music, new_song[0]), without_music[0]),
+    ):
         pieces = np.diff([0, *np.flatnonzero(each.jumped[1:]) + 1, len(each.rows)])
         # A song's end may come soon after a jump.
         assert (pieces[:-1] >= 54).all()
@@ -177,41 +180,41 @@ def test_jumps_lead_where_there_is_something_to_dance(made, deaf, new_song):
             assert (database.frames_left(landed) >= 145).all()
 
 
-def test_a_part_of_a_song(hearing, new_song):
+def test_a_part_of_a_song(with_music, new_song):
     song = new_song[0]
-    made = dance_with_database(*hearing, song, DanceRequest(start_s=5.0, seconds=3.0))
+    made = dance_with_database(*with_music, song, DanceRequest(start_s=5.0, seconds=3.0))
     assert len(made.clip) == 180
     assert made.start_s == 5.0
     assert not made.notes
-    late = dance_with_database(*hearing, song, DanceRequest(start_s=12.0, seconds=60.0))
+    late = dance_with_database(*with_music, song, DanceRequest(start_s=12.0, seconds=60.0))
     assert len(late.clip) == 120
     assert "the song ends 2.0 s after the start" in late.notes[0]
     with pytest.raises(ParameterError, match=r"has 14.00 s, the dance starts at 14"):
-        dance_with_database(*hearing, song, DanceRequest(start_s=14.0))
+        dance_with_database(*with_music, song, DanceRequest(start_s=14.0))
 
 
 @pytest.mark.parametrize("seconds", [0.02, 3.0])
-def test_silence_is_danced_to_as_it_was_captured(hearing, seconds):
+def test_silence_is_danced_to_as_it_was_captured(with_music, seconds):
     song = features_of(np.zeros(round(seconds * SAMPLE_RATE), np.float32), name="silence")
-    made = dance_with_database(*hearing, song)
+    made = dance_with_database(*with_music, song)
     assert len(made.clip) == max(round(60 * seconds), 1)
     assert (made.rates == 1.0).all()
-    assert "no beat can be told in this song: playback is not locked to it" in made.notes
+    assert "no beat was found in this song: playback does not follow the beat" in made.notes
 
 
-def test_a_database_of_one_short_clip_goes_on(corpus, heard, new_song):
+def test_a_database_of_one_short_clip_goes_on(corpus, clips, new_song):
     """It has nowhere to go but back, and never stands at its end."""
-    clip = heard.store.clip(0).sliced(0, 240)
-    alone = replace(heard, store=ClipStore.from_clips([clip]))
+    clip = clips.store.clip(0).sliced(0, 240)
+    alone = replace(clips, store=ClipStore.from_clips([clip]))
     ready = opened(MotionDatabase.build(alone.store, LAYOUT, TruePhases(corpus[1]), tracks=alone))
     made = dance_with_database(*ready, new_song[0])
-    speed = measured_dance(made.clip).moving
+    speed = measure_dance(made.clip).moving
     assert made.jumped.sum() >= 3
-    assert speed.min() > 0.2 * np.median(measured_dance(clip).moving)
+    assert speed.min() > 0.2 * np.median(measure_dance(clip).moving)
 
 
-def test_the_clock_follows_the_beat_up_to_a_tenth(hearing, new_song):
-    database = hearing[0]
+def test_the_clock_follows_the_beat_up_to_a_tenth(with_music, new_song):
+    database = with_music[0]
     phase, frequency = beat_phases(database)
     row = int(database.range_starts[1]) + 300
     truth = 104.0 / 60.0
@@ -243,11 +246,11 @@ def test_the_clock_follows_the_beat_up_to_a_tenth(hearing, new_song):
     assert settled(first + np.arange(-8, 80) / (2.0 * truth), 1.0) == pytest.approx(1.0, abs=0.012)
 
 
-def test_what_hears_no_beat_says_so(deaf, new_song):
-    assert beat_phases(deaf[0]) is None
+def test_a_database_without_a_beat_feature_says_so(without_music, new_song):
+    assert beat_phases(without_music[0]) is None
     notes: list[str] = []
-    assert PlaybackSync(deaf[0], new_song[0], 1.0, notes).rate(5, 1.0) == 1.0
-    assert notes == ["the database's features hear no beat: playback is not locked to it"]
+    assert PlaybackSync(without_music[0], new_song[0], 1.0, notes).rate(5, 1.0) == 1.0
+    assert notes == ["the database has no beat feature: playback does not follow the beat"]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What is heard of songs beside the frames of clips."""
+"""Song tracks beside the frames of clips."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from deepphase.errors import ParameterError
 from deepphase.features.layout import Feature, FeatureLayout
 from deepphase.music.features import features_of
 from deepphase.synthetic.song import make_song
-from matching.music.song_tracks import ClipSongTracks, is_of_songs, song_track, track_features
+from matching.music.song_tracks import ClipSongTracks, has_song_tracks, song_track, track_features
 from tests.formula_motion import swinging
 
 
@@ -51,23 +51,23 @@ def test_a_track_that_is_of_no_song_is_refused(song, name):
 
 
 def test_which_layouts_are_of_songs():
-    assert is_of_songs(layout("beat_cycle", "mel_mean_2"))
-    assert not is_of_songs(layout("beat_cycle", "ball_height"))
-    assert not is_of_songs(FeatureLayout.load("full_pose"))
+    assert has_song_tracks(layout("beat_cycle", "mel_mean_2"))
+    assert not has_song_tracks(layout("beat_cycle", "ball_height"))
+    assert not has_song_tracks(FeatureLayout.load("full_pose"))
     assert track_features(layout("mel", "beat_cycle", "mel")) == ["mel", "beat_cycle"]
     with pytest.raises(ParameterError, match="'ball_height' of a song"):
         track_features(layout("ball_height"))
 
 
-def test_a_clip_hears_its_song_from_where_it_starts(song):
+def test_tracks_start_at_the_start_of_the_clip_in_its_song(song):
     clip = swinging(1.0, 4.0)[0]
     clip = replace(clip, source=replace(clip.source, song="a.wav", song_start_s=2.5))
-    heard = ClipSongTracks(None, {"a.wav": song}, (), ("mel", "beat_cycle"))
-    tracks = heard(clip)
+    clips = ClipSongTracks(None, {"a.wav": song}, (), ("mel", "beat_cycle"))
+    tracks = clips(clip)
     assert list(tracks) == ["mel", "beat_cycle"]
     np.testing.assert_array_equal(tracks["mel"], song.blocks["mel"][150 : 150 + len(clip)])
-    with pytest.raises(ParameterError, match="no song that was heard"):
-        heard(replace(clip, source=replace(clip.source, song="b.wav")))
-    kept = heard.as_mapping()
+    with pytest.raises(ParameterError, match="its song was not read"):
+        clips(replace(clip, source=replace(clip.source, song="b.wav")))
+    kept = clips.as_mapping()
     assert kept["tracks"]["beat_cycle"] == ["beat_cycle.sin", "beat_cycle.cos"]
     assert kept["songs"] == {"a.wav": ""}

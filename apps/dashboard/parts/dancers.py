@@ -29,7 +29,7 @@ from deepphase.music.dance_request import DanceRequest
 from deepphase.progress import Progress
 from matching.database.database import MotionDatabase
 from matching.music.dancing import DEFAULT_LOCK
-from matching.music.song_tracks import is_of_songs
+from matching.music.song_tracks import has_song_tracks
 
 # Dances kept for all sessions together.
 _KEPT = 6
@@ -159,7 +159,7 @@ def _tracks(stamp: Stamp) -> tuple[str, ...]:
 @st.cache_resource(max_entries=_STATED, show_spinner=False)
 def _has_music(stamp: Stamp) -> bool:
     try:
-        return is_of_songs(FeatureLayout.from_mapping(_stated(stamp)["layout"]))
+        return has_song_tracks(FeatureLayout.from_mapping(_stated(stamp)["layout"]))
     except (DeepPhaseError, KeyError, TypeError, ValueError):
         return False
 

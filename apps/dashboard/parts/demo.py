@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
-from apps.dances.databases import with_dances
+from apps.dances.databases import with_songs
 from apps.dashboard.pages import PAGES
 from apps.demo.model import EMBEDDING, PHASES
 from deepphase.corpus.clip_store import ClipStore
@@ -44,7 +44,7 @@ def made_dances(progress: Progress) -> MotionDatabase:
     database = MotionDatabase.build(
         tracks.store, layout, demo_model(), tracks=tracks, progress=progress
     )
-    return with_dances(database, tracks, progress)
+    return with_songs(database, tracks, progress)
 
 
 NAME = "Made motion (demo)"

@@ -106,7 +106,7 @@ def test_audio_features_are_normalised():
         assert np.sqrt(np.square(rows[:, block]).mean()) == pytest.approx(1.0, rel=1e-3)
     again = MusicInput.from_mapping(music.as_mapping())
     np.testing.assert_array_equal(again.rows(songs[0]), music.rows(songs[0]))
-    with pytest.raises(CheckpointError, match="song features"):
+    with pytest.raises(CheckpointError, match="music input"):
         MusicInput.from_mapping({**music.as_mapping(), "mean": [0.0]})
 
 
@@ -210,20 +210,20 @@ def test_a_loaded_dancer_generates_the_same_dance(dancer, tmp_path):
     assert again.reference.dances == 3
     assert one.clip("x").duration == pytest.approx(4.0, abs=0.02)
     words = dance_words(again.controller.health["dance"], again.reference.values)
-    assert words[0].startswith("danced to 1 songs held out")
+    assert words[0].startswith("dances to 1 held-out songs")
 
 
 def test_a_controller_without_music_input_is_refused(dancer, tmp_path):
     controller = dancer.controller
     controller.save(tmp_path / "controller")
     assert Controller.load(tmp_path / "controller").name == "experts"
-    with pytest.raises(CheckpointError, match="no dancer"):
+    with pytest.raises(CheckpointError, match="not a dancer"):
         Dancer.load(tmp_path / "controller")
     dancer.save(tmp_path / "dancer")
     header = dict(Controller.load(tmp_path / "dancer").data["dance"])
     for broken in ({**header, "music": {}}, {"music": header["music"]}):
         replace(controller, data={**controller.data, "dance": broken}).save(tmp_path / "broken")
-        with pytest.raises(CheckpointError, match=r"song features|without reference"):
+        with pytest.raises(CheckpointError, match=r"music input|without reference"):
             Dancer.load(tmp_path / "broken")
 
 
@@ -353,7 +353,7 @@ def test_the_reference_is_the_mean_of_the_dances(corpus):
     silent = features_of(np.zeros(12 * SAMPLE_RATE, np.float32))
     assert "by_motion" not in reference.measured(clips[0], silent, 0.0)
     assert DanceReference.from_mapping(reference.as_mapping()) == reference
-    with pytest.raises(CheckpointError, match="measures of dances"):
+    with pytest.raises(CheckpointError, match="reference measures"):
         DanceReference.from_mapping({"values": {}})
 
 

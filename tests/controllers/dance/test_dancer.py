@@ -399,7 +399,7 @@ def test_a_stalled_dance_is_restarted_without_a_jump(dancer, corpus, monkeypatch
     assert made.restarts_s[0] == pytest.approx(5.0, abs=0.6)
     assert np.diff(made.restarts_s).min() >= 4.0
     assert len(made.restarts_s) == 2
-    note = f"began anew 2 times, at first after {made.restarts_s[0]:.1f}"
+    note = f"restarted 2 times, first after {made.restarts_s[0]:.1f}"
     assert any(note in each for each in made.notes)
     first = round(60 * made.restarts_s[0])
     # The filter looks less than a second ahead.

@@ -46,7 +46,7 @@ def test_the_cycle_is_as_long_as_the_beat_is_sure(song):
     ["loudness", "mel_mean_", "mel_mean_0", "mel_mean_61", "mel_mean_nan", "mel_mean_-1", ""],
 )
 def test_a_track_that_is_of_no_song_is_refused(song, name):
-    with pytest.raises(ParameterError, match="of a song"):
+    with pytest.raises(ParameterError, match="unknown song track"):
         song_track(song, name)
 
 

@@ -146,7 +146,7 @@ _FRONT_LEG = ("Arm", "ForeArm", "Hand", "FingerBase")
 
 @lru_cache(maxsize=4)
 def biped(height: float = 1.7) -> Body:
-    """A person of 25 joints in T-pose, metres tall as told, with human proportions."""
+    """A person of 25 joints in T-pose, `height` metres tall, with human proportions."""
     skeleton = _skeleton(_BIPED_MIDDLE, _BIPED_SIDE, _BIPED_ENDS, height / 1.7)
     heel = np.array([0.0, -0.08, -0.05]) * height / 1.7
     limbs = tuple(_limb(skeleton, side, _LEG, 1, heel) for side in ("Left", "Right"))
@@ -155,7 +155,7 @@ def biped(height: float = 1.7) -> Body:
 
 @lru_cache(maxsize=4)
 def quadruped(height: float = 0.6) -> Body:
-    """A dog of 29 joints standing, metres at its withers as told, its tail of four joints."""
+    """A standing dog of 29 joints, `height` metres at the withers, with a tail of four joints."""
     skeleton = _skeleton(_QUADRUPED_MIDDLE, _QUADRUPED_SIDE, _QUADRUPED_ENDS, height / 0.6)
     limbs = tuple(
         _limb(skeleton, side, chain, bends, None)

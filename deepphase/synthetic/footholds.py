@@ -1,4 +1,4 @@
-"""Where each foot stands and when, and how it gets from one foothold to the next."""
+"""Footholds of each limb over time, and the motion of a foot between them."""
 
 from __future__ import annotations
 

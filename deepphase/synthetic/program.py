@@ -1,4 +1,4 @@
-"""What a body is told to do, one segment after the other."""
+"""Programs of synthetic motion: segments of gaits, one after the other."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Segment:
         How the frequency changes meanwhile.
     oscillators
         Name -> Hz of what swings at a frequency of its own: "LeftArm" and "RightArm" wave, a
-        quadruped's "Tail" wags (at its style's frequency unless told; 0 Hz: not at all).
+        quadruped's "Tail" wags (at its style's frequency by default; 0 Hz: not at all).
     """
 
     gait: str | Gait

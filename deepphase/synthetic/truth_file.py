@@ -1,4 +1,4 @@
-"""What is true of a made motion, as a file beside its clip: a named, versioned .npz.
+"""Ground truth of a synthetic motion, as a versioned .npz file beside its clip.
 
 Format "deepphase.truth", version 1: `phase` and `frequency` (frames, limbs), `contacts` (frames,
 limbs) bool, `gait` (frames,) and the texts `limb_names` and `gait_names`, as in

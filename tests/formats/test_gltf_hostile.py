@@ -45,9 +45,9 @@ def test_few_keys_cannot_ask_for_many_poses(tmp_path):
         made.animate(0, "translation", times, values, name=f"a{number}")
     path = made.written(tmp_path)
     assert len(load_gltf(path, animation="a3", fps=10)) == 60_001
-    with pytest.raises(FormatError, match="tell a lower rate"):
+    with pytest.raises(FormatError, match="give a lower rate"):
         load_gltf_clips(path, fps=10)
-    with pytest.raises(FormatError, match="tell a lower rate"):
+    with pytest.raises(FormatError, match="give a lower rate"):
         load_gltf(path, fps=1e5, animation="a3")
 
 

@@ -1,4 +1,4 @@
-"""What the numbers of a BVH file's channels mean: local rotations and positions of joints."""
+"""Conversion between the channels of a BVH file and local rotations and positions of joints."""
 
 from __future__ import annotations
 

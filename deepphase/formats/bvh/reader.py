@@ -163,14 +163,14 @@ def load_bvh(
         Where an option is impossible.
     """
     path = Path(path)
-    # Told before a long file is read.
+    # Checked before a long file is read.
     unit_m = None if unit is None else metres_per_unit(unit)
     check_up_option(up)
     check_rate_option(fps)
     raw = read_bvh(path, allow_truncated=allow_truncated)
     notes = list(raw.notes)
     if fps is not None:
-        notes.append(f"{fps:g} frames a second as told, in place of the file's {raw.fps:.6g}")
+        notes.append(f"{fps:g} frames a second as given, instead of the file's {raw.fps:.6g}")
     clip = Clip(
         raw.skeleton,
         raw.rotations,

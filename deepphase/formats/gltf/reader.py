@@ -265,7 +265,7 @@ class _Budget:
                 f"{seconds:.6g} s at {fps:.6g} frames a second are {frames:,} frames of "
                 f"{len(self.scene.joints.nodes)} joints, in a file of "
                 f"{self.scene.file.size:,} bytes",
-                "tell a lower rate (fps=), or check the key times",
+                "give a lower rate (fps=), or check the key times",
             )
 
 
@@ -286,7 +286,7 @@ def _read(
     extras = _our_extras(item)
     rate, note = sampling_rate(list(times.values()), _stated_fps(extras))
     if fps is not None:
-        note = f"sampled at {fps:g} frames a second as told; inferred: {rate:.6g}"
+        note = f"sampled at {fps:g} frames a second as given; inferred: {rate:.6g}"
         rate = float(fps)
     frames = frame_count(stop - start, rate, stop)
     budget.spend(item, frames, stop - start, rate)

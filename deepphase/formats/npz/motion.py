@@ -90,7 +90,7 @@ def load_npz_motion(path: str | Path, *, fps: float | None = None) -> Clip:
     FormatError
         Where the file cannot be read, or its arrays do not fit each other.
     ParameterError
-        Where the rate that is told is impossible.
+        If the given rate is invalid.
     """
     check_rate_option(fps)
     path = Path(path)

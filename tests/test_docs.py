@@ -225,6 +225,41 @@ def test_make_targets_of_all_pages_exist() -> None:
     assert {target for _, target in named} <= targets, named
 
 
+# Folders of the project, with which the path of a file begins.
+FOLDERS = ("apps", "configs", "controllers", "deepphase", "docs", "matching", "tests")
+
+
+def named_paths(text: str) -> Iterator[str]:
+    """Paths of the project that a Markdown text names between backticks."""
+    text = re.sub(r"^```(?:.*\n)*?```$", "", text, flags=re.MULTILINE)
+    for name in re.findall(r"`([^`\n]+)`", text):
+        if re.fullmatch(r"[\w./<>*-]+", name) and (
+            name.endswith(".py") or name.startswith(tuple(f"{each}/" for each in FOLDERS))
+        ):
+            yield name
+
+
+def test_paths_named_in_pages_exist() -> None:
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+    named = {(page.name, name) for page in pages for name in named_paths(page.read_text())}
+    assert len(named) > 20
+    # `folder/<name>.py` is a file to add: the folder exists, and files of that kind lie in it.
+    assert not {
+        (page, name) for page, name in named if not any(ROOT.glob(re.sub(r"<\w+>", "*", name)))
+    }
+
+
+def test_modules_that_pages_run_exist() -> None:
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+    modules = {
+        module
+        for page in pages
+        for module in re.findall(r"python -m (tests\.[\w.]+)", page.read_text())
+    }
+    assert modules
+    assert not {each for each in modules if not (ROOT / f"{each.replace('.', '/')}.py").exists()}
+
+
 def test_links_between_pages_lead_somewhere() -> None:
     docs = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     broken = []

@@ -25,7 +25,7 @@ from deepphase.phase.training.resumable import ResumableModule, cosine_rate
 class ControllerModule(ResumableModule):
     """Training of next-frame prediction by mean squared error (Holden et al. 2017, eq. 8).
 
-    A LightningModule for any `pytorch_lightning.Trainer`; its batches are `FrameBatch`es::
+    A LightningModule for any `pytorch_lightning.Trainer`; each batch is a `FrameBatch`::
 
         data = ControllerData.read(store, config, phases)
         batches = ControllerBatches(data, config)

@@ -77,7 +77,7 @@ def command(
         return
     model.save(output)
     metrics = finish(work, output)
-    for line in model.health.words():
+    for line in model.health.words() if model.health else ():
         note(line)
     note(f"model: {output}")
     with progress() as on_progress:

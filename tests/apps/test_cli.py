@@ -458,7 +458,7 @@ def test_labels_come_from_a_table(swings, tmp_path):
 
 
 def test_a_store_that_cannot_be_written(swings, tmp_path):
-    run("prepare", swings, "-o", tmp_path).refused("a folder", "name a file")
+    run("prepare", swings, "-o", tmp_path).refused("a folder", "give the path of a file")
     (tmp_path / "file").write_text("")
     run("prepare", swings, "-o", tmp_path / "file" / "s.store").refused("cannot be written")
     run("prepare", swings, "-o", tmp_path / ("n" * 300)).refused("cannot be written", "long")
@@ -513,7 +513,7 @@ def test_a_training_says_how_it_went(trained, swings):
     assert not output.with_name("swing.model.unfinished").exists()
     metrics = read_metrics(output.with_name("swing.model.metrics.csv"))
     assert np.isfinite(metrics["explained_variance"]).any()
-    assert "<h2>The training</h2>" in page.read_text()
+    assert "<h2>Training</h2>" in page.read_text()
     made = PhaseModel.load(output)
     assert made.config.network.channels == 2
     assert made.config.training.windows == 640

@@ -63,7 +63,7 @@ def test_training_says_what_it_learnt_from_and_whether_it_worked(folder, capsys)
     out, err = capsys.readouterr()
     assert "silent: left out: no song beside it" in err
     assert "3 clips, 0.8 minutes, to 3 songs" in out
-    assert "one step: joints" in out
+    assert "one step: joint error" in out
     assert "danced to 1 songs held out" in out
     assert not (folder / "told.unfinished").exists()
 
@@ -91,7 +91,7 @@ def test_an_interrupted_training_goes_on_to_the_same_dancer(folder, still, monke
     monkeypatch.setattr(train, "fit", stopped)
     assert run(*words, *_TINY) == 130
     assert not (folder / "broken").exists()
-    assert "--resume goes on" in capsys.readouterr().err
+    assert "--resume continues" in capsys.readouterr().err
     monkeypatch.setattr(train, "fit", whole)
     assert run(*words, *_TINY) == 2  # neither --resume nor --restart
     assert run(*words, *_TINY, "--resume") == 0

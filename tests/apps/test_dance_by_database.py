@@ -194,4 +194,4 @@ def test_a_database_whose_store_is_gone_says_so(folder, database, tmp_path, caps
 def test_a_store_is_of_a_database(folder, tmp_path, capsys):
     words = ["dance", folder / "danced" / "dance_0.ogg", "--dancer", "x", "--store", "y"]
     assert run(*words, "-o", tmp_path / "none") == 2
-    assert "--store goes with --database" in capsys.readouterr().err
+    assert "--store needs --database" in capsys.readouterr().err

@@ -135,10 +135,10 @@ def test_query_as_json(database, folder, capsys):
     [
         (["swing", "--frame", "1"], "neither a clip of the database nor a file"),
         (["NAME", "--frame", "100000"], "no frame 100000"),
-        (["NAME", "--labels", "pace"], "no label=value"),
+        (["NAME", "--labels", "pace"], "not of the form label=value"),
         (["NAME", "--labels", "style=old"], "it has pace"),
         (["NAME", "--index", "tree"], "--index: expected one of 'auto', 'exact'"),
-        (["NAME", "-k", "0"], "must be positive"),
+        (["NAME", "-k", "0"], "k must be at least 1"),
         (["NAME", "--seconds", "0"], "--seconds"),
     ],
 )

@@ -49,7 +49,7 @@ def test_a_config_and_options_make_a_controller(store, strikes, tmp_path, capsys
     assert made.phases["sha256"] == PfnnPhase.load(strikes).sha256
     assert made.data["travelling_speed"] > 0.5
     text = said.out + said.err
-    assert "one step: joints" in text
+    assert "one step: joint error" in text
     assert "free-running" in text
     assert not (tmp_path / "c.unfinished").exists()
 

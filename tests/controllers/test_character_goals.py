@@ -345,9 +345,9 @@ def test_what_does_not_fit_is_refused(store):
     controller, _ = untrained("experts", store)
     starts = controller.starts
     other = InitialStates.of_samples(samples_for("pfnn", store), np.array([3]))
-    with pytest.raises(ParameterError, match=r"starts of .* the controller 'experts' has"):
+    with pytest.raises(ParameterError, match=r"starts with .* the controller 'experts' has"):
         Characters(controller, other)
-    with pytest.raises(ParameterError, match=r"positions \(2, 2\)"):
+    with pytest.raises(ParameterError, match=r"positions of characters \(2, 2\)"):
         Characters(controller, starts, positions=np.zeros((2, 2)))
     with pytest.raises(ParameterError, match="angles"):
         Characters(controller, starts, angles=np.array([0.0, np.nan, 0.0]))

@@ -86,7 +86,7 @@ def test_changes_are_dotted_and_typed():
         ("network: {name: vinn, redraw: never}", "redraw is"),
         ("network: {name: pfgp, phases: 2}", "phases must be 1"),
         ("network: {name: pfnn}\nschema: {step_s: x}", "schema.step_s must be float"),
-        ("network: [", "no YAML"),
+        ("network: [", "not valid YAML"),
     ],
 )
 def test_what_is_no_recipe_is_refused_with_its_place(tmp_path, content, message):

@@ -123,7 +123,7 @@ def test_a_file_is_refused_where_its_network_is_not_registered(two, tmp_path):
     del NETWORKS["two"]
     with pytest.raises(CheckpointError, match="network 'two' is not registered") as raised:
         Controller.load(tmp_path / "file")
-    assert "import the module that registers it first" in raised.value.hint
+    assert "first import the module that registers it" in raised.value.hint
     assert raised.value.path == tmp_path / "file"
 
 

@@ -196,7 +196,7 @@ def test_labels_are_one_hot_and_must_be_known(store):
     stranger = ClipStore.from_clips([replace(clips[0], labels={"style": "c"})])
     with pytest.raises(ParameterError, match="style is 'c'") as raised:
         ControllerSamples.read(stranger, schema)
-    assert raised.value.hint == "the controller knows a, b"
+    assert raised.value.hint == "the controller has a, b"
     partly = ClipStore.from_clips([clips[0], store.clip(1)])
     with pytest.raises(ParameterError, match="no label 'style'"):
         schema_of_store(partly, "goal", config, channels=0, tracks=None)
@@ -219,7 +219,7 @@ def test_tracks_come_at_the_samples_of_the_trajectory(store):
 
 
 def test_large_samples_are_mapped_and_equal(store, samples, monkeypatch):
-    monkeypatch.setattr(samples_module, "_MOST_IN_MEMORY", 0)
+    monkeypatch.setattr(samples_module, "_MAX_IN_MEMORY", 0)
     mapped = samples_for("experts", store)
     assert isinstance(mapped.inputs, np.memmap)
     for name in ("inputs", "gate", "outputs"):

@@ -132,7 +132,7 @@ def test_a_resume_point_of_another_training_is_refused(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         _trained(config, tmp_path, progress=interrupt)
-    with pytest.raises(CheckpointError, match="another kind"):
+    with pytest.raises(CheckpointError, match="other options"):
         _trained(_config("mann", **{"network.hidden": 17}), tmp_path, resume=True)
 
 

@@ -1,4 +1,4 @@
-"""Controllers: networks that generate motion from phases, along a desired trajectory or to a song.
+"""Controllers: networks that generate motion along a desired trajectory or to a song.
 
 ::
 
@@ -8,11 +8,11 @@
     controller = controllers.Controller.load("walk.controller")
     path = dp.made_path("circle", speed=1.3, seconds=10.0)
     source = controllers.CharacterSource(controller)
-    characters, follower = dp.start_on_path(source, path, characters=100)
-    for _ in range(600):  # dp.rollout(characters, follower, 10.0) records them
-        frame = characters.step(follower)  # arrays of all characters: one batch, 60 Hz
+    characters, goals = dp.start_on_path(source, path, characters=100)
+    for _ in range(600):  # dp.rollout(characters, goals, 10.0) records the run
+        frame = characters.step(goals)  # arrays of all characters: one batch, 60 Hz
 
-A training reads clips once and fits a network to their frames::
+Training of a controller on the clips of a store::
 
     store, model = dp.open_store("mocap.store"), dp.load_extractor("walk.model")
     config = controllers.ControllerConfig.load("experts")
@@ -20,9 +20,9 @@ A training reads clips once and fits a network to their frames::
     controller = controllers.train_controller(data, config, folder="walk.unfinished")
     controller.save("walk.controller")
 
-`schema` names the values that go in and come out, `networks` holds one network per file
-(`register_network` adds yours), and `Characters` advances any number of bodies with one of them. A
-`Dancer` is a controller whose control is a song.
+`ControllerSchema` names the inputs and outputs of a network, `register_network` registers a network
+of your own, and `Characters` advances any number of characters with one controller in one batch. A
+`Dancer` is a controller that is conditioned on a song.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Phases of motion: learned from motion capture, and used to search, steer and dance.
 
-The chain, each link an object that can be looked at, saved and loaded::
+Every link of the chain is an object that can be inspected, saved and loaded::
 
     motion files -> Clip -> ClipStore -> PhaseModel -> PhaseParameters -> phase manifold
                                 |            |
@@ -19,12 +19,12 @@ From a folder of motion capture to the phases of a clip::
     print(phases.parameters.manifold().shape)  # (frames, 2 * channels)
 
 Lengths are metres, times seconds, angles radians, frequencies hertz; Y is up and the body faces +Z.
-Quaternions are (x, y, z, w). Every name below is imported when it is first used.
+Quaternions are (x, y, z, w). Public names are imported when they are first used.
 
 See Also
 --------
 matching : search of motion by phase and trajectory, and playback of the results.
-controllers : networks that generate motion from phases along a desired trajectory or to a song.
+controllers : networks that generate motion along a desired trajectory or to a song.
 """
 
 from __future__ import annotations
@@ -121,13 +121,14 @@ _MODULES = {
     "Encoding": "deepphase.phase.networks.autoencoder",
     "Feature": "deepphase.features.feature",
     "FeatureLayout": "deepphase.features.layout",
-    "GoalSource": "deepphase.steering.goal_sources",
     "FormatError": "deepphase.errors",
+    "GamepadGoals": "deepphase.steering.goal_sources",
+    "GoalSource": "deepphase.steering.goal_sources",
+    "GroundPath": "deepphase.steering.path",
     "Health": "deepphase.phase.health",
     "ManifoldProjection": "deepphase.phase.manifold",
     "NetworkConfig": "deepphase.phase.config",
     "ParameterError": "deepphase.errors",
-    "GroundPath": "deepphase.steering.path",
     "PathGoals": "deepphase.steering.goal_sources",
     "PeriodicAutoencoder": "deepphase.phase.networks.autoencoder",
     "PhaseConfig": "deepphase.phase.config",
@@ -148,7 +149,6 @@ _MODULES = {
     "Song": "deepphase.synthetic.song",
     "SongFeatures": "deepphase.music.features",
     "Source": "deepphase.motion.clip",
-    "GamepadGoals": "deepphase.steering.goal_sources",
     "StoreWriter": "deepphase.corpus.store_writer",
     "SyntheticMotion": "deepphase.synthetic.locomotion",
     "Take": "deepphase.figures.player.take",

@@ -1,4 +1,4 @@
-"""Motion matching: search of a motion database by phase and trajectory, and playback.
+"""Motion matching: motion databases, search by phase and trajectory, and playback.
 
 ::
 
@@ -9,13 +9,13 @@
     database = matching.MotionDatabase.build(store, "phase_trajectory", model)
     database.save("mocap.db")
     searcher = matching.open_searcher(database)
-    row = database.row_of("walk_01", 120)
-    query = database.query([row])[0]
+    query = database.query([database.row_of("walk_01", 120)])[0]
     for near in matching.nearest_moments(database, searcher, query, k=5):
         print(near.clip, near.frame, near.distance)
 
-`MotionDatabase` holds a row of features for every frame of every clip, `open_searcher` finds the
-rows nearest to a query, and `Player` moves a character with them, frame by frame.
+`MotionDatabase` holds a row of features for every frame of every clip, a `Searcher` finds the rows
+nearest to a query, and `Player` plays them frame by frame along a desired trajectory.
+`dance_with_database` plays them to a song.
 """
 
 from __future__ import annotations

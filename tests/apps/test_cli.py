@@ -513,7 +513,7 @@ def test_a_training_says_how_it_went(trained, swings):
     assert not output.with_name("swing.model.unfinished").exists()
     metrics = read_metrics(output.with_name("swing.model.metrics.csv"))
     assert np.isfinite(metrics["explained_variance"]).any()
-    assert "<h2>Training</h2>" in page.read_text()
+    assert "<h2>Training curves</h2>" in page.read_text()
     made = PhaseModel.load(output)
     assert made.config.network.channels == 2
     assert made.config.training.windows == 640

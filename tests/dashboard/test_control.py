@@ -111,7 +111,7 @@ def test_a_gait_is_another_run_at_its_own_speed(page):
 def test_made_paths_are_followed(page, kind):
     chosen(page, "Path", kind)
     assert measures(page)["Path error"] < 0.6
-    assert take(page)["actors"][0]["route"]
+    assert take(page)["actors"][0]["desiredPath"]
 
 
 def test_a_higher_bias_follows_the_path_closer(demo):

@@ -283,5 +283,5 @@ def test_a_database_that_lost_its_clips_says_so(folder, monkeypatch):
     app = opened("dance", monkeypatch, folder)
     chosen(app, "Who dances", f"database:{folder / 'music.database'}")
     assert len(app.error) == 1
-    assert "Put the store back there" in app.error[0].value
+    assert "Put the store back" in app.error[0].value
     assert not players(app)

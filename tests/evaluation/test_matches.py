@@ -48,7 +48,7 @@ def test_neighbours_in_time_do_not_count():
 
 def test_too_few_frames_are_refused():
     frames = Frames(np.zeros(50, int), np.arange(50))
-    with pytest.raises(ParameterError, match="far enough"):
+    with pytest.raises(ParameterError, match="outside the excluded range"):
         alignment_errors(np.zeros((50, 1)), np.zeros((50, 1, 3)), frames)
 
 

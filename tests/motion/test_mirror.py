@@ -206,7 +206,7 @@ def test_partners_under_strangers_are_refused():
     left, right = ("left_hand", "right_hand"), ("right_toe", "left_toe")
     for one, other in zip(left, right, strict=True):
         pairs[index[one]], pairs[index[other]] = index[other], index[one]
-    with pytest.raises(SkeletonError, match="their parents do not"):
+    with pytest.raises(SkeletonError, match="their parents are not"):
         mirror_map(clip, replace(roles, pairs=pairs))
 
 

@@ -109,7 +109,7 @@ def test_a_body_without_limbs_faces_where_it_travels_or_plus_z():
     path = np.linspace(0, 2, 60)[:, None, None] * np.array([1.0, 0.0, 0.0])
     root = root_trajectory(replace(clip, translations=path), roles)
     np.testing.assert_allclose(root.directions, np.tile([1.0, 0, 0], (60, 1)), atol=1e-9)
-    assert "travelled" in root.note
+    assert "along the travel" in root.note
 
 
 def test_root_space_and_back():

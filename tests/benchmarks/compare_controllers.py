@@ -205,7 +205,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rows", nargs="*")
     parser.add_argument("--train-only", action="store_true")
-    parser.add_argument("--own-frames", type=int, default=1, help="training.unroll_frames")
+    parser.add_argument("--unroll-frames", type=int, default=1, help="training.unroll_frames")
     options = parser.parse_args()
     torch.set_num_threads(1)
     rows = [row for row in all_rows() if not options.rows or row.name in options.rows]

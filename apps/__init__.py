@@ -1,1 +1,1 @@
-"""What people run: the `deepphase` program, its reports and the dashboard."""
+"""Applications: the `deepphase` program, its reports and the dashboard."""

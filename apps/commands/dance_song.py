@@ -69,20 +69,20 @@ def command(
     if dancer is not None:
         maker = NetworkDanceMaker(Dancer.load(dancer), dancer.name)
     elif database is not None:
-        found = MotionDatabase.load(database, store=None if store is None else open_store(store))
-        maker = DatabaseDanceMaker(found, database.name, warn)
+        motions = MotionDatabase.load(database, store=None if store is None else open_store(store))
+        maker = DatabaseDanceMaker(motions, database.name, warn)
     else:
         raise ParameterError(
             "give a trained dancer (--dancer) or a dance database (--database)",
             hint="`deepphase train dance` writes the first, `deepphase match build --config "
             "dance_music` the second",
         )
-    heard = song_features(song)
+    features = song_features(song)
     check_writable(output / "index.html")
     with progress() as shown:
-        made = maker.dance(heard, request, shown)
-        report = dance_report(made, song, output, shown)
-    for text in made.notes:
+        result = maker.dance(features, request, shown)
+        report = dance_report(result, song, output, shown)
+    for text in result.notes:
         warn(text)
     table(report.columns, report.rows)
     note(f"report: {report.page}")

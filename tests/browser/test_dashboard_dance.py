@@ -82,7 +82,7 @@ def test_a_dance_is_a_file(visit):
 def test_a_long_dance_is_cancelled(visit):
     page = visit("dance")
     settled(page)
-    slide_to_end(page, "Song's seconds")
+    slide_to_end(page, "Length of the song (s)")
     settled(page)
     slide_to_end(page, "Seconds")
     page.get_by_role("button", name="Cancel").click()

@@ -54,7 +54,7 @@ def song() -> OpenSong:
 def page(monkeypatch):
     """The page of a new session, set to a song that is not long."""
     app = opened("dance", monkeypatch)
-    return chosen(app, "Song's seconds", _SHORT_S)
+    return chosen(app, "Length of the song (s)", _SHORT_S)
 
 
 class Reader:
@@ -124,7 +124,7 @@ def test_another_tempo_is_another_dance(page):
 
 
 def test_three_beats_in_a_bar(page):
-    chosen(page, "Song's seconds", 16)
+    chosen(page, "Length of the song (s)", 16)
     chosen(page, "Beats in a bar", 3)
     assert "3 in a bar" in words(page)
 
@@ -235,7 +235,7 @@ def test_silence_is_danced_to_and_said(page):
     file = io.BytesIO()
     soundfile.write(file, np.zeros(30720 * 5, np.float32), 30720, format="WAV")
     sent(page, "silence.wav", file.getvalue())
-    assert "no beat that can be told" in words(page)
+    assert "no clear beat" in words(page)
     assert take(page)["actors"]
     assert page.warning
 
@@ -260,12 +260,12 @@ def folder(tmp_path_factory):
 
 def test_the_folder_offers_dancers_and_databases_with_music(folder, monkeypatch):
     app = opened("dance", monkeypatch, folder)
-    assert widget(app, "Who dances").options == [
+    assert widget(app, "Dancer").options == [
         "Dancer: made.dancer",
         "Database: music.database",
         "Made dances (demo)",
     ]
-    chosen(app, "Song's seconds", _SHORT_S)
+    chosen(app, "Length of the song (s)", _SHORT_S)
     assert "Held to the beat (%)" not in [each.label for each in app.slider]
     shown = take(app)
     assert shown["gating"]["values"]["shape"][1] == 2
@@ -281,7 +281,7 @@ def test_dancers_are_not_steered(folder, monkeypatch):
 
 def test_a_database_that_lost_its_clips_says_so(folder, monkeypatch):
     app = opened("dance", monkeypatch, folder)
-    chosen(app, "Who dances", f"database:{folder / 'music.database'}")
+    chosen(app, "Dancer", f"database:{folder / 'music.database'}")
     assert len(app.error) == 1
     assert "Put the store back" in app.error[0].value
     assert not players(app)

@@ -1,4 +1,4 @@
-"""Page Dance: drop a song, and somebody dances to it."""
+"""Page Dance: dances to a made or an uploaded song, by a trained dancer or a dance database."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from deepphase.music.dance_request import DanceRequest
 
 _PLAYER_HEIGHT = 1040
 _CHOSEN = "dancer"
-# Those that stand above the table, and what they are called there.
-_FIRST = {
+# Measures shown above the table -> their titles.
+_HEADLINES = {
     "by_motion": "Moves on the beat",
-    "by_motion_chance": "The same by chance",
+    "by_motion_chance": "On the beat by chance",
     "speed": "Speed",
     "sliding": "Feet slide",
 }
-# Below, metres a second are told in centimetres.
-_SLOW = 0.1
+# Speeds below this are shown in centimetres per second.
+_SLOW_M_S = 0.1
 _UNITS = {"m/s3": "m/s³", "degrees/s": "°/s"}
 
 
@@ -39,8 +39,8 @@ def page() -> None:
     """Draw the page."""
     heading(
         "Dance",
-        "Drop a song, and somebody dances to it: a network that was trained to, or captured "
-        "dances that are put together anew. Play: the song is the clock.",
+        "Choose or drop a song, and get a dance to it: from a trained network, or put together "
+        "from captured dances. The player keeps the dance in time with the song.",
     )
     left, right = wide_columns("dance", [3, 7])
     opened = song = request = None
@@ -66,16 +66,16 @@ def _source() -> DancerSource:
     if st.session_state.get(_CHOSEN) not in sources:
         st.session_state[_CHOSEN] = next(iter(sources))
     chosen = st.selectbox(
-        "Who dances", list(sources), format_func=lambda id: sources[id].name, key=_CHOSEN
+        "Dancer", list(sources), format_func=lambda id: sources[id].name, key=_CHOSEN
     )
     return sources[chosen]
 
 
 def _dance(dancer: OpenDancer, song: OpenSong, request: DanceRequest) -> OpenDance | None:
-    """The dance, from what is kept or made now; None where it was cancelled or is impossible."""
+    """The dance, cached or made now; None if it was cancelled or failed."""
     return cancellable_result(
         dance_cache(),
-        # With the name: what is shown of another reader's song is not.
+        # With the name, so that no session sees the name of another session's song.
         (dancer.key, song.key, song.features.name, request),
         lambda progress: dance_of_song(dancer, song, request, progress),
         "A dance",
@@ -100,20 +100,20 @@ def _show(dance: OpenDance) -> None:
 
 
 def _measures(dance: OpenDance) -> None:
-    """What the dance measures, beside the dances that it was learnt or taken from."""
+    """Show the measures of the dance beside those of the recorded dances."""
     if not dance.rows:
         return
     known = {row[0]: row for row in dance.rows}
-    first = {
+    headlines = {
         words: known[name.replace("_", " ")]
-        for name, words in _FIRST.items()
+        for name, words in _HEADLINES.items()
         if name.replace("_", " ") in known
     }
-    for column, (words, row) in zip(st.columns(len(first)), first.items(), strict=True):
+    for column, (words, row) in zip(st.columns(len(headlines)), headlines.items(), strict=True):
         name, unit, value, *recorded = row
         column.metric(
-            words, _stated(value, unit),
-            f"recorded {_stated(recorded[0], unit)}" if recorded and recorded[0] else None,
+            words, _quantity(value, unit),
+            f"recorded {_quantity(recorded[0], unit)}" if recorded and recorded[0] else None,
             delta_color="off", delta_arrow="off", help=DANCE_MEASURES[name.replace(" ", "_")][1],
         )  # fmt: skip
     with st.expander(
@@ -129,8 +129,8 @@ def _measures(dance: OpenDance) -> None:
         offer_table(dance.columns, dance.rows, "measures", "dance measures")
 
 
-def _stated(value: str, unit: str) -> str:
-    if unit == "m/s" and abs(float(value)) < _SLOW:
+def _quantity(value: str, unit: str) -> str:
+    if unit == "m/s" and abs(float(value)) < _SLOW_M_S:
         value, unit = f"{100 * float(value):.2g}", "cm/s"
     return f"{value} {_UNITS.get(unit, unit)}".strip()
 

@@ -1,4 +1,4 @@
-"""Who can dance: trained dancers, and motion databases that hear songs."""
+"""Sources of dances: trained dancers, and motion databases with music features."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from matching.database.database import MotionDatabase
 from matching.music.dancing import DEFAULT_LOCK
 from matching.music.song_tracks import has_song_tracks
 
-# Dances kept for all sessions together.
-_KEPT = 6
+# Dances in the cache that all sessions share.
+_CACHED_DANCES = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,15 +42,15 @@ class OpenDance:
     Parameters
     ----------
     take
-        For the player, with its sound.
+        The dance for the player, with the sound of the song.
     columns, rows
-        Its measures, as texts.
+        Table of measures, as texts.
     files
-        Suffix, as in "bvh" -> the content of that file.
+        Suffix, as in "bvh" -> content of that file.
     report
         The folder that `deepphase dance` writes, as a ZIP file.
     notes
-        What deserves to be said, in words.
+        Remarks and warnings about the dance.
     """
 
     take: Take
@@ -63,25 +63,25 @@ class OpenDance:
 
 @st.cache_resource(show_spinner=False)
 def dance_cache() -> ResultCache[OpenDance]:
-    """One for the whole program."""
-    return ResultCache(_KEPT)
+    """The cache of dances, one for all sessions."""
+    return ResultCache(_CACHED_DANCES)
 
 
 def dance_of_song(
     dancer: OpenDancer, song: OpenSong, request: DanceRequest, progress: Progress
 ) -> OpenDance:
-    """Let somebody dance.
+    """Make a dance to a song, with its report and its files.
 
     Raises
     ------
     DeepPhaseError
-        Where it cannot be danced like that.
+        If the dancer cannot meet the request.
     """
     dance = dancer.maker.dance(song.features, request, progress)
     with tempfile.TemporaryDirectory(prefix="deepphase-") as place, song.as_file() as file:
         folder = Path(place)
         report = dance_report(dance, file, folder, progress)
-        # Its own texts stand beside the player.
+        # The page shows the notes beside the player, so the take has none.
         take = dance_take(dance, file)
         files = {
             path.suffix.removeprefix("."): path.read_bytes()
@@ -95,20 +95,21 @@ def dance_of_song(
     return OpenDance(take, report.columns, report.rows, files, content.getvalue(), dance.notes)
 
 
-_OPEN_DANCERS, _OPEN_DATABASES, _STATED = 4, 3, 256
-_GETTING_READY = "Getting ready to dance"
+# Entries in the caches of dancers, of databases and of file headers.
+_CACHED_DANCERS, _CACHED_DATABASES, _CACHED_HEADERS = 4, 3, 256
+_OPENING = "Opening the dances"
 
 
 @dataclass(frozen=True, eq=False)
 class OpenDancer:
-    """Who dances; `key` changes with their content.
+    """A trained dancer or a dance database; `key` changes with its content.
 
     Parameters
     ----------
     maker
         Makes the dances.
     lock
-        How firmly playback is held to the beat by default; None where there is no playback.
+        Default strength, from 0 to 1, with which playback follows the beat; None for networks.
     """
 
     name: str
@@ -119,7 +120,7 @@ class OpenDancer:
 
 @dataclass(frozen=True)
 class DancerSource:
-    """Who can be chosen; `open` raises DeepPhaseError where they cannot be opened."""
+    """A dancer or database to choose; `open` raises DeepPhaseError if it cannot be opened."""
 
     id: str
     name: str
@@ -127,44 +128,44 @@ class DancerSource:
 
 
 def dancer_sources() -> list[DancerSource]:
-    """Everybody who can dance; the demo last where the folder has others."""
+    """The dancers and dance databases of the open folder, then the demo."""
     found = open_folder()
     sources = []
     if found is not None:
         sources = [
-            DancerSource(f"file:{each.path}", f"Dancer: {each.name}", _of_file(each))
+            DancerSource(f"file:{each.path}", f"Dancer: {each.name}", _dancer_opener(each))
             for each in found.controllers
             if is_dancer(each)
         ]
         sources += [
-            DancerSource(f"database:{each.path}", f"Database: {each.name}", _of_database(each))
+            DancerSource(f"database:{each.path}", f"Database: {each.name}", _database_opener(each))
             for each in found.databases
             if _has_music(each.stamp)
         ]
-    return [*sources, DancerSource("demo", "Made dances (demo)", _demo)]
+    return [*sources, DancerSource("demo", "Made dances (demo)", _open_demo)]
 
 
 def is_dancer(file: FoundFile) -> bool:
-    """Whether a controller in the folder is one that hears songs."""
+    """Whether a controller in the folder reads music."""
     return MUSIC in _tracks(file.stamp)
 
 
-@st.cache_resource(max_entries=_STATED, show_spinner=False)
+@st.cache_resource(max_entries=_CACHED_HEADERS, show_spinner=False)
 def _tracks(stamp: Stamp) -> tuple[str, ...]:
-    config = _mapping(_mapping(_stated(stamp).get("config")).get("schema"))
+    config = _mapping(_mapping(_header(stamp).get("config")).get("schema"))
     tracks = config.get("tracks")
     return tuple(map(str, tracks)) if isinstance(tracks, list | tuple) else ()
 
 
-@st.cache_resource(max_entries=_STATED, show_spinner=False)
+@st.cache_resource(max_entries=_CACHED_HEADERS, show_spinner=False)
 def _has_music(stamp: Stamp) -> bool:
     try:
-        return has_song_tracks(FeatureLayout.from_mapping(_stated(stamp)["layout"]))
+        return has_song_tracks(FeatureLayout.from_mapping(_header(stamp)["layout"]))
     except (DeepPhaseError, KeyError, TypeError, ValueError):
         return False
 
 
-def _stated(stamp: Stamp) -> Mapping[str, Any]:
+def _header(stamp: Stamp) -> Mapping[str, Any]:
     try:
         return read_header(stamp[0])
     except DeepPhaseError:
@@ -175,31 +176,31 @@ def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-@st.cache_resource(max_entries=_OPEN_DANCERS, show_spinner="Opening the dancer")
-def _dancer(name: str, stamp: Stamp) -> OpenDancer:
+@st.cache_resource(max_entries=_CACHED_DANCERS, show_spinner="Opening the dancer")
+def _open_dancer(name: str, stamp: Stamp) -> OpenDancer:
     dancer = Dancer.load(stamp[0])
     return OpenDancer(name, stamp, NetworkDanceMaker(dancer, name), None)
 
 
-def _of_file(file: FoundFile) -> Callable[[], OpenDancer]:
-    return lambda: _dancer(file.name, file.stamp)
+def _dancer_opener(file: FoundFile) -> Callable[[], OpenDancer]:
+    return lambda: _open_dancer(file.name, file.stamp)
 
 
 @st.cache_resource(show_spinner=False)
-def _ready() -> ResultCache[OpenDancer]:
-    return ResultCache(_OPEN_DATABASES)
+def _database_cache() -> ResultCache[OpenDancer]:
+    return ResultCache(_CACHED_DATABASES)
 
 
-def _of_database(file: FoundFile) -> Callable[[], OpenDancer]:
+def _database_opener(file: FoundFile) -> Callable[[], OpenDancer]:
     def opened(_: object) -> OpenDancer:
         maker = DatabaseDanceMaker(MotionDatabase.load(file.stamp[0]), file.name)
         return OpenDancer(file.name, file.stamp, maker, DEFAULT_LOCK)
 
-    return lambda: _ready().find_or_make(("database", file.stamp), opened, _GETTING_READY)
+    return lambda: _database_cache().find_or_make(("database", file.stamp), opened, _OPENING)
 
 
-def _demo() -> OpenDancer:
-    return _ready().find_or_make(
+def _open_demo() -> OpenDancer:
+    return _database_cache().find_or_make(
         "demo",
         lambda progress: OpenDancer(
             "made dances",
@@ -207,5 +208,5 @@ def _demo() -> OpenDancer:
             DatabaseDanceMaker(made_dances(progress), "made dances"),
             DEFAULT_LOCK,
         ),
-        _GETTING_READY,
+        _OPENING,
     )

@@ -1,4 +1,4 @@
-"""Songs to dance to: made by formula, or from the reader's own disk."""
+"""Songs of the page Dance: made by formula, or uploaded."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from deepphase.music.features import MIN_CONFIDENCE, SongFeatures, features_of
 from deepphase.synthetic.song import make_song
 
 _MADE, _FILE = "Made", "Your own"
-_SHORTEST_S, _MAX_MADE_SONG_S, _USUAL_S = 4, 120, 20
-_MOST_SEED = 9999
+_MIN_SONG_S, _MAX_MADE_SONG_S, _DEFAULT_SONG_S = 4, 120, 20
+_MAX_SEED = 9999
 _SWING = {"Straight": 0.5, "Swing": 2 / 3}
 
 
 def choose_song() -> OpenSong | None:
-    """Draw the choosers of a song; None where there is none yet, which the page has said.
+    """Draw the controls that choose a song; None, with a notice, if no file is uploaded yet.
 
-    Raises FormatError where a file is no song.
+    Raises FormatError if a file is not a song.
     """
     kind = st.segmented_control(
         "Song", [_MADE, _FILE], default=_MADE, required=True, key="song kind"
     )
     if kind == _FILE:
-        return _of_file()
+        return _upload_control()
     columns = st.columns(2)
     bpm = columns[0].slider("Tempo (beats/min)", 70, 160, 104, key="song tempo")
-    seed = columns[1].number_input("Song number", 0, _MOST_SEED, 50, key="song seed",
-        help="Another number, another key, other chords and drums",
+    seed = columns[1].number_input("Song number", 0, _MAX_SEED, 50, key="song seed",
+        help="Each number gives another key, other chords and other drums",
     )  # fmt: skip
     columns = st.columns(2)
     beats = columns[0].segmented_control(
@@ -50,17 +50,17 @@ def choose_song() -> OpenSong | None:
         "Off-beats", list(_SWING), default="Straight", required=True, key="song swing"
     )
     seconds = st.slider(
-        "Song's seconds", _SHORTEST_S, _MAX_MADE_SONG_S, _USUAL_S, key="song seconds"
+        "Length of the song (s)", _MIN_SONG_S, _MAX_MADE_SONG_S, _DEFAULT_SONG_S, key="song seconds"
     )
     return made_song(
         int(seed), float(seconds), float(bpm), int(beats or 4), _SWING[swing or "Straight"]
     )
 
 
-def _of_file() -> OpenSong | None:
+def _upload_control() -> OpenSong | None:
     file = st.file_uploader(
         "Sound file", type=list(SONG_UPLOAD_SUFFIXES), max_upload_size=MAX_SONG_MB, key="song file",
-        help="Nobody else hears it; it is forgotten with this page.",
+        help="Files are private and are removed when this browser tab closes.",
     )  # fmt: skip
     if file is None:
         st.info(
@@ -72,38 +72,39 @@ def _of_file() -> OpenSong | None:
 
 
 def choose_part(song: OpenSong, usual_lock: float | None, about: str) -> DanceRequest:
-    """Draw the choosers of a dance to a song.
+    """Draw the controls that choose a part of a song and how it is danced to.
 
     Parameters
     ----------
     usual_lock
-        How firmly playback is held to the beat by default; None where there is no choice.
+        Default strength, from 0 to 1, with which playback follows the beat; None for dancers
+        without that setting.
     about
-        Changes with who dances.
+        Id of the dancer, so that each dancer keeps a setting of its own.
     """
     length = song.features.duration_s
     start = 0.0
-    if length > _SHORTEST_S + 1:
+    if length > _MIN_SONG_S + 1:
         start = st.slider(
-            "From (s)", 0.0, float(int(length - _SHORTEST_S)), 0.0, step=0.5,
-            key=f"start {song.key}", help=f"The song has {length:.1f} s",
+            "From (s)", 0.0, float(int(length - _MIN_SONG_S)), 0.0, step=0.5,
+            key=f"start {song.key}", help=f"The song is {length:.1f} s long",
         )  # fmt: skip
     most = min(length - start, float(_MAX_MADE_SONG_S))
     seconds = most
-    if most > _SHORTEST_S + 1:
+    if most > _MIN_SONG_S + 1:
         seconds = st.slider(
-            "Seconds", float(_SHORTEST_S), float(round(most, 1)), min(round(most, 1), 30.0),
+            "Seconds", float(_MIN_SONG_S), float(round(most, 1)), min(round(most, 1), 30.0),
             step=0.5, key=f"seconds {song.key} {start}",
         )  # fmt: skip
     columns = st.columns(2)
     seed = columns[0].number_input(
-        "Seed", 0, _MOST_SEED, 0, key="dance seed", help="Another seed, another dance"
+        "Seed", 0, _MAX_SEED, 0, key="dance seed", help="Each seed gives another dance"
     )
     lock = None
     if usual_lock is not None:
         lock = columns[1].slider(
             "Held to the beat (%)", 0, 100, round(100 * usual_lock), step=5, key=f"lock {about}",
-            help="How firmly: playback is up to a tenth faster or slower than captured",
+            help="At 100 %, playback is up to a tenth faster or slower than captured",
         )  # fmt: skip
     return DanceRequest(
         start, min(seconds, length - start), int(seed), None if lock is None else lock / 100
@@ -111,42 +112,42 @@ def choose_part(song: OpenSong, usual_lock: float | None, about: str) -> DanceRe
 
 
 def show_song_facts(song: OpenSong) -> None:
-    """What was heard of a song, in a line."""
-    heard = song.features
-    parts = [plain(heard.name), f"{heard.duration_s:.1f} s"]
-    if heard.beat_confidence >= MIN_CONFIDENCE:
-        parts.append(f"{heard.tempo_bpm:.0f} beats a minute")
-        if heard.beats_per_bar:
-            parts.append(f"{heard.beats_per_bar} in a bar")
+    """Show name, length, tempo and metre of a song in one line."""
+    features = song.features
+    parts = [plain(features.name), f"{features.duration_s:.1f} s"]
+    if features.beat_confidence >= MIN_CONFIDENCE:
+        parts.append(f"{features.tempo_bpm:.0f} beats a minute")
+        if features.beats_per_bar:
+            parts.append(f"{features.beats_per_bar} in a bar")
     else:
-        parts.append("no beat that can be told")
+        parts.append("no clear beat")
     st.caption(" · ".join(parts))
 
 
 MAX_SONG_MB = 32
 SONG_UPLOAD_SUFFIXES = ("wav", "ogg", "flac", "mp3")
-_LONGEST_S = 600.0
-# Songs whose features are kept for all sessions together.
-_KEPT = 12
-# Samples that are encoded at once.
-_PIECE = 1 << 16
-# First bytes -> what browsers call such files by.
-_CONTENT = {b"RIFF": ".wav", b"OggS": ".ogg", b"fLaC": ".flac"}
-_OTHERS = ".mp3"
+_MAX_UPLOAD_S = 600.0
+# Songs in the caches that all sessions share.
+_CACHED_SONGS = 12
+# Samples encoded at once.
+_BLOCK = 1 << 16
+# First bytes of a sound file -> its suffix.
+_SUFFIXES = {b"RIFF": ".wav", b"OggS": ".ogg", b"fLaC": ".flac"}
+_OTHER_SUFFIX = ".mp3"
 
 
 @dataclass(frozen=True, eq=False)
 class OpenSong:
-    """A song that is open.
+    """The chosen song.
 
     Parameters
     ----------
     key
-        Changes with its content.
+        Cache key; changes with the content.
     features
-        What it sounds like.
+        Audio features, beats and bars.
     content
-        Its bytes as a sound file.
+        Bytes of a sound file.
     """
 
     key: Hashable
@@ -155,9 +156,9 @@ class OpenSong:
 
     @contextmanager
     def as_file(self) -> Iterator[Path]:
-        """Its file under a name of ours, in the session's own folder, for a while."""
-        suffix = next((s for begin, s in _CONTENT.items() if self.content.startswith(begin)), None)
-        path = session().folder / f"song-{secrets.token_hex(8)}{suffix or _OTHERS}"
+        """A temporary file of the song under a safe name in the folder of the session."""
+        suffix = next((s for begin, s in _SUFFIXES.items() if self.content.startswith(begin)), None)
+        path = session().folder / f"song-{secrets.token_hex(8)}{suffix or _OTHER_SUFFIX}"
         try:
             path.write_bytes(self.content)
             yield path
@@ -165,7 +166,7 @@ class OpenSong:
             path.unlink(missing_ok=True)
 
 
-@st.cache_resource(max_entries=_KEPT, show_spinner="Making the song")
+@st.cache_resource(max_entries=_CACHED_SONGS, show_spinner="Making the song")
 def made_song(seed: int, seconds: float, bpm: float, beats_per_bar: int, swing: float) -> OpenSong:
     """A song by formula; see :func:`deepphase.synthetic.song.make_song`."""
     import soundfile
@@ -173,21 +174,21 @@ def made_song(seed: int, seconds: float, bpm: float, beats_per_bar: int, swing: 
     song = make_song(seed, seconds, tempo_bpm=float(bpm), beats_per_bar=beats_per_bar, swing=swing)
     file, rate = io.BytesIO(), song.sample_rate
     with soundfile.SoundFile(file, "w", rate, 1, format="OGG", subtype="VORBIS") as encoder:
-        # Vorbis takes all that it is given onto the stack.
-        for start in range(0, len(song.samples), _PIECE):
-            encoder.write(song.samples[start : start + _PIECE])
+        # The Vorbis encoder puts each write on the stack, so writes are short.
+        for start in range(0, len(song.samples), _BLOCK):
+            encoder.write(song.samples[start : start + _BLOCK])
     content = file.getvalue()
     name = f"made song {bpm:g} bpm"
     return OpenSong(content_key(content), features_of(song.samples, name=name), content)
 
 
 def uploaded_song(file: str, content: bytes) -> OpenSong:
-    """The song in a file that a reader sent.
+    """The song in an uploaded file.
 
     Raises
     ------
     FormatError
-        Where it is no sound, damaged, or longer than a page is for.
+        If it is no sound, damaged, or longer than the page accepts.
     """
     name = safe_name(file)
     if len(content) > MAX_SONG_MB * 1_000_000:
@@ -200,31 +201,31 @@ def uploaded_song(file: str, content: bytes) -> OpenSong:
         raise FormatError("an empty file, no sound", hint="upload it again", path=Path(name))
     _check_length(name, content)
     try:
-        heard = _heard(content_key(content), content)
+        features = _features(content_key(content), content)
     except FormatError as error:
         raise FormatError(error.fact, hint=error.hint, path=Path(name)) from None
-    # What is kept for all is the sound; the name is this reader's.
-    return OpenSong(heard.sha256, replace(heard, name=name), content)
+    # The cached features are shared by all sessions; the name is this session's.
+    return OpenSong(features.sha256, replace(features, name=name), content)
 
 
-@st.cache_resource(max_entries=_KEPT, show_spinner="Listening to the song")
-def _heard(key: str, _content: bytes) -> SongFeatures:
+@st.cache_resource(max_entries=_CACHED_SONGS, show_spinner="Reading the song")
+def _features(key: str, _content: bytes) -> SongFeatures:
     sound = decoded(_content, "song")
     return features_of(sound.samples, name="song", sha256=key)
 
 
 def _check_length(name: str, content: bytes) -> None:
-    """A small file can hold hours: that is told by its front, before it is decoded."""
+    """Refuse long songs by their header, before decoding: a small file can hold hours."""
     import soundfile
 
     try:
         seconds = soundfile.info(io.BytesIO(content)).duration
     except soundfile.LibsndfileError:
-        # Who decodes it says why.
+        # Decoding raises the error that says why.
         return
-    if seconds > _LONGEST_S:
+    if seconds > _MAX_UPLOAD_S:
         raise FormatError(
-            f"{seconds / 60:.0f} minutes of sound, more than {_LONGEST_S / 60:g}",
+            f"{seconds / 60:.0f} minutes of sound, more than {_MAX_UPLOAD_S / 60:g}",
             hint="cut it: a dance on this page takes up to two minutes",
             path=Path(name),
         )

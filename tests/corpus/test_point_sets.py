@@ -14,8 +14,8 @@ from deepphase.corpus.store import open_store
 from deepphase.formats.bvh.writer import save_bvh
 from deepphase.formats.points import load_points, save_points
 from deepphase.solving.point_structure import find_structure
-from tests.solving.point_bodies import points_of, walker
 from tests.real_data import real_clips
+from tests.solving.point_bodies import points_of, walker
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -150,13 +150,26 @@ class ControllerConfig:
 
         ``ControllerConfig.load("experts", **{"network.experts": 4, "schema.label": "style"})``
 
+        Where "network.name" changes, values that the new network does not have are left out:
+        ``ControllerConfig.load("nn", **{"network.name": "mine"})``.
+
         Raises
         ------
         ParameterError
             If there is no such config, its network is not registered, a key is unknown or a value
             is invalid.
         """
-        return load_config("controller", config, changes, cls.from_mapping)
+
+        def read(content: Any) -> ControllerConfig:
+            values = content.get("network")
+            if "network.name" in changes and isinstance(values, dict):
+                known = {each.name for each in fields(network_kind(str(values["name"])).config)}
+                for key in [*values]:
+                    if key not in known and key != "name" and f"network.{key}" not in changes:
+                        del values[key]
+            return cls.from_mapping(content)
+
+        return load_config("controller", config, changes, read)
 
     @classmethod
     def from_mapping(cls, content: Any) -> ControllerConfig:

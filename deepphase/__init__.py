@@ -98,6 +98,7 @@ if TYPE_CHECKING:
     from deepphase.steering.made_paths import made_path as made_path
     from deepphase.steering.path import GroundPath as GroundPath
     from deepphase.steering.path import read_path as read_path
+    from deepphase.steering.root_states import RootStates as RootStates
     from deepphase.steering.run import Run as Run
     from deepphase.steering.run import Runner as Runner
     from deepphase.steering.run import rollout as rollout
@@ -140,6 +141,7 @@ _MODULES = {
     "PointTrack": "deepphase.motion.point_track",
     "Preparation": "deepphase.corpus.prepare",
     "Roles": "deepphase.motion.roles",
+    "RootStates": "deepphase.steering.root_states",
     "RootTrajectory": "deepphase.motion.root_trajectory",
     "Run": "deepphase.steering.run",
     "Runner": "deepphase.steering.run",

@@ -22,11 +22,31 @@ from deepphase.steering.springs import (
 
 
 class GoalSource(Protocol):
-    """Desired trajectories and labels of a batch of characters."""
+    """Desired trajectories and labels of a batch of characters.
+
+    A goal source of your own extends this class and defines `trajectory`, `target` and `labels`;
+    it overrides `advance` if it depends on time::
+
+        class Ahead(dp.GoalSource):
+            def trajectory(self, root_states, which, offsets_s):
+                places = root_states.positions[which, None] + offsets_s[:, None] * [0.0, 1.2]
+                return places, np.zeros(places.shape[:2])
+            def target(self):
+                return np.zeros((1, 2)), np.zeros(1)
+            def labels(self):
+                return [{}]
+
+        goals = Ahead()
+        characters = source.start(goals, dp.RootStates.at_rest(np.zeros((1, 2))))
+        run = dp.rollout(characters, goals, 4.0)
+    """
 
     def advance(self, root_states: RootStates, seconds: float) -> Array:
-        """Advance the time; (characters,) bool: characters whose goals changed abruptly."""
-        ...
+        """Advance the time; (characters,) bool: characters whose goals changed abruptly.
+
+        By default nothing changes.
+        """
+        return np.zeros(len(root_states.positions), bool)
 
     def trajectory(
         self, root_states: RootStates, which: Array, offsets_s: Array

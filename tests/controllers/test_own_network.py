@@ -127,6 +127,13 @@ def test_a_file_is_refused_where_its_network_is_not_registered(two, tmp_path):
     assert raised.value.path == tmp_path / "file"
 
 
+def test_a_shipped_config_takes_its_name(two):
+    config = ControllerConfig.load("nn", **{"network.name": "two", "network.hidden": 6})
+    assert (config.name, config.network) == ("two", TwoConfig(hidden=6))
+    with pytest.raises(ParameterError, match="unknown key 'width'"):
+        ControllerConfig.load("nn", **{"network.name": "two", "network.width": 6})
+
+
 @pytest.mark.parametrize("name", ["tempting", "tempting.Network", "tempting:Network"])
 def test_nothing_is_imported_because_a_file_names_it(name, tmp_path, monkeypatch):
     (tmp_path / "tempting.py").write_text("raise RuntimeError('imported')")

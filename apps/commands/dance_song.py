@@ -86,5 +86,7 @@ def command(
         warn(text)
     table(report.columns, report.rows)
     note(f"report: {report.page}")
-    used = ("--dancer", dancer) if dancer is not None else ("--database", database)
+    used = ["--dancer", dancer] if dancer is not None else ["--database", database]
+    if store is not None:
+        used += ["--store", store]
     next_step("dance", song, *used, "-o", output, "--seed", seed + 1)

@@ -191,7 +191,9 @@ class MotionDatabase:
         """Row of a frame of a named clip; ParameterError where there is none."""
         if clip not in self.clip_names:
             raise ParameterError(
-                f"no clip {clip!r} in this database", hint=f"it has {len(self.clip_names)} clips"
+                f"no clip {clip!r} in this database",
+                hint=f"clips: {', '.join(self.clip_names[:8])}"
+                + (" ..." if len(self.clip_names) > 8 else ""),
             )
         index = self.clip_names.index(clip)
         frames = int(self.range_stops[index] - self.range_starts[index])

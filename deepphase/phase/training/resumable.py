@@ -169,7 +169,8 @@ class ResumableModule(pl.LightningModule):
         trainer, step = self.trainer, self.trainer.global_step
         self._samples += len(batch) * trainer.world_size
         every = trainer.log_every_n_steps  # type: ignore[attr-defined]  # set by a connector
-        if not every or step % every:
+        # The last step of an epoch too, so that callbacks find a loss after short epochs.
+        if not every or (step % every and not trainer.is_last_batch):
             return
         # Read first: on an accelerator this waits for the steps that are timed.
         loss, now = float(self.last_loss), time.perf_counter()

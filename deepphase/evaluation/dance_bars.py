@@ -1,13 +1,13 @@
-"""Is a dance where the bar of its song is: the side of the bar that recorded dances move on.
+"""Bar phase of dances: the place in the bar where a movement is fastest and highest.
 
-:mod:`deepphase.evaluation.dance_rhythm` asks how strongly a movement keeps the bar's period,
+:mod:`deepphase.evaluation.dance_rhythm` measures how strongly a movement keeps the bar's period,
 wherever in the bar it is: another song of nearly the same tempo does as well as the dance's own.
-Here it is asked where: a movement's phase in the bar is held against the phase that recorded dances
-have, and counts with its sign. A dance that does not know where bars begin has 0 in expectation,
-above or below by chance; so has one to a song that it was not danced to, whatever that song's
-tempo, unless both begin with a bar.
+This measure compares a movement's phase in the bar with that of recorded dances, with its sign.
+A dance that is independent of the bars has 0 in expectation, above or below by chance; so has a
+dance measured on a song that it does not belong to, whatever that song's tempo, unless both begin
+with a bar.
 
-It needs songs whose bars can be told.
+Only songs with known bars can be measured.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ class BarDirection:
 
         Raises ParameterError where no dance has a window.
         """
-        heard = [each for each in dances if len(each)]
-        if not heard:
-            raise ParameterError("no dance to a song whose bars can be told")
+        measured = [each for each in dances if len(each)]
+        if not measured:
+            raise ParameterError("no dance has a song with known bars")
         return cls(
-            _unit(np.mean([each.speed.mean() for each in heard])),
-            _unit(np.mean([each.height.mean() for each in heard])),
+            _unit(np.mean([each.speed.mean() for each in measured])),
+            _unit(np.mean([each.height.mean() for each in measured])),
         )
 
     def along(self, phases: BarPhases) -> tuple[Array, Array]:

@@ -1,4 +1,4 @@
-"""Does a dance move on the beat: beats of movement, and how near they lie to those of the song."""
+"""Beat alignment of dances: kinematic beats, and their distance to the beats of the song."""
 
 from __future__ import annotations
 

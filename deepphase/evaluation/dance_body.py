@@ -1,4 +1,4 @@
-"""Is a dance bodily right: do feet hold, does it keep moving, does it stay calm."""
+"""Physical measures of dances: foot contact, standing, broken motion and bandwidth."""
 
 from __future__ import annotations
 

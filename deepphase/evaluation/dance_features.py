@@ -1,4 +1,4 @@
-"""What a stretch of dance is like, in numbers that mean the same on any skeleton.
+"""Kinetic and geometric features of dances, comparable between skeletons.
 
 The two kinds that dance synthesis is judged by (Li et al. 2021, AIST++): kinetic features, the
 energies of joints (Onuma et al. 2008), and geometric ones, yes-or-no relations of the body (Mueller

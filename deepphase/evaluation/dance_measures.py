@@ -1,4 +1,4 @@
-"""All that is measured of one dance, and what recorded dances set as the scale."""
+"""Measures of one dance, and the scale that recorded dances set."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.kinematics import global_transforms
 from deepphase.motion.roles import find_roles
 
-# Beats of a bar that are asked for: the waltz's and everyone else's.
+# Beats of a bar that are asked for: waltz and common time.
 MEASURED_METERS = (3, 4)
 
 
@@ -187,7 +187,7 @@ def dance_to_song(
 
 @dataclass(frozen=True, eq=False)
 class DanceScale:
-    """What the recorded dances are like: what others are held against.
+    """What the recorded dances are like: the reference of other dances.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Which captured segments several clips share, found by the movement itself.
+"""Detection of captured segments that several clips share, by their movement.
 
 Sets of dances are cut from a few captures: the same seconds of a dancer stand in many clips, under
 different songs. A split by song then tests on movement that was learnt from.

@@ -1,9 +1,9 @@
-"""Does a dance follow the beat and the bar of its song: periodicity, against shifted tempi.
+"""Periodicity of dances at the beat and the bar of their song, against shifted tempi.
 
-Scores of nearness to single beats are at chance even for recorded dancers, who answer the bar and
-not every beat. Here the movement is held against the song's own clock, its beats counted, at one
-period: the bar, the beat. Where in the bar the movement is strongest is left open, so that nobody
-needs to know which beat is a bar's first.
+Scores of the distance to single beats are at chance even for recorded dances, which follow the bar
+and not every beat. These measures compare the movement with one period of the song (a beat or a
+bar) in counted beats. The phase of the movement in the bar is free, so the first beats of bars
+need not be known.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from deepphase.errors import ParameterError
 
 # Long enough for some ten bars, short enough that one slip of a beat tracker spoils one window.
 RHYTHM_WINDOW_S = 20.0
-# Ten bars tell two tempi apart that differ by a tenth; these stay clear of it, and of 3:4 and 4:3,
+# Ten bars separate two tempi that differ by a tenth; these stay clear of it, and of 3:4 and 4:3,
 # which would be the period of another meter.
 TEMPO_FACTORS = (0.79, 0.83, 0.87, 1.13, 1.17, 1.21)
 _SLOWEST_COUNTED_BPM = 75.0
@@ -70,8 +70,8 @@ def beat_count(beats: Array, times: Array) -> Array:
 def counted_beats(beats: Array) -> float:
     """How many of a song's beats make one as it is counted: 1, or 2, 4 ... or 1/2.
 
-    Beat trackers hear a waltz at 87 beats a minute as one at 174. Beats are counted at the octave
-    of the tempo that lies from 75 up to 150 a minute; 1 where there are none.
+    Beat trackers may report a waltz at 87 beats a minute as one at 174. Beats are counted at
+    the octave of the tempo that lies from 75 up to 150 a minute; 1 where there are none.
     """
     if len(beats) < 2:
         return 1.0
@@ -221,13 +221,13 @@ def cycle_windows(cycles: Array, fps: float, window_s: float = RHYTHM_WINDOW_S) 
         Cycles since some moment, NaN where there are none. Where fewer seconds have some, they are
         one window.
     """
-    heard = np.flatnonzero(np.isfinite(cycles))
+    valid = np.flatnonzero(np.isfinite(cycles))
     length = round(window_s * fps)
-    if len(heard) < length:
-        windows = [heard] if len(heard) else []
+    if len(valid) < length:
+        windows = [valid] if len(valid) else []
     else:
-        count = len(heard) // length
+        count = len(valid) // length
         # The rest is shared before and after, not cut from the end alone.
-        first = (len(heard) - count * length) // 2
-        windows = [heard[first + i * length : first + (i + 1) * length] for i in range(count)]
+        first = (len(valid) - count * length) // 2
+        windows = [valid[first + i * length : first + (i + 1) * length] for i in range(count)]
     return [frames for frames in windows if np.ptp(cycles[frames]) >= 3]

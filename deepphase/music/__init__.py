@@ -1,1 +1,1 @@
-"""What a song is to a dancer: its features at the rate of motion, its beats and its bars."""
+"""Audio features of songs at 60 frames a second, beat tracking and bar tracking."""

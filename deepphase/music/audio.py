@@ -1,4 +1,4 @@
-"""Sound files in: any format, rate and channels become mono samples at one rate."""
+"""Reader of sound files: any format, rate and channel count becomes mono at one rate."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def decoded(content: bytes, path: str | Path) -> Sound:
     import soundfile
 
     try:
-        # Of bytes, so that no suffix has a say.
+        # From bytes, so that the suffix does not decide the format.
         with soundfile.SoundFile(io.BytesIO(content)) as file:
             _check_front(file, path)
             halves = both_halves(content, file)

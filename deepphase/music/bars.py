@@ -1,4 +1,4 @@
-"""Where the bars of a song begin, and how many beats they have."""
+"""Bar tracking: the metre of a song and the first beats of its bars."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from deepphase.music.beats import Beats
 from deepphase.music.spectra import Spectra
 
 METERS = (3, 4)
-"""Beats in a bar that are told apart."""
+"""Beats per bar that can be distinguished."""
 
-# Bars that are needed to hear that they are bars.
+# Bars needed to estimate the metre.
 _FEWEST_BARS = 3
 # How much a bar of another length costs, in standard deviations of a beat's accent: a beat too
 # many or too few shifts all bars behind it.
@@ -61,7 +61,7 @@ def find_bars(beats_s: Array, spectra: Spectra, fps: float) -> Bars | None:
 
     Returns
     -------
-    None where there are too few beats to tell, or nothing tells one beat from another.
+    None where there are too few beats, or all beats sound alike.
     """
     if len(beats_s) < _FEWEST_BARS * max(METERS):
         return None
@@ -90,13 +90,13 @@ def find_bars(beats_s: Array, spectra: Spectra, fps: float) -> Bars | None:
     return Bars(metre, downbeats, float(confidence))
 
 
-def counted_beats(beats: Beats, spectra: Spectra, fps: float) -> Beats:
-    """The beats that bars of three are counted by: every second one where halves are heard.
+def beats_of_bars(beats: Beats, spectra: Spectra, fps: float) -> Beats:
+    """Every second beat where the tracker follows the half beats of bars of three.
 
-    A waltz at 87 beats a minute is heard at 174 where its quavers are as loud as its beats. Then
-    sound returns after six of them, and after three, which are half a bar, hardly more than after
-    two and four. In bars of three fast beats it returns after three. Which of two beats is one of
-    the waltz's is told by the bar's first: what comes in with it.
+    A waltz at 87 beats a minute is tracked at 174 where its quavers are as loud as its beats. Its
+    sound then repeats after six tracked beats, and after three (half a bar) hardly more than after
+    two and four. In bars of three fast beats the sound repeats after three. The accents on the
+    first beat of a bar decide which of two tracked beats is kept.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""When the beats of a song are."""
+"""Beat tracking: the beats and the tempo of a song."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def track_beats(onset_strength: Array, bass_onset_strength: Array, fps: float) -
     ----------
     Ellis 2007, "Beat tracking by dynamic programming"; librosa.beat.beat_track is that.
     """
-    heard = np.flatnonzero(onset_strength > _AUDIBLE)
-    sounds = np.count_nonzero(np.diff(heard) > 2) + 1
+    audible_frames = np.flatnonzero(onset_strength > _AUDIBLE)
+    sounds = np.count_nonzero(np.diff(audible_frames) > 2) + 1
     if sounds < _FEWEST_SOUNDS:
         return _NONE
     bpm, clarity = _tempo(onset_strength, bass_onset_strength, fps)
@@ -76,7 +76,9 @@ def track_beats(onset_strength: Array, bass_onset_strength: Array, fps: float) -
     if len(frames) < 2:
         return _NONE
     times = _smoothed(_between_frames(onset_strength, frames) / fps)
-    times = _completed(times, heard[0] / fps, heard[-1] / fps, len(onset_strength) / fps)
+    times = _completed(
+        times, audible_frames[0] / fps, audible_frames[-1] / fps, len(onset_strength) / fps
+    )
     if len(times) < 2:
         return _NONE
     # So much returns by chance where there are few beats.
@@ -153,7 +155,7 @@ def _tempo(onset_strength: Array, bass_onset_strength: Array, fps: float) -> tup
     halves = np.maximum(_at_lags(returns, 0.5 * lag), 0)
     prior = np.exp(-0.5 * (np.log2(grid / _USUAL_BPM) / _USUAL_OCTAVES) ** 2)
     local = np.maximum(comb - _HALVES * halves, 0) * prior
-    # The song as a whole has a say in which octave is the beat's.
+    # The mean over the song helps to decide the octave of the tempo.
     score = np.log(local + 0.02) + np.log(local.mean(axis=0) + 0.02)
     path = _steady_path(score)
     moments = np.arange(len(path)) * _STEP_S + 0.5 * min(_WINDOW_S, len(onset_strength) / fps)

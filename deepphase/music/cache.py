@@ -1,8 +1,8 @@
-"""Features of sound files, kept in the user's cache folder by the hash of the files' bytes.
+"""Cache of song features in the user's cache folder, by the hash of the files' bytes.
 
 Format "deepphase.song_features", version 2: one file a song, which docs/formats.md describes. A
-file that is damaged, foreign or of another version is written anew; nothing depends on one. The
-version rises where songs come to be heard in another way, too.
+file that is damaged, foreign or of another version is written again; nothing depends on one. The
+version also rises when the computation of the features changes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is heard of a song at a moment: values of its features, those of beats as they are sure."""
+"""Song features as network input: values at given times, beats scaled by their confidence."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.music.features import FPS, MIN_CONFIDENCE, SongFeatures
 
-# Features whose length says how sure a song's beats or bars are.
+# Features that are scaled by the confidence of a song's beats or bars.
 _CYCLES = {"beat_cycle": "beat_confidence", "bar_cycle": "bar_confidence"}
 
 BEAT_CYCLES = tuple(_CYCLES)
@@ -15,15 +15,15 @@ BEAT_CYCLES = tuple(_CYCLES)
 
 
 def confidence(confidence: float) -> float:
-    """0 to 1: how far beats or bars of that confidence are to be relied on."""
+    """0 to 1: weight of beats or bars of that confidence."""
     return min(confidence / MIN_CONFIDENCE, 1.0)
 
 
 def feature_values(song: SongFeatures, name: str) -> Array:
     """(frames, values) float32 of one feature, 60 frames a second.
 
-    Sine and cosine of beat and bar are as long as the song's beats are sure, 0 where there are
-    none. Raises ParameterError for a name that is none.
+    Sine and cosine of beat and bar are scaled by the song's confidence, 0 where there are no beats
+    or bars. Raises ParameterError for an unknown name.
     """
     values = song.array([name])
     if name in _CYCLES:
@@ -34,7 +34,7 @@ def feature_values(song: SongFeatures, name: str) -> Array:
 def sample_at(values: Array, times: Array) -> Array:
     """(..., values) the frames of (frames, values), 60 a second, nearest to seconds of a song.
 
-    Before the song and behind it its first and last frame go on.
+    Before the start and after the end, the first and last frame are repeated.
     """
     frames = np.rint(np.asarray(times, np.float64) * FPS)
     return values[np.clip(frames, 0, len(values) - 1).astype(np.intp)]

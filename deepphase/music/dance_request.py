@@ -1,4 +1,4 @@
-"""What is asked of whoever dances to a song."""
+"""Request for a dance: the part of the song, the seed and the beat lock."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class DanceRequest:
     seconds
         How long; to the song's end if not given, and not beyond it.
     seed
-        Of the moment that the dance begins with, and of choices between what fits as well.
+        Random seed of the start pose and of choices between equally good candidates.
     lock
         How far the playback of a motion database follows the beats, from 0 (not at all) to 1;
         the database's default if not given. Trained dancers have none.
@@ -28,7 +28,7 @@ class DanceRequest:
     Raises
     ------
     ParameterError
-        Where one of them is impossible.
+        If a value is out of range.
     """
 
     start_s: float = 0.0
@@ -52,14 +52,14 @@ class DanceRequest:
         Parameters
         ----------
         fps
-            The motion's.
+            Frame rate of the motion.
         notes
-            Is told where the song ends earlier than is wished.
+            Receives a note if the song ends before the requested duration.
 
         Raises
         ------
         ParameterError
-            Where the song is over before the start.
+            If the song ends before the start.
         """
         left = song.duration_s - self.start_s
         if left * fps < 1:
@@ -69,5 +69,5 @@ class DanceRequest:
             )
         frames = max(round((left if self.seconds is None else min(self.seconds, left)) * fps), 1)
         if self.seconds is not None and frames < round(self.seconds * fps):
-            notes.append(f"the song ends {frames / fps:.1f} s after the start: so does the dance")
+            notes.append(f"the song ends {frames / fps:.1f} s after the start; so does the dance")
         return frames

@@ -1,4 +1,7 @@
-"""Both halves of a song decoded at once: of all that features take, decoding takes longest."""
+"""Decoding of sound files: checks for missing data, and decoding of both halves in parallel.
+
+Decoders read what is there and do not report what is missing. Decoding takes most of the time of
+feature extraction."""
 
 from __future__ import annotations
 

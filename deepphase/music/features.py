@@ -1,4 +1,4 @@
-"""What a frame of a song sounds like: named features at 60 frames a second."""
+"""Audio features of a song: named features at 60 frames a second."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.music.audio import HOP, SAMPLE_RATE
-from deepphase.music.bars import Bars, bar_position, counted_beats, find_bars
+from deepphase.music.bars import Bars, bar_position, beats_of_bars, find_bars
 from deepphase.music.beats import Beats, beat_position, local_tempo_bpm, track_beats
 from deepphase.music.spectra import MEL_BANDS, MFCC, PITCH_CLASSES, short_time_spectra
 from deepphase.short_repr import short_repr, timed
@@ -21,14 +21,14 @@ FPS = SAMPLE_RATE / HOP
 
 @dataclass(frozen=True)
 class SongFeatureKind:
-    """What a feature of a song is.
+    """Value names and unit of a song feature.
 
     Parameters
     ----------
     values
         Names of its values; one of the name "" where it is a single number.
     unit
-        Theirs.
+        Unit of the values.
     """
 
     values: tuple[str, ...]
@@ -67,12 +67,12 @@ PAPER_FEATURES = ("mel", "mfcc", "chroma", "spectral_flux", "beat", "zero_crossi
 
 
 MIN_CONFIDENCE = 0.25
-"""From this confidence on, beats and bars are there to be heard."""
+"""Confidence from which beats and bars are reliable."""
 
 
 @dataclass(frozen=True, eq=False)
 class SongFeatures:
-    """What every frame of a song sounds like, and where its beats are.
+    """Audio features of every frame of a song, and its beats and bars.
 
     Parameters
     ----------
@@ -84,9 +84,9 @@ class SongFeatures:
         (beats,) seconds of the beats between the first and the last sound, rising; empty in
         silence.
     downbeats_s
-        (bars,) seconds of the first beats of bars; None where they cannot be told.
+        (bars,) seconds of the first beats of bars; None where they are not known.
     beats_per_bar
-        3 or 4; None where it cannot be told.
+        3 or 4; None where it is not known.
     tempo_bpm
         Beats a minute, the median over the song; 0 where there is no beat.
     beat_confidence, bar_confidence
@@ -199,9 +199,9 @@ def features_of(
         )
     spectra = short_time_spectra(samples)
     beats = track_beats(spectra.onset_strength, spectra.bass_onset_strength, FPS)
-    beats = counted_beats(beats, spectra, FPS)
+    beats = beats_of_bars(beats, spectra, FPS)
     bars = find_bars(beats.beats_s, spectra, FPS)
-    # There are no bars of beats that are none.
+    # Without reliable beats there are no bars.
     bar_confidence = (
         0.0 if bars is None else bars.confidence * min(beats.confidence / MIN_CONFIDENCE, 1.0)
     )

@@ -1,4 +1,4 @@
-"""One short-time Fourier transform of a song, and all that is read off it."""
+"""Short-time spectra of a song, and the features computed from them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _RANGE_DB = 80.0
 # Onsets are rises of log(1 + this * power / loudest): what lies 40 dB below hardly counts.
 _ONSET_GAIN = 1e4
 # Rises are measured over this many frames: a window reaches two frames ahead, so that a rise over
-# one frame would lie before what was heard (SuperFlux, Böck and Widmer 2013, takes two as well).
+# one frame would lie before the sound (SuperFlux, Böck and Widmer 2013, takes two as well).
 _LAG = 2
 # Frames of one matrix product: power and bins of them fit the cache. Threads that make them: what
 # they find does not depend on how many there are.
@@ -34,7 +34,7 @@ _TUNING_FRAMES = 200
 
 @dataclass(frozen=True, eq=False)
 class Spectra:
-    """What is read off the spectrum of each frame; all float32 and finite.
+    """Spectral features of each frame; all float32 and finite.
 
     Parameters
     ----------
@@ -167,10 +167,10 @@ def _tuning(windows: Array, taper: Array) -> float:
     pitches, strengths = librosa.piptrack(
         S=magnitude, sr=SAMPLE_RATE, n_fft=_WINDOW, fmin=80.0, fmax=2000.0
     )
-    heard = strengths > 0
-    if not heard.any():
+    audible = strengths > 0
+    if not audible.any():
         return 0.0
-    strong = heard & (strengths >= np.median(strengths[heard]))
+    strong = audible & (strengths >= np.median(strengths[audible]))
     return float(librosa.pitch_tuning(frequencies=pitches[strong], resolution=0.01))
 
 

@@ -1,4 +1,4 @@
-"""A song counted in twice or half as many beats: the same clock at another octave."""
+"""Change of a song's tempo octave: beats and bars at double or half the tempo."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _SLACK = 1.1
 
 
 def bar_seconds(song: SongFeatures) -> float | None:
-    """The usual length of a song's bars; None where they cannot be told."""
+    """The usual length of a song's bars; None where they are not known."""
     downs = song.downbeats_s
     return None if downs is None or len(downs) < 2 else float(np.median(np.diff(downs)))
 
 
 def beat_seconds(song: SongFeatures) -> float | None:
-    """The usual length of a song's beats; None where there are none that are sure."""
+    """The usual length of a song's beats; None where no beats are reliable."""
     sure = song.tempo_bpm > 0 and song.beat_confidence >= MIN_CONFIDENCE
     return 60.0 / song.tempo_bpm if sure else None
 
@@ -36,9 +36,9 @@ def octaves_to(song: SongFeatures, bars_s: Range, beats_s: Range) -> int:
     Parameters
     ----------
     bars_s, beats_s
-        Seconds, the shortest and the longest; (0, 0) for any. Where the song's bars can be told
-        they decide, and its beats else. Outside of the range the octave nearest to its middle is
-        taken.
+        Seconds, the shortest and the longest; (0, 0) for any. The song's bars decide
+        where they are known, otherwise its beats. Outside the range, the octave nearest to its
+        middle is taken.
     """
     for found, (shortest, longest) in (
         (bar_seconds(song), bars_s),

@@ -90,7 +90,7 @@ def test_nothing_has_no_direction(direction):
     few = bar_phases(*at(0.1), FPS, DOWNBEATS[:3])
     assert len(few) == 0
     assert len(bar_phases(*at(0.1), FPS, DOWNBEATS[:0])) == 0
-    with pytest.raises(ParameterError, match="bars can be told"):
+    with pytest.raises(ParameterError, match="known bars"):
         BarDirection.of([few])
     with pytest.raises(ParameterError, match="frames of speed"):
         bar_phases(TIME, TIME[1:], FPS, DOWNBEATS)

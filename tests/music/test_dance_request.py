@@ -1,4 +1,4 @@
-"""Which part of a song is danced to, and what is heard of it at a moment."""
+"""Which part of a song is danced to, and its features at a moment."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def test_a_dance_ends_with_its_song(song, dance_request, fps, frames):
     assert not notes
 
 
-def test_a_song_that_is_over_too_soon_is_told(song):
+def test_a_song_that_ends_early_is_noted(song):
     notes: list[str] = []
     assert DanceRequest(3.0, 10.0).frames(song, 60.0, notes) == 90
-    assert notes == ["the song ends 1.5 s after the start: so does the dance"]
+    assert notes == ["the song ends 1.5 s after the start; so does the dance"]
     with pytest.raises(ParameterError, match=r"still has 4.50 s, the dance starts at 5 s"):
         DanceRequest(5.0).frames(song, 60.0, notes)
 
@@ -54,16 +54,16 @@ def test_a_song_that_is_over_too_soon_is_told(song):
         ({"lock": np.nan}, "lock must lie in 0 to 1, not nan"),
     ],
 )
-def test_impossible_wishes_are_refused(dance_request, says):
+def test_impossible_requests_are_refused(dance_request, says):
     with pytest.raises(ParameterError, match=says):
         DanceRequest(**dance_request)
 
 
-def test_a_moment_is_heard_in_the_nearest_frame_and_before_and_behind_a_song_in_its_ends():
+def test_samples_are_of_the_nearest_frame_and_the_ends_repeat():
     values = np.arange(10.0)[:, None]
     moments = np.array([[-3.0, 0.0], [4.4 / 60, 4.6 / 60], [9.0 / 60, 80.0]])
     assert sample_at(values, moments)[..., 0].tolist() == [[0, 0], [4, 5], [9, 9]]
 
 
-def test_sureness():
+def test_confidence():
     assert [confidence(each) for each in (0.0, 0.125, 0.25, 0.9)] == [0.0, 0.5, 1.0, 1.0]

@@ -11,8 +11,8 @@ from apps.options.groups import StoreOptions, refuse_for_songs
 from apps.terminal import list_left_out, next_step, note, progress
 from deepphase.errors import DeepPhaseError, FormatError
 
-# Bytes: with a number and our suffix behind it, still a name that every disk takes.
-_LONGEST_STEM = 230
+# Bytes. With a number and the suffix, the name stays within the 255 of file systems.
+_MAX_STEM_BYTES = 230
 
 
 def command(
@@ -96,7 +96,7 @@ def command(
 def _unused(name: str, written: set[str]) -> str:
     """A unique file stem for each clip, even if two folders hold the same name."""
     safe = "".join(c if c.isalnum() or c in "-_.() " else "_" for c in name)
-    safe = safe.encode()[:_LONGEST_STEM].decode(errors="ignore").strip() or "clip"
+    safe = safe.encode()[:_MAX_STEM_BYTES].decode(errors="ignore").strip() or "clip"
     stem, count = safe, 1
     while stem.lower() in written:
         count += 1

@@ -114,9 +114,7 @@ def command(
         f"{len(saved.offered_rows):,} of them can be found by searches"
     )
     if idle:
-        note(
-            f"{idle} clips are too short for the features' reach: none of their frames can be found"
-        )
+        note(f"{idle} clips are shorter than the time that the features span: searches skip them")
     note(f"index: {searcher.name}, {'exact' if searcher.exact else 'approximate'}")
     for name, share in getattr(searcher, "recall", {}).items():
         queries, ranks = name.rsplit("_", 1)

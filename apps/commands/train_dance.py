@@ -60,12 +60,12 @@ def command(
     from deepphase.phase.extractor import load_extractor
 
     name = DanceConfig.load(config).controller.name
-    recipe = DanceConfig.of_sections(name, network, schema, training, music, dance)
+    settings = DanceConfig.of_sections(name, network, schema, training, music, dance)
     if network_kind(name).gate in GATES_OF_PHASES and model is None:
         raise ParameterError(
             f"{name} needs phases, and no phase model is given",
             hint=f"first: deepphase solve {dances} -o SOLVED, if these are points; then: deepphase "
-            "train phase SOLVED -o MODEL --config dance; then this with --model MODEL",
+            "train phase SOLVED -o MODEL --config dance; then repeat this with --model MODEL",
         )
     work = work_folder(output, resume=run.resume, restart=run.restart)
     options = reading.corpus
@@ -88,17 +88,17 @@ def command(
             f"{len(learnt.store)} clips, {learnt.store.minutes:.1f} minutes, to "
             f"{len(learnt.songs)} songs"
         )
-        data = DanceData.read(learnt, recipe, phases, description=description, progress=shown)
+        data = DanceData.read(learnt, settings, phases, description=description, progress=shown)
         with resumable(work, restart=run.restart):
             made = train_dance(
                 data,
-                recipe,
+                settings,
                 folder=work,
                 resume=run.resume,
                 progress=shown,
                 **trainer,
             )
-    if made is None:  # another device's process
+    if made is None:  # in a process of another device
         return
     made.save(output)
     finish(work, output)

@@ -1,4 +1,4 @@
-"""A query and its matches to look at: a table, motion files, and a page that plays them."""
+"""Report of a search: a table of the matches, motion files, and a page that plays them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def moment_actor(
     name: str,
     colour: str = "",
 ) -> Actor:
-    """From some seconds before a moment to some behind it, as far as the clip goes.
+    """An actor that plays a clip around a moment, aligned at that moment.
 
     Parameters
     ----------
@@ -43,8 +43,10 @@ def moment_actor(
         (3,) metres and radians: where the body stands at the moment and which way it faces.
     place
         (3,) metres: where it stands then in the take, facing +Z.
+    before_s, seconds
+        Length of the part before and after the moment, within the clip.
     name, colour
-        As of `Actor`.
+        Name and colour of the actor.
     """
     start = max(frame - round(before_s * clip.fps), 0)
     stop = min(frame + round(seconds * clip.fps) + 1, len(clip))
@@ -56,32 +58,32 @@ def moment_actor(
 
 _APART_M = 1.5
 _BEFORE_S = 0.5
-# Bodies that find room beside the query.
-_SHOWN = 10
+# Matches that the page plays beside the query.
+_MAX_ACTORS = 10
 
 
 def save_matches(
     database: MotionDatabase,
-    asked: QueryMoment,
+    query: QueryMoment,
     found: Sequence[Moment],
     folder: Path,
     *,
     seconds: float,
     format: str,
 ) -> Path:
-    """Write matches.csv, query and matches as motion files, and index.html; the page's path.
+    """Write matches.csv, query and matches as motion files, and index.html; return its path.
 
     Every motion file begins at the matched moment. The page begins half a second before it.
     """
     _write_table(folder / "matches.csv", found)
-    _following_query(folder, asked, seconds, database.fps, format)
+    _following_query(folder, query, seconds, database.fps, format)
     for rank, each in enumerate(found, start=1):
         clip = following(database, each.row, seconds)
         save(clip, folder / f"match_{rank:02d}.{format}")
     return save_player(
         folder / "index.html",
-        [_take(database, asked, found[:_SHOWN], seconds)],
-        title=f"Moments like {asked.clip.name}, frame {asked.frame}",
+        [_take(database, query, found[:_MAX_ACTORS], seconds)],
+        title=f"Moments like {query.clip.name}, frame {query.frame}",
     )
 
 
@@ -100,21 +102,21 @@ def _write_table(path: Path, found: Sequence[Moment]) -> None:
 
 
 def _following_query(
-    folder: Path, asked: QueryMoment, seconds: float, fps: float, format: str
+    folder: Path, query: QueryMoment, seconds: float, fps: float, format: str
 ) -> None:
-    stop = min(asked.frame + round(seconds * fps) + 1, len(asked.clip))
-    save(asked.clip.sliced(asked.frame, stop), folder / f"query.{format}")
+    stop = min(query.frame + round(seconds * fps) + 1, len(query.clip))
+    save(query.clip.sliced(query.frame, stop), folder / f"query.{format}")
 
 
 def _take(
-    database: MotionDatabase, asked: QueryMoment, found: Sequence[Moment], seconds: float
+    database: MotionDatabase, query: QueryMoment, found: Sequence[Moment], seconds: float
 ) -> Take:
     actors = [
         moment_actor(
-            asked.clip,
-            asked.frame,
-            asked.root_position,
-            asked.root_angle,
+            query.clip,
+            query.frame,
+            query.root_position,
+            query.root_angle,
             place=np.zeros(3),
             name="query",
             before_s=_BEFORE_S,
@@ -136,7 +138,7 @@ def _take(
             )
         )
     return Take(
-        name=f"{asked.clip.name}, frame {asked.frame}",
+        name=f"{query.clip.name}, frame {query.frame}",
         actors=actors,
         markers=[Marker("matched moment", _BEFORE_S, _BEFORE_S)],
         note="The query (in the middle) and its matches, side by side at the matched moment: "

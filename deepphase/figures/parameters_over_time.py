@@ -166,7 +166,7 @@ def shade_frames(chart: go.Figure, time: Array, chosen: Array, words: str) -> No
     chosen
         (frames,) bool.
     words
-        Meaning of the band, shown above the figure if any frame is chosen.
+        Meaning of the band, shown below the figure if any frame is chosen.
     """
     edges = np.flatnonzero(np.diff(np.concatenate([[False], chosen, [False]]).astype(int)))
     half = 0.5 * float(time[1] - time[0]) if len(time) > 1 else 0.0
@@ -184,4 +184,4 @@ def shade_frames(chart: go.Figure, time: Array, chosen: Array, words: str) -> No
             layer="below",
         )
     if len(edges):
-        add_note(chart, words)
+        add_note(chart, words, side="below")

@@ -164,18 +164,23 @@ def themed(chart: go.Figure, *, dark: bool) -> go.Figure:
 
 
 def add_note(
-    chart: go.Figure, words: str, *, side: Literal["left", "right"] = "right"
+    chart: go.Figure, words: str, *, side: Literal["left", "right", "below"] = "right"
 ) -> go.Figure:
-    """Add a line above the figure: shading is explained on the right, omissions on the left."""
+    """Add a line above the figure, left or right aligned, or at the right below its time axis.
+
+    Above on the right, the buttons of plotly's mode bar may cover the line.
+    """
+    below = side == "below"
     if words:
         chart.add_annotation(
             text=words,
             xref="paper",
             yref="paper",
-            x=1 if side == "right" else 0,
-            y=1,
-            yanchor="bottom",
-            xanchor=side,
+            x=0 if side == "left" else 1,
+            y=0 if below else 1,
+            yanchor="top" if below else "bottom",
+            yshift=-42 if below else 0,
+            xanchor="left" if side == "left" else "right",
             showarrow=False,
             font_size=12,
         )

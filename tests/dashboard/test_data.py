@@ -67,7 +67,7 @@ def test_the_filter_finds_by_name_and_by_label(monkeypatch):
     assert scene(players(app)[0])["takes"][0]["name"] == "medley"
     app.text_input(key="find").set_value("no such clip").run()
     assert not app.exception
-    assert "No clip is like that" in words(app)
+    assert "No clip matches the filters" in words(app)
     assert not players(app)
 
 

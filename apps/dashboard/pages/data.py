@@ -1,4 +1,4 @@
-"""Page Data: which clips there are, any of them playing, and motion files from the reader."""
+"""Page Data: a table of the open clips, a player, and the upload of motion files."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from deepphase.formats.bvh.writer import save_bvh
 from deepphase.motion.clip import Clip
 from deepphase.motion.roles import find_roles
 
-# Up to so many frames, all contacts are measured without being asked for: a second's work.
-_AT_ONCE = 40_000
-# What the player gets of a long clip.
+# Collections of up to so many frames get their contacts measured at once, in about a second.
+_MAX_AUTO_FRAMES = 40_000
+# Longest part of a clip that the player gets.
 _PLAYED_S = 120.0
 _TABLE_HEIGHT, _PLAYER_HEIGHT = 352, 830
-# Filters beside each other.
-_FILTERS = 3
+# Label filters in the row above the table.
+_MAX_FILTERS = 3
 
 
 def page() -> None:
@@ -53,10 +53,10 @@ def page() -> None:
 
 
 def _table(clips: OpenClips) -> ClipRow | None:
-    """The filter, the table and what it offers; the row that is chosen."""
+    """Draw the filters, the table and its buttons; return the chosen row."""
     rows = clip_rows(clips.store)
     known = filters(clips.store)
-    columns = st.columns(1 + min(len(known), _FILTERS))
+    columns = st.columns(1 + min(len(known), _MAX_FILTERS))
     words = columns[0].text_input("Find a clip", placeholder="part of its name", key="find")
     wanted = {
         name: column.multiselect(plain(name), values, key=f"label {name}", placeholder="any")
@@ -65,12 +65,12 @@ def _table(clips: OpenClips) -> ClipRow | None:
     shown = filtered(rows, words, wanted)
     if not shown:
         st.info(
-            "No clip is like that: take words or labels away.", icon=":material/filter_alt_off:"
+            "No clip matches the filters: remove words or labels.", icon=":material/filter_alt_off:"
         )
         return None
     contacts = ground_contacts(clips)
     missing = [row.index for row in rows if not contacts.known(row.index)]
-    if missing and clips.store.frames <= _AT_ONCE:
+    if missing and clips.store.frames <= _MAX_AUTO_FRAMES:
         with working("Measuring ground contacts") as progress:
             contacts.measure(missing, progress)
         missing = []
@@ -147,7 +147,7 @@ def _file_name(name: str) -> str:
 
 
 def _skeleton(clip: Clip) -> None:
-    """Joints, what they are, and where they hang."""
+    """Draw the table of joints with their parents, roles and mirror partners."""
     skeleton = clip.skeleton
     roles = find_roles(skeleton, clip=clip)
     known = {
@@ -159,8 +159,8 @@ def _skeleton(clip: Clip) -> None:
     st.dataframe(
         {
             "Joint": list(skeleton.names),
-            "Hangs from": [skeleton.names[p] if p >= 0 else "" for p in parents],
-            "Understood as": [known.get(joint, "") for joint in range(len(skeleton))],
+            "Parent": [skeleton.names[p] if p >= 0 else "" for p in parents],
+            "Role": [known.get(joint, "") for joint in range(len(skeleton))],
             "Mirror partner": [
                 skeleton.names[pair] if pair != joint else ""
                 for joint, pair in enumerate(int(p) for p in roles.pairs)
@@ -168,13 +168,13 @@ def _skeleton(clip: Clip) -> None:
         },
         hide_index=True,
     )
-    st.caption(f"Understood as a {plain(roles.kind)}.")
+    st.caption(f"Recognised as a {plain(roles.kind)}.")
     for words in roles.notes:
         st.caption(plain(words))
 
 
 def _uploader() -> None:
-    """Files from the reader; each is read once and then said what became of it."""
+    """Draw the upload of motion files; each file is read once, and its result is shown."""
     own = session()
     files = st.file_uploader(
         "Add your motion files",

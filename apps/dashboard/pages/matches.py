@@ -1,4 +1,4 @@
-"""Page Matches: a moment, and the moments that are nearest to it in phase and in pose."""
+"""Page Matches: the nearest moments to a chosen moment, by phase and by pose."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from apps.dashboard.parts.widgets import (
 from deepphase.errors import ParameterError
 from deepphase.figures.match_distances import match_distances
 
-# What a pose is to a search: words -> a recipe.
+# Title of a pose -> feature layout of configs/matching.
 _POSES = {"All joints": "full_pose", "Feet and spine": "reduced_pose"}
-_MOST_MATCHES, _PLAYER_HEIGHT = 5, 720
+_MAX_MATCHES, _PLAYER_HEIGHT = 5, 720
 _SECONDS = (1.0, 6.0)
 
 
@@ -43,8 +43,8 @@ def page() -> None:
     heading(
         "Matches",
         "Choose a moment of a clip: its nearest moments play beside it, aligned where they were "
-        "matched, once by phase and once by pose. Phase finds the same timing, pose the same "
-        "posture, which may be on its way somewhere else.",
+        "matched, once by phase and once by pose. A match by phase has the same timing; a match "
+        "by pose has the same posture, and may move on differently.",
     )
     clips = open_clips()
     model = needed_model(clips)
@@ -69,7 +69,7 @@ def page() -> None:
     )
     if not answer.found:
         st.info(
-            "Nothing is far enough from this moment to be a match: allow matches in the same "
+            "No frame is far enough from this moment to be a match: allow matches in the same "
             "clip, or open a collection with more clips.",
             icon=":material/search_off:",
         )
@@ -95,7 +95,7 @@ def _controls(clips: OpenClips) -> tuple[int, int, float, int, str, bool]:
             format="%.2f",
             key=f"moment {clips.id} {index}",
         )
-    k = columns[2].slider("Matches", 1, _MOST_MATCHES, 4, key="matches")
+    k = columns[2].slider("Matches", 1, _MAX_MATCHES, 4, key="matches")
     seconds = columns[3].slider("Seconds", *_SECONDS, 2.0, step=0.5, key="seconds")
     with columns[4]:
         pose = st.segmented_control(
@@ -160,7 +160,7 @@ def _table(answer: Answer) -> None:
 
 
 def _summary(answer: Answer) -> None:
-    """What both searches found, compared in centimetres."""
+    """Draw the mean distance between joints for each search, in centimetres."""
     means = {}
     for by in (BY_PHASE, BY_POSE):
         found = answer.of(by)
@@ -169,12 +169,12 @@ def _summary(answer: Answer) -> None:
     if len(means) == 2:
         st.caption(
             f"Joints are {means[BY_PHASE]:.1f} cm apart on average where phases match, "
-            f"{means[BY_POSE]:.1f} cm where poses do: the search by phase never looks at the pose."
+            f"{means[BY_POSE]:.1f} cm where poses do: the search by phase does not use the pose."
         )
 
 
 def _export(searched_: Searched, answer: Answer, seconds: float) -> None:
-    """One of them as a motion file."""
+    """Draw the export of one match as a motion file."""
     found = answer.found
     names = names_of(found)
     columns = st.columns([3, 1, 1], vertical_alignment="bottom")

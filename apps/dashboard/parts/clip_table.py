@@ -1,4 +1,4 @@
-"""The clips of a collection as rows: labels, length, and how much they touch the ground."""
+"""Rows of the clip table: labels, length and ground contact of each clip."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.roles import find_roles
 from deepphase.progress import Progress
 
-# Collections whose contacts are kept for all sessions together.
-_KEPT = 8
-# Values of a label that a filter lists.
-_MOST_VALUES = 200
-# So few are worth a filter though each clip has another.
+# Collections in the cache of contacts that all sessions share.
+_CACHED_STORES = 8
+# A label with more values gets no filter.
+_MAX_VALUES = 200
+# A label with fewer values gets a filter even if every clip has a different one.
 _FEW_VALUES = 13
 
 
 @dataclass(frozen=True)
 class ClipRow:
-    """One clip: what a table shows of it."""
+    """One clip in the table."""
 
     index: int
     name: str
@@ -46,11 +46,11 @@ class GroundContacts:
         self._lock = threading.Lock()
 
     def known(self, index: int) -> bool:
-        """Whether it was measured."""
+        """Whether the clip is measured already."""
         return index in self._shares
 
     def share(self, index: int) -> float | None:
-        """Of all its feet and frames; None for a body without feet."""
+        """Share over all feet and frames of a clip, 0 to 1; None for a body without feet."""
         with self._lock:
             if index not in self._shares:
                 self._shares[index] = _share(self._store, index)
@@ -65,11 +65,11 @@ class GroundContacts:
 
 
 def ground_contacts(clips: OpenClips) -> GroundContacts:
-    """The contacts of these clips; nothing is measured before it is asked for."""
+    """The contacts of these clips; each clip is measured on first use."""
     return _contacts(clips.key, clips.store)
 
 
-@st.cache_resource(max_entries=_KEPT, show_spinner=False)
+@st.cache_resource(max_entries=_CACHED_STORES, show_spinner=False)
 def _contacts(key: Hashable, _store: ClipStore) -> GroundContacts:
     return GroundContacts(_store)
 
@@ -91,11 +91,11 @@ def clip_rows(store: ClipStore) -> list[ClipRow]:
 
 
 def filters(store: ClipStore) -> dict[str, list[str]]:
-    """Labels that tell clips apart, and their values."""
+    """Labels that distinguish clips -> their sorted values."""
     found = {}
     for name in store.label_names:
         values = sorted({labels[name] for labels in store.labels if name in labels})
-        if 2 <= len(values) <= _MOST_VALUES and len(values) < max(len(store), _FEW_VALUES):
+        if 2 <= len(values) <= _MAX_VALUES and len(values) < max(len(store), _FEW_VALUES):
             found[name] = values
     return found
 
@@ -103,7 +103,7 @@ def filters(store: ClipStore) -> dict[str, list[str]]:
 def filtered(
     rows: Sequence[ClipRow], words: str, wanted: Mapping[str, Sequence[str]]
 ) -> list[ClipRow]:
-    """Rows whose name holds all the words and whose labels are among those that are wanted."""
+    """Rows whose name holds all the words and whose labels are among the wanted values."""
     parts = words.lower().split()
     return [
         row

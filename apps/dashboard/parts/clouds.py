@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 
 from apps.dashboard.parts.collection import OpenClips, OpenModel
-from apps.dashboard.parts.encodings import MOST_POINTS, Encodings, all_phases, encodings
+from apps.dashboard.parts.encodings import MAX_POINTS, Encodings, all_phases, encodings
 from apps.reports.manifold_cloud import PhaseCloud
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
@@ -24,7 +24,7 @@ from deepphase.phase.model import ClipPhases
 from deepphase.phase.parameters import PhaseParameters
 
 # Numbers of points to choose from, the default first.
-POINTS = (5_000, 10_000, MOST_POINTS)
+POINTS = (5_000, 10_000, MAX_POINTS)
 # Clouds in the cache of all sessions: some megabytes each.
 _CACHED_CLOUDS = 12
 # Values of a label that a legend can distinguish.

@@ -1,4 +1,4 @@
-"""The open collection: which clips and which phase model the pages show."""
+"""The open collection: the clips and the phase model that the pages show."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from deepphase.phase.extractor import PhaseExtractor, load_extractor
 
 CLIPS_KEY, MODEL_KEY = "open clips", "open model"
 EMBEDDING_PRESET = "conv_embedding"
-# Stores and models that are kept open for all sessions together.
+# Open stores and models that all sessions share.
 _STORES, _MODELS = 8, 16
-# Seconds after which the folder is looked into again.
+# Seconds after which the folder is listed again.
 _FRESH_S = 20.0
 
 
@@ -38,11 +38,11 @@ class ClipSource:
     Parameters
     ----------
     id
-        What the chooser remembers.
+        Value of the chooser.
     name
-        What it shows.
+        Name shown in the chooser.
     open
-        Opens them; raises DeepPhaseError.
+        Function that opens the clips; raises DeepPhaseError.
     """
 
     id: str
@@ -59,7 +59,7 @@ class OpenClips:
     id, name
         As in their `ClipSource`.
     key
-        Changes with their content: what caches are keyed by.
+        Cache key; changes with their content.
     store
         The clips.
     """
@@ -92,18 +92,18 @@ class OpenModel:
 
 
 def open_folder() -> FoundFolder | None:
-    """What the folder holds that the program was started on; None without one."""
+    """Content of the folder that the program was started on; None without one."""
     folder = configured_folder()
     return None if folder is None else _found(folder)
 
 
 def look_again() -> None:
-    """Forget what the folder held."""
+    """Clear the cached content of the folder, so that it is listed again."""
     _found.clear()
 
 
 def clip_sources() -> list[ClipSource]:
-    """All that can be chosen: this reader's uploads, the folder's clips, the demo without one."""
+    """The clips to choose from: uploads, then the folder or the demo."""
     found = open_folder()
     sources = _uploaded()
     if found is None:
@@ -197,7 +197,7 @@ def open_model(clips: OpenClips | None = None) -> OpenModel | None:
 
 
 def needed_model(clips: OpenClips) -> OpenModel:
-    """As `open_model`; where there is none, the page says so and ends here."""
+    """Like `open_model`; without a model, the page shows a notice and stops."""
     model = open_model(clips)
     if model is None:
         st.info(
@@ -220,7 +220,7 @@ def choose(*, clips: str | None = None, model: str | None = None) -> None:
         wanted[MODEL_KEY] = model
 
 
-@st.cache_resource(ttl=_FRESH_S, max_entries=4, show_spinner="Looking into the folder")
+@st.cache_resource(ttl=_FRESH_S, max_entries=4, show_spinner="Listing the folder")
 def _found(folder: Path) -> FoundFolder:
     return look_into(folder)
 

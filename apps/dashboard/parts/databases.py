@@ -33,29 +33,29 @@ from matching.search.moments import Moment, following, nearest_moments
 from matching.search.searcher import Searcher, open_searcher
 
 BY_PHASE, BY_POSE = "phase", "pose"
-# No two matches of a clip nearer than this, none so near to the query.
+# Smallest time between two matches of one clip, and between the query and a match.
 _APART_S, _OWN_S = 0.5, 1.0
-# Seconds before the moment that are played, and metres between bodies and rows.
+# Seconds played before the moment; metres between the bodies of a row and between rows.
 _BEFORE_S, _BESIDE_M, _BEHIND_M = 0.5, 1.3, 2.2
-# Frames whose distances stand for all the others'.
+# Size of the random sample of frames that stand for all others, and its seed.
 _OTHERS, _SEED = 1_500, 7
-# Seconds around a moment from which its facing is read.
+# Seconds before and after a moment that its facing is smoothed over.
 _AROUND_S = 1.0
 COLOURS = {BY_PHASE: channel_colour(0), BY_POSE: channel_colour(1)}
 
 
 @dataclass(frozen=True, eq=False)
 class MatchedMoment:
-    """A moment that was found.
+    """A match of a search.
 
     Parameters
     ----------
     by, rank
-        "phase" or "pose", and from 1.
+        Search that found it, "phase" or "pose", and its rank there, from 1.
     moment
-        Where it is.
+        Clip, frame and database row of the match.
     phase_distance, pose_distance
-        From the query, whichever it was found by: standardised units.
+        Distances from the query in both databases, in standardised units.
     joint_distance_m
         Metres: mean distance between the corresponding joints of both poses in root space.
     """
@@ -69,22 +69,22 @@ class MatchedMoment:
 
     @property
     def name(self) -> str:
-        """As the player and the table call it."""
+        """Name in the player and in the table."""
         return f"{self.by} {self.rank}"
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What was found of one moment.
+    """The matches of one query.
 
     Parameters
     ----------
     row
-        Of the query, in both databases.
+        Row of the query, the same in both databases.
     found
-        By phase and by pose, nearest first.
+        Matches by phase, then by pose, each nearest first.
     others
-        (frames, 2) distances in phase and pose of some frames that were not looked for.
+        (frames, 2) distances in phase and pose of a random sample of frames.
     """
 
     row: int
@@ -92,11 +92,11 @@ class Answer:
     others: Array
 
     def of(self, by: str) -> list[MatchedMoment]:
-        """Those that were found by phase, or by pose."""
+        """The matches by phase, or by pose."""
         return [each for each in self.found if each.by == by]
 
     def sets(self) -> list[MatchSet]:
-        """For the figure: where they are by both distances, in phase and in pose."""
+        """The matches for the figure of distances in phase and in pose."""
         return [
             MatchSet(
                 f"nearest in {by}",
@@ -125,17 +125,17 @@ def find(
     phase, pose
         Databases of the same clips.
     signals
-        Reads the poses whose joints are compared.
+        Reader of the poses whose joints are compared.
     clip, frame
-        The query, at the databases' rate.
+        Query: name of a clip, and a frame at the rate of the databases.
     elsewhere
-        Only in other clips than the query's.
+        Whether to search only other clips than the query's.
     """
     row = phase.database.row_of(clip, frame)
     own_clip = phase.database.ranges_of(row)
     queries = {by: each.database.features[row] for by, each in ((BY_PHASE, phase), (BY_POSE, pose))}
     poses = _PoseReader(phase.database, signals)
-    asked = poses.at(row)
+    query_pose = poses.at(row)
     found = []
     for by, each in ((BY_PHASE, phase), (BY_POSE, pose)):
         own = np.array(own_clip) if elsewhere else each.database.neighbourhood(row, _OWN_S)
@@ -147,7 +147,7 @@ def find(
                 float(np.linalg.norm(other.database.features[moment.row] - queries[which]))
                 for which, other in ((BY_PHASE, phase), (BY_POSE, pose))
             )
-            apart = np.linalg.norm(poses.at(moment.row) - asked, axis=-1).mean()
+            apart = np.linalg.norm(poses.at(moment.row) - query_pose, axis=-1).mean()
             found.append(MatchedMoment(by, rank, moment, in_phase, in_pose, float(apart)))
     rows = np.random.default_rng(_SEED).integers(0, len(phase.database), _OTHERS)
     rows = np.unique(rows)
@@ -162,7 +162,7 @@ def find(
 
 
 def matched_take(database: MotionDatabase, answer: Answer, seconds: float) -> Take:
-    """The query in front, the matches in phase to one row behind it, those in pose to another."""
+    """A take with the query in front, a row of matches by phase, and behind it one by pose."""
     index, frame = int(database.clip_of(answer.row)), int(database.frame_of(answer.row))
     query = database.clip(index)
 
@@ -197,7 +197,7 @@ def matched_take(database: MotionDatabase, answer: Answer, seconds: float) -> Ta
 def moment_file(
     database: MotionDatabase, row: int, seconds: float, format: Literal["bvh", "glb"]
 ) -> bytes:
-    """What follows a moment, as a motion file."""
+    """The motion from a database row on, as a motion file."""
     with tempfile.TemporaryDirectory(prefix="deepphase-") as folder:
         path = Path(folder) / f"moment.{format}"
         save(following(database, row, seconds), path)
@@ -205,7 +205,7 @@ def moment_file(
 
 
 def table_of(answer: Answer) -> tuple[list[str], list[tuple[object, ...]]]:
-    """Headings and rows: what was found, where, and how far it is."""
+    """Headings and rows of the table of matches, with their places and distances."""
     columns = ["Found by", "Rank", "Clip", "Time (s)", "Distance in phase", "Distance in pose"]
     rows: list[tuple[object, ...]] = [
         (
@@ -242,25 +242,25 @@ class _PoseReader:
 
 
 def names_of(found: Sequence[MatchedMoment]) -> list[str]:
-    """As a chooser lists them."""
+    """Names of the matches in the list of the export."""
     return [f"{e.name}: {e.moment.clip} at {e.moment.time_s:.2f} s" for e in found]
 
 
-# Pairs of clips and model whose databases are kept for all sessions together.
-_KEPT = 3
+# Pairs of clips and model in the cache of databases that all sessions share.
+_CACHED_PAIRS = 3
 PHASE = "phase"
 
 
 @dataclass(frozen=True, eq=False)
 class Searched:
-    """A database and what finds its nearest rows."""
+    """A database with its searcher."""
 
     database: MotionDatabase
     searcher: Searcher
 
 
 class KnownPhases:
-    """A model whose phases of a store's clips were read before: a `PhaseExtractor`."""
+    """A `PhaseExtractor` that returns the phases already read from the clips of a store."""
 
     def __init__(self, read: Encodings) -> None:
         self._read, self._model = read, read.extractor
@@ -286,7 +286,7 @@ class KnownPhases:
         return self._model.sha256
 
     def encode(self, clip: Clip) -> ClipPhases:
-        """What was read of the clip of that name."""
+        """The phases of the clip of that name in the store."""
         return self._read.phases(self._places[clip.name])
 
     def save(self, path: str | Path) -> None:
@@ -294,7 +294,7 @@ class KnownPhases:
 
 
 class Databases:
-    """The databases of one store by one model, each built when it is first asked for."""
+    """The databases of one store by one model, each built on first use."""
 
     def __init__(self, clips: OpenClips, model: OpenModel) -> None:
         self._read = encodings(clips, model)
@@ -329,19 +329,19 @@ def searched(clips: OpenClips, model: OpenModel, layout: str, what: str) -> Sear
     Parameters
     ----------
     layout
-        A recipe of configs/matching.
+        Feature layout of configs/matching.
     what
-        What is searched, in words.
+        Words for what is searched, as in "phases".
     """
     kept = _kept(clips.key, model.key, clips, model)
     found = kept.known(layout)
     if found is None:
-        with working(f"Getting ready to search {what}") as progress:
+        with working(f"Building the database of {what}") as progress:
             progress("starting", 0, 1, "")
             found = kept.built(layout, progress)
     return found
 
 
-@st.cache_resource(max_entries=_KEPT, show_spinner=False)
+@st.cache_resource(max_entries=_CACHED_PAIRS, show_spinner=False)
 def _kept(clips_key: Hashable, model_key: str, _clips: OpenClips, _model: OpenModel) -> Databases:
     return Databases(_clips, _model)

@@ -17,20 +17,16 @@ from deepphase.phase.model import ClipPhases, PhaseModel
 from deepphase.phase.windows import interior_frames
 from deepphase.progress import Progress
 
-# Pairs of clips and model that are kept for all sessions together.
-_KEPT = 6
-# Frames whose signals are kept: as many as a cloud has points at most.
-MOST_POINTS = 20_000
+# Pairs of clips and model in the cache that all sessions share.
+_CACHED_PAIRS = 6
+# Frames whose signals are stored, the largest number of points in a cloud.
+MAX_POINTS = 20_000
 
 
 class Encodings:
-    """What one model reads off the clips of one store; filled clip by clip, so that work that was
-    interrupted goes on where it stopped.
+    """Phases and signals of the clips of one store by one model.
 
-    Parameters
-    ----------
-    clips, model
-        The pair.
+    Clips are read one by one, so that interrupted work continues where it stopped.
     """
 
     def __init__(self, clips: OpenClips, model: OpenModel) -> None:
@@ -44,14 +40,14 @@ class Encodings:
         )
 
     def phases(self, index: int) -> ClipPhases:
-        """Of one clip, at the model's rate. SkeletonError where it lacks a joint."""
+        """Phases of one clip at the rate of the model. SkeletonError if the clip lacks a joint."""
         with self._lock:
             if index not in self._phases:
                 self._read(index)
             return self._phases[index]
 
     def all(self, progress: Progress | None = None) -> list[ClipPhases]:
-        """Of all clips, in the store's order."""
+        """Phases of all clips, in the order of the store."""
         count = len(self.store)
         for index in range(count):
             if index not in self._phases:
@@ -66,18 +62,18 @@ class Encodings:
         return self._frames[index][self._frames[index] < len(phases)]
 
     def signals(self, index: int) -> Array:
-        """(those frames, signals) m/s: joint velocities in root space."""
+        """(frames, signals) m/s: joint velocities in root space at `frames(index)`."""
         self.phases(index)
         return self._signals[index]
 
     def speed(self, index: int) -> Array | None:
-        """(all frames,) m/s of the hips over the ground; None where they are not read."""
+        """(all frames,) m/s of the hips over the ground; None if hips are not read."""
         self.phases(index)
         return self._speeds[index]
 
     @property
     def padded(self) -> bool:
-        """No clip is as long as a window, so `frames` are not interior ones."""
+        """Whether all clips are shorter than a window, so that `frames` are not interior."""
         window, fps = self.extractor.window, self.extractor.fps
         return bool((self.store.lengths * (fps / self.store.fps) < window).all())
 
@@ -95,7 +91,7 @@ class Encodings:
 
 
 def encodings(clips: OpenClips, model: OpenModel) -> Encodings:
-    """The phases of these clips by this model; nothing is read before it is asked for."""
+    """The phases of these clips by this model; each clip is read on first use."""
     return _kept(clips.key, model.key, clips, model)
 
 
@@ -105,7 +101,7 @@ def all_phases(clips: OpenClips, model: OpenModel) -> list[ClipPhases]:
         return encodings(clips, model).all(progress)
 
 
-@st.cache_resource(max_entries=_KEPT, show_spinner=False)
+@st.cache_resource(max_entries=_CACHED_PAIRS, show_spinner=False)
 def _kept(clips_key: Hashable, model_key: str, _clips: OpenClips, _model: OpenModel) -> Encodings:
     return Encodings(_clips, _model)
 
@@ -117,7 +113,7 @@ def _chosen_frames(lengths: Array, window: int) -> list[Array]:
     ]
     if not any(each.size for each in inside):
         inside = [np.arange(round(float(length))) for length in lengths]
-    step = thinning(sum(len(each) for each in inside), MOST_POINTS)
+    step = thinning(sum(len(each) for each in inside), MAX_POINTS)
     return [each[::step] for each in inside]
 
 

@@ -17,8 +17,8 @@ from deepphase.errors import DeepPhaseError
 from deepphase.formats.array_file import is_array_file, read_header
 from deepphase.formats.load import MOTION_FORMATS
 
-# Folders that are kept for all sessions together.
-_KEPT = 2
+# Prepared folders that all sessions share.
+_MAX_PREPARED = 2
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class _Prepared:
     place: tempfile.TemporaryDirectory = field(compare=False)
 
 
-# Not Streamlit's cache, which would not show how far preparing is.
+# Streamlit's cache could not show the progress of preparing.
 _folders: dict[tuple[Stamp, ...], _Prepared] = {}
 _lock = threading.Lock()
 
@@ -44,23 +44,23 @@ def prepared_store(found: FoundFolder) -> Stamp:
             store = Path(place.name) / "prepared.store"
             files = [path for path, *_ in found.motion]
             prepare(files, store, progress=progress, workers=1)
-            while len(_folders) >= _KEPT:
+            while len(_folders) >= _MAX_PREPARED:
                 _folders.pop(next(iter(_folders)))
             _folders[found.motion] = _Prepared(stamp_of(store), place)
         return _folders[found.motion].stamp
 
 
-# The folder's path, empty for none: how the program tells the server.
+# Environment variable with the path of the folder, empty for none; `deepphase app` sets it.
 FOLDER_VARIABLE = "DEEPPHASE_APP_FOLDER"
-# Files that are looked at; a whole disk is no collection.
-_MOST_FILES = 20_000
+# Largest number of files that are examined, in case the folder is a whole disk.
+_MAX_FILES = 20_000
 _BESIDE_MOTION = (".phases.npz", ".truth.npz")
 Stamp = tuple[str, int, int]
 
 
 @dataclass(frozen=True)
 class FoundFile:
-    """One of our files, by its header alone.
+    """A file of the framework, described by its header.
 
     Parameters
     ----------
@@ -71,11 +71,11 @@ class FoundFile:
     format
         As in "deepphase.store".
     stamp
-        Path, time of change and size: what caches of its content are keyed by.
+        Path, time of change and size: the key of caches of its content.
     joints
-        Those that a phase model reads; empty for others.
+        Joints that a phase model reads; empty for other files.
     preset
-        The network of a phase model; empty for others.
+        Network preset of a phase model; empty for other files.
     """
 
     path: Path
@@ -88,20 +88,20 @@ class FoundFile:
 
 @dataclass(frozen=True)
 class FoundFolder:
-    """All that was found.
+    """Content of a folder.
 
     Parameters
     ----------
     path
         The folder.
     files
-        Our files, by name.
+        Files of the framework, sorted by name.
     motion
-        Motion files, by stamp.
+        Stamps of motion files.
     refused
-        Files of ours that cannot be read, and why.
+        Errors of files that cannot be read.
     cut
-        There were more files than are looked at.
+        Whether the folder has more files than are examined.
     """
 
     path: Path
@@ -111,7 +111,7 @@ class FoundFolder:
     cut: bool = False
 
     def of_format(self, *formats: str) -> list[FoundFile]:
-        """Those of some formats."""
+        """Files of the given formats."""
         return [each for each in self.files if each.format in formats]
 
     @property
@@ -142,19 +142,19 @@ def configured_folder() -> Path | None:
 
 
 def look_into(folder: Path) -> FoundFolder:
-    """Every file of ours under a folder, by reading headers only; hidden ones are passed over."""
+    """List the files under a folder by their headers; hidden files are skipped."""
     files: list[FoundFile] = []
     motion: list[Stamp] = []
     refused: list[DeepPhaseError] = []
-    seen = 0
+    count = 0
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             path = Path(place) / name
             if name.startswith("."):
                 continue
-            seen += 1
-            if seen > _MOST_FILES:
+            count += 1
+            if count > _MAX_FILES:
                 return FoundFolder(folder, tuple(files), tuple(motion), tuple(refused), cut=True)
             try:
                 if path.suffix.lower() in MOTION_FORMATS:
@@ -170,7 +170,7 @@ def look_into(folder: Path) -> FoundFolder:
 
 
 def stamp_of(path: Path) -> Stamp:
-    """What changes when the file does. OSError where there is none."""
+    """Path, time of change and size of a file. OSError if it does not exist."""
     given = path.stat()
     return str(path), given.st_mtime_ns, given.st_size
 

@@ -3,18 +3,228 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 
 from controllers.data.controller_data import ControllerData
+from controllers.data.initial_states import InitialStates
 from controllers.data.samples import ControllerSamples
+from controllers.runtime.characters import Characters
 from controllers.runtime.controller import Controller
+from controllers.runtime.frame import CharacterSettings
 from controllers.schema.rotations_6d import from_six_numbers
-from controllers.training.free_running import free_running_errors, joint_distance
 from deepphase.arrays import Array
+from deepphase.errors import ParameterError
+from deepphase.evaluation.runs import joint_rotation_rates
+from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.roles import find_roles
+from deepphase.motion.root_trajectory import RootTrajectory, root_trajectory, to_root_space
 from deepphase.progress import Progress
+from deepphase.steering.root_states import RootStates
+from deepphase.steering.run import Frame, Run, rollout
+
+
+class RecordedGoals:
+    """Goals from recorded trajectories, independent of what the characters do.
+
+    Parameters
+    ----------
+    positions, angles
+        (characters, frames, 2) m and (characters, frames) rad, continuous: the roots from the start
+        of the run on. They are extrapolated linearly after the last frame.
+    fps
+        Frames per second.
+    labels
+        Labels of each character; none by default.
+    """
+
+    def __init__(
+        self,
+        positions: Array,
+        angles: Array,
+        fps: float,
+        labels: list[dict[str, str]] | None = None,
+    ) -> None:
+        if angles.shape != positions.shape[:2] or angles.shape[1] < 2:
+            raise ParameterError(
+                f"trajectories of positions {positions.shape} and angles {angles.shape}",
+                hint="give (characters, frames, 2) and (characters, frames), 2 frames or more",
+            )
+        self._positions = np.asarray(positions, np.float64)
+        self._angles = np.asarray(angles, np.float64)
+        self._fps, self._time = fps, 0.0
+        self._labels = labels or [{} for _ in angles]
+
+    def advance(self, root_states: RootStates, seconds: float) -> Array:
+        """As `GoalSource.advance`; recorded goals never jump."""
+        self._time += seconds
+        return np.zeros(len(self._angles), bool)
+
+    def trajectory(
+        self, root_states: RootStates, which: Array, offsets_s: Array
+    ) -> tuple[Array, Array]:
+        """As `GoalSource.trajectory`."""
+        return self._at(self._time + np.asarray(offsets_s), which)
+
+    def target(self) -> tuple[Array, Array]:
+        """As `GoalSource.target`."""
+        positions, angles = self._at(np.array([self._time]), np.arange(len(self._angles)))
+        return positions[:, 0], angles[:, 0]
+
+    def labels(self) -> list[dict[str, str]]:
+        """As `GoalSource.labels`."""
+        return self._labels
+
+    def _at(self, times: Array, which: Array) -> tuple[Array, Array]:
+        place = np.maximum(times * self._fps, 0.0)
+        before = np.minimum(place.astype(np.int64), self._angles.shape[1] - 2)
+        share = place - before
+        positions, angles = self._positions[which], self._angles[which]
+        moved = positions[:, before + 1] - positions[:, before]
+        turned = angles[:, before + 1] - angles[:, before]
+        return positions[:, before] + share[:, None] * moved, angles[:, before] + share * turned
+
+
+_MAX_RUNS, _MIN_RUNS = 48, 8
+# Candidate lengths of the runs; the longest that enough held-out clips have is used.
+_SECONDS = (4.0, 2.0, 1.0, 0.5, 0.25)
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutRun:
+    """Runs that start at held-out frames, with the clips' own trajectories as goals.
+
+    Parameters
+    ----------
+    rollout
+        The runs, one character each.
+    rows
+        (runs,) row of the first sample of each.
+    movement
+        (runs,) degrees per second: mean rotation rate of the joints in the clips over these frames.
+    """
+
+    rollout: Run
+    rows: Array
+    movement: Array
+
+
+def held_out_run(
+    controller: Controller, data: ControllerData, settings: CharacterSettings | None = None
+) -> HeldOutRun | None:
+    """Run a controller along held-out clips; None if they are too short."""
+    samples, schema = data.samples, controller.schema
+    rows, frames = _start_rows(samples, data.split.held_out, schema.fps)
+    if not len(rows):
+        return None
+    starts = InitialStates.of_samples(samples, rows)
+    goal_source, movement = _recorded(data, samples.run_of(rows), starts.frames, frames)
+    positions, angles = goal_source.target()
+    characters = Characters(
+        controller, starts, positions=positions, angles=angles, settings=settings
+    )
+
+    def tracks(step: int) -> dict[str, Array]:
+        now = np.asarray(samples.inputs[rows + step])
+        offsets = len(schema.config.offsets_s)
+        return {
+            name: now[:, schema.inputs.slices[name]].reshape(len(rows), offsets, -1)
+            for name in schema.config.tracks
+        }
+
+    def step(index: int) -> Frame:
+        return characters.step(goal_source, tracks(index))
+
+    run = rollout(characters, goal_source, frames / schema.fps, step=step)
+    return HeldOutRun(run, rows, movement)
+
+
+def free_running_errors(controller: Controller, data: ControllerData) -> dict[str, Any]:
+    """Errors over runs that start at held-out frames; see `training_health`."""
+    free = held_out_run(controller, data)
+    if free is None:
+        return {"runs": 0}
+    samples, schema, run = data.samples, controller.schema, free.rollout
+    # Frame k of a run corresponds to the outputs of row + k.
+    later = (free.rows[:, None] + np.arange(len(run))).reshape(-1)
+    place = schema.outputs.slices["joint_position"]
+    truth = np.asarray(samples.outputs[later][:, place])
+    mean = controller.network.get_buffer("outputs_mean").cpu().numpy()[place]
+    desired = run.positions if run.desired_positions is None else run.desired_positions
+    away = np.linalg.norm(run.positions - desired, axis=-1)
+    joints = [controller.skeleton.names.index(name) for name in schema.joints]
+    moved = [joint_rotation_rates(each[:, joints], schema.fps).mean() for each in run.rotations]
+    return {
+        "runs": run.characters,
+        "seconds": len(run) / schema.fps,
+        "run_position_cm": 100.0 * joint_distance(_poses(run, joints), truth),
+        "mean_position_cm": 100.0 * joint_distance(np.broadcast_to(mean, truth.shape), truth),
+        "run_path_cm": 100.0 * float(away.mean()),
+        "run_movement": float(np.mean(moved)) / max(float(free.movement.mean()), 1e-6),
+        "alive": float(run.alive[:, -1].mean()),
+    }
+
+
+def joint_distance(positions: Array, others: Array) -> float:
+    """Mean distance of joints (samples, 3 * joints)."""
+    return float(np.linalg.norm((positions - others).reshape(len(others), -1, 3), axis=-1).mean())
+
+
+def _start_rows(samples: ControllerSamples, held_out: Array, fps: float) -> tuple[Array, int]:
+    """First rows of the runs, and the number of frames that follow all of them."""
+    left = samples.following(held_out)
+    for seconds in _SECONDS:
+        frames = round(seconds * fps)
+        rows = held_out[left >= frames]
+        # One start in every stretch of that length, so that the runs cover different motion.
+        rows = rows[np.unique(rows // frames, return_index=True)[1]]
+        if len(rows) >= _MIN_RUNS or (seconds == _SECONDS[-1] and len(rows)):
+            return rows[
+                np.unique(np.linspace(0, len(rows) - 1, _MAX_RUNS).astype(np.int64))
+            ], frames
+    return np.zeros(0, np.int64), 0
+
+
+def _recorded(
+    data: ControllerData, runs: Array, first: Array, frames: int
+) -> tuple[RecordedGoals, Array]:
+    """The clips' trajectories from those frames on, and their mean rotation rates in deg/s."""
+    store, samples, schema = data.store, data.samples, data.schema
+    places = {name: index for index, name in enumerate(store.names)}
+    reach = round(schema.config.offsets_s[-1] * schema.fps)
+    positions = np.empty((len(runs), frames + reach + 1, 2))
+    angles = np.empty(positions.shape[:2])
+    labels, moved = [], []
+    joints = [store.skeleton.names.index(name) for name in schema.joints]
+    steps = np.arange(positions.shape[1])
+    for index, (run, start) in enumerate(zip(runs.tolist(), first.tolist(), strict=True)):
+        clip = store.clip(places[samples.names[run]])
+        root = root_trajectory(clip, find_roles(clip.skeleton, description=dict(schema.body)))
+        # The mirror image turns to the other side.
+        sign = -1.0 if samples.mirrored[run] else 1.0
+        last = len(clip) - 1
+        here, beyond = np.minimum(start + steps, last), np.maximum(start + steps - last, 0)
+        way = root.positions[here] + beyond[:, None] * (root.positions[-1] - root.positions[-2])
+        positions[index] = way[:, [0, 2]] * (sign, 1.0)
+        angles[index] = sign * root.angles[here]
+        name = schema.config.label
+        labels.append({name: clip.labels[name]} if name else {})
+        rotations = clip.rotations[start : start + frames + 1][:, joints]
+        moved.append(joint_rotation_rates(rotations, clip.fps).mean())
+    return RecordedGoals(positions, angles, schema.fps, labels), np.array(moved)
+
+
+def _poses(run: Run, joints: list[int]) -> Array:
+    """(characters * frames, 3 * joints) in root space."""
+    poses = []
+    for index in range(run.characters):
+        root = RootTrajectory.of_ground(run.positions[index], run.angles[index])
+        poses.append(to_root_space(joint_positions(run.clip(index))[:, joints], root))
+    return np.concatenate(poses).reshape(run.characters * len(run), -1)
+
 
 _ONE_STEP_SAMPLES = 4096
 # Shares of the clips' own joint rotation: below the first the motion fades out, above the second

@@ -1,19 +1,75 @@
-"""Searcher protocol, and the choice of an index by name or database size."""
+"""Searcher protocol, the choice of an index by name or database size, and its cache file.
+
+Format of the cache "deepphase.motion_index", version 1: the index's arrays, and in the header
+``index``, ``rows_sha256`` (of the database's features and offered rows), ``parameters`` and
+``recall``. It is valid only for the rows that it was built from.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Literal, Protocol, get_args
+from typing import Any, Literal, Protocol, TypeVar, get_args
 
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.errors import ParameterError
+from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
+from deepphase.formats.array_file import map_arrays, write_arrays
 from deepphase.progress import Progress
 from matching.database.database import MotionDatabase
 from matching.search.exact import ExactSearcher
-from matching.search.index_cache import cached_index
+
+FORMAT, VERSION = "deepphase.motion_index", 1
+AnyIndex = TypeVar("AnyIndex")
+
+
+def cached_index(
+    path: Path | None,
+    database: MotionDatabase,
+    name: str,
+    *,
+    build: Callable[[], AnyIndex],
+    store: Callable[[AnyIndex], tuple[Mapping[str, Array], Mapping[str, Any]]],
+    read: Callable[[dict[str, Array], dict[str, Any]], AnyIndex],
+    note: Callable[[str], None] | None = None,
+) -> AnyIndex:
+    """The index from a cache file, or a new one, which is written there.
+
+    Parameters
+    ----------
+    path
+        The file; None for no cache.
+    build
+        Builds the index.
+    store, read
+        Convert the index to arrays and header entries, and back.
+    note
+        Called with the reason why a file was not used or could not be written.
+    """
+    report = note or (lambda text: None)
+    if path is not None and path.exists():
+        try:
+            arrays, header = map_arrays(path, format=FORMAT, version=VERSION)
+            if header.get("index") != name:
+                raise CheckpointError(f"its index is of another kind, {header.get('index')!r}")
+            if header.get("rows_sha256") != database.rows_sha256:
+                raise CheckpointError("its index is of other rows")
+            return read(arrays, header)
+        except (DeepPhaseError, KeyError, TypeError, ValueError, RuntimeError) as error:
+            fact = error.fact if isinstance(error, DeepPhaseError) else str(error)
+            report(f"{path} is not used and built again: {fact}")
+    index = build()
+    if path is not None:
+        arrays_of_index, entries = store(index)
+        header = {"index": name, "rows_sha256": database.rows_sha256, **entries}
+        try:
+            write_arrays(path, arrays_of_index, header, format=FORMAT, version=VERSION)
+        except CheckpointError as error:
+            # Searches work without the cache, so a read-only folder is no error.
+            report(f"the index is not cached: {error}")
+    return index
+
 
 IndexName = Literal["auto", "exact", "flat", "ivf", "hnsw", "ivfpq"]
 INDEX_NAMES: tuple[str, ...] = get_args(IndexName)

@@ -126,12 +126,12 @@ def test_a_label_is_wished_and_a_stick_leads(files, tmp_path):
 
 
 def test_the_trials_are_in_the_page(files, tmp_path, monkeypatch):
-    from apps.runs import trials
+    from apps.runs import controller as runs
 
-    monkeypatch.setattr(trials, "_MINUTES", 0.05)
+    monkeypatch.setattr(runs, "_MINUTES", 0.05)
     words = ["-o", tmp_path, "--seconds", "0.5", "--measure"]
-    trial_paths = trials.path_errors
-    monkeypatch.setattr(trials, "path_errors", lambda *a, **k: trial_paths(*a, **k, seconds=0.5))
+    trial_paths = runs.path_errors
+    monkeypatch.setattr(runs, "path_errors", lambda *a, **k: trial_paths(*a, **k, seconds=0.5))
     assert control(files, "pfnn.controller", *words) == 0
     names = {
         each["name"] for each in json.loads((tmp_path / "report.json").read_text())["measures"]

@@ -31,7 +31,7 @@ from controllers.evaluation.trials import path_errors, run_variation, survival
 from controllers.networks.registry import network_kind
 from controllers.runtime.controller import Controller
 from controllers.runtime.frame import CharacterSettings
-from controllers.training.free_running import held_out_run
+from controllers.training.health import held_out_run
 from controllers.training.train import train_controller
 from deepphase.atomic_write import atomic_write
 from deepphase.corpus.store import open_store

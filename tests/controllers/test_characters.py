@@ -7,7 +7,7 @@ import pytest
 
 from controllers.runtime.characters import Characters
 from controllers.runtime.frame import CharacterSettings
-from controllers.training.free_running import RecordedGoals
+from controllers.training.health import RecordedGoals
 from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip

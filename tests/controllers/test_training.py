@@ -19,8 +19,7 @@ from controllers.runtime.characters import Characters
 from controllers.runtime.controller import Controller
 from controllers.runtime.frame import CharacterSettings
 from controllers.schema.config import POSE_BLOCKS
-from controllers.training.free_running import RecordedGoals
-from controllers.training.health import health_lines
+from controllers.training.health import RecordedGoals, health_lines
 from controllers.training.module import ControllerModule, restarted_rate
 from controllers.training.train import measured_controller, train_controller
 from deepphase.corpus.clip_store import ClipStore

@@ -11,9 +11,8 @@ from controllers.data.initial_states import InitialStates
 from controllers.runtime.characters import Characters
 from controllers.runtime.controller import Controller
 from controllers.runtime.frame import CharacterSettings
-from controllers.training.module import ControllerModule
+from controllers.training.module import ClosedLoop, ControllerModule
 from controllers.training.train import train_controller
-from controllers.training.unrolled import ClosedLoop
 from deepphase.errors import ParameterError
 from tests.controllers.made_controllers import (
     FormulaPhases,

@@ -3,15 +3,156 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write
 from deepphase.errors import ParameterError
 from deepphase.figures.page_data import json_in_page
-from deepphase.figures.player.description import describe_take, palette
+from deepphase.figures.player.actor import Actor
 from deepphase.figures.player.packing import PackedArrays
-from deepphase.figures.player.take import Take
+from deepphase.figures.player.song import PlayerSong
+from deepphase.figures.player.take import Channels, ManifoldCloud, Take
+from deepphase.figures.theme import DARK, LIGHT, NEUTRAL, channel_style
+
+# Number of distinct styles of channels and experts.
+_STYLES = 32
+# Points of a cloud; more could not be distinguished in so small a figure.
+_MAX_POINTS = 12_000
+# Dash -> lengths in pixels.
+_DASHES: Mapping[str, list[float]] = {
+    "solid": [],
+    "dash": [6, 4],
+    "dot": [1.5, 3],
+    "dashdot": [6, 3, 1.5, 3],
+}
+
+
+def palette() -> dict[str, Any]:
+    """Colours of the figures' light and dark templates, and styles of the channels."""
+    looks = {}
+    for name, template in (("light", LIGHT), ("dark", DARK)):
+        layout = template.layout
+        looks[name] = {
+            "page": layout.paper_bgcolor,
+            "wall": layout.scene.xaxis.backgroundcolor,
+            "ink": layout.font.color,
+            "soft": layout.xaxis.linecolor,
+            "line": layout.xaxis.gridcolor,
+        }
+    styles = [channel_style(index) for index in range(_STYLES)]
+    return {
+        "looks": looks,
+        "neutral": NEUTRAL,
+        "styles": [{"colour": s.colour, "dash": _DASHES[s.dash]} for s in styles],
+    }
+
+
+def describe_take(take: Take, packed: PackedArrays) -> dict[str, Any]:
+    """Describe one take, and add its arrays to `packed`."""
+    return {
+        "name": take.name,
+        "note": take.note,
+        "fps": take.fps,
+        "duration": take.duration_s,
+        "actors": [_actor(actor, packed) for actor in take.actors],
+        "channels": None if take.channels is None else _channels(take.channels, packed),
+        "manifold": None if take.manifold is None else _manifold(take.manifold, packed),
+        "gating": None
+        if take.gating is None
+        else _timed(take.gating, values=packed.add_series(take.gating.weights)),
+        "curves": [
+            _timed(
+                curve,
+                name=curve.name,
+                unit=curve.unit,
+                lines=list(curve.lines),
+                values=packed.add_series(curve.values),
+            )
+            for curve in take.curves
+        ],
+        "markers": [[marker.label, marker.start_s, marker.stop_s] for marker in take.markers],
+        "song": None if take.song is None else _song(take.song, packed),
+    }
+
+
+def _timed(part: Any, **content: Any) -> dict[str, Any]:
+    return {"fps": part.fps, "start": part.start_s, **content}
+
+
+def _actor(actor: Actor, packed: PackedArrays) -> dict[str, Any]:
+    def added(values: Array | None) -> Mapping[str, Any] | None:
+        return None if values is None else packed.add(values)
+
+    return _timed(
+        actor,
+        name=actor.name,
+        colour=actor.colour,
+        floor=float(actor.floor),
+        links=actor.links.reshape(-1).tolist(),
+        jointNames=list(actor.joint_names),
+        feet=list(actor.feet),
+        positions=packed.add_positions(actor.positions),
+        contacts=added(None if actor.contacts is None else actor.contacts.astype(bool)),
+        rootPositions=added(actor.root_positions),
+        rootDirections=added(actor.root_directions),
+        desiredTrajectory=added(actor.desired_trajectory),
+        desiredPath=added(actor.desired_path),
+    )
+
+
+def _channels(channels: Channels, packed: PackedArrays) -> dict[str, Any]:
+    parameters = channels.parameters
+    series = {
+        name: packed.add_series(getattr(parameters, name))
+        for name in ("phase", "frequency", "amplitude", "offset")
+    }
+    interior = None
+    if channels.interior is not None and not channels.interior.all():
+        interior = packed.add(channels.interior.astype(bool))
+    return _timed(channels, interior=interior, **series)
+
+
+def _manifold(cloud: ManifoldCloud, packed: PackedArrays) -> dict[str, Any]:
+    step = max(1, -(-len(cloud.points) // _MAX_POINTS))
+    return _timed(
+        cloud,
+        path=packed.add_series(cloud.path),
+        points=packed.add(cloud.points[::step]),
+        colours=None
+        if cloud.colours is None
+        else packed.add(cloud.colours[::step].astype(np.uint8)),
+        colourTitle=cloud.colour_title,
+        explained=[float(share) for share in cloud.explained],
+    )
+
+
+def _song(song: PlayerSong, packed: PackedArrays) -> dict[str, Any]:
+    spectrogram = None
+    if song.spectrogram is not None:
+        loudness = song.spectrogram.astype(np.float64)
+        span = float(np.ptp(loudness)) or 1.0
+        spectrogram = packed.add(np.rint(255 * (loudness - loudness.min()) / span).astype(np.uint8))
+    return {
+        "name": song.name,
+        "data": packed.add_bytes(song.data),
+        "mime": song.mime,
+        "start": song.start_s,
+        "duration": song.duration_s,
+        "beats": _rounded(song.beats),
+        "downbeats": _rounded(song.downbeats),
+        "spectrogram": spectrogram,
+        "bandHz": song.band_hz,
+    }
+
+
+def _rounded(seconds: Array | Sequence[float]) -> list[float]:
+    return np.round(np.asarray(seconds, np.float64), 4).tolist()
+
 
 _FOLDER = Path(__file__).parent
 # Concatenated in this order to one script.

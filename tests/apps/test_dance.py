@@ -64,7 +64,7 @@ def test_training_says_what_it_learnt_from_and_whether_it_worked(folder, capsys)
     assert "silent: left out: no song beside it" in err
     assert "3 clips, 0.8 minutes, to 3 songs" in out
     assert "one step: joint error" in out
-    assert "danced to 1 songs held out" in out
+    assert "dances to 1 held-out songs" in out
     assert not (folder / "told.unfinished").exists()
 
 

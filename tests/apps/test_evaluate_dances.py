@@ -144,10 +144,10 @@ def test_points_and_missing_songs(folders, capsys):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["nowhere"], "from a folder"),
+        (["nowhere"], "not a folder of dances"),
         (["recorded", "recorded"], "twice"),
         (["recorded", "--by", "pace"], "no labels are read"),
-        (["recorded", "--beats-per-bar", "0"], "beats in a bar"),
+        (["recorded", "--beats-per-bar", "0"], "beats_per_bar must lie in"),
     ],
 )
 def test_mistakes(folders, capsys, words, says):

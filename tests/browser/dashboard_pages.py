@@ -121,7 +121,7 @@ def at_rest(locator):
 
 
 def slide_to_end(page, label: str) -> None:
-    slider = page.get_by_role("slider", name=re.compile(f"^{label}")).first
+    slider = page.get_by_role("slider", name=re.compile(f"^{re.escape(label)}")).first
     slider.focus()
     page.keyboard.press("End")
 

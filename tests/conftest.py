@@ -19,7 +19,12 @@ _MARKS = {_TESTS / "browser": pytest.mark.browser, _TESTS / "dashboard": pytest.
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark all tests of the folders that are slow as a whole."""
+    """Mark all tests of the folders that are slow as a whole; skip tests of a GPU without one."""
+    without_gpu = pytest.mark.skipif(
+        not torch.cuda.is_available(), reason="PyTorch finds no CUDA device"
+    )
     for item in items:
         if mark := _MARKS.get(item.path.parent):
             item.add_marker(mark)
+        if item.get_closest_marker("gpu"):
+            item.add_marker(without_gpu)

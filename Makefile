@@ -4,6 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO ?= demo
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+PARALLEL := --numprocesses auto --maxprocesses 8 --dist worksteal
 
 .PHONY: demo demo-model test check quick-test lint bench docs clean
 
@@ -14,15 +15,16 @@ demo: $(VENV)/installed
 demo-model: $(VENV)/installed
 	$(BIN)/python -m apps.demo.model
 
+# One worker for each core; the browser's tests follow alone, since pages wait for the processor.
 test: $(VENV)/installed
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -m "not browser" $(PARALLEL)
+	$(BIN)/python -m pytest -m browser
 
-# The quick part, for every change: no browser, no training. Its two halves run side by side.
-check: $(VENV)/installed
-	$(MAKE) --jobs 2 lint quick-test
+# The quick part, for every change: no browser, no training.
+check: lint quick-test
 
 quick-test: $(VENV)/installed
-	$(BIN)/python -m pytest -m "not slow and not browser"
+	$(BIN)/python -m pytest -m "not slow and not browser" $(PARALLEL)
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .

@@ -3,6 +3,12 @@
 import os
 from pathlib import Path
 
+# Numba's cache is not safe for processes that compile at the same time: each worker of
+# pytest-xdist has its own. Set before anything imports numba.
+if _worker := os.environ.get("PYTEST_XDIST_WORKER"):
+    _caches = Path(__file__).parents[1] / ".pytest_cache" / "numba"
+    os.environ["NUMBA_CACHE_DIR"] = str(_caches / _worker)
+
 import pytest
 import torch
 

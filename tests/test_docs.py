@@ -22,8 +22,9 @@ import soundfile
 import yaml
 
 from apps.cli import main
-from apps.reports import training_report
+from apps.reports import figures_page, training_report
 from deepphase import config
+from deepphase.figures.image import write_images
 from deepphase.formats.load import save
 from deepphase.formats.points import save_points
 from deepphase.motion.kinematics import joint_positions
@@ -98,7 +99,7 @@ def pages() -> list[Any]:
 
 @pytest.fixture(scope="module")
 def small_configs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Shipped configs of small sizes, and reports without PNG files."""
+    """Shipped configs of small sizes, reports without PNG files, and figures with one."""
     folder = tmp_path_factory.mktemp("configs")
     shutil.copytree(ROOT / "configs", folder, dirs_exist_ok=True)
     for kind, sections in SIZES.items():
@@ -114,6 +115,11 @@ def small_configs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setattr(config, "_FOLDER", folder)
         pictures = SimpleNamespace(paths=[], problem="")
         patch.setattr(training_report, "write_images", lambda *_, **__: pictures)
+        patch.setattr(
+            figures_page,
+            "write_images",
+            lambda files, **options: write_images(dict([next(iter(files.items()))]), **options),
+        )
         yield
 
 

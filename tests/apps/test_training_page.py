@@ -200,6 +200,7 @@ def test_pictures_lie_beside_the_page(tmp_path, monkeypatch):
     assert "no PNG" not in path.read_text(encoding="utf-8")
 
 
+@pytest.mark.browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_draws_in_a_browser_without_requests(tmp_path, no_browser, scheme):
     sync_api = pytest.importorskip("playwright.sync_api")
@@ -214,6 +215,7 @@ def test_it_draws_in_a_browser_without_requests(tmp_path, no_browser, scheme):
         options = ["--no-sandbox", "--enable-unsafe-swiftshader"]
         browser = playwright.chromium.launch(executable_path=browser_path, args=options)
         page = browser.new_page(color_scheme=scheme)
+        page.set_default_timeout(180_000)
         page.on("request", lambda request: requests.append(request.url))
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on("dialog", lambda dialog: errors.append(dialog.message))

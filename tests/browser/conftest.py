@@ -51,6 +51,7 @@ def open_page(browser, tmp_path) -> Iterator[Callable]:
         path.write_text(content, encoding="utf-8")
         options = {"viewport": {"width": 1280, "height": 800}, "offline": True} | options
         context = browser.new_context(**options)
+        context.set_default_timeout(1000 * PATIENCE_S)
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: problems.append(str(error)))

@@ -26,7 +26,7 @@ def _figures(folder):
     }
 
 
-@pytest.mark.slow
+@pytest.mark.browser
 def test_pictures_are_written(tmp_path):
     figures = _figures(tmp_path)
     images = write_images(figures)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from apps.options.groups import FileOptions
+from apps.options.groups import FileOptions, ParallelOptions
 from apps.terminal import next_step, note, progress, table, warn
 from deepphase.corpus.prepare import prepare
 
@@ -20,8 +20,8 @@ def command(
     labels_csv: Path | None = None,
     min_seconds: float = 0.0,
     allow_truncated: bool = False,
-    workers: int | None = None,
     reading: FileOptions = FileOptions(),  # noqa: B008 (frozen)
+    parallel: ParallelOptions = ParallelOptions(),  # noqa: B008 (frozen)
 ) -> None:
     """Read, check and resample motion files into one store; files that fail are listed.
 
@@ -44,8 +44,6 @@ def command(
         Leave out clips shorter than this.
     allow_truncated
         Use the readable frames of files that end too early.
-    workers
-        Number of processes; one per core, within memory, if not given.
     """
     with progress() as report:
         done = prepare(
@@ -57,8 +55,8 @@ def command(
             labels_csv=labels_csv,
             min_seconds=min_seconds,
             allow_truncated=allow_truncated,
-            workers=workers,
             progress=report,
+            **parallel.parallel,
             **reading.preparation,
         )
     for file, text in done.notes[:_SHOWN]:

@@ -143,7 +143,12 @@ def inspect_files(
     files = find_motion_files(inputs)
     point_sets = agreed_point_sets(files, description, **reader)
     tasks = [(each, point_sets, reader) for each in files]
-    return len(files), map_in_order(_facts, tasks, fitting_workers(files, workers))
+    return len(files), map_in_order(
+        _facts,
+        tasks,
+        fitting_workers(files, workers),
+        lost=lambda task, error: (FileFacts(task[0].file, error=error),),
+    )
 
 
 def _facts(task: tuple[MotionFile, PointSets, dict[str, Any]]) -> tuple[FileFacts, ...]:

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
-from concurrent.futures.process import BrokenProcessPool
-from typing import TypeVar
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
-from loky import ProcessPoolExecutor
-
+from deepphase.corpus.process_pool import ProcessPool
+from deepphase.corpus.ray_pool import RayPool, ray_address
+from deepphase.corpus.task_pool import TaskPool, WorkerDied
 from deepphase.errors import ParameterError
 
 Task = TypeVar("Task")
 TaskResult = TypeVar("TaskResult")
 
-# Read by the numerical libraries when a worker imports them. One thread per worker avoids
-# oversubscription of the cores.
-_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-# Pending tasks per worker: enough that no worker waits for a slow task, few enough for memory.
-_PENDING_TASKS = 4
+# Where the first tasks all lose their workers, no worker can start, and the others are spared.
+_DEATHS_WITHOUT_A_RESULT = 4
 
 
 def usable_cores() -> int:
@@ -31,46 +29,116 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
+def check_parallel(workers: int | None = None, cluster: str | None = None) -> None:
+    """Raise ParameterError unless the options are possible, before any work begins.
+
+    Parameters
+    ----------
+    workers, cluster
+        As for :func:`map_in_order`; None for the default.
+    """
+    if workers is not None and workers < 1:
+        raise ParameterError(f"workers must be at least 1, not {workers}")
+    if cluster is not None:
+        ray_address(cluster)
+
+
 def map_in_order(
-    function: Callable[[Task], TaskResult], tasks: Sequence[Task], workers: int
+    function: Callable[[Task], TaskResult],
+    tasks: Sequence[Task],
+    workers: int,
+    *,
+    cluster: str | None = None,
+    lost: Callable[[Task, ParameterError], TaskResult] | None = None,
 ) -> Iterator[TaskResult]:
     """Results of the tasks, in their order; only a few are in memory at a time.
+
+    A task whose worker process dies, killed or out of memory, is run once more. If that worker
+    dies as well, the task is lost, and the others go on.
 
     Parameters
     ----------
     function
         Function of a task. Tasks and results are pickled; an exception ends the run.
     workers
-        Number of processes; 1 runs everything in the calling one.
+        Number of processes; 1 runs everything in the calling one, unless a cluster is given. A
+        running cluster has its own.
+    cluster
+        "ray" for Ray's scheduler on this machine, "ray:ADDRESS" for a running Ray cluster, whose
+        machines reach all files under the same paths.
+    lost
+        Function of a lost task and its error that makes a result in place of the task's own. If not
+        given, the error is raised.
 
     Raises
     ------
     ParameterError
-        Where a process dies or cannot start.
+        Where a task is lost and `lost` is not given, no worker can start, or the cluster is not
+        there.
     """
-    if workers == 1:
+    if workers == 1 and cluster is None:
         yield from map(function, tasks)
         return
-    pending: deque[Future[TaskResult]] = deque()
-    # Loky's processes begin with a clean interpreter: forked ones would inherit locked locks of
-    # BLAS and torch threads, and the standard library's spawned ones run the user's script again,
-    # which is an endless recursion where it has no `if __name__ == "__main__"`.
-    pool = ProcessPoolExecutor(workers, initializer=_ignore_interrupt, env=_ONE_THREAD)
+    deaths, survived = 0, False
+    pending: deque[tuple[Task, Any]] = deque()
+    rest = iter(tasks)
+    with _ends_with_sigterm(), _pool(function, workers, cluster, pending) as pool:
+        while True:
+            for task in rest:
+                pending.append((task, pool.submit(task)))
+                if len(pending) >= pool.pending:
+                    break
+            if not pending:
+                return
+            task, submitted = pending.popleft()
+            try:
+                result = pool.result(submitted)
+                survived = True
+            except WorkerDied:
+                error = ParameterError(
+                    "the worker process died twice, as when memory runs out",
+                    hint="try fewer workers",
+                )
+                deaths += 1
+                if lost is None or (deaths == _DEATHS_WITHOUT_A_RESULT and not survived):
+                    raise error from None
+                result = lost(task, error)
+            yield result
+
+
+@contextmanager
+def _pool(
+    function: Callable[[Any], Any], workers: int, cluster: str | None, pending: deque
+) -> Iterator[TaskPool]:
+    pool: TaskPool
+    if cluster is None:
+        pool = ProcessPool(function, workers)
+    else:
+        pool = RayPool(function, ray_address(cluster), workers)
     try:
-        for task in tasks:
-            pending.append(pool.submit(function, task))
-            if len(pending) >= workers * _PENDING_TASKS:
-                yield pending.popleft().result()
-        while pending:
-            yield pending.popleft().result()
-    except BrokenProcessPool:
-        raise ParameterError("a worker process died", hint="try one worker") from None
+        yield pool
     finally:
-        for future in pending:
-            future.cancel()
-        pool.shutdown(wait=True)
+        for _, submitted in pending:
+            pool.cancel(submitted)
+        pool.close()
 
 
-def _ignore_interrupt() -> None:
-    # Ctrl-C reaches every process of a terminal; the parent ends the workers.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+@contextmanager
+def _ends_with_sigterm() -> Iterator[None]:
+    """Within the block SIGTERM raises SystemExit, so that workers and spools are ended as well.
+
+    A handler of the program's own is kept.
+    """
+    here = threading.current_thread() is threading.main_thread()
+    if not here or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+
+    def leave(number: int, frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)

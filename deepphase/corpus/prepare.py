@@ -18,9 +18,9 @@ from deepphase.corpus.motion_files import (
     find_motion_files,
     fitting_workers,
 )
-from deepphase.corpus.parallel import map_in_order
+from deepphase.corpus.parallel import check_parallel, map_in_order
 from deepphase.corpus.point_sets import PointSets, agreed_point_sets
-from deepphase.corpus.prepared_file import FileTask, PreparedFile, prepare_file
+from deepphase.corpus.prepared_file import FileTask, PreparedFile, left_out_file, prepare_file
 from deepphase.corpus.store import ClipStore, StoreGroup, StoreWriter, open_store, store_groups
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.array_file import is_array_file
@@ -101,6 +101,7 @@ def prepare(
     allow_truncated: bool = False,
     min_seconds: float = 0.0,
     workers: int | None = None,
+    cluster: str | None = None,
     progress: Progress | None = None,
 ) -> Preparation:
     """Make a store of the motion files among `inputs` and in the folders among them.
@@ -134,6 +135,8 @@ def prepare(
         Leave out shorter clips.
     workers
         Number of processes; by default chosen by cores and amount of data.
+    cluster
+        "ray" or "ray:ADDRESS", see :func:`deepphase.corpus.parallel.map_in_order`.
     progress
         Called after every file; see :data:`deepphase.progress.Progress`.
 
@@ -149,7 +152,8 @@ def prepare(
         Where the store cannot be written.
     """
     check_file_options(unit, up, file_fps)
-    _check_options(fps, min_seconds, workers)
+    _check_options(fps, min_seconds)
+    check_parallel(workers, cluster)
     pattern = None if labels is None else LabelPattern(labels)
     files = find_motion_files(inputs)
     output = Path(output)
@@ -174,7 +178,13 @@ def prepare(
     tasks = _tasks(files, pattern, labels_csv, reader, fps, min_seconds, point_sets, notes)
     run = _Run(tasks, notes)
     with StoreWriter(output) as writer:
-        results = map_in_order(prepare_file, tasks, fitting_workers(files, workers))
+        results = map_in_order(
+            prepare_file,
+            tasks,
+            fitting_workers(files, workers),
+            cluster=cluster,
+            lost=lambda _, error: left_out_file(error),
+        )
         for done, (task, result) in enumerate(zip(tasks, results, strict=True), start=1):
             run.take(writer, task, result)
             if progress is not None:
@@ -324,7 +334,7 @@ def _tasks(
     return tasks
 
 
-def _check_options(fps: float, min_seconds: float, workers: int | None) -> None:
+def _check_options(fps: float, min_seconds: float) -> None:
     if not _MIN_FPS <= fps <= _MAX_FPS:
         raise ParameterError(
             f"a rate of {fps:g} frames a second is out of range",
@@ -332,8 +342,6 @@ def _check_options(fps: float, min_seconds: float, workers: int | None) -> None:
         )
     if not (np.isfinite(min_seconds) and min_seconds >= 0):
         raise ParameterError(f"min_seconds must be 0 or more, not {min_seconds}")
-    if workers is not None and workers < 1:
-        raise ParameterError(f"workers must be at least 1, not {workers}")
 
 
 def _listed(inputs: str | Path | Sequence[str | Path]) -> list[str | Path]:

@@ -99,7 +99,7 @@ def prepare_file(task: FileTask) -> PreparedFile:
     except OSError as error:
         return PreparedFile(reason=f"cannot be read: {error.strerror or error}")
     except DeepPhaseError as error:
-        return _left_out(error)
+        return left_out_file(error)
     _check_pieces(task, len(read))
     clips: list[tuple[Clip, dict[str, Any]]] = []
     notes: list[str] = []
@@ -131,11 +131,12 @@ def prepare_file(task: FileTask) -> PreparedFile:
             replace(glitch, sentence=f"{about}{glitch.sentence}") for glitch in prepared.glitches
         ]
     if not clips:
-        return _left_out(refused[0])
+        return left_out_file(refused[0])
     return PreparedFile(tuple(clips), tuple(notes), tuple(glitches), sha256)
 
 
-def _left_out(error: DeepPhaseError) -> PreparedFile:
+def left_out_file(error: DeepPhaseError) -> PreparedFile:
+    """The result for a file that cannot be used."""
     return PreparedFile(reason=error.fact, hint=error.hint, line=error.line)
 
 

@@ -8,13 +8,12 @@ import pickle
 import subprocess
 import sys
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from deepphase.corpus import parallel, prepared_file
+from deepphase.corpus import prepared_file
 from deepphase.corpus.prepare import corpus_of, prepare
 from deepphase.corpus.prepared_file import PreparedFile
 from deepphase.corpus.store import open_store, write_store
@@ -185,11 +184,6 @@ def test_an_interruption_leaves_nothing(folder, output, workers):
     assert multiprocessing.active_children() == []
 
 
-def test_a_worker_that_dies_is_one_error():
-    with pytest.raises(ParameterError, match="worker process died"):
-        list(parallel.map_in_order(os._exit, [3, 3], 2))
-
-
 def test_a_script_without_a_main_guard_prepares_in_two_processes(folder, tmp_path):
     """As in a notebook or a first program: no `if __name__ == "__main__"` anywhere."""
     script = tmp_path / "script.py"
@@ -208,34 +202,6 @@ def test_a_script_without_a_main_guard_prepares_in_two_processes(folder, tmp_pat
     )
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.splitlines() == ["begins", "3 files"]
-
-
-def test_the_error_of_a_task_is_raised_and_ends_the_workers():
-    with pytest.raises(ZeroDivisionError):
-        list(parallel.map_in_order(partial(divmod, 1), [1, 1, 0, *[1] * 40], 2))
-    assert multiprocessing.active_children() == []
-
-
-def test_only_a_few_results_are_held(monkeypatch):
-    started = []
-
-    class Pool:
-        def __init__(self, *_, **__):
-            pass
-
-        def submit(self, function, task):
-            started.append(task)
-            future = parallel.Future()
-            future.set_result(function(task))
-            return future
-
-        def shutdown(self, **_):
-            pass
-
-    monkeypatch.setattr(parallel, "ProcessPoolExecutor", Pool)
-    for place, result in enumerate(parallel.map_in_order(abs, range(100), 2)):
-        assert result == place
-        assert len(started) - place <= 9
 
 
 def test_labels_out_of_names(folder, output):

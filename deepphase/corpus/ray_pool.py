@@ -1,0 +1,166 @@
+"""Pool of Ray tasks, on this machine or on a running cluster."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from deepphase.corpus.task_pool import WorkerDied
+from deepphase.errors import ParameterError
+from deepphase.extras import packages_for
+
+# Read by Ray when it starts. It sends no usage statistics; a task that the memory monitor kills is
+# run once more, as after any other death, instead of without end.
+_SETTINGS = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_task_oom_retries": "1",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+}
+_PENDING_PER_WORKER = 4
+_CONNECT_S = 5.0
+_START = "ray start --head --port=6379"
+
+
+def ray_address(cluster: str) -> str | None:
+    """Address of the Ray cluster in "ray:ADDRESS"; None for "ray", which is this machine.
+
+    Raises
+    ------
+    ParameterError
+        Where the text is neither.
+    """
+    kind, colon, address = cluster.partition(":")
+    if kind != "ray" or (colon and not address):
+        raise ParameterError(
+            f"no cluster {cluster!r}",
+            hint="ray schedules on this machine, ray:HOST:PORT on a running Ray cluster",
+        )
+    return address or None
+
+
+class RayPool:
+    """Ray tasks; a :class:`deepphase.corpus.task_pool.TaskPool`.
+
+    Ray schedules them, runs a task again whose worker dies, and keeps results within its object
+    store, which spills to disk.
+
+    Parameters
+    ----------
+    function
+        Function of a task, pickled once.
+    address
+        A running cluster; None starts Ray on this machine, for this pool only, without dashboard
+        and reachable from this machine only.
+    workers
+        CPUs of a Ray that is started here.
+
+    Raises
+    ------
+    ParameterError
+        Where Ray is not installed, or no cluster answers at the address.
+    """
+
+    def __init__(self, function: Callable[[Any], Any], address: str | None, workers: int) -> None:
+        with packages_for("Ray clusters", "deepphase[ray]"), _settings():
+            import ray
+        self._ray = ray
+        self._folder: tempfile.TemporaryDirectory | None = None
+        if address is None:
+            self._start(workers)
+        else:
+            self._connect(address)
+        self.pending = int(ray.cluster_resources().get("CPU", 1)) * _PENDING_PER_WORKER
+        self._task = ray.remote(max_retries=1, num_cpus=1)(function)
+
+    def submit(self, task: Any) -> Any:
+        """Begin a task."""
+        return self._task.remote(task)
+
+    def result(self, submitted: Any) -> Any:
+        """Result of a task. Raises WorkerDied where its second process died as well."""
+        errors = self._ray.exceptions
+        try:
+            return self._ray.get(submitted)
+        except errors.RayTaskError as error:
+            raise error.cause from None
+        except (
+            errors.WorkerCrashedError,
+            errors.OutOfMemoryError,
+            errors.NodeDiedError,
+            errors.ObjectLostError,
+        ):
+            raise WorkerDied from None
+
+    def cancel(self, submitted: Any) -> None:
+        """Drop a task that has not begun."""
+        self._ray.cancel(submitted)
+
+    def close(self) -> None:
+        """Leave the cluster, and end a Ray that was started here."""
+        self._ray.shutdown()
+        if self._folder is not None:
+            self._folder.cleanup()
+
+    def _start(self, workers: int) -> None:
+        # A short path: Ray's sockets lie in it, and the names of sockets are limited.
+        self._folder = tempfile.TemporaryDirectory(prefix="dp-ray-", ignore_cleanup_errors=True)
+        try:
+            self._init(num_cpus=workers, _node_ip_address="127.0.0.1", _temp_dir=self._folder.name)
+        except BaseException:
+            self.close()
+            raise
+
+    def _connect(self, address: str) -> None:
+        host, _, port = address.rpartition("//")[2].rpartition(":")
+        try:
+            # Ray itself tries for minutes.
+            socket.create_connection((host, int(port)), _CONNECT_S).close()
+        except (OSError, ValueError) as error:
+            raise _no_cluster(address, error) from None
+        self._init(address=address)
+
+    def _init(self, **options: Any) -> None:
+        with _settings():
+            try:
+                self._ray.init(
+                    include_dashboard=False,
+                    log_to_driver=False,
+                    logging_level=logging.ERROR,
+                    **options,
+                )
+            # Ray raises plain exceptions where a node does not start.
+            except Exception as error:
+                address = options.get("address")
+                if address is not None:
+                    raise _no_cluster(address, error) from None
+                raise ParameterError(
+                    f"Ray does not start on this machine: {error}", hint="use --workers without it"
+                ) from None
+
+
+def _no_cluster(address: str, error: Exception) -> ParameterError:
+    reason = " ".join(str(error).split())[:200]
+    return ParameterError(
+        f"no Ray cluster at {address}: {reason}",
+        hint=f"start one with `{_START}`, on this machine or one that it can reach",
+    )
+
+
+@contextmanager
+def _settings() -> Iterator[None]:
+    """Ray's settings in the environment, which its processes inherit, within the block."""
+    before = {name: os.environ.get(name) for name in _SETTINGS}
+    os.environ.update(_SETTINGS)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

@@ -1,0 +1,136 @@
+"""Tasks in several processes: order, memory, workers that die, signals."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from deepphase.corpus import process_pool
+from deepphase.corpus.parallel import check_parallel, map_in_order
+from deepphase.errors import ParameterError
+
+ROOT = Path(__file__).parents[2]
+
+
+def deadly(folder: Path, task: tuple[int, int]) -> int:
+    """The task's number; its process dies in the first so many attempts."""
+    number, deaths = task
+    attempts = len(list(folder.glob(f"{number}-*")))
+    if attempts < deaths:
+        (folder / f"{number}-{attempts}").touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def name_of(task: tuple[int, int], error: ParameterError) -> str:
+    return f"{task[0]}: {error.fact}"
+
+
+@pytest.mark.slow
+def test_a_dead_workers_task_is_run_once_more_and_then_lost(tmp_path):
+    tasks = [(number, {3: 99, 20: 1}.get(number, 0)) for number in range(24)]
+    results = list(map_in_order(partial(deadly, tmp_path), tasks, 2, lost=name_of))
+    assert results[3].startswith("3: the worker process died twice")
+    assert results[:3] + results[4:] == [*range(3), *range(4, 24)]
+    assert len(list(tmp_path.iterdir())) == 3
+    assert multiprocessing.active_children() == []
+
+
+def test_a_lost_task_is_an_error_where_it_cannot_be_left_out():
+    with pytest.raises(ParameterError, match="worker process died twice"):
+        list(map_in_order(os._exit, [3, 3], 2))
+
+
+@pytest.mark.slow
+def test_workers_that_never_live_end_the_run():
+    with pytest.raises(ParameterError, match="worker process died twice"):
+        list(map_in_order(os._exit, [3] * 1000, 2, lost=lambda task, error: None))
+
+
+def test_the_error_of_a_task_is_raised_and_ends_the_workers():
+    with pytest.raises(ZeroDivisionError):
+        list(map_in_order(partial(divmod, 1), [1, 1, 0, *[1] * 40], 2))
+    assert multiprocessing.active_children() == []
+
+
+def test_only_a_few_results_are_held(monkeypatch):
+    started = []
+
+    class Pool:
+        def __init__(self, *_, **__):
+            pass
+
+        def submit(self, function, task):
+            started.append(task)
+            future = process_pool.Future()
+            future.set_result(function(task))
+            return future
+
+        def shutdown(self, **_):
+            pass
+
+    monkeypatch.setattr(process_pool, "ProcessPoolExecutor", Pool)
+    for place, result in enumerate(map_in_order(abs, range(100), 2)):
+        assert result == place
+        assert len(started) - place <= 9
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM")
+def test_sigterm_ends_the_workers_and_leaves_the_blocks(tmp_path):
+    script = (
+        "import os, pathlib, time\n"
+        "from deepphase.corpus.parallel import map_in_order\n"
+        "def pid(task):\n"
+        f"    (pathlib.Path({str(tmp_path)!r}) / str(os.getpid())).touch()\n"
+        "    time.sleep(0.05)\n"
+        "try:\n"
+        "    for _ in map_in_order(pid, range(10_000), 2): print('one', flush=True)\n"
+        "finally:\n"
+        "    print('left', flush=True)\n"
+    )
+    run = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, cwd=ROOT
+    )
+    assert run.stdout is not None
+    assert run.stdout.readline() == "one\n"
+    run.terminate()
+    output, _ = run.communicate(timeout=60)
+    assert output.endswith("left\n")
+    assert run.returncode == 128 + signal.SIGTERM
+    workers = [int(path.name) for path in tmp_path.iterdir()]
+    assert len(workers) == 2
+    until = time.monotonic() + 10
+    while any(map(alive, workers)):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("options", "fact"),
+    [
+        ({"workers": 0}, "workers must be at least 1"),
+        ({"cluster": "dask"}, "no cluster 'dask'"),
+        ({"cluster": "ray:"}, "no cluster 'ray:'"),
+    ],
+)
+def test_impossible_options(options, fact):
+    with pytest.raises(ParameterError, match=fact):
+        check_parallel(**options)
+    check_parallel(2, "ray:10.0.0.1:6379")

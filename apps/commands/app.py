@@ -9,6 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from apps.dashboard.parts.folder import FOLDER_VARIABLE
+from apps.dashboard.script.hosts import HOST_NAMES_VARIABLE
+from apps.dashboard.script.hosts import host_names as read_host_names
 from apps.terminal import next_step, note
 from deepphase.errors import FormatError, ParameterError
 
@@ -29,12 +31,12 @@ _SETTINGS = {
 }
 
 
-def command(folder: Path | None = None, port: int | None = None) -> None:
+def command(folder: Path | None = None, port: int | None = None, host_names: str = "") -> None:
     """Open the dashboard in the browser: clips, phases, the manifold, matching and control.
 
     It shows the stores, models, databases and controllers of a folder, or its motion files;
     without a folder, synthetic motion and small models that come with the program. It accepts
-    connections from this machine only. Ctrl-C ends it.
+    connections from this machine only, and asks no other machine for anything. Ctrl-C ends it.
 
     Parameters
     ----------
@@ -42,6 +44,9 @@ def command(folder: Path | None = None, port: int | None = None) -> None:
         Folder to show.
     port
         Port to listen on; the first free one from 8501 if not given.
+    host_names
+        Further names under which a browser may reach it, separated by commas, as through a tunnel
+        or a proxy: NAME, or NAME:PORT for one port only.
     """
     from apps.dashboard.parts.theme import THEME
 
@@ -51,7 +56,9 @@ def command(folder: Path | None = None, port: int | None = None) -> None:
             hint="give a folder with stores, models or motion files, or leave it out for the demo",
             path=folder,
         )
+    names = read_host_names(host_names)
     port = _free_port(port)
+    os.environ[HOST_NAMES_VARIABLE] = ",".join(names)
     os.environ[FOLDER_VARIABLE] = "" if folder is None else str(folder.absolute())
     _serve({**_SETTINGS, **THEME, "server.port": port}, port)
 

@@ -18,10 +18,11 @@ def work_folder(output: Path, *, resume: bool, restart: bool) -> Path:
     ParameterError
         If both --resume and --restart are given, or `output` is a folder.
     CheckpointError
-        If neither is given and there is an unfinished training, or the file cannot be written.
+        If a training is running there, or neither is given and there is an unfinished training, or
+        the file cannot be written.
     """
     from deepphase.atomic_write import check_writable
-    from deepphase.phase.training.resume import refuse_unfinished
+    from deepphase.phase.training.resume import refuse_running, refuse_unfinished
 
     if resume and restart:
         raise ParameterError(
@@ -34,6 +35,8 @@ def work_folder(output: Path, *, resume: bool, restart: bool) -> Path:
             f"{output} is a folder", hint=f"name the file to write: -o {output / 'model'}"
         )
     check_writable(work)
+    # First of all: --resume and --restart are no way out while it runs.
+    refuse_running(work)
     if not resume and not restart:
         refuse_unfinished(work)
     return work
@@ -51,10 +54,17 @@ def resumable(work: Path, *, restart: bool) -> Iterator[None]:
         Folder of :func:`work_folder`.
     restart
         Whether to discard an unfinished training first.
+
+    Raises
+    ------
+    CheckpointError
+        With `restart`, if a training is running there by now.
     """
-    from deepphase.phase.training.resume import discard, unfinished
+    from deepphase.phase.training.resume import discard, refuse_running, unfinished
 
     if restart:
+        # Reading the clips took a while, in which another training may have been started.
+        refuse_running(work)
         discard(work)
     try:
         yield

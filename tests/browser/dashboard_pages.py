@@ -9,30 +9,47 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 _START_S, _END_S = 120, 60
+# The folder of an audit hook that records and refuses connections to other machines.
+_LOOPBACK = Path(__file__).parent / "loopback"
 # A limit and not a delay: every wait ends as soon as what it waits for is there.
 PATIENCE_S = 180.0
 
 
 @contextmanager
 def started(*, ends: signal.Signals = signal.SIGINT, **variables: str):
-    """The address of a dashboard, started as a user does, on the demo; it ends without a word."""
+    """The address of a dashboard, started as a user does, on the demo; it ends without a word.
+
+    Whatever is asked of it meanwhile, it asks nothing of other machines.
+    """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
+    with tempfile.NamedTemporaryFile(delete=False) as attempts:
+        pass
+    paths = filter(None, [str(_LOOPBACK), os.environ.get("PYTHONPATH")])
+    variables = {
+        # Where the server crashes, its output shows the line.
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONFAULTHANDLER": "1",
+        "PYTHONPATH": os.pathsep.join(paths),
+        "LOOPBACK_LOG": attempts.name,
+        **variables,
+    }
     server = subprocess.Popen(
         [sys.executable, "-m", "apps.cli", "app", "--port", str(port)],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        # Where the server crashes, its output shows the line.
-        env={**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONFAULTHANDLER": "1", **variables},
+        env=os.environ | variables,
     )
     place = f"http://127.0.0.1:{port}"
     try:
@@ -44,6 +61,8 @@ def started(*, ends: signal.Signals = signal.SIGINT, **variables: str):
     assert "Traceback" not in said, said
     assert place in said
     assert server.returncode == 0, said
+    assert Path(attempts.name).read_text() == ""
+    Path(attempts.name).unlink()
 
 
 def answers(url: str) -> bool:

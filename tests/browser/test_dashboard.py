@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import os
 import time
 
@@ -22,6 +23,40 @@ from tests.browser.dashboard_pages import (
     titled_player,
     until,
 )
+
+
+def status(address: str, path: str, **headers: str) -> int:
+    """The status of the answer to a request with these headers."""
+    host, _, port = address.removeprefix("http://").partition(":")
+    connection = http.client.HTTPConnection(host, int(port), timeout=60)
+    try:
+        connection.request("GET", path, headers=headers)
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+def test_pages_of_other_sites_get_no_answer(address):
+    own = address.removeprefix("http://")
+    foreign = f"evil.example:{own.rpartition(':')[2]}"
+    websocket = {
+        "Connection": "Upgrade",
+        "Upgrade": "websocket",
+        "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
+    }
+    for path, headers, answered in (
+        ("/data", {}, 200),
+        ("/_stcore/health", {}, 200),
+        ("/_stcore/stream", websocket, 101),
+    ):
+        assert status(address, path, Host=own, **headers) == answered
+        assert status(address, path, Host=own, Origin=address, **headers) == answered
+        assert status(address, path, Host=foreign, **headers) == 403
+        # A name that was pointed at this machine, and a page that uses the true address.
+        for host in (foreign, own):
+            origin = f"http://{foreign}"
+            assert status(address, path, Host=host, Origin=origin, **headers) == 403
 
 
 def test_the_first_picture_is_there_at_once(visit, address):

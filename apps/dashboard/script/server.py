@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, MutableMapping
+import os
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
 
 import streamlit as st
 from starlette.middleware import Middleware
 
-Message = MutableMapping[str, Any]
-Send = Callable[[Message], Awaitable[None]]
+from apps.dashboard.script.hosts import (
+    HOST_NAMES_VARIABLE,
+    HostMiddleware,
+    Message,
+    Send,
+    host_names,
+)
 
 # At /manifold, Streamlit's page first looks for its server below that address, which fills the
 # browser's console with errors. This variable gives it the address.
@@ -62,4 +67,10 @@ class ServerUrlMiddleware:
         await self._app(scope, receive, forward)
 
 
-app = st.App(Path(__file__).parent / "run.py", middleware=[Middleware(ServerUrlMiddleware)])
+app = st.App(
+    Path(__file__).parent / "run.py",
+    middleware=[
+        Middleware(HostMiddleware, names=host_names(os.environ.get(HOST_NAMES_VARIABLE, ""))),
+        Middleware(ServerUrlMiddleware),
+    ],
+)

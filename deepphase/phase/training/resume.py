@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import pytorch_lightning as pl
 import torch
@@ -105,27 +107,50 @@ def sole_training(folder: Path) -> Iterator[None]:
     CheckpointError
         If a training runs there already.
     """
-    # The other devices' processes of one training share its folder. Locks end with their process,
-    # however it ends; systems without fcntl go without.
-    if fcntl is None or os.environ.get("LOCAL_RANK", "0") != "0":
+    if not _takes_lock():
         yield
         return
     folder.mkdir(parents=True, exist_ok=True)
     # A file of its own, that nothing replaces: a lock belongs to the file, not to its name.
-    with (folder / _LOCK).open("ab") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise CheckpointError(
-                "another training is running here",
-                hint="wait for it, or choose another output",
-                path=folder,
-            ) from None
+    with (folder / _LOCK).open("a", encoding="utf-8") as file:
+        _lock(file, folder)
+        file.truncate(0)
+        file.write(f"process {os.getpid()} on {socket.gethostname()}, since {_now()}")
+        file.flush()
         try:
             yield
         finally:
             if not (folder / _FINGERPRINT).exists():
                 discard(folder)  # no training was started
+
+
+def refuse_running(folder: Path) -> None:
+    """Raise CheckpointError if a training is running in a folder."""
+    if _takes_lock() and (folder / _LOCK).is_file():
+        with (folder / _LOCK).open("a", encoding="utf-8") as file:
+            _lock(file, folder)
+
+
+def _takes_lock() -> bool:
+    # The other devices' processes of one training share its folder. Locks end with their process,
+    # however it ends; systems without fcntl go without.
+    return fcntl is not None and os.environ.get("LOCAL_RANK", "0") == "0"
+
+
+def _lock(file: TextIO, folder: Path) -> None:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        owner = (folder / _LOCK).read_text(encoding="utf-8", errors="replace")[:200]
+        raise CheckpointError(
+            f"another training is running here{f' ({owner})' if owner else ''}",
+            hint="wait for it, or choose another output",
+            path=folder,
+        ) from None
+
+
+def _now() -> str:
+    return datetime.now().astimezone().isoformat(" ", "seconds")
 
 
 def discard(folder: Path) -> None:

@@ -1,0 +1,98 @@
+"""Check of the names under which a browser reaches the dashboard.
+
+A page of another site can point its own name at 127.0.0.1 (DNS rebinding). Its requests are then
+of the same origin for the browser; only the Host header differs from that of the user.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from typing import Any
+
+from deepphase.errors import ParameterError
+
+Message = MutableMapping[str, Any]
+Send = Callable[[Message], Awaitable[None]]
+
+# Environment variable with further names, separated by commas; `deepphase app` sets it.
+HOST_NAMES_VARIABLE = "DEEPPHASE_APP_HOST_NAMES"
+_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+_NAME = re.compile(r"(?:[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")
+_REFUSED = (
+    b"This address is not one of the dashboard's. Open the one that it printed, or name this one: "
+    b"deepphase app --host-names NAME"
+)
+
+
+def host_names(text: str) -> tuple[str, ...]:
+    """Read a list of names, with or without a port, from text such as "desk.local,tunnel:9000".
+
+    Raises
+    ------
+    ParameterError
+        If a name is not a host name.
+    """
+    names = tuple(name.strip().lower() for name in text.split(",") if name.strip())
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise ParameterError(
+                f"{name!r} is no host name",
+                hint="give names such as desk.local or localhost:9000, separated by commas",
+            )
+    return names
+
+
+class HostMiddleware:
+    """Middleware that answers requests to the server's own names, from its own pages, only.
+
+    A Host header must name 127.0.0.1, localhost or [::1] with the port that the server listens on,
+    or one of `names`: with its port if it has one, else with any. An Origin header must name the
+    same host. Other requests are answered with status 403, and websockets are closed.
+
+    Parameters
+    ----------
+    app
+        The application behind it.
+    names
+        Further names, as `host_names` returns them.
+    """
+
+    def __init__(self, app: Callable[..., Awaitable[None]], names: Iterable[str] = ()) -> None:
+        self._app = app
+        self._names = frozenset(names)
+
+    async def __call__(self, scope: Message, receive: Callable, send: Send) -> None:
+        """Forward a request, or refuse it."""
+        if scope["type"] not in ("http", "websocket") or self._is_own(scope):
+            await self._app(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await receive()
+            await send({"type": "websocket.close", "code": 1008})
+        else:
+            headers = [
+                (b"content-type", b"text/plain"),
+                (b"content-length", str(len(_REFUSED)).encode()),
+            ]
+            await send({"type": "http.response.start", "status": 403, "headers": headers})
+            await send({"type": "http.response.body", "body": _REFUSED})
+
+    def _is_own(self, scope: Message) -> bool:
+        hosts = [value for name, value in scope["headers"] if name == b"host"]
+        origins = [value for name, value in scope["headers"] if name == b"origin"]
+        if len(hosts) != 1 or len(origins) > 1:
+            return False
+        host = hosts[0].decode("latin-1")
+        # Browsers write both in lower case. Streamlit looks up the addresses of this machine, by a
+        # request to another one, for an origin whose host differs from the Host header.
+        if any(
+            origin.decode("latin-1") not in (f"http://{host}", f"https://{host}")
+            for origin in origins
+        ):
+            return False
+        host = host.lower()
+        _, port = scope["server"]
+        own = {f"{name}:{port}" for name in _LOOPBACK} | self._names
+        # A browser leaves out the standard port.
+        own |= set(_LOOPBACK) if port == 80 else set()
+        return host in own or re.sub(r":[0-9]{1,5}$", "", host) in self._names

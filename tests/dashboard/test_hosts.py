@@ -1,0 +1,112 @@
+"""Requests that the dashboard answers, by their Host and Origin headers."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from apps.dashboard.script.hosts import HostMiddleware, host_names
+from deepphase.errors import ParameterError
+
+PORT = 8501
+NAMES = host_names("Desk.local, tunnel:9000")
+
+
+def answer(kind, *headers, names=NAMES, port=PORT):
+    """What a request with these headers gets: "app", or the messages of the refusal."""
+    sent = []
+
+    async def app(scope, receive, send):
+        sent.append("app")
+
+    async def receive():
+        return {"type": "websocket.connect"}
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {
+        "type": kind,
+        "server": ("127.0.0.1", port),
+        "headers": [(name.encode(), value.encode("latin-1")) for name, value in headers],
+    }
+    asyncio.run(HostMiddleware(app, names)(scope, receive, send))
+    return sent
+
+
+@pytest.mark.parametrize("kind", ["http", "websocket"])
+@pytest.mark.parametrize(
+    "host",
+    [
+        "127.0.0.1:8501",
+        "localhost:8501",
+        "LOCALHOST:8501",
+        "[::1]:8501",
+        "desk.local",
+        "desk.local:1234",
+        "tunnel:9000",
+    ],
+)
+def test_own_names_are_answered(kind, host):
+    assert answer(kind, ("host", host)) == ["app"]
+    assert answer(kind, ("host", host), ("origin", f"http://{host}")) == ["app"]
+    assert answer(kind, ("host", host), ("origin", f"https://{host}")) == ["app"]
+
+
+@pytest.mark.parametrize("kind", ["http", "websocket"])
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [],
+        [("host", "")],
+        [("host", "evil.example:8501")],
+        [("host", "evil.example:8501"), ("origin", "http://evil.example:8501")],
+        [("host", "127.0.0.1")],
+        [("host", "127.0.0.1:8502")],
+        [("host", "127.0.0.1:8501.evil.example")],
+        [("host", "127.0.0.1.evil.example:8501")],
+        [("host", "user@127.0.0.1:8501")],
+        [("host", "[::1]:8501@evil.example")],
+        [("host", "0.0.0.0:8501")],
+        [("host", "tunnel:9001")],
+        [("host", "tunnel")],
+        [("host", "not-desk.local")],
+        [("host", "desk.local:")],
+        [("host", "desk.local:80:80")],
+        [("host", "l\xf6calhost:8501")],
+        [("host", "127.0.0.1:8501"), ("host", "evil.example")],
+        [("host", "127.0.0.1:8501"), ("origin", "http://evil.example")],
+        [("host", "127.0.0.1:8501"), ("origin", "http://localhost:8501")],
+        [("host", "127.0.0.1:8501"), ("origin", "http://127.0.0.1:8000")],
+        [("host", "127.0.0.1:8501"), ("origin", "null")],
+        [("host", "127.0.0.1:8501"), ("origin", "")],
+        [("host", "127.0.0.1:8501"), ("origin", "ftp://127.0.0.1:8501")],
+        [
+            ("host", "127.0.0.1:8501"),
+            ("origin", "http://127.0.0.1:8501"),
+            ("origin", "http://evil.example"),
+        ],
+    ],
+)
+def test_other_names_and_pages_are_refused(kind, headers):
+    sent = answer(kind, *headers)
+    if kind == "websocket":
+        assert sent == [{"type": "websocket.close", "code": 1008}]
+    else:
+        assert sent[0]["status"] == 403
+        assert b"--host-names" in sent[1]["body"]
+
+
+def test_the_standard_port_may_be_left_out():
+    assert answer("http", ("host", "localhost"), port=80) == ["app"]
+
+
+def test_start_and_end_of_the_server_pass():
+    assert answer("lifespan") == ["app"]
+
+
+@pytest.mark.parametrize("text", ["http://desk.local", "desk/local", "*", "a b", "desk:999999"])
+def test_what_is_no_name_is_refused(text):
+    with pytest.raises(ParameterError, match="no host name"):
+        host_names(text)

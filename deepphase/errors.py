@@ -67,4 +67,4 @@ class ParameterError(DeepPhaseError):
 
 
 class CheckpointError(DeepPhaseError):
-    """A model, store or resume file is damaged, foreign or of another version."""
+    """A file of ours is damaged, foreign or of another version, or a file cannot be written."""

@@ -19,6 +19,7 @@ LAYERS = [
         "deepphase.short_repr",
         "deepphase.threads",
     },
+    {"deepphase.temporary_files"},
     {"deepphase.config", "deepphase.atomic_write", "deepphase.extras"},
     {"deepphase.motion"},
     {"deepphase.solving"},
@@ -33,7 +34,7 @@ LAYERS = [
     {"apps"},
 ]
 OURS = ("deepphase", "controllers", "matching", "apps")
-TORCH_FREE = {name for layer in LAYERS[:9] for name in layer} | {"deepphase.figures"}
+TORCH_FREE = {name for layer in LAYERS[:10] for name in layer} | {"deepphase.figures"}
 
 
 def unit_of(module: str) -> str:

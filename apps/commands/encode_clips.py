@@ -39,6 +39,7 @@ def command(
     allow_truncated
         Use the readable frames of files that end too early.
     """
+    from deepphase.atomic_write import check_writable
     from deepphase.corpus.clips import clips_in
     from deepphase.corpus.songs import find_songs
     from deepphase.music.cache import song_features
@@ -50,6 +51,7 @@ def command(
     trained: PhaseExtractor = PhaseModel.load(model) if of_songs else load_extractor(model)
     if of_songs:
         refuse_for_songs(reading, allow_truncated=allow_truncated)
+    check_writable(output / "clip.phases.npz")
     options = {**reading.reader, "allow_truncated": allow_truncated}
     description = reading.description
     refused: list[DeepPhaseError] = []

@@ -33,10 +33,12 @@ def command(
         Random seed for the choice of these frames.
     """
     from apps.reports.evaluation_report import evaluation_report
+    from deepphase.atomic_write import check_writable
     from deepphase.corpus.prepare import corpus_of
     from deepphase.phase.extractor import load_extractor
 
     trained = load_extractor(model)
+    check_writable(output / "index.html")
     with progress() as on_progress:
         clips = corpus_of(store, fps=trained.fps, progress=on_progress, **reading.corpus)
         page, measures, health = evaluation_report(

@@ -44,11 +44,7 @@ def command(
         raise ParameterError(
             f"--normalised applies to the method pca, not to {method}", hint="leave it out"
         )
-    check_writable(output)
-    if output.is_dir():
-        raise ParameterError(
-            f"{output} is a folder", hint=f"name the file: -o {output / f'{method}.phases'}"
-        )
+    check_writable(output, example=f"{method}.phases")
     options = reading.corpus
     with progress() as on_progress:
         corpus = corpus_of(store, progress=on_progress, **options)

@@ -8,7 +8,6 @@ from typing import Literal
 
 from apps.options.groups import parse_labels
 from apps.terminal import next_step, note, progress, table, warn
-from deepphase.errors import ParameterError
 from deepphase.features.layout import FeatureLayout
 
 CONFIGS = FeatureLayout
@@ -63,11 +62,7 @@ def command(
     from matching.music.song_tracks import ClipSongTracks, has_song_tracks
     from matching.search.searcher import open_searcher
 
-    if output.is_dir():
-        raise ParameterError(
-            f"{output} is a folder", hint=f"name the database file: -o {output / 'motion.database'}"
-        )
-    check_writable(output)
+    check_writable(output, example="motion.database")
     clips = open_store(store, skeleton)
     if labels is not None:
         clips = clips.selected(parse_labels(labels))

@@ -65,6 +65,7 @@ def command(
         Store of the database's clips, if it was moved.
     """
     from apps.reports.matches_page import save_matches
+    from deepphase.atomic_write import check_writable
     from deepphase.corpus.store import open_store
     from matching.database.database import MotionDatabase
     from matching.database.queries import query_moment
@@ -74,6 +75,7 @@ def command(
     if not seconds > 0:
         raise ParameterError(f"--seconds must be positive, not {seconds:g}")
     opened = MotionDatabase.load(database, store=None if store is None else open_store(store))
+    check_writable(output / "index.html")
     query = query_moment(opened, clip, frame, model=model, advance_s=advance_s)
     searcher = open_searcher(opened, index, note=warn)
     allowed = None if labels is None else opened.rows_with(parse_labels(labels))

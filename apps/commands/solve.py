@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from apps.options.groups import FileOptions
 from apps.terminal import list_left_out, next_step, note, progress, table, warn
-from deepphase.errors import DeepPhaseError, FormatError, ParameterError, SkeletonError
+from deepphase.errors import (
+    CheckpointError,
+    DeepPhaseError,
+    FormatError,
+    ParameterError,
+    SkeletonError,
+)
 
 if TYPE_CHECKING:
     from deepphase.corpus.motion_files import MotionFile
@@ -102,6 +108,9 @@ def command(
                 save(result.clip, targets[index])
                 _bring_song(files[index].path, targets[index], songs)
                 done.append((track.name, result))
+            except CheckpointError:
+                # Where one clip cannot be written, no other can.
+                raise
             except DeepPhaseError as error:
                 refused.append(error)
             shown("solving", count, len(tracks), "")

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +25,7 @@ from deepphase.synthetic.bodies import body_named
 from deepphase.synthetic.gait import Style, gaits_of
 from deepphase.synthetic.locomotion import perform
 from deepphase.synthetic.program import Segment
+from deepphase.temporary_files import temporary_folder
 
 CONTROLLER = Path(__file__).parent / "gaits.controller"
 
@@ -84,7 +84,7 @@ def demo_data(phases: PhaseExtractor, progress: Progress | None = None) -> Contr
 def train_demo_controller(phases: PhaseExtractor, progress: Progress | None = None) -> Controller:
     """Train the small controller in about a minute, deterministically on one machine."""
     data, config = demo_data(phases, progress), demo_controller_config()
-    with tempfile.TemporaryDirectory(prefix="deepphase-") as folder:
+    with temporary_folder() as folder:
         controller = train_controller(
             data, config, folder=folder, progress=progress, accelerator="cpu"
         )

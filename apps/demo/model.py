@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 from apps.demo.controller import CONTROLLER, train_demo_controller
@@ -17,6 +16,7 @@ from deepphase.phase.model import PhaseModel
 from deepphase.phase.training.train import train_phase
 from deepphase.progress import Progress
 from deepphase.synthetic.training_set import corpus
+from deepphase.temporary_files import temporary_folder
 
 # The periodic autoencoder, and the embedding it is compared with (Starke et al. 2022, fig. 6).
 PHASES, EMBEDDING = (Path(__file__).parent / f"{name}.model" for name in ("phases", "embedding"))
@@ -40,7 +40,7 @@ def train_demo_model(preset: str, progress: Progress | None = None) -> PhaseMode
     """Train a small phase model in about ten seconds, deterministically on one machine."""
     clips = corpus(_SEED, _MINUTES, clip_seconds=_CLIP_S)
     store = ClipStore.from_clips(motion.clip for motion in clips)
-    with tempfile.TemporaryDirectory(prefix="deepphase-") as folder:
+    with temporary_folder() as folder:
         model = train_phase(
             store, demo_config(preset), folder=folder, progress=progress, accelerator="cpu"
         )

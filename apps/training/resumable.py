@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,12 +17,13 @@ def work_folder(output: Path, *, resume: bool, restart: bool) -> Path:
     Raises
     ------
     ParameterError
-        If both --resume and --restart are given, or `output` is a folder.
+        If both --resume and --restart are given.
     CheckpointError
         If a training is running there, or neither is given and there is an unfinished training, or
         the file cannot be written.
     """
     from deepphase.atomic_write import check_writable
+    from deepphase.phase.training.metrics import metrics_file
     from deepphase.phase.training.resume import refuse_running, refuse_unfinished
 
     if resume and restart:
@@ -29,12 +31,9 @@ def work_folder(output: Path, *, resume: bool, restart: bool) -> Path:
             "--resume and --restart contradict each other", hint="give one of them, or neither"
         )
     work = output.with_name(f"{output.name}.unfinished")
-    check_writable(output)
-    if output.is_dir():
-        raise ParameterError(
-            f"{output} is a folder", hint=f"name the file to write: -o {output / 'model'}"
-        )
-    check_writable(work)
+    check_writable(output, example="model")
+    # Inside the folder of an unfinished training, where a killed one leaves temporary files.
+    check_writable(metrics_file(work) if os.path.isdir(work) else work)
     # First of all: --resume and --restart are no way out while it runs.
     refuse_running(work)
     if not resume and not restart:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -21,6 +20,7 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.mirror import MirrorMap, mirror_map, mirrored
 from deepphase.motion.roles import find_roles
 from deepphase.progress import Progress
+from deepphase.temporary_files import mapped_array
 
 ClipTracks = Callable[[Clip], Mapping[str, Array]]
 Ends = Literal["left_out", "continued"]
@@ -230,9 +230,7 @@ class _Columns:
 def _allocated(shape: tuple[int, int], mapped: bool) -> Array:
     if not mapped or not shape[1]:
         return np.empty(shape, np.float32)
-    # The unnamed file is removed with the array, however the program ends.
-    with tempfile.TemporaryFile() as file:
-        return np.memmap(file, np.float32, "w+", shape=shape)
+    return mapped_array(shape, np.float32)
 
 
 def _clips(store: ClipStore, schema: ControllerSchema, mirror: bool) -> Iterator[tuple[Clip, bool]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,6 +26,7 @@ from deepphase.formats.array_file import is_array_file
 from deepphase.formats.load import MOTION_FORMATS
 from deepphase.motion.glitches import Glitch
 from deepphase.progress import Progress
+from deepphase.temporary_files import temporary_folder
 
 
 @dataclass(frozen=True)
@@ -249,9 +249,8 @@ def corpus_of(
                 path=path,
             )
         return open_store(path, skeleton)
-    # On systems that cannot delete a mapped file the system clears the folder later.
-    with tempfile.TemporaryDirectory(prefix="deepphase-", ignore_cleanup_errors=True) as folder:
-        store = Path(folder) / "prepared.store"
+    with temporary_folder() as folder:
+        store = folder / "prepared.store"
         prepare(path, store, fps=fps, **options)
         try:
             return open_store(store, skeleton, verify=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from deepphase.corpus.skeleton_group import (
 )
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.skeleton import Skeleton
+from deepphase.temporary_files import mapped_array
 
 _QUATERNION_BYTES = 16
 
@@ -149,10 +150,8 @@ class GroupSpool:
                 _mapped(self._translations, translations_shape),
             )
         # A clip was replaced, or translates fewer joints than another: written again, also on disk.
-        rotations = _mapped(self._rotations.with_suffix(".rotations_set"), rotations_shape, "w+")
-        translations = _mapped(
-            self._translations.with_suffix(".translations_set"), translations_shape, "w+"
-        )
+        rotations = mapped_array(rotations_shape, "<f4", self._rotations.parent)
+        translations = mapped_array(translations_shape, "<f4", self._rotations.parent)
         for record, start in zip(self.records, starts, strict=True):
             stop = start + record.frames
             rotations[start:stop], own = self._frames_of(record)
@@ -177,7 +176,5 @@ def _append(path: Path, array: Array) -> int:
     return start
 
 
-def _mapped(
-    path: Path, shape: tuple[int, ...], mode: Literal["r", "w+"] = "r", at: int = 0
-) -> np.memmap:
-    return np.memmap(path, "<f4", mode, at, shape)
+def _mapped(path: Path, shape: tuple[int, ...], at: int = 0) -> np.memmap:
+    return np.memmap(path, "<f4", "r", at, shape)

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import importlib.metadata
-import shutil
-import tempfile
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from deepphase.arrays import Array
-from deepphase.atomic_write import check_writable
+from deepphase.atomic_write import check_writable, writing
 from deepphase.corpus.skeleton_group import default_group_name, hierarchy, unique_clip_names
 from deepphase.corpus.spool import GroupSpool, Record
-from deepphase.errors import CheckpointError, ParameterError
+from deepphase.errors import ParameterError
 from deepphase.formats.array_file import write_arrays
 from deepphase.motion.clip import Clip
+from deepphase.temporary_files import temporary_folder
 
 STORE_FORMAT = "deepphase.store"
 STORE_VERSION = 1
@@ -40,22 +40,13 @@ class StoreWriter:
         self._groups: dict[frozenset, GroupSpool] = {}
         self._places: list[tuple[GroupSpool, int]] = []
         self._fps: float | None = None
+        self._open = ExitStack()
 
     def __enter__(self) -> StoreWriter:
-        parent = self.path.parent
         # Checked now, not after an hour of reading files.
-        check_writable(self.path)
-        if self.path.is_dir():
-            raise CheckpointError(
-                "the path of the store is a folder",
-                hint=f"give the path of a file, such as {self.path / 'motions.store'}",
-                path=self.path,
-            )
-        try:
-            spool = tempfile.mkdtemp(prefix=".deepphase-", suffix=".spool", dir=parent)
-        except OSError as error:
-            raise _unwritable(self.path, error) from None
-        self._spool = Path(spool)
+        check_writable(self.path, example="motions.store")
+        with writing(self.path):
+            self._spool = self._open.enter_context(temporary_folder(self.path.parent))
         return self
 
     def __exit__(
@@ -64,7 +55,7 @@ class StoreWriter:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        shutil.rmtree(self._spool, ignore_errors=True)
+        self._open.close()
 
     def __len__(self) -> int:
         return len(self._places)
@@ -86,23 +77,19 @@ class StoreWriter:
             )
         self._fps = float(clip.fps)
         key = hierarchy(clip.skeleton)
-        try:
+        with writing(self.path):
             group = self._groups.get(key)
             if group is None:
                 group = GroupSpool(clip.skeleton, self._spool / str(len(self._groups)))
                 self._groups[key] = group
             self._places.append((group, group.append(clip, provenance or {})))
-        except OSError as error:
-            raise _unwritable(self.path, error) from None
         return len(self._places) - 1
 
     def replace(self, number: int, clip: Clip, provenance: Mapping[str, Any]) -> None:
         """Replace an added clip by another one of the same hierarchy."""
         group, place = self._places[number]
-        try:
+        with writing(self.path):
             group.replace(place, clip, provenance)
-        except OSError as error:
-            raise _unwritable(self.path, error) from None
 
     def record(self, number: int) -> Record:
         """An added clip without its frames."""
@@ -142,10 +129,8 @@ class StoreWriter:
         arrays: dict[str, Array] = {}
         described = []
         for name, group in zip(self._group_names(), self._groups.values(), strict=True):
-            try:
+            with writing(self.path):
                 own = group.arrays()
-            except OSError as error:
-                raise _unwritable(self.path, error) from None
             arrays.update({f"{name}/{key}": array for key, array in own.items()})
             described.append(group.description(name))
         header = {
@@ -201,11 +186,3 @@ def write_store(
         for clip in clips:
             writer.add(clip, next(provenance, None))
         writer.finish(options, left_out)
-
-
-def _unwritable(path: Path, error: OSError) -> CheckpointError:
-    return CheckpointError(
-        f"cannot be written: {error.strerror or error}",
-        hint="choose a writable path with enough free space",
-        path=path,
-    )

@@ -91,9 +91,11 @@ def save(clip: Clip, path: str | Path, **options: Any) -> None:
     Raises
     ------
     FormatError
-        If the suffix is unknown (the hint lists the known ones) or the file cannot be written.
+        If the suffix is unknown (the hint lists the known ones).
     ParameterError
-        If the format's writer has no such option.
+        If the format's writer has no such option, or the clip has a name that it cannot write.
+    CheckpointError
+        If the file cannot be written.
     """
     writer = _format_of(path).save
     _check_options(options, option_names(writer), f"{Path(path).suffix} files", path)

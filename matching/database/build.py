@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -22,6 +21,7 @@ from deepphase.motion.roles import find_roles
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.signals import JointVelocities
 from deepphase.progress import Progress
+from deepphase.temporary_files import mapped_array
 from matching.database.store_link import StoreLink
 
 if TYPE_CHECKING:
@@ -250,6 +250,4 @@ def check_rate(store: ClipStore, fps: float, whose: str) -> None:
 def _allocated(shape: tuple[int, ...], dtype: type, spool: Path | None) -> Array:
     if spool is None:
         return np.empty(shape, dtype)
-    # The file has no name on disk, so it disappears with the array even if the program is killed.
-    with tempfile.TemporaryFile(dir=spool) as file:
-        return np.memmap(file, dtype, "w+", shape=shape)
+    return mapped_array(shape, dtype, spool)

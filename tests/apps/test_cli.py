@@ -585,7 +585,7 @@ def test_an_unwritable_model_is_refused_before_reading(swings, tmp_path, monkeyp
         raise AssertionError("the clips were read first")
 
     monkeypatch.setattr("deepphase.corpus.prepare.corpus_of", read)
-    run("train", "phase", swings, "-o", tmp_path).refused("a folder", "name the file to write")
+    run("train", "phase", swings, "-o", tmp_path).refused("is a folder", "give the path of a file")
     (tmp_path / "file").write_text("")
     run("train", "phase", swings, "-o", tmp_path / "file" / "m").refused("cannot be written")
     run("train", "phase", swings, "-o", tmp_path / ("n" * 250)).refused("cannot be written")

@@ -22,6 +22,6 @@ def test_no_files_stay_behind(browser, tmp_path, ends):
         settled(page)
         chooser = page.locator('[data-testid="stFileUploader"] input[type=file]')
         chooser.set_input_files(tmp_path / "mine.bvh")
-        until(lambda: list(place.glob("deepphase-session-*")))
+        until(lambda: list(place.glob(".deepphase-*")))
     page.context.close()
-    assert list(place.glob("deepphase-*")) == []
+    assert list(place.iterdir()) == []

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
-from deepphase.errors import FormatError, ParameterError
+from deepphase.errors import CheckpointError, FormatError, ParameterError
 from deepphase.formats.bvh.channels import EULER_ORDERS
 from deepphase.formats.bvh.reader import load_bvh, read_bvh
 from deepphase.formats.bvh.writer import save_bvh
@@ -195,7 +195,7 @@ def test_nothing_half_written_stays(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("deepphase.formats.bvh.writer._frames", full)
-    with pytest.raises(FormatError, match="No space left"):
+    with pytest.raises(CheckpointError, match="No space left"):
         save_bvh(random_clip(), path)
     assert path.read_text() == "before"
     assert list(tmp_path.iterdir()) == [path]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 
 import streamlit as st
 
@@ -21,6 +19,7 @@ from deepphase.figures.player.take import Take
 from deepphase.formats.bvh.writer import save_bvh
 from deepphase.motion.clip import Clip
 from deepphase.motion.roles import find_roles
+from deepphase.temporary_files import temporary_folder
 
 # Collections of up to so many frames get their contacts measured at once, in about a second.
 _MAX_AUTO_FRAMES = 40_000
@@ -134,8 +133,8 @@ def _takes(clip: Clip) -> list[Take]:
 
 
 def _bvh(clip: Clip) -> bytes:
-    with tempfile.TemporaryDirectory(prefix="deepphase-") as folder:
-        path = Path(folder) / "clip.bvh"
+    with temporary_folder() as folder:
+        path = folder / "clip.bvh"
         save_bvh(clip, path)
         return path.read_bytes()
 

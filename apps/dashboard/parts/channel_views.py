@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -32,6 +30,7 @@ from deepphase.motion.roles import body_parts, find_roles
 from deepphase.phase.model import ClipPhases, PhaseModel
 from deepphase.phase.networks.embedding_autoencoder import EmbeddingAutoencoder
 from deepphase.phase.phase_file import save_phases
+from deepphase.temporary_files import temporary_folder
 
 ChannelMeasure = Literal["alone", "silent"]
 
@@ -214,7 +213,7 @@ def phases_table(phases: ClipPhases) -> tuple[list[str], Array]:
 def phases_file(phases: ClipPhases, model: OpenModel) -> bytes:
     """Content of a phases file, as `deepphase encode` writes it."""
     window_s = model.extractor.window / model.extractor.fps
-    with tempfile.TemporaryDirectory(prefix="deepphase-") as folder:
-        path = Path(folder) / "clip.phases.npz"
+    with temporary_folder() as folder:
+        path = folder / "clip.phases.npz"
         save_phases(phases, path, window_s=window_s, model_sha256=model.extractor.sha256)
         return path.read_bytes()

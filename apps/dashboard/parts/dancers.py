@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import io
-import tempfile
 import zipfile
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -27,6 +25,7 @@ from deepphase.figures.player.take import Take
 from deepphase.formats.array_file import read_header
 from deepphase.music.dance_request import DanceRequest
 from deepphase.progress import Progress
+from deepphase.temporary_files import temporary_folder
 from matching.database.database import MotionDatabase
 from matching.music.dancing import DEFAULT_LOCK
 from matching.music.song_tracks import has_song_tracks
@@ -78,8 +77,7 @@ def dance_of_song(
         If the dancer cannot meet the request.
     """
     dance = dancer.maker.dance(song.features, request, progress)
-    with tempfile.TemporaryDirectory(prefix="deepphase-") as place, song.as_file() as file:
-        folder = Path(place)
+    with temporary_folder() as folder, song.as_file() as file:
         report = dance_report(dance, file, folder, progress)
         # The page shows the notes beside the player, so the take has none.
         take = dance_take(dance, file)

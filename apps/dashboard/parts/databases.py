@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import threading
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.model import ClipPhases
 from deepphase.phase.signals import JointVelocities
 from deepphase.progress import Progress
+from deepphase.temporary_files import temporary_folder
 from matching.database.database import MotionDatabase
 from matching.search.moments import Moment, following, nearest_moments
 from matching.search.searcher import Searcher, open_searcher
@@ -198,8 +198,8 @@ def moment_file(
     database: MotionDatabase, row: int, seconds: float, format: Literal["bvh", "glb"]
 ) -> bytes:
     """The motion from a database row on, as a motion file."""
-    with tempfile.TemporaryDirectory(prefix="deepphase-") as folder:
-        path = Path(folder) / f"moment.{format}"
+    with temporary_folder() as folder:
+        path = folder / f"moment.{format}"
         save(following(database, row, seconds), path)
         return path.read_bytes()
 

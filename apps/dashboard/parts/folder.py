@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import threading
+import weakref
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from deepphase.corpus.store_writer import STORE_FORMAT
 from deepphase.errors import DeepPhaseError
 from deepphase.formats.array_file import is_array_file, read_header
 from deepphase.formats.load import MOTION_FORMATS
+from deepphase.temporary_files import temporary_folder
 
 # Prepared folders that all sessions share.
 _MAX_PREPARED = 2
@@ -24,7 +26,6 @@ _MAX_PREPARED = 2
 @dataclass(frozen=True)
 class _Prepared:
     stamp: Stamp
-    place: tempfile.TemporaryDirectory = field(compare=False)
 
 
 # Streamlit's cache could not show the progress of preparing.
@@ -40,13 +41,16 @@ def prepared_store(found: FoundFolder) -> Stamp:
     # Concurrent sessions wait for the first one, and use its store.
     with working("Preparing the motion files") as progress, _lock:
         if found.motion not in _folders:
-            place = tempfile.TemporaryDirectory(prefix="deepphase-", ignore_cleanup_errors=True)
-            store = Path(place.name) / "prepared.store"
-            files = [path for path, *_ in found.motion]
-            prepare(files, store, progress=progress, workers=1)
+            with ExitStack() as place:
+                store = place.enter_context(temporary_folder()) / "prepared.store"
+                files = [path for path, *_ in found.motion]
+                prepare(files, store, progress=progress, workers=1)
+                prepared = _Prepared(stamp_of(store))
+                # Removed with the entry, and at the end of the program.
+                weakref.finalize(prepared, place.pop_all().close)
             while len(_folders) >= _MAX_PREPARED:
                 _folders.pop(next(iter(_folders)))
-            _folders[found.motion] = _Prepared(stamp_of(store), place)
+            _folders[found.motion] = prepared
         return _folders[found.motion].stamp
 
 

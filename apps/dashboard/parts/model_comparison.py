@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import replace
 
 import streamlit as st
@@ -20,6 +19,7 @@ from deepphase.figures.theme import label
 from deepphase.phase.health import Health
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.training.train import train_phase
+from deepphase.temporary_files import temporary_folder
 
 # A training of about a minute on a laptop: enough for a picture.
 _WINDOWS, _BATCH = 40_960, 128
@@ -62,7 +62,7 @@ def _trained(clips: OpenClips, model: PhaseModel) -> PhaseModel:
     )
     with (
         working("Training the autoencoder without phases") as progress,
-        tempfile.TemporaryDirectory(prefix="deepphase-", dir=session().folder) as folder,
+        temporary_folder(session().folder) as folder,
     ):
         trained: PhaseModel | None = train_phase(
             clips.store,

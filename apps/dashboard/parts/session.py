@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import weakref
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.motion.clip import Clip
 from deepphase.phase.extractor import PhaseExtractor
+from deepphase.temporary_files import temporary_folder
 
 _KEY = "deepphase session"
 # Limits of one session, so that many can share a machine.
@@ -43,9 +43,10 @@ class Session:
     def folder(self) -> Path:
         """The session's temporary folder, created at its first use."""
         if self._folder is None:
-            self._folder = Path(tempfile.mkdtemp(prefix="deepphase-session-"))
+            place = ExitStack()
+            self._folder = place.enter_context(temporary_folder())
             # Removed with the session, and at the end of the program.
-            weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+            weakref.finalize(self, place.close)
         return self._folder
 
     def add_clip(self, clip: Clip, provenance: Mapping[str, Any]) -> Clip:

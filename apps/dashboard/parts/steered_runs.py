@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import tempfile
 import zipfile
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
@@ -25,6 +24,7 @@ from deepphase.motion.clip import Clip
 from deepphase.progress import Progress
 from deepphase.steering.path import GroundPath
 from deepphase.steering.run import Runner, RunnerSource
+from deepphase.temporary_files import temporary_folder
 from matching.player.player import PlayerSettings
 
 # Runs in the cache that all sessions share.
@@ -110,26 +110,26 @@ class SteeredRun:
 
     def motion(self, character: int, format: Literal["bvh", "glb"]) -> bytes:
         """The motion of one character as the content of a file."""
-        with tempfile.TemporaryDirectory(prefix="deepphase-") as folder:
-            path = FilePath(folder) / f"run.{format}"
+        with temporary_folder() as folder:
+            path = folder / f"run.{format}"
             save(self.clip(character), path)
             return path.read_bytes()
 
     def archive(self) -> bytes:
         """Motion and frames of all characters as one ZIP file."""
-        with tempfile.TemporaryDirectory(prefix="deepphase-") as folder:
-            self.write(FilePath(folder))
+        with temporary_folder() as folder:
+            self.write(folder)
             content = io.BytesIO()
             with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-                for path in sorted(FilePath(folder).iterdir()):
+                for path in sorted(folder.iterdir()):
                     archive.write(path, path.name)
             return content.getvalue()
 
     def frames(self, character: int) -> bytes:
         """The frame table of one character as CSV."""
-        with tempfile.TemporaryDirectory(prefix="deepphase-") as folder:
-            self.write(FilePath(folder))
-            return sorted(FilePath(folder).glob("*.frames.csv"))[character].read_bytes()
+        with temporary_folder() as folder:
+            self.write(folder)
+            return sorted(folder.glob("*.frames.csv"))[character].read_bytes()
 
 
 @st.cache_resource(show_spinner=False)

@@ -10,7 +10,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write
-from deepphase.errors import CheckpointError, FormatError, ParameterError
+from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.bvh.channels import EULER_ORDERS, STILL, completed_order, continuous_euler
 from deepphase.formats.units import metres_per_unit
 from deepphase.motion.clip import Clip
@@ -53,9 +53,11 @@ def save_bvh(
     Raises
     ------
     FormatError
-        Where a joint's name cannot stand in a BVH file, or the file cannot be written.
+        Where a joint's name cannot stand in a BVH file.
     ParameterError
         Where an option is impossible.
+    CheckpointError
+        Where the file cannot be written.
     """
     path = Path(path)
     unit_m = metres_per_unit(clip.source.unit_m if unit is None else unit)
@@ -67,15 +69,12 @@ def save_bvh(
     written = rotate_from_y_up(clip, clip.source.up if up is None else up)
     written = _without_still_joints(scaled(written, 1.0 / unit_m))
     written, orders = _depth_first(written, orders)
-    try:
-        with atomic_write(path) as file:
-            header = _hierarchy(written.skeleton, orders, written.translated_joints, decimals)
-            file.writelines(f"{line}\n".encode() for line in header)
-            file.write(f"MOTION\nFrames: {len(clip)}\n".encode())
-            file.write(f"Frame Time: {1.0 / clip.fps:.10g}\n".encode())
-            file.writelines(_frames(_channel_values(written, orders), decimals))
-    except CheckpointError as error:
-        raise FormatError(error.fact, hint=error.hint, path=path) from None
+    with atomic_write(path) as file:
+        header = _hierarchy(written.skeleton, orders, written.translated_joints, decimals)
+        file.writelines(f"{line}\n".encode() for line in header)
+        file.write(f"MOTION\nFrames: {len(clip)}\n".encode())
+        file.write(f"Frame Time: {1.0 / clip.fps:.10g}\n".encode())
+        file.writelines(_frames(_channel_values(written, orders), decimals))
 
 
 def _orders(clip: Clip, given: str | Sequence[str] | None) -> list[str]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write
-from deepphase.errors import CheckpointError, FormatError, ParameterError
+from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.bvh.channels import STILL
 from deepphase.formats.gltf.buffers import (
     TRIANGLES,
@@ -59,11 +59,13 @@ def save_gltf(
     Raises
     ------
     FormatError
-        Where the suffix is another, a joint's name is no text, or the file cannot be written.
+        Where the suffix is another, a joint's name is no text.
     ParameterError
         Where there is no clip, phases do not fit the clips, or joints or frames are too many.
     SkeletonError
         Where the hierarchies differ.
+    CheckpointError
+        Where the file cannot be written.
     """
     path = Path(path)
     if path.suffix.lower() not in _SUFFIXES:
@@ -78,16 +80,13 @@ def save_gltf(
         raise ParameterError(f"{len(tracks)} phases for {len(clips)} clips")
     tracks += [None] * (len(clips) - len(tracks))
     document, chunks = _document(clips, tracks, path)
-    try:
-        with atomic_write(path) as file:
-            if path.suffix.lower() == ".glb":
-                write_glb(file, document, chunks)
-            else:
-                content = base64.b64encode(b"".join(chunks)).decode()
-                document["buffers"][0]["uri"] = f"data:application/octet-stream;base64,{content}"
-                file.write(document_bytes(document))
-    except CheckpointError as error:
-        raise FormatError(error.fact, hint=error.hint, path=path) from None
+    with atomic_write(path) as file:
+        if path.suffix.lower() == ".glb":
+            write_glb(file, document, chunks)
+        else:
+            content = base64.b64encode(b"".join(chunks)).decode()
+            document["buffers"][0]["uri"] = f"data:application/octet-stream;base64,{content}"
+            file.write(document_bytes(document))
 
 
 def _document(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import math
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from pytorch_lightning.loggers.logger import Logger, rank_zero_experiment
 from pytorch_lightning.utilities import rank_zero_only
 
 from deepphase.arrays import Array
-from deepphase.atomic_write import atomic_write
+from deepphase.atomic_write import atomic_write, writing
 
 STEP = "step"
 # Columns that stand first, in this order; others follow as they are first logged.
@@ -78,7 +77,10 @@ class MetricsCsv(Logger):
             columns = [*self._columns, *new]
             self._columns = [*dict.fromkeys([*_FIRST, *columns])]
             self._rewrite(rows)
-        with self._path.open("a", newline="", encoding="utf-8") as file:
+        with (
+            writing(self._path),
+            self._path.open("a", newline="", encoding="utf-8") as file,
+        ):
             csv.DictWriter(file, self._columns).writerow({k: _text(v) for k, v in row.items()})
 
     def _begin(self, step: int) -> None:
@@ -123,7 +125,9 @@ def move_metrics(folder: Path, model: Path) -> Path | None:
     source, target = metrics_file(folder), model.with_name(f"{model.name}.{_METRICS}")
     if not source.is_file():
         return None
-    os.replace(source, target)
+    with atomic_write(target) as file:
+        file.write(source.read_bytes())
+    source.unlink()
     return target
 
 

@@ -1,0 +1,196 @@
+"""Files are written whole or not at all, and nothing but files is replaced."""
+
+import gc
+import os
+import socket
+import sys
+from collections.abc import Callable
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from apps.reports.page import Page
+from apps.runs.files import write_table
+from controllers.runtime.controller import Controller
+from deepphase import atomic_write as module
+from deepphase.atomic_write import atomic_write, check_writable
+from deepphase.corpus.store import open_store
+from deepphase.corpus.store_writer import StoreWriter, write_store
+from deepphase.errors import CheckpointError
+from deepphase.formats.array_file import write_arrays
+from deepphase.formats.load import save
+from deepphase.formats.points import save_points
+from deepphase.motion.point_track import PointTrack
+from deepphase.phase.extractor import load_extractor
+from deepphase.phase.phase_file import load_phases, save_csv, save_phases
+from deepphase.synthetic.truth_file import Truth
+from matching.database.database import MotionDatabase
+from tests.compatibility.test_old_files import _FILES as FILES
+
+
+def _store():
+    return open_store(FILES / "clips.store")
+
+
+def _points():
+    return PointTrack(("a", "b"), np.ones((99, 2, 3)), 60.0)
+
+
+def _phases(writer: Callable[..., None], path: Path, **options: object) -> None:
+    writer(load_phases(FILES / "walk_1.phases.npz")[0], path, **options)
+
+
+def _spooled(path: Path) -> None:
+    with StoreWriter(path) as writer:
+        clip = _store().clip(0)
+        writer.replace(writer.add(clip), clip, {})
+        writer.finish()
+
+
+WRITERS: dict[str, Callable[[Path], object]] = {
+    "array file": lambda path: write_arrays(path, {"a": np.ones(999)}, {}, format="x", version=1),
+    "store": lambda path: write_store(path, _store()),
+    "store of a replaced clip": _spooled,
+    "phase model": lambda path: load_extractor(FILES / "default.model").save(path),
+    "baseline": lambda path: load_extractor(FILES / "contact.phases").save(path),
+    "database": lambda path: MotionDatabase.load(FILES / "motion.db").save(path),
+    "controller": lambda path: Controller.load(FILES / "erd.controller").save(path),
+    "phases": lambda path: _phases(save_phases, path, window_s=1.0, model_sha256=""),
+    "table of phases": lambda path: _phases(save_csv, path),
+    "truth": lambda path: Truth.load(FILES / "walk_1.truth.npz").save(path),
+    "BVH": lambda path: save(_store().clip(0), path.with_suffix(".bvh")),
+    "glb": lambda path: save(_store().clip(0), path.with_suffix(".glb")),
+    "glTF": lambda path: save(_store().clip(0), path.with_suffix(".gltf")),
+    "motion": lambda path: save(_store().clip(0), path.with_suffix(".npz")),
+    "points": lambda path: save_points(_points(), path),
+    "page": lambda path: Page("title", "look").write(path),
+    "table": lambda path: write_table(path, ["a"], [["x" * 2000]]),
+}
+
+
+@contextmanager
+def full_disk():
+    """As on a full disk, no file may grow beyond some bytes."""
+    resource = pytest.importorskip("resource")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_full_disk_is_one_error_and_the_earlier_file_is_whole(name, tmp_path, monkeypatch):
+    ignored = []
+    monkeypatch.setattr(sys, "unraisablehook", ignored.append)
+    path = tmp_path / "file"
+    WRITERS[name](path)
+    (path,) = tmp_path.iterdir()
+    before = path.read_bytes()
+    with full_disk(), pytest.raises(CheckpointError, match="cannot be written: File too large"):
+        WRITERS[name](path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+    gc.collect()
+    assert not ignored
+
+
+def _socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as server:
+        here = Path.cwd()
+        # The path of a socket has a limit of some hundred bytes.
+        os.chdir(path.parent)
+        try:
+            server.bind(path.name)
+        finally:
+            os.chdir(here)
+
+
+PLACES: dict[str, tuple[Callable[[Path], object], str]] = {
+    "device": (lambda path: path.symlink_to("/dev/null"), "is a device"),
+    "full device": (lambda path: path.symlink_to("/dev/full"), "is a device"),
+    "pipe": (lambda path: os.mkfifo(path), "is a pipe"),
+    "socket": (_socket, "is a socket"),
+    "folder": (lambda path: path.mkdir(), "is a folder"),
+}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no such files")
+@pytest.mark.parametrize("linked", [False, True])
+@pytest.mark.parametrize("name", PLACES)
+def test_nothing_but_files_is_replaced(name, linked, tmp_path):
+    make, fact = PLACES[name]
+    path = place = tmp_path / "place"
+    make(place)
+    if linked:
+        path = tmp_path / "link"
+        path.symlink_to(place)
+    before = os.lstat(place)
+    for write in (WRITERS["array file"], WRITERS["table"], check_writable):
+        with pytest.raises(CheckpointError, match=fact) as caught:
+            write(path)
+        assert caught.value.path == path
+    assert os.path.samestat(before, os.lstat(place))
+    assert not list(tmp_path.glob(".deepphase*"))
+
+
+@pytest.mark.skipif(not Path("/dev/null").exists(), reason="the system has no /dev")
+@pytest.mark.parametrize("path", ["/dev/null", "/dev/full"])
+def test_devices_stay(path):
+    for write in (WRITERS["array file"], check_writable):
+        with pytest.raises(CheckpointError, match="is a device: only files"):
+            write(path)
+    assert Path(path).is_char_device()
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="the system has no /proc")
+def test_streams_of_a_program_are_no_files(tmp_path, monkeypatch):
+    reader, writer = os.pipe()
+    with pytest.raises(CheckpointError, match="is a pipe"):
+        check_writable(f"/proc/self/fd/{writer}")
+    os.close(reader)
+    os.close(writer)
+    redirected = tmp_path / "out.txt"
+    with redirected.open("wb") as file:
+        monkeypatch.setattr(module, "_OUTPUT_STREAMS", (file.fileno(),))
+        for path in (redirected, f"/proc/self/fd/{file.fileno()}"):
+            with pytest.raises(CheckpointError, match="is the output of this program"):
+                check_writable(path)
+    check_writable(redirected)
+
+
+def test_a_device_that_comes_while_a_file_is_written_stays(tmp_path):
+    path = tmp_path / "out"
+
+    def write():
+        with atomic_write(path) as file:
+            file.write(b"x")
+            path.mkdir()
+
+    with pytest.raises(CheckpointError, match="is a folder"):
+        write()
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("parts", [("index.html",), ("deep", "index.html")])
+def test_a_file_where_a_folder_is_needed(parts, tmp_path):
+    (tmp_path / "file").write_text("mine")
+    for path in (tmp_path / "file", Path(os.devnull)):
+        with pytest.raises(CheckpointError, match=f"{path} is not a folder"):
+            check_writable(path.joinpath(*parts))
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_a_link_leads_to_the_file(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "to" / "file")
+    for content in (b"one", b"two"):
+        with atomic_write(tmp_path / "link") as file:
+            file.write(content)
+        assert (tmp_path / "to" / "file").read_bytes() == content
+    assert (tmp_path / "link").is_symlink()
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    with pytest.raises(CheckpointError, match="cannot be written"):
+        check_writable(tmp_path / "loop")

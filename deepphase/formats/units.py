@@ -60,7 +60,7 @@ _TOLERANCE = 1.01e-3
 # "0.033" is 1 % off 1/30 and "0.017" 2 % off 1/60: beyond that, rounding is no explanation.
 _ROUNDING_TOLERANCE = 0.021
 # A rate that a file states as a number: from one frame in minutes to the fastest cameras.
-_SLOWEST_FPS, FASTEST_FPS = 0.01, 1e5
+SLOWEST_FPS, FASTEST_FPS = 0.01, 1e5
 # Decimals of a frame time that is not rounded.
 _EXACT_DECIMALS = 18
 _NO_CHANGE = 1e-9
@@ -135,7 +135,7 @@ def resolve_rate(
             hint="give the right one: fps=, or --file-fps on the command line",
             path=path,
         )
-    if not _SLOWEST_FPS <= rate <= FASTEST_FPS:
+    if not SLOWEST_FPS <= rate <= FASTEST_FPS:
         raise FormatError(
             f"{name} {rate:.6g}: an impossible number of frames a second",
             hint="give the right one: fps=, or --file-fps on the command line",

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write
-from deepphase.errors import DeepPhaseError, FormatError
+from deepphase.errors import FormatError, ParameterError
+from deepphase.formats.header_values import checked_rate, checked_text
+from deepphase.formats.npz.archive import read_npz, write_npz
 from deepphase.phase.model import CONVENTIONS, ClipPhases
 from deepphase.phase.parameters import PhaseParameters
 
 FORMAT, VERSION = "deepphase.phases", 1
-_ARRAYS = ("phase", "frequency", "amplitude", "offset", "manifold", "time", "interior")
+_CURVES = ("phase", "frequency", "amplitude", "offset")
+# Rounding of a phase just below half a cycle.
+_MAX_PHASE = 0.5 + 1e-6
+_TOLERANCE = 1e-4
 
 
 def save_phases(
@@ -40,18 +45,11 @@ def save_phases(
         "model_sha256": model_sha256,
         "conventions": CONVENTIONS,
     }
-    arrays = {name: getattr(parameters, name) for name in ("phase", "frequency")}
-    arrays |= {name: getattr(parameters, name) for name in ("amplitude", "offset")}
+    arrays = {name: getattr(parameters, name) for name in _CURVES}
     arrays["manifold"] = parameters.manifold()
     arrays = {name: value.astype(np.float32) for name, value in arrays.items()}
-    with atomic_write(path) as file:
-        np.savez(
-            file,
-            **arrays,
-            time=phases.time,
-            interior=phases.interior,
-            meta=np.array(json.dumps(meta)),
-        )
+    arrays |= {"time": phases.time, "interior": phases.interior}
+    write_npz(path, arrays | {"meta": np.array(json.dumps(meta))})
 
 
 def load_phases(path: str | Path) -> tuple[ClipPhases, dict[str, Any]]:
@@ -60,42 +58,41 @@ def load_phases(path: str | Path) -> tuple[ClipPhases, dict[str, Any]]:
     Raises
     ------
     FormatError
-        Where it is not such a file, of another version, or its arrays do not fit each other.
+        Where it cannot be read, is not such a file, is of another version, or its arrays do not fit
+        each other.
     """
+    archive = read_npz(path)
+    meta = archive.meta(FORMAT, VERSION)
     try:
-        with np.load(path, allow_pickle=False) as content:
-            arrays = {name: content[name] for name in (*_ARRAYS, "meta")}
-        meta = json.loads(str(arrays.pop("meta")))
-        if meta["format"] != FORMAT:
-            raise FormatError(f"a {meta['format']} file, not {FORMAT}", path=path)
-        if meta["version"] > VERSION:
-            raise FormatError(
-                f"version {meta['version']}, written by a newer deepphase than this one",
-                hint=f"this one reads up to version {VERSION}",
-                path=path,
-            )
-        parameters = PhaseParameters(*(arrays[name] for name in _ARRAYS[:4]))
-        frames, channels = parameters.phase.shape
-        fits = {
-            "manifold": (frames, 2 * channels),
-            "time": (frames,),
-            "interior": (frames,),
-        }
-        for name, shape in fits.items():
-            if arrays[name].shape != shape:
-                raise FormatError(f"{name} {arrays[name].shape}, expected {shape}", path=path)
-        phases = ClipPhases(
-            parameters, arrays["interior"], float(meta["fps"]), meta["clip"], meta["source"]
-        )
-        return phases, meta
-    except FormatError:
-        raise
-    except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile, DeepPhaseError) as error:
+        fps = checked_rate(meta["fps"])
+        texts = [checked_text(meta[name], name) for name in ("clip", "source")]
+        phase = archive.array("phase", (None, None))
+        frames, channels = phase.shape
+        others = [archive.array(name, (frames, channels)) for name in _CURVES[1:]]
+        parameters = PhaseParameters(phase, *others)
+        manifold = archive.array("manifold", (frames, 2 * channels))
+        time = archive.array("time", (frames,))
+        interior = archive.array("interior", (frames,), "bool")
+        _check_agreement(parameters, manifold, time, fps)
+        return ClipPhases(parameters, interior, fps, *texts), meta
+    except (KeyError, ParameterError) as error:
+        fact = error.fact if isinstance(error, ParameterError) else f"no {error} in its 'meta'"
         raise FormatError(
-            f"not a phases file: {' '.join(str(error).split())[:160]}",
+            f"not a phases file: {fact}",
             hint="phases files are what `deepphase encode` writes",
             path=path,
         ) from None
+
+
+def _check_agreement(parameters: PhaseParameters, manifold: Array, time: Array, fps: float) -> None:
+    """Raise ParameterError unless the arrays of a file describe the same phases."""
+    if not (np.abs(parameters.phase) <= _MAX_PHASE).all():
+        raise ParameterError("phases outside [-0.5, 0.5]")
+    tolerance = _TOLERANCE * max(1.0, float(np.abs(parameters.amplitude).max(initial=0.0)))
+    if np.abs(parameters.manifold() - manifold).max(initial=0.0) > tolerance:
+        raise ParameterError("its manifold is not that of its phases")
+    if np.abs(np.arange(len(time)) - time * fps).max(initial=0.0) > _TOLERANCE * max(len(time), 1):
+        raise ParameterError(f"its times are not those of {fps:g} frames a second")
 
 
 def save_csv(phases: ClipPhases, path: str | Path) -> None:
@@ -104,7 +101,7 @@ def save_csv(phases: ClipPhases, path: str | Path) -> None:
     channels = range(parameters.channels)
     columns = ["time", "interior"]
     blocks = [phases.time[:, None], phases.interior[:, None]]
-    for name in ("phase", "frequency", "amplitude", "offset"):
+    for name in _CURVES:
         columns += [f"{name}_{channel}" for channel in channels]
         blocks.append(getattr(parameters, name))
     columns += [f"manifold_{channel}_{part}" for channel in channels for part in ("sin", "cos")]

@@ -8,15 +8,15 @@ limbs) bool, `gait` (frames,) and the texts `limb_names` and `gait_names`, as in
 from __future__ import annotations
 
 import json
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.atomic_write import atomic_write
-from deepphase.errors import FormatError
+from deepphase.errors import FormatError, ParameterError
+from deepphase.formats.header_values import checked_rate, checked_text, checked_texts
+from deepphase.formats.npz.archive import read_npz, write_npz
 from deepphase.synthetic.locomotion import SyntheticMotion
 
 FORMAT, VERSION = "deepphase.truth", 1
@@ -66,8 +66,7 @@ class Truth:
             "touch-down; frequency in Hz; contacts: whether the limb touches the ground",
         }
         arrays = {name: getattr(self, name) for name in _ARRAYS}
-        with atomic_write(path) as file:
-            np.savez_compressed(file, **arrays, meta=np.array(json.dumps(meta)))
+        write_npz(path, arrays | {"meta": np.array(json.dumps(meta))})
 
     @classmethod
     def load(cls, path: str | Path) -> Truth:
@@ -76,23 +75,25 @@ class Truth:
         Raises
         ------
         FormatError
-            Where it is not such a file, or its arrays do not fit each other.
+            Where it cannot be read, is not such a file, or its arrays do not fit each other.
         """
+        archive = read_npz(path)
+        meta = archive.meta(FORMAT, VERSION)
         try:
-            with np.load(path, allow_pickle=False) as content:
-                meta = json.loads(str(content["meta"]))
-                arrays = {name: content[name] for name in _ARRAYS}
-            limbs = tuple(meta["limb_names"])
-            frames = len(arrays["gait"])
-            if meta["format"] != FORMAT or meta["version"] > VERSION:
-                raise ValueError(f"{meta['format']} version {meta['version']}")
-            if any(arrays[name].shape != (frames, len(limbs)) for name in _ARRAYS[:3]):
-                raise ValueError("arrays of different lengths")
-            gaits = tuple(meta["gait_names"])
-            return cls(meta["clip"], float(meta["fps"]), limbs, gaits, **arrays)
-        except (OSError, KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile) as error:
+            limbs = checked_texts(meta["limb_names"], "limb_names")
+            gaits = checked_texts(meta["gait_names"], "gait_names")
+            clip, fps = checked_text(meta["clip"], "clip"), checked_rate(meta["fps"])
+        except (KeyError, ParameterError) as error:
+            fact = error.fact if isinstance(error, ParameterError) else f"no {error} in its 'meta'"
             raise FormatError(
-                f"not a truth file: {' '.join(str(error).split())[:160]}",
+                f"not a truth file: {fact}",
                 hint="truth files are what `deepphase demo` writes",
                 path=path,
             ) from None
+        gait = archive.array("gait", (None,), "integer")
+        if gait.size and not 0 <= gait.min() <= gait.max() < len(gaits):
+            raise FormatError("array 'gait' has numbers of no gait", path=path)
+        shape = (len(gait), len(limbs))
+        phase, frequency = (archive.array(name, shape) for name in ("phase", "frequency"))
+        contacts = archive.array("contacts", shape, "bool")
+        return cls(clip, fps, limbs, gaits, phase, frequency, contacts, gait)

@@ -54,7 +54,8 @@ def _with(path, **changes):
     with np.load(path) as content:
         arrays = dict(content)
     meta = json.loads(str(arrays["meta"]))
-    meta.update(changes.pop("meta", {}))
+    change = changes.pop("meta", {})
+    meta = {**meta, **change} if isinstance(change, dict) else change
     arrays |= changes | {"meta": np.array(json.dumps(meta))}
     np.savez(path, **arrays)
 
@@ -63,9 +64,27 @@ def _with(path, **changes):
     ("change", "words"),
     [
         ({"meta": {"format": "other"}}, "other file"),
-        ({"meta": {"version": 9}}, "newer deepphase"),
+        ({"meta": {"version": 9}}, "reads up to 1"),
+        ({"meta": {"version": "one"}}, "version one"),
+        ({"meta": {"fps": float("nan")}}, "NaN is not a number"),
+        ({"meta": {"fps": 0}}, "fps 0: expected a number"),
+        ({"meta": {"fps": 1e308}}, "fps 1e[+]308: expected a number"),
+        ({"meta": {"fps": True}}, "fps True: expected a number"),
+        ({"meta": {"fps": "60"}}, "fps '60': expected a number"),
+        ({"meta": {"fps": 30.0}}, "its times are not those of 30 frames a second"),
+        ({"meta": {"clip": 3}}, "clip 3: expected a text"),
+        ({"meta": None}, "'meta' is not a JSON object"),
+        ({"meta": [1]}, "'meta' is not a JSON object"),
         ({"manifold": np.zeros((40, 5))}, "manifold"),
-        ({"phase": np.full((40, 3), np.nan)}, "not finite"),
+        ({"manifold": np.zeros((40, 6))}, "its manifold is not that of its phases"),
+        ({"time": np.zeros(40)}, "its times are not those"),
+        ({"phase": np.full((40, 3), np.nan)}, "every number is finite"),
+        ({"phase": np.full((40, 3), 0.7)}, "phases outside"),
+        ({"phase": np.zeros((40, 3), complex)}, "not numbers"),
+        ({"phase": np.full((40, 3), "a")}, "not numbers"),
+        ({"phase": np.zeros(40)}, "expected"),
+        ({"amplitude": np.zeros((40, 2))}, "expected"),
+        ({"interior": np.zeros(40)}, "not booleans"),
     ],
 )
 def test_wrong_content_is_refused(phases, tmp_path, change, words):
@@ -79,8 +98,8 @@ def test_wrong_content_is_refused(phases, tmp_path, change, words):
 def test_other_files_are_refused(tmp_path):
     path = tmp_path / "x.npz"
     path.write_bytes(b"no archive")
-    with pytest.raises(FormatError, match="not a phases file"):
+    with pytest.raises(FormatError, match=r"not an \.npz file"):
         load_phases(path)
     np.savez(path, a=np.zeros(2))
-    with pytest.raises(FormatError, match="not a phases file"):
+    with pytest.raises(FormatError, match="no array 'meta'"):
         load_phases(path)

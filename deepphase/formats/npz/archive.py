@@ -27,6 +27,7 @@ from deepphase.formats.npz.members import (
     NpyHeader,
     array_members,
     as_format_error,
+    checksum,
     parse_npy_header,
 )
 
@@ -149,6 +150,33 @@ class NpzArchive:
         except (ValueError, RecursionError) as error:
             raise self._error(key, f"is not JSON: {str(error)[:80]}") from None
 
+    def meta(self, format: str, version: int) -> dict[str, Any]:
+        """The mapping in the array `meta` of a file of ours.
+
+        Parameters
+        ----------
+        format, version
+            Name of the file's schema, and the newest version of it that the caller reads.
+
+        Raises
+        ------
+        FormatError
+            Where it is missing, no mapping, of another schema or of a newer version.
+        """
+        meta = self.json("meta")
+        if not isinstance(meta, dict):
+            raise FormatError("array 'meta' is not a JSON object", path=self.path)
+        found, of_version = meta.get("format", format), meta.get("version", version)
+        if found != format:
+            raise FormatError(f"a {str(found)[:60]} file, not {format}", path=self.path)
+        if type(of_version) is not int or of_version > version:
+            raise FormatError(
+                f"version {str(of_version)[:20]} of {format}; this deepphase reads up to {version}",
+                hint="upgrade deepphase: pip install -U deepphase",
+                path=self.path,
+            )
+        return meta
+
     def _booleans(self, key: str, array: Array) -> Array:
         # A boolean byte beyond 1 is undefined to numpy.
         if (array.view(np.uint8) > 1).any():
@@ -213,7 +241,8 @@ def read_npz(path: str | Path) -> NpzArchive:
 def write_npz(path: str | Path, arrays: Mapping[str, Any]) -> None:
     """Write named arrays as an .npz file, uncompressed; there is never half a file at `path`.
 
-    The same arrays make the same bytes, on any day and machine.
+    The same arrays make the same bytes, on any day and machine. A checksum over all members is in
+    the archive's comment; :func:`read_npz` compares it.
 
     Parameters
     ----------
@@ -234,6 +263,8 @@ def write_npz(path: str | Path, arrays: Mapping[str, Any]) -> None:
             info.create_system = _UNIX
             with archive.open(info, "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, array, allow_pickle=False)
+        # Copies that NumPy saves have no comment, so that they can be edited.
+        archive.comment = checksum(archive.infolist())
 
 
 def _storable(name: str, array: Array) -> Array:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import math
 import re
 import struct
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -124,6 +125,7 @@ MAKE_AGAIN = "make or download the file again"
 _LARGEST_RATIO = 20
 _ALWAYS_ALLOWED_BYTES = 1 << 24
 _MAX_MEMBERS = 1000
+_CHECKSUM_MARK = b"deepphase sha256 "
 _ENCRYPTED = 0x1
 # Others unpack without a bound; NumPy writes none of them.
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -140,14 +142,23 @@ _ZIP_ERRORS = (
 )
 
 
+def checksum(members: Iterable[zipfile.ZipInfo]) -> bytes:
+    """The comment of an archive: a hash of names, sizes and CRC-32 of all members.
+
+    Of its own, an archive protects the content of its members, but not their names.
+    """
+    rows = sorted(f"{info.filename}\0{info.file_size}\0{info.CRC}\n" for info in members)
+    return _CHECKSUM_MARK + hashlib.sha256("".join(rows).encode()).hexdigest().encode()
+
+
 def array_members(path: Path) -> tuple[str, ...]:
     """File names of the arrays in an archive, in its order.
 
     Raises
     ------
     FormatError
-        Where the file cannot be read, is no .npz archive, or would unpack to more than 20 times
-        its size (and more than 16 MiB).
+        Where the file cannot be read, is no .npz archive, does not match its checksum, or would
+        unpack to more than 20 times its size (and more than 16 MiB).
     """
     with as_format_error(path):
         check_is_file(path)
@@ -158,7 +169,13 @@ def array_members(path: Path) -> tuple[str, ...]:
             found = foreign_content(front) or "it does not begin as a zip archive"
             raise FormatError(f"not an .npz file: {found}" if front else "an empty file", path=path)
         with zipfile.ZipFile(path) as archive:
-            members = archive.infolist()
+            members, comment = archive.infolist(), archive.comment
+    if comment.startswith(_CHECKSUM_MARK) and comment != checksum(members):
+        raise FormatError(
+            "a damaged archive: its members are not those that were written",
+            hint=MAKE_AGAIN,
+            path=path,
+        )
     if len(members) > _MAX_MEMBERS:
         raise FormatError(f"an archive of {len(members):,} files is no motion", path=path)
     names = Counter(info.filename for info in members)

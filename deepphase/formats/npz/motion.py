@@ -148,18 +148,7 @@ def _meta(archive: NpzArchive) -> tuple[str, dict[str, str], Source]:
     path = archive.path
     if "meta" not in archive:
         return path.stem, {}, Source(str(path))
-    meta = archive.json("meta")
-    if not isinstance(meta, dict):
-        raise FormatError("array 'meta' is not a JSON object", path=path)
-    found, version = meta.get("format", FORMAT), meta.get("version", VERSION)
-    if found != FORMAT:
-        raise FormatError(f"a {str(found)[:60]} file, not {FORMAT}", path=path)
-    if type(version) is not int or version > VERSION:
-        raise FormatError(
-            f"version {str(version)[:20]} of {FORMAT}; this deepphase reads up to {VERSION}",
-            hint="upgrade deepphase: pip install -U deepphase",
-            path=path,
-        )
+    meta = archive.meta(FORMAT, VERSION)
     name, labels = meta.get("name", path.stem), meta.get("labels", {})
     if not isinstance(name, str):
         raise FormatError("the name in 'meta' is not text", path=path)

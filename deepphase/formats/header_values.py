@@ -1,0 +1,103 @@
+"""Checks of single values in the headers of files: rates, numbers, counts, names and texts.
+
+A header whose hash is right may still be made by hand. Every reader takes its values through these
+functions, so that a file is refused before anything is computed with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from deepphase.errors import ParameterError
+from deepphase.formats.joint_checks import MAX_JOINTS
+from deepphase.formats.units import FASTEST_FPS, SLOWEST_FPS
+
+_LARGEST = 1e15
+_SHOWN = 40
+
+
+def checked_number(
+    value: Any, name: str, lowest: float = -_LARGEST, highest: float = _LARGEST
+) -> float:
+    """A finite number within bounds. Raises ParameterError."""
+    if type(value) not in (int, float) or not lowest <= value <= highest:
+        raise ParameterError(
+            f"{name} {_shown(value)}: expected a number from {lowest:g} to {highest:g}"
+        )
+    return float(value)
+
+
+def checked_rate(value: Any, name: str = "fps") -> float:
+    """Frames a second, within the limits of motion files. Raises ParameterError."""
+    return checked_number(value, name, SLOWEST_FPS, FASTEST_FPS)
+
+
+def checked_count(value: Any, name: str, lowest: int = 0, highest: int = int(_LARGEST)) -> int:
+    """A whole number within bounds. Raises ParameterError."""
+    if type(value) is not int or not lowest <= value <= highest:
+        raise ParameterError(
+            f"{name} {_shown(value)}: expected a whole number from {lowest} to {highest}"
+        )
+    return value
+
+
+def checked_text(value: Any, name: str) -> str:
+    """A text. Raises ParameterError."""
+    if not isinstance(value, str):
+        raise ParameterError(f"{name} {_shown(value)}: expected a text")
+    return value
+
+
+def checked_texts(value: Any, name: str) -> tuple[str, ...]:
+    """A list of texts. Raises ParameterError."""
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise ParameterError(f"{name} {_shown(value)}: expected a list of texts")
+    return tuple(value)
+
+
+def checked_joints(value: Any, name: str = "joints") -> tuple[str, ...]:
+    """Names of joints: at least one, none twice. Raises ParameterError."""
+    joints = checked_texts(value, name)
+    if not 0 < len(joints) <= MAX_JOINTS or len(set(joints)) != len(joints):
+        raise ParameterError(
+            f"{name}: {len(joints)} names, {len(set(joints))} of them different; expected 1 to "
+            f"{MAX_JOINTS:,}, each once"
+        )
+    return joints
+
+
+def checked_labels(value: Any, name: str = "labels") -> dict[str, str]:
+    """Texts by name. Raises ParameterError."""
+    if not isinstance(value, Mapping) or not all(isinstance(each, str) for each in value.values()):
+        raise ParameterError(f"{name} {_shown(value)}: expected texts by name")
+    return dict(value)
+
+
+def checked_mapping(value: Any, name: str) -> dict[str, Any]:
+    """A JSON object. Raises ParameterError."""
+    if not isinstance(value, dict):
+        raise ParameterError(f"{name} {_shown(value)}: expected an object")
+    return value
+
+
+def check_numbers(value: Any) -> None:
+    """Raise ParameterError if a number anywhere in a JSON value is not finite or is absurd."""
+    pending = [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, dict):
+            pending.extend(item.values())
+        elif isinstance(item, list):
+            pending.extend(item)
+        elif isinstance(item, (int, float)) and not abs(item) <= _LARGEST:
+            raise ParameterError(f"a number of {_shown(item)} in the header")
+
+
+def _shown(value: Any) -> str:
+    try:
+        text = repr(value)
+    # Python prints no whole numbers of more than 4,300 digits.
+    except ValueError:
+        text = "of too many digits"
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
+from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.motion_files import MotionFile, check_file_options, find_motion_files
 from deepphase.corpus.point_sets import PointSets, agreed_point_sets, load_point_clip
 from deepphase.corpus.store import open_store
@@ -30,11 +31,19 @@ class ClipEntry:
     name
         Name of the clip.
     load
-        Function that reads it; raises DeepPhaseError where that fails.
+        Function that reads it; raises DeepPhaseError where that fails. It can be pickled, for
+        other processes.
+    key
+        What a shard is chosen by: the file's path relative to the inputs; the name of a store's
+        clip.
+    size
+        About how many bytes are read for it.
     """
 
     name: str
-    load: Callable[[], Clip]
+    load: Callable[[], Any]
+    key: str = ""
+    size: int = 0
 
 
 def load_clips(path: Path, name: str, point_sets: PointSets, **reader: Any) -> tuple[Clip, ...]:
@@ -69,12 +78,34 @@ def clip_entries(file: MotionFile, point_sets: PointSets, **reader: Any) -> list
         animations = list_animations(file.path)
     except DeepPhaseError:
         animations = ()
+    try:
+        size = file.path.stat().st_size
+    except OSError:
+        size = 0
     if len(animations) < 2:
-        return [ClipEntry(file.name, partial(_only_clip, file, point_sets, reader))]
+        only = partial(_only_clip, file, point_sets, reader)
+        return [ClipEntry(file.name, only, file.file, size)]
     return [
-        ClipEntry(f"{file.name} {name}", partial(_animation, file, number, name, reader))
+        ClipEntry(
+            f"{file.name} {name}",
+            partial(_animation, file, number, name, reader),
+            file.file,
+            size // len(animations),
+        )
         for number, name in animations
     ]
+
+
+def _stored_clip(path: Path, group: str, index: int) -> Clip:
+    # Not of the open store, whose frames would be pickled.
+    status = path.stat()
+    return _opened(path, group, status.st_mtime_ns, status.st_size).clip(index)
+
+
+@lru_cache(maxsize=4)
+def _opened(path: Path, group: str, written_ns: int, size: int) -> ClipStore:
+    """A store whose content was verified before, opened once per process."""
+    return open_store(path, group, verify=False)
 
 
 def _only_clip(file: MotionFile, point_sets: PointSets, reader: dict[str, Any]) -> Clip:
@@ -121,8 +152,13 @@ def clips_in(
     stores = [path for path in paths if is_array_file(path)]
     for path in stores:
         store = open_store(path, skeleton)
+        absolute = Path(path).absolute()
+        frame_bytes = (store.rotations.nbytes + store.translations.nbytes) // len(store.rotations)
         entries += [
-            ClipEntry(name, partial(store.clip, index)) for index, name in enumerate(store.names)
+            ClipEntry(name, partial(_stored_clip, absolute, store.group, index), name, size)
+            for index, (name, size) in enumerate(
+                zip(store.names, (store.lengths * frame_bytes).tolist(), strict=True)
+            )
         ]
     files = [path for path in paths if path not in stores]
     if files:

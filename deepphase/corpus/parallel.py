@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -45,7 +45,7 @@ def check_parallel(workers: int | None = None, cluster: str | None = None) -> No
 
 def map_in_order(
     function: Callable[[Task], TaskResult],
-    tasks: Sequence[Task],
+    tasks: Iterable[Task],
     workers: int,
     *,
     cluster: str | None = None,

@@ -6,7 +6,7 @@ import logging
 import os
 import socket
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,7 +20,12 @@ _SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_task_oom_retries": "1",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    # The start of its processes takes longer on a busy machine than Ray waits for by default.
+    "RAY_agent_register_timeout_ms": "120000",
 }
+# Without this, a Ray started here listens at the machine's outer address as well. Read when Ray is
+# imported; other machines cannot be connected with it.
+_LOOPBACK_ONLY = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 _PENDING_PER_WORKER = 4
 _CONNECT_S = 5.0
 _START = "ray start --head --port=6379"
@@ -66,7 +71,8 @@ class RayPool:
     """
 
     def __init__(self, function: Callable[[Any], Any], address: str | None, workers: int) -> None:
-        with packages_for("Ray clusters", "deepphase[ray]"), _settings():
+        self._settings = _SETTINGS | (_LOOPBACK_ONLY if address is None else {})
+        with packages_for("Ray clusters", "deepphase[ray]"), _environment(self._settings):
             import ray
         self._ray = ray
         self._folder: tempfile.TemporaryDirectory | None = None
@@ -125,7 +131,7 @@ class RayPool:
         self._init(address=address)
 
     def _init(self, **options: Any) -> None:
-        with _settings():
+        with _environment(self._settings):
             try:
                 self._ray.init(
                     include_dashboard=False,
@@ -152,10 +158,10 @@ def _no_cluster(address: str, error: Exception) -> ParameterError:
 
 
 @contextmanager
-def _settings() -> Iterator[None]:
-    """Ray's settings in the environment, which its processes inherit, within the block."""
-    before = {name: os.environ.get(name) for name in _SETTINGS}
-    os.environ.update(_SETTINGS)
+def _environment(settings: Mapping[str, str]) -> Iterator[None]:
+    """Settings in the environment, which Ray's processes inherit, within the block."""
+    before = {name: os.environ.get(name) for name in settings}
+    os.environ.update(settings)
     try:
         yield
     finally:

@@ -1,0 +1,223 @@
+"""Encoding of many clips or songs into phase files, in several processes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from deepphase.corpus.clips import ClipEntry
+from deepphase.corpus.parallel import check_parallel, map_in_order, usable_cores
+from deepphase.corpus.shards import Shard
+from deepphase.corpus.songs import find_songs
+from deepphase.errors import DeepPhaseError
+from deepphase.motion.clip import Clip
+from deepphase.music.cache import song_features
+from deepphase.phase.extractor import PhaseExtractor, load_extractor, reads_songs
+from deepphase.phase.model import ClipPhases, PhaseModel
+from deepphase.phase.phase_file import save_csv, save_phases
+from deepphase.progress import Progress
+
+# Bytes. With a number and the suffix, the name stays within the 255 of file systems.
+_MAX_STEM_BYTES = 230
+# Below this many bytes of data per process, starting one costs more than it saves.
+_BYTES_PER_WORKER = 50_000_000
+
+
+@dataclass(frozen=True)
+class EncodedFile:
+    """Result of encoding one clip: its number of frames, or why it is left out."""
+
+    frames: int = 0
+    error: DeepPhaseError | None = None
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A clip or song, and the stem of its phase file."""
+
+    entry: ClipEntry
+    stem: str
+
+
+def song_entries(paths: str | Path | Sequence[str | Path]) -> list[ClipEntry]:
+    """The songs among files and in folders, as entries whose `load` gives their features.
+
+    Raises FormatError as :func:`deepphase.corpus.songs.find_songs`.
+    """
+    songs = [song.absolute() for song in find_songs(paths)]
+    root = os.path.commonpath([song.parent for song in songs])
+    return [
+        ClipEntry(
+            song.stem,
+            partial(song_features, song),
+            song.relative_to(root).as_posix(),
+            song.stat().st_size,
+        )
+        for song in songs
+    ]
+
+
+def encode_files(
+    model: str | Path,
+    entries: Sequence[ClipEntry],
+    folder: str | Path,
+    *,
+    csv: bool = False,
+    shard: Shard | None = None,
+    workers: int | None = None,
+    cluster: str | None = None,
+    progress: Progress | None = None,
+) -> list[EncodedFile]:
+    """Write the phases of every frame of clips or songs, as NAME.phases.npz each.
+
+    The files have the same names and bytes for any number of workers and shards: every process
+    computes with one thread, and names are given before the shard is taken.
+
+    Parameters
+    ----------
+    model
+        File of a phase model or baseline.
+    entries
+        Clips of :func:`deepphase.corpus.clips.clips_in`, or :func:`song_entries`.
+    folder
+        Folder of the phase files.
+    csv
+        Also write NAME.phases.csv.
+    shard
+        Encode the clips of this shard only.
+    workers, cluster
+        See :func:`deepphase.corpus.parallel.map_in_order`; the number of processes is chosen by
+        cores and amount of data if not given.
+    progress
+        Called after every clip.
+
+    Returns
+    -------
+    Results in the order of the entries (those of the shard). A clip that cannot be read or encoded
+    has an error.
+
+    Raises
+    ------
+    CheckpointError
+        Where the model is damaged or a file cannot be written.
+    ParameterError
+        Where an option is impossible.
+    """
+    check_parallel(workers, cluster)
+    trained = Path(model).absolute()
+    # Damaged models are refused before processes are started.
+    _extractor(trained)
+    stems = _unique_stems(entry.name for entry in entries)
+    tasks = [
+        _Task(entry, stem)
+        for entry, stem in zip(entries, stems, strict=True)
+        if shard is None or shard.holds(entry.key)
+    ]
+    if workers is None:
+        size = sum(task.entry.size for task in tasks)
+        workers = min(usable_cores(), 1 + size // _BYTES_PER_WORKER)
+    encode = partial(_encode_file, trained, Path(folder).absolute(), csv)
+    results = map_in_order(
+        encode,
+        tasks,
+        min(workers, max(len(tasks), 1)),
+        cluster=cluster,
+        lost=lambda task, error: EncodedFile(
+            error=type(error)(f"{task.entry.name}: {error.fact}", hint=error.hint)
+        ),
+    )
+    done = []
+    for number, result in enumerate(results, start=1):
+        done.append(result)
+        if progress is not None:
+            progress("encoding", number, len(tasks), "")
+    return done
+
+
+def encode_clips(
+    model: str | Path,
+    clips: Iterable[Clip],
+    *,
+    workers: int = 1,
+    cluster: str | None = None,
+) -> Iterator[ClipPhases]:
+    """Phases of clips, in their order; only a few are in memory at a time.
+
+    Parameters
+    ----------
+    model
+        File of a phase model or baseline.
+    workers, cluster
+        See :func:`deepphase.corpus.parallel.map_in_order`.
+    """
+    return map_in_order(partial(_encoded, Path(model).absolute()), clips, workers, cluster=cluster)
+
+
+def _encoded(model: Path, clip: Any) -> ClipPhases:
+    # Sums differ in the last bits between numbers of threads.
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        return _extractor(model).encode(clip)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _encode_file(model: Path, folder: Path, csv: bool, task: _Task) -> EncodedFile:
+    try:
+        phases = _encoded(model, task.entry.load())
+    except DeepPhaseError as error:
+        return EncodedFile(error=error)
+    trained = _extractor(model)
+    window_s = trained.window / trained.fps
+    path = folder / f"{task.stem}.phases.npz"
+    save_phases(phases, path, window_s=window_s, model_sha256=_sha256(model))
+    if csv:
+        save_csv(phases, path.with_suffix(".csv"))
+    return EncodedFile(len(phases))
+
+
+def _extractor(path: Path) -> PhaseExtractor:
+    return _read_once(path, _state(path))[0]
+
+
+def _sha256(path: Path) -> str:
+    return _read_once(path, _state(path))[1]
+
+
+def _state(path: Path) -> tuple[int, int]:
+    try:
+        status = path.stat()
+    except OSError:
+        # The reader says what is wrong.
+        return 0, 0
+    return status.st_mtime_ns, status.st_size
+
+
+@lru_cache(maxsize=1)
+def _read_once(path: Path, state: tuple[int, int]) -> tuple[PhaseExtractor, str]:
+    """The model, read once per process, and its hash."""
+    model = PhaseModel.load(path) if reads_songs(path) else load_extractor(path)
+    return model, model.sha256
+
+
+def _unique_stems(names: Iterable[str]) -> list[str]:
+    """A file stem for each name, unique even where names differ in upper and lower case only."""
+    written: set[str] = set()
+    stems = []
+    for name in names:
+        safe = "".join(c if c.isalnum() or c in "-_.() " else "_" for c in name)
+        safe = safe.encode()[:_MAX_STEM_BYTES].decode(errors="ignore").strip() or "clip"
+        stem, count = safe, 1
+        while stem.lower() in written:
+            count += 1
+            stem = f"{safe}-{count}"
+        written.add(stem.lower())
+        stems.append(stem)
+    return stems

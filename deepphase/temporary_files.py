@@ -61,7 +61,7 @@ def temporary_file(folder: Path) -> Iterator[tuple[Path, BinaryIO]]:
 
 
 @contextmanager
-def temporary_folder(parent: Path | None = None) -> Iterator[Path]:
+def temporary_folder(parent: Path | None = None, *, short: bool = False) -> Iterator[Path]:
     """A new folder in `parent`, removed with its content at the end.
 
     What killed programs left in `parent` is removed first.
@@ -70,6 +70,8 @@ def temporary_folder(parent: Path | None = None) -> Iterator[Path]:
     ----------
     parent
         The system's folder of temporary files if not given.
+    short
+        Of a name as short as can be, for sockets, whose paths are limited.
 
     Raises
     ------
@@ -80,7 +82,7 @@ def temporary_folder(parent: Path | None = None) -> Iterator[Path]:
     remove_abandoned(parent)
 
     def new_lock() -> Path:
-        folder = parent / _new_name()
+        folder = parent / _new_name(4 if short else 8)
         folder.mkdir(0o700)
         return folder / _LOCK
 
@@ -88,7 +90,7 @@ def temporary_folder(parent: Path | None = None) -> Iterator[Path]:
     try:
         file.close()
         # A folder of its own, so that no file of the owner can be the lock.
-        content = path.with_name("content")
+        content = path.with_name("c" if short else "content")
         content.mkdir(0o700)
         yield content
     finally:
@@ -136,8 +138,8 @@ def remove_abandoned(folder: Path) -> None:
                     _remove_if_abandoned(Path(entry.path), match[1] == _machine())
 
 
-def _new_name() -> str:
-    return f".deepphase-{_machine()}-{secrets.token_hex(8)}.tmp"
+def _new_name(token_bytes: int = 8) -> str:
+    return f".deepphase-{_machine()}-{secrets.token_hex(token_bytes)}.tmp"
 
 
 def _locked_file(new_path: Callable[[], Path]) -> tuple[Path, BinaryIO, int]:

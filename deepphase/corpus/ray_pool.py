@@ -5,14 +5,15 @@ from __future__ import annotations
 import logging
 import os
 import socket
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 from deepphase.corpus.task_pool import WorkerDied
 from deepphase.errors import ParameterError
 from deepphase.extras import packages_for
+from deepphase.temporary_files import temporary_folder
 
 # Read by Ray when it starts. It sends no usage statistics; a task that the memory monitor kills is
 # run once more, as after any other death, instead of without end.
@@ -75,17 +76,18 @@ class RayPool:
         with packages_for("Ray clusters", "deepphase[ray]"), _environment(self._settings):
             import ray
         self._ray = ray
-        self._folder: tempfile.TemporaryDirectory | None = None
+        self._folder = ExitStack()
         if address is None:
             self._start(workers)
         else:
             self._connect(address)
         self.pending = int(ray.cluster_resources().get("CPU", 1)) * _PENDING_PER_WORKER
-        self._task = ray.remote(max_retries=1, num_cpus=1)(function)
+        self._run = ray.remote(max_retries=1, num_cpus=1)(_run)
+        self._function = ray.put(function)
 
     def submit(self, task: Any) -> Any:
         """Begin a task."""
-        return self._task.remote(task)
+        return self._run.remote(self._function, task)
 
     def result(self, submitted: Any) -> Any:
         """Result of a task. Raises WorkerDied where its second process died as well."""
@@ -109,14 +111,14 @@ class RayPool:
     def close(self) -> None:
         """Leave the cluster, and end a Ray that was started here."""
         self._ray.shutdown()
-        if self._folder is not None:
-            self._folder.cleanup()
+        self._folder.close()
 
     def _start(self, workers: int) -> None:
-        # A short path: Ray's sockets lie in it, and the names of sockets are limited.
-        self._folder = tempfile.TemporaryDirectory(prefix="dp-ray-", ignore_cleanup_errors=True)
         try:
-            self._init(num_cpus=workers, _node_ip_address="127.0.0.1", _temp_dir=self._folder.name)
+            # The system's own folder may have too long a path for Ray's sockets, as on macOS.
+            parent = Path("/tmp") if Path("/tmp").is_dir() else None
+            folder = self._folder.enter_context(temporary_folder(parent, short=True))
+            self._init(num_cpus=workers, _node_ip_address="127.0.0.1", _temp_dir=str(folder))
         except BaseException:
             self.close()
             raise
@@ -147,6 +149,11 @@ class RayPool:
                 raise ParameterError(
                     f"Ray does not start on this machine: {error}", hint="use --workers without it"
                 ) from None
+
+
+def _run(function: Callable[[Any], Any], task: Any) -> Any:
+    # Ray takes functions only, and a partial is none.
+    return function(task)
 
 
 def _no_cluster(address: str, error: Exception) -> ParameterError:

@@ -68,3 +68,7 @@ class ParameterError(DeepPhaseError):
 
 class CheckpointError(DeepPhaseError):
     """A file of ours is damaged, foreign or of another version, or a file cannot be written."""
+
+
+class OutOfMemoryError(DeepPhaseError):
+    """The memory does not suffice for a file."""

@@ -20,7 +20,7 @@ LAYERS = [
         "deepphase.threads",
     },
     {"deepphase.temporary_files"},
-    {"deepphase.config", "deepphase.atomic_write", "deepphase.extras"},
+    {"deepphase.config", "deepphase.atomic_write", "deepphase.extras", "deepphase.memory"},
     {"deepphase.motion"},
     {"deepphase.solving"},
     {"deepphase.formats"},

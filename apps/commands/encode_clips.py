@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from apps.options.groups import ShardOptions, StoreOptions, refuse_for_songs
-from apps.terminal import list_left_out, next_step, note, progress
+from apps.terminal import list_left_out, next_step, note, progress, warn
 from deepphase.errors import FormatError
 
 
@@ -56,6 +56,8 @@ def command(
                 files, skeleton=reading.skeleton, description=reading.description, **options
             )
         done = encode_files(model, entries, output, csv=csv, shard=shard, progress=report, **spread)
+    for text in (text for each in done for text in each.notes):
+        warn(text)
     refused = [each.error for each in done if each.error is not None]
     if len(entries) == len(refused) == 1:
         raise refused[0]

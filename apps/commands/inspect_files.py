@@ -11,6 +11,7 @@ from apps.terminal import Outcome, list_left_out, next_step, note, progress, tab
 from deepphase.corpus.inspection import FileFacts, inspect_files
 from deepphase.errors import FormatError
 from deepphase.formats.array_file import is_array_file
+from deepphase.formats.frame_rates import CORRECTED
 
 _ROWS = 40
 
@@ -143,7 +144,10 @@ def _files_and_clips(members: list[FileFacts]) -> str:
 
 
 def _common_notes(members: list[FileFacts]) -> list[str]:
-    counts = Counter(text for each in members for text in each.notes)
+    # Corrections are listed file by file.
+    counts = Counter(
+        text for each in members for text in each.notes if not text.startswith(CORRECTED)
+    )
     return [text for text, count in counts.items() if count > len(members) / 2]
 
 
@@ -172,6 +176,9 @@ def _show_files(files: list[FileFacts]) -> None:
 
 def _show_problems(found: list[FileFacts]) -> None:
     for each in found:
+        for text in each.notes:
+            if text.startswith(CORRECTED):
+                warn(f"{each.title}: {text}")
         for glitch in each.glitches:
             place = f":{each.first_line + glitch.first}" if each.first_line else ""
             note(f"problem: {each.title}{place}: {glitch.sentence}")

@@ -7,6 +7,7 @@ from pathlib import Path
 from apps.options.groups import FileOptions, ParallelOptions
 from apps.terminal import next_step, note, progress, table, warn
 from deepphase.corpus.prepare import prepare
+from deepphase.formats.frame_rates import CORRECTED
 
 _SHOWN = 20
 
@@ -59,10 +60,14 @@ def command(
             **parallel.parallel,
             **reading.preparation,
         )
-    for file, text in done.notes[:_SHOWN]:
+    notes = [each for each in done.notes if CORRECTED not in each[1]]
+    for file, text in done.notes:
+        if CORRECTED in text:
+            warn(f"{file}: {text}")
+    for file, text in notes[:_SHOWN]:
         note(f"{file}: {text}")
-    if len(done.notes) > _SHOWN:
-        note(f"... and {len(done.notes) - _SHOWN} more notes, in the store's header")
+    if len(notes) > _SHOWN:
+        note(f"... and {len(notes) - _SHOWN} more notes, in the store's header")
     if done.glitches:
         files = {file for file, _ in done.glitches}
         note(f"{len(done.glitches)} places in {len(files)} files look wrong; they were kept:")

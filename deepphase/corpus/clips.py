@@ -16,6 +16,7 @@ from deepphase.errors import DeepPhaseError
 from deepphase.formats.array_file import is_array_file
 from deepphase.formats.load import list_animations, load, load_all
 from deepphase.formats.points import holds_points
+from deepphase.memory import within_memory
 from deepphase.motion.clip import Clip
 
 # Label with the animation of a clip, for files with several.
@@ -75,7 +76,7 @@ def clip_entries(file: MotionFile, point_sets: PointSets, **reader: Any) -> list
     A file that cannot be read is one entry, whose `load` raises.
     """
     try:
-        animations = list_animations(file.path)
+        animations = within_memory(list_animations, file.path)
     except DeepPhaseError:
         animations = ()
     try:
@@ -109,12 +110,13 @@ def _opened(path: Path, group: str, written_ns: int, size: int) -> ClipStore:
 
 
 def _only_clip(file: MotionFile, point_sets: PointSets, reader: dict[str, Any]) -> Clip:
-    (clip,) = load_clips(file.path, file.name, point_sets, **reader)
+    (clip,) = within_memory(load_clips, file.path, file.name, point_sets, about=file.path, **reader)
     return clip
 
 
 def _animation(file: MotionFile, number: int, name: str, reader: dict[str, Any]) -> Clip:
-    return _of_animation(load(file.path, animation=number, **reader), file.name, name)
+    clip = within_memory(load, file.path, about=file.path, animation=number, **reader)
+    return _of_animation(clip, file.name, name)
 
 
 def _of_animation(clip: Clip, file_name: str, animation: str) -> Clip:

@@ -19,6 +19,7 @@ from deepphase.corpus.parallel import map_in_order
 from deepphase.corpus.point_sets import PointSets, agreed_point_sets
 from deepphase.corpus.skeleton_group import default_group_name
 from deepphase.errors import DeepPhaseError
+from deepphase.memory import within_memory
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.glitches import Glitch, find_glitches
@@ -153,11 +154,15 @@ def inspect_files(
 
 def _facts(task: tuple[MotionFile, PointSets, dict[str, Any]]) -> tuple[FileFacts, ...]:
     each, point_sets, reader = task
-    try:
+
+    def facts() -> tuple[FileFacts, ...]:
         clips = load_clips(each.path, each.name, point_sets, **reader)
+        return tuple(_clip_facts(clip, each, point_sets, len(clips) > 1) for clip in clips)
+
+    try:
+        return within_memory(facts, about=each.path)
     except DeepPhaseError as error:
         return (FileFacts(each.file, error=error),)
-    return tuple(_clip_facts(clip, each, point_sets, len(clips) > 1) for clip in clips)
 
 
 def _clip_facts(

@@ -10,8 +10,9 @@ from pathlib import Path, PurePosixPath
 
 from deepphase.corpus.parallel import usable_cores
 from deepphase.errors import FormatError
+from deepphase.formats.frame_rates import check_rate_option
 from deepphase.formats.load import MOTION_FORMATS
-from deepphase.formats.units import check_rate_option, check_up_option, metres_per_unit
+from deepphase.formats.units import check_up_option, metres_per_unit
 
 # Sound files that may lie beside a motion file, in order of preference.
 SONG_SUFFIXES = (".wav", ".flac", ".ogg", ".mp3")

@@ -11,6 +11,7 @@ from typing import Any
 from deepphase.corpus.motion_files import MotionFile
 from deepphase.errors import DeepPhaseError
 from deepphase.formats.points import holds_points, load_points
+from deepphase.memory import within_memory
 from deepphase.motion.clip import Clip
 from deepphase.motion.point_track import PointTrack
 from deepphase.solving.point_clip import clip_of_points
@@ -62,10 +63,10 @@ def agreed_point_sets(
     found: dict[tuple[str, ...], list[PointStructure]] = defaultdict(list)
     for path in tracks[::step]:
         try:
-            track = load_points(path, **_known(reader))
-            found[track.names].append(find_structure(track, description))
+            names, structure = within_memory(_structure, path, description, reader)
         except DeepPhaseError:
             continue
+        found[names].append(structure)
     structures, notes = {}, []
     for names, candidates in found.items():
         chosen = _most_common(candidates)
@@ -80,6 +81,13 @@ def agreed_point_sets(
                 )
             )
     return PointSets(structures, description, tuple(notes))
+
+
+def _structure(
+    path: Path, description: Mapping[str, Any] | None, reader: Mapping[str, Any]
+) -> tuple[tuple[str, ...], PointStructure]:
+    track = load_points(path, **_known(reader))
+    return track.names, find_structure(track, description)
 
 
 def load_point_clip(path: str | Path, point_sets: PointSets, **reader: Any) -> Clip:

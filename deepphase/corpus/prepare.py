@@ -288,6 +288,9 @@ class _Run:
         for file, unit_m, sentence in files_of_another_unit(writer):
             task = self._tasks[file]
             again = prepare_file(replace(task, reader={**task.reader, "unit": unit_m}))
+            if again.reason is not None:
+                self._notes.append((file, f"{sentence}, but not read again: {again.reason}"))
+                continue
             self.glitches[file] = again.glitches
             for number, (clip, provenance) in zip(self._numbers[file], again.clips, strict=True):
                 writer.replace(number, clip, provenance)

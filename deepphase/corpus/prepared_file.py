@@ -13,10 +13,12 @@ from deepphase.corpus.clips import ANIMATION_LABEL, load_clips
 from deepphase.corpus.labels import LabelledPiece
 from deepphase.corpus.motion_files import song_beside
 from deepphase.corpus.point_sets import PointSets
-from deepphase.errors import DeepPhaseError, FormatError
+from deepphase.errors import DeepPhaseError, FormatError, OutOfMemoryError
+from deepphase.formats.frame_rates import corrections
+from deepphase.memory import within_memory
 from deepphase.motion.clip import Clip
 from deepphase.motion.glitches import Glitch, find_glitches
-from deepphase.motion.resample import resample
+from deepphase.motion.resample import DEFAULT_LIMIT, ResampleLimit, resample
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,8 @@ class FileTask:
         Shorter clips are left out.
     point_sets
         The hierarchies that point tracks share.
+    limit
+        What resampling may produce of all clips of the file.
     """
 
     path: Path
@@ -53,6 +57,7 @@ class FileTask:
     reader: dict[str, Any]
     min_seconds: float
     point_sets: PointSets
+    limit: ResampleLimit = DEFAULT_LIMIT
 
 
 @dataclass(frozen=True)
@@ -93,6 +98,13 @@ def prepare_file(task: FileTask) -> PreparedFile:
         Where a row of the label table lies outside its clip.
     """
     try:
+        return within_memory(_prepared_file, task)
+    except OutOfMemoryError as error:
+        return left_out_file(error)
+
+
+def _prepared_file(task: FileTask) -> PreparedFile:
+    try:
         read = load_clips(task.path, task.name, task.point_sets, **task.reader)
         with task.path.open("rb") as opened:
             sha256 = hashlib.file_digest(opened, "sha256").hexdigest()
@@ -105,15 +117,17 @@ def prepare_file(task: FileTask) -> PreparedFile:
     notes: list[str] = []
     glitches: list[Glitch] = []
     refused: list[DeepPhaseError] = []
+    limit = task.limit
     for captured in read:
         several = len(read) > 1
         about = f"animation {captured.labels[ANIMATION_LABEL]!r}: " if several else ""
         try:
-            prepared = _prepared_clip(_with_song(captured, task), task)
+            prepared = _prepared_clip(_with_song(captured, task), task, limit)
         except DeepPhaseError as error:
             refused.append(error)
             notes.append(f"{about}left out: {error.fact}")
             continue
+        limit = limit.without(prepared.clip)
         provenance = {
             "sha256": sha256,
             "captured_frames": len(captured),
@@ -161,14 +175,15 @@ class _PreparedClip:
     glitches: tuple[Glitch, ...]
 
 
-def _prepared_clip(captured: Clip, task: FileTask) -> _PreparedClip:
+def _prepared_clip(captured: Clip, task: FileTask, limit: ResampleLimit) -> _PreparedClip:
     _check_length(captured, task.min_seconds)
     glitches = find_glitches(captured)
     kept, kept_from, notes = _without_stray_ends(captured, glitches)
     source = replace(kept.source, path=task.file, notes=(*kept.source.notes, *notes))
+    notes = (*corrections(captured), *notes)
     # Given labels override those of the file.
     kept = replace(kept, labels={**kept.labels, **task.labels}, source=source)
-    clip = _in_float32(resample(kept, task.fps))
+    clip = _in_float32(resample(kept, task.fps, limit))
     return _PreparedClip(clip, kept_from, notes, tuple(glitches))
 
 

@@ -22,6 +22,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
+from deepphase.formats.frame_rates import check_rate_option, resolve_rate
 from deepphase.formats.npz.archive import NpzArchive, read_npz
 from deepphase.formats.smpl_skeleton import (
     BODY,
@@ -34,7 +35,7 @@ from deepphase.formats.smpl_skeleton import (
     STATURE_M,
     smpl_skeleton,
 )
-from deepphase.formats.units import check_rate_option, check_up_option, resolve_rate
+from deepphase.formats.units import check_up_option
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.orientation import infer_up, rotate_up

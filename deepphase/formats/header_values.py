@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from deepphase.errors import ParameterError
+from deepphase.formats.frame_rates import FASTEST_FPS, SLOWEST_FPS
 from deepphase.formats.joint_checks import MAX_JOINTS
-from deepphase.formats.units import FASTEST_FPS, SLOWEST_FPS
 
 _LARGEST = 1e15
 _SHOWN = 40

@@ -19,17 +19,13 @@ from pathlib import Path
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.errors import FormatError
+from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.formats.amass import is_amass
+from deepphase.formats.frame_rates import check_rate_option, resolve_rate
 from deepphase.formats.npz.archive import NpzArchive, read_npz, write_npz
 from deepphase.formats.npz.motion import is_npz_motion
-from deepphase.formats.units import (
-    METRES_PER_UNIT,
-    check_rate_option,
-    check_up_option,
-    metres_per_unit,
-    resolve_rate,
-)
+from deepphase.formats.units import METRES_PER_UNIT, check_up_option, metres_per_unit
+from deepphase.memory import within_memory
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Source
 from deepphase.motion.orientation import turn_to_y
@@ -57,8 +53,8 @@ def holds_points(path: str | Path) -> bool:
     if Path(path).suffix.lower() != ".npz":
         return False
     try:
-        keys = read_npz(path).keys
-    except FormatError:
+        keys = within_memory(read_npz, path).keys
+    except DeepPhaseError:
         return False
     # Archives of joints with rotations may contain positions as well.
     return is_points(keys) and not is_npz_motion(keys) and not is_amass(keys)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -41,7 +42,53 @@ _PASS_BAND = 0.8
 _STOP_BAND_DB = 60.0
 
 
-def resample(clip: Clip, fps: float = 60.0) -> Clip:
+@dataclass(frozen=True)
+class ResampleLimit:
+    """Size of the result up to which a clip is resampled to a higher rate.
+
+    A clip that does not grow is not limited: it was in memory before.
+
+    Parameters
+    ----------
+    frames
+        Number of frames; by default a day at 60 frames a second.
+    size_bytes
+        Bytes of rotations and translations; by default six hours of 50 joints at 60 frames a
+        second in float64.
+    """
+
+    frames: int = 24 * 3600 * 60
+    size_bytes: int = 2 << 30
+
+    def check(self, clip: Clip, frames: int, fps: float) -> None:
+        """Raise ParameterError where `frames` frames at `fps` of a clip's body are too many."""
+        size = frames * _frame_bytes(clip)
+        if frames <= len(clip) or (frames <= self.frames and size <= self.size_bytes):
+            return
+        raise ParameterError(
+            f"{len(clip):,} frames at {clip.fps:.6g} a second would be {frames:,} at {fps:g} a "
+            f"second, {size / 1e6:,.0f} MB: more than {self.frames:,} frames or "
+            f"{self.size_bytes / 1e6:,.0f} MB",
+            hint="check the file's rate (fps=, or --file-fps on the command line), or cut the file",
+            path=clip.source.path or None,
+        )
+
+    def without(self, clip: Clip) -> ResampleLimit:
+        """What is left of the limit for other clips of the same file."""
+        return ResampleLimit(
+            max(self.frames - len(clip), 0),
+            max(self.size_bytes - len(clip) * _frame_bytes(clip), 0),
+        )
+
+
+DEFAULT_LIMIT = ResampleLimit()
+
+
+def _frame_bytes(clip: Clip) -> int:
+    return clip.rotations[0].nbytes + clip.translations[0].nbytes
+
+
+def resample(clip: Clip, fps: float = 60.0, limit: ResampleLimit = DEFAULT_LIMIT) -> Clip:
     """The clip at another frame rate.
 
     The result starts at the first frame; its duration is shorter by less than one new frame.
@@ -56,11 +103,13 @@ def resample(clip: Clip, fps: float = 60.0) -> Clip:
     ----------
     fps
         Frames a second of the result.
+    limit
+        Largest result of a clip that grows, checked before anything is computed.
 
     Raises
     ------
     ParameterError
-        If `fps` is not a positive number.
+        If `fps` is not a positive number, or the result would exceed the limit.
     """
     if not (np.isfinite(fps) and fps > 0):
         raise ParameterError(f"cannot resample to {fps} frames a second")
@@ -69,17 +118,17 @@ def resample(clip: Clip, fps: float = 60.0) -> Clip:
         return clip if fps == clip.fps else replace(clip, fps=float(fps))
     # The tolerance keeps a last frame that falls on the clip's end in spite of rounding.
     count = int(np.floor((frames - 1) * fps / clip.fps + 1e-6)) + 1
+    limit.check(clip, count, fps)
     times = np.minimum(np.arange(count) * (clip.fps / fps), frames - 1.0)
     rotations = quaternions.sign_continuous(clip.rotations.astype(np.float64))
     translations = clip.translations.astype(np.float64)
     if fps < clip.fps:
         rotations = _low_passed(rotations, fps / clip.fps)
         translations = _low_passed(translations, fps / clip.fps)
-    rotations = quaternions.normalized(_splined(rotations, times))
     return replace(
         clip,
-        rotations=rotations.astype(clip.rotations.dtype),
-        translations=_splined(translations, times).astype(clip.translations.dtype),
+        rotations=_splined(rotations, times, clip.rotations.dtype, quaternions.normalized),
+        translations=_splined(translations, times, clip.translations.dtype),
         fps=float(fps),
     )
 
@@ -97,18 +146,31 @@ def at_frames(clip: Clip, frames: Array) -> Clip:
     rotations = quaternions.sign_continuous(clip.rotations.astype(np.float64))
     return replace(
         clip,
-        rotations=quaternions.normalized(_splined(rotations, times)).astype(clip.rotations.dtype),
-        translations=_splined(clip.translations.astype(np.float64), times).astype(
-            clip.translations.dtype
-        ),
+        rotations=_splined(rotations, times, clip.rotations.dtype, quaternions.normalized),
+        translations=_splined(clip.translations.astype(np.float64), times, clip.translations.dtype),
     )
 
 
-def _splined(values: Array, times: Array) -> Array:
+# Values of a spline that are computed at once: the rest of the memory is the result's.
+_VALUES_AT_ONCE = 1 << 20
+
+
+def _splined(
+    values: Array,
+    times: Array,
+    dtype: np.dtype,
+    finish: Callable[[Array], Array] = lambda values: values,
+) -> Array:
+    """(times, ...) of (frames, ...) float64 `values`, each block finished by a function of it."""
     if len(values) < 2:
-        return np.repeat(values, len(times), axis=0)
-    frames = np.arange(len(values), dtype=np.float64)
-    return CubicSpline(frames, values, axis=0)(times)
+        return finish(np.repeat(values, len(times), axis=0)).astype(dtype)
+    spline = CubicSpline(np.arange(len(values), dtype=np.float64), values, axis=0)
+    result = np.empty((len(times), *values.shape[1:]), dtype)
+    step = max(_VALUES_AT_ONCE // max(values[0].size, 1), 1)
+    for start in range(0, len(times), step):
+        block = slice(start, start + step)
+        result[block] = finish(spline(times[block]))
+    return result
 
 
 def _low_passed(values: Array, ratio: float) -> Array:

@@ -16,6 +16,8 @@ from deepphase.corpus.parallel import check_parallel, map_in_order, usable_cores
 from deepphase.corpus.shards import Shard
 from deepphase.corpus.songs import find_songs
 from deepphase.errors import DeepPhaseError
+from deepphase.formats.frame_rates import corrections
+from deepphase.memory import within_memory
 from deepphase.motion.clip import Clip
 from deepphase.music.cache import song_features
 from deepphase.phase.extractor import PhaseExtractor, load_extractor, reads_songs
@@ -31,10 +33,14 @@ _BYTES_PER_WORKER = 50_000_000
 
 @dataclass(frozen=True)
 class EncodedFile:
-    """Result of encoding one clip: its number of frames, or why it is left out."""
+    """Result of encoding one clip: its number of frames, or why it is left out.
+
+    Notes are about values of the file that were put right.
+    """
 
     frames: int = 0
     error: DeepPhaseError | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -170,8 +176,13 @@ def _encoded(model: Path, clip: Any) -> ClipPhases:
 
 
 def _encode_file(model: Path, folder: Path, csv: bool, task: _Task) -> EncodedFile:
+    def encoded() -> tuple[ClipPhases, tuple[str, ...]]:
+        source = task.entry.load()
+        notes = corrections(source) if isinstance(source, Clip) else ()
+        return _encoded(model, source), tuple(f"{task.entry.name}: {note}" for note in notes)
+
     try:
-        phases = _encoded(model, task.entry.load())
+        phases, notes = within_memory(encoded, about=task.entry.name)
     except DeepPhaseError as error:
         return EncodedFile(error=error)
     trained = _extractor(model)
@@ -180,7 +191,7 @@ def _encode_file(model: Path, folder: Path, csv: bool, task: _Task) -> EncodedFi
     save_phases(phases, path, window_s=window_s, model_sha256=_sha256(model))
     if csv:
         save_csv(phases, path.with_suffix(".csv"))
-    return EncodedFile(len(phases))
+    return EncodedFile(len(phases), notes=notes)
 
 
 def _extractor(path: Path) -> PhaseExtractor:

@@ -8,6 +8,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -837,6 +838,21 @@ def test_ctrl_c_outside_of_a_training(swings, monkeypatch):
     monkeypatch.setattr("apps.commands.inspect_files.inspect_files", stop)
     ran = run("inspect", swings)
     assert (ran.status, ran.err) == (130, "deepphase: interrupted\n")
+
+
+def test_a_frame_time_in_milliseconds_is_said_by_every_command(swings, model, tmp_path):
+    folder = tmp_path / "slow"
+    shutil.copytree(swings, folder)
+    wrong = sorted(folder.iterdir())[3]
+    text = wrong.read_text()
+    wrong.write_text(re.sub("Frame Time: .*", "Frame Time: 16.6667", text))
+    said = f"{wrong.stem}: corrected: the Frame Time, 16.6667, is in milliseconds: read as 60"
+    inspected = run("inspect", folder)
+    assert said.replace(wrong.stem, wrong.name) in inspected.err
+    prepared = run("prepare", folder, "-o", tmp_path / "slow.store")
+    assert said.replace(wrong.stem, wrong.name) in prepared.err
+    assert open_store(tmp_path / "slow.store").minutes == pytest.approx(0.4, rel=0.02)
+    assert said in run("encode", model, folder, "-o", tmp_path / "phases").err
 
 
 def test_a_wrong_rate_is_overruled(swings, tmp_path):

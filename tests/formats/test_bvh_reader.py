@@ -275,7 +275,7 @@ def test_units_and_axes_are_put_right(tmp_path):
     np.testing.assert_allclose(clip.translations[:, 0], expected, atol=1e-12)
     assert clip.skeleton.offsets[1].tolist() == pytest.approx([0, 0.1, 0])
     assert clip.skeleton.end_offsets[0].tolist() == pytest.approx([0, 0.01, 0])
-    assert (clip.fps, clip.source.fps, clip.source.unit_m, clip.source.up) == (50, 30, 0.01, "z")
+    assert (clip.fps, clip.source.fps, clip.source.unit_m, clip.source.up) == (50, 50, 0.01, "z")
     assert any("50 frames a second" in note for note in clip.source.notes)
     turn = Rotation.from_euler("X", -90, degrees=True)
     expected = turn * Rotation.from_quat(raw.rotations[:, 0])

@@ -48,7 +48,7 @@ def test_few_keys_cannot_ask_for_many_poses(tmp_path):
     with pytest.raises(FormatError, match="give a lower rate"):
         load_gltf_clips(path, fps=10)
     with pytest.raises(FormatError, match="give a lower rate"):
-        load_gltf(path, fps=1e5, animation="a3")
+        load_gltf(path, fps=2000, animation="a3")
 
 
 def test_every_cut_and_every_flipped_byte(tmp_path):

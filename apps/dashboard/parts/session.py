@@ -14,12 +14,15 @@ import streamlit as st
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.motion.clip import Clip
+from deepphase.motion.resample import ResampleLimit
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.temporary_files import temporary_folder
 
 _KEY = "deepphase session"
 # Limits of one session, so that many can share a machine.
 MAX_CLIPS, MAX_FRAMES, MAX_MODELS = 200, 400_000, 12
+# Bytes of one upload's clips while they are resampled.
+_MAX_CLIP_BYTES = 512 << 20
 
 
 class Session:
@@ -48,6 +51,12 @@ class Session:
             # Removed with the session, and at the end of the program.
             weakref.finalize(self, place.close)
         return self._folder
+
+    @property
+    def room(self) -> ResampleLimit:
+        """What resampling may produce of the next upload."""
+        frames = MAX_FRAMES - sum(len(each) for each, _ in self.clips)
+        return ResampleLimit(max(frames, 0), _MAX_CLIP_BYTES)
 
     def add_clip(self, clip: Clip, provenance: Mapping[str, Any]) -> Clip:
         """Add a clip, and return it under a unique name.

@@ -24,7 +24,9 @@ from deepphase.corpus.point_sets import agreed_point_sets
 from deepphase.corpus.prepared_file import FileTask, PreparedFile, prepare_file
 from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.formats.file_content import FRONT_BYTES, foreign_content
+from deepphase.memory import within_memory
 from deepphase.motion.clip import Clip
+from deepphase.motion.resample import ResampleLimit
 from deepphase.phase.extractor import load_extractor
 
 MAX_MODEL_MB = 64
@@ -157,7 +159,7 @@ def read_upload(own: Session, file: str, content: bytes, *, fps: float = _FPS) -
     """
     name = safe_name(file)
     try:
-        prepared = _read(own.folder, name, content, fps)
+        prepared = within_memory(_read, own.folder, name, content, fps, own.room)
         clips = tuple(own.add_clip(clip, given) for clip, given in prepared.clips)
     except DeepPhaseError as error:
         return UploadResult(name, error=type(error)(error.fact, hint=error.hint, path=name))
@@ -201,7 +203,9 @@ def suffix_of(content: bytes) -> str:
     )
 
 
-def _read(folder: Path, name: str, content: bytes, fps: float) -> PreparedFile:
+def _read(
+    folder: Path, name: str, content: bytes, fps: float, limit: ResampleLimit
+) -> PreparedFile:
     path = folder / f"upload-{next(_NUMBERS)}{suffix_of(content)}"
     try:
         path.write_bytes(content)
@@ -217,6 +221,7 @@ def _read(folder: Path, name: str, content: bytes, fps: float) -> PreparedFile:
             reader={},
             min_seconds=0.0,
             point_sets=point_sets,
+            limit=limit,
         )
         prepared = prepare_file(task)
     finally:

@@ -15,7 +15,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
 from deepphase.formats.bvh.hierarchy import DECIMAL, LARGEST_NUMBER
-from deepphase.formats.units import frame_rate
+from deepphase.formats.frame_rates import resolve_frame_time
 
 _FRAMES = re.compile(rb"\s*Frames\s*:[ \t]*(\S*)", re.IGNORECASE)
 _FRAME_TIME = re.compile(rb"\s*Frame[ \t]*Time\s*:[ \t]*(\S*)[ \t]*\n?", re.IGNORECASE)
@@ -25,7 +25,6 @@ _WORD = re.compile(rb"\S+")
 _COUNT = re.compile(rb"[0-9]{1,18}")
 # `float` takes any length, at a cost that grows with it.
 _LONGEST_NUMBER = 400
-_SHORTEST_FRAME_TIME, _LONGEST_FRAME_TIME = 1e-5, 100.0
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class MotionHead:
     frame_time
         Seconds, as written.
     fps
-        Frames a second, as meant.
+        Frames a second: see `resolve_frame_time`.
     start, first_line
         Offset in the file's bytes, and line, of the first frame.
     notes
@@ -54,8 +53,13 @@ class MotionHead:
     notes: tuple[str, ...]
 
 
-def parse_motion_head(text: bytes, start: int, path: Path) -> MotionHead:
-    """Parse "Frames:" and "Frame Time:" from the offset behind the word MOTION on."""
+def parse_motion_head(
+    text: bytes, start: int, path: Path, given_fps: float | None = None
+) -> MotionHead:
+    """Parse "Frames:" and "Frame Time:" from the offset behind the word MOTION on.
+
+    A given rate has precedence over the file's.
+    """
 
     def fault(fact: str, offset: int, hint: str = "") -> FormatError:
         line = text.count(b"\n", 0, offset) + 1
@@ -74,17 +78,8 @@ def parse_motion_head(text: bytes, start: int, path: Path) -> MotionHead:
     if not DECIMAL.fullmatch(word):
         raise fault(f"a Frame Time of {_quoted(timed[1])}", timed.end(1))
     frame_time = float(word)
-    if not _SHORTEST_FRAME_TIME <= frame_time <= _LONGEST_FRAME_TIME:
-        raise fault(
-            f"a Frame Time of {word[:40]} seconds",
-            timed.end(1),
-            hint="write the seconds from one frame to the next, as in 0.0333333",
-        )
-    exact = "e" in word.lower()
-    fps = frame_rate(frame_time, 18 if exact else len(word.partition(".")[2]))
-    notes: tuple[str, ...] = ()
-    if abs(fps * frame_time - 1.0) > 1e-4:
-        notes = (f"a frame time of {word} seconds was taken for {fps:.6g} frames a second",)
+    line = text.count(b"\n", 0, timed.end(1)) + 1
+    fps, notes = resolve_frame_time(word, given_fps, path, line)
     blank = _BLANK_LINES.match(text, timed.end())
     body = blank.end() if blank else timed.end()
     return MotionHead(frames, frame_time, fps, body, text.count(b"\n", 0, body) + 1, notes)

@@ -17,7 +17,8 @@ from deepphase.formats.bvh.channels import local_positions, local_rotations, rot
 from deepphase.formats.bvh.frames import parse_frames, parse_motion_head
 from deepphase.formats.bvh.hierarchy import parse_hierarchy
 from deepphase.formats.file_content import foreign_content, read_content
-from deepphase.formats.units import check_rate_option, check_up_option, metres_per_unit
+from deepphase.formats.frame_rates import check_rate_option
+from deepphase.formats.units import check_up_option, metres_per_unit
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.orientation import infer_unit, infer_up, rotate_up, scaled
 from deepphase.motion.skeleton import Skeleton
@@ -46,7 +47,7 @@ class RawBvh:
     frame_time
         Seconds, as written.
     fps
-        Frames a second, as meant: see `frame_rate`.
+        Frames a second: see `resolve_frame_time`.
     notes
         What was assumed, one sentence each.
     first_motion_line
@@ -79,7 +80,9 @@ class RawBvh:
         return Skeleton(self.names, self.parents, self.offsets, self.end_parents, self.end_offsets)
 
 
-def read_bvh(path: str | Path, *, allow_truncated: bool = False) -> RawBvh:
+def read_bvh(
+    path: str | Path, *, fps: float | None = None, allow_truncated: bool = False
+) -> RawBvh:
     """Read a BVH file in its own units and axes.
 
     A joint's position channels take the place of its OFFSET, as in MotionBuilder's files. Where
@@ -89,6 +92,8 @@ def read_bvh(path: str | Path, *, allow_truncated: bool = False) -> RawBvh:
 
     Parameters
     ----------
+    fps
+        Frames a second, in place of the file's.
     allow_truncated
         Take the whole frames before the first fault of the motion, if there are any.
 
@@ -96,8 +101,11 @@ def read_bvh(path: str | Path, *, allow_truncated: bool = False) -> RawBvh:
     ------
     FormatError
         Where the file cannot be read or is not what the format promises; it names the line.
+    ParameterError
+        If the given rate is impossible.
     """
     path = Path(path)
+    check_rate_option(fps)
     content = _normalized(read_content(path))
     if not content or content.isspace():
         raise FormatError("an empty file", path=path)
@@ -111,7 +119,7 @@ def read_bvh(path: str | Path, *, allow_truncated: bool = False) -> RawBvh:
         raise FormatError(
             "no MOTION: the file holds only a rest pose", path=path, line=text.count("\n") + 1
         )
-    head = parse_motion_head(content, motion.end(), path)
+    head = parse_motion_head(content, motion.end(), path, fps)
     width = sum(len(channels) for channels in hierarchy.channels)
     values, motion_notes = parse_frames(content, head, width, path, allow_truncated=allow_truncated)
     del content
@@ -166,16 +174,13 @@ def load_bvh(
     # Checked before a long file is read.
     unit_m = None if unit is None else metres_per_unit(unit)
     check_up_option(up)
-    check_rate_option(fps)
-    raw = read_bvh(path, allow_truncated=allow_truncated)
+    raw = read_bvh(path, fps=fps, allow_truncated=allow_truncated)
     notes = list(raw.notes)
-    if fps is not None:
-        notes.append(f"{fps:g} frames a second as given, instead of the file's {raw.fps:.6g}")
     clip = Clip(
         raw.skeleton,
         raw.rotations,
         raw.translations,
-        raw.fps if fps is None else float(fps),
+        raw.fps,
         raw.translated_joints,
         name=path.stem,
     )

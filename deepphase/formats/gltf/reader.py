@@ -11,6 +11,14 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import DeepPhaseError, FormatError
+from deepphase.formats.frame_rates import (
+    CORRECTED,
+    USUAL_RATES,
+    are_milliseconds,
+    check_rate_option,
+    frame_rate,
+    is_plausible_rate,
+)
 from deepphase.formats.gltf.document import GltfFile, Item, open_gltf
 from deepphase.formats.gltf.joint_motion import NodeMotion, sample_joints
 from deepphase.formats.gltf.joints import EXTRAS_KEY, JointTree, find_joints, named_number
@@ -18,14 +26,7 @@ from deepphase.formats.gltf.nodes import NodeTree, read_nodes
 from deepphase.formats.gltf.phase_extras import PhaseTrack, parse_phases
 from deepphase.formats.gltf.tracks import Keys, channel_target, read_tracks
 from deepphase.formats.joint_checks import unique_names
-from deepphase.formats.units import (
-    FASTEST_FPS,
-    USUAL_RATES,
-    check_rate_option,
-    check_up_option,
-    frame_rate,
-    metres_per_unit,
-)
+from deepphase.formats.units import check_up_option, metres_per_unit
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.orientation import rotate_up, scaled
 
@@ -53,8 +54,7 @@ def sampling_rate(key_times: Sequence[Array], stated: float | None) -> tuple[flo
     stated
         What the file says beside the keys, taken where the keys agree.
     """
-    keys = np.unique(np.concatenate([np.zeros(0), *key_times]))
-    keys = keys[np.append(True, np.diff(keys) > _SAME_KEY)] if len(keys) else keys
+    keys = _merged(key_times)
     if len(keys) < 2:
         return stated or DEFAULT_FPS, f"one key: {stated or DEFAULT_FPS:g} frames a second"
     frames = (keys - keys[0]) * (len(keys) - 1) / (keys[-1] - keys[0])
@@ -69,6 +69,11 @@ def sampling_rate(key_times: Sequence[Array], stated: float | None) -> tuple[flo
         if usual and _lie_on_frames(keys, usual):
             return usual, f"keys with gaps lie on the frames of {usual:g} a second"
     return DEFAULT_FPS, f"keys lie on no usual rate's frames: sampled at {DEFAULT_FPS:g} a second"
+
+
+def _merged(key_times: Sequence[Array]) -> Array:
+    keys = np.unique(np.concatenate([np.zeros(0), *key_times]))
+    return keys[np.append(True, np.diff(keys) > _SAME_KEY)] if len(keys) else keys
 
 
 def _tolerance(keys: Array, rate: float) -> float:
@@ -280,18 +285,30 @@ def _read(
 ) -> Clip:
     item, path = scene.animations[number], scene.file.path
     nodes = NodeMotion(scene.tree, scene.joints, read_tracks(scene.file, item, known_keys))
-    times = {track.keys.index: track.keys.times for track in nodes.tracks}
-    start = min(float(each[0]) for each in times.values())
-    stop = max(float(each[-1]) for each in times.values())
+    times = list({track.keys.index: track.keys.times for track in nodes.tracks}.values())
+    start = min(float(each[0]) for each in times)
+    stop = max(float(each[-1]) for each in times)
     extras = _our_extras(item)
-    rate, note = sampling_rate(list(times.values()), _stated_fps(extras))
+    notes: tuple[str, ...] = ()
+    per_second = 1.0
+    if are_milliseconds(_merged(times)):
+        per_second = 1000.0
+        notes = (f"{CORRECTED}key times are in milliseconds",)
+    rate, note = sampling_rate([each / per_second for each in times], _stated_fps(extras))
     if fps is not None:
         note = f"sampled at {fps:g} frames a second as given; inferred: {rate:.6g}"
         rate = float(fps)
-    frames = frame_count(stop - start, rate, stop)
-    budget.spend(item, frames, stop - start, rate)
-    motion = sample_joints(nodes, start + np.arange(frames) / rate)
-    source = Source(str(path), unit_m, up, rate, notes=(*scene.joints.notes, note, *motion.notes))
+    elif not is_plausible_rate(rate):
+        raise item.fault(
+            f"keys at {rate:.6g} frames a second: no body is captured at such a rate",
+            "give the rate: fps=, or --file-fps on the command line",
+        )
+    seconds = (stop - start) / per_second
+    frames = frame_count(seconds, rate, stop / per_second)
+    budget.spend(item, frames, seconds, rate)
+    motion = sample_joints(nodes, start + np.arange(frames) * (per_second / rate))
+    notes = (*notes, *scene.joints.notes, note, *motion.notes)
+    source = Source(str(path), unit_m, up, rate, notes=notes)
     try:
         clip = Clip(
             motion.skeleton,
@@ -317,7 +334,7 @@ def _stated_fps(extras: Mapping[str, Any]) -> float | None:
     fps = extras.get("fps")
     if not isinstance(fps, int | float) or isinstance(fps, bool):
         return None
-    return float(fps) if 0 < fps <= FASTEST_FPS else None
+    return float(fps) if is_plausible_rate(fps) else None
 
 
 def _labels(extras: Mapping[str, Any]) -> dict[str, str]:

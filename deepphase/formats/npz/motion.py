@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from deepphase.errors import FormatError, ParameterError, SkeletonError
+from deepphase.formats.frame_rates import check_rate_option, resolve_rate
 from deepphase.formats.joint_checks import check_joint_count
 from deepphase.formats.npz.archive import NpzArchive, read_npz, write_npz
-from deepphase.formats.units import check_rate_option, resolve_rate
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.orientation import AXES
 from deepphase.motion.skeleton import Skeleton

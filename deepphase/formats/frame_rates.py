@@ -1,0 +1,205 @@
+"""Frame rates of files: rates of rounded frame times, and which rates a capture can have.
+
+One range holds for every format and for a rate that the user gives: below 1 frame a second the
+movement of a body is lost (a step takes half a second), and above 2,000 no system captures one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from deepphase.arrays import Array
+from deepphase.errors import FormatError, ParameterError
+from deepphase.motion.clip import Clip
+
+SLOWEST_FPS, FASTEST_FPS = 1.0, 2000.0
+# Notes that begin so are about values that were changed: shown for every file.
+CORRECTED = "corrected: "
+_GIVE_RATE = "give the right one: fps=, or --file-fps on the command line"
+
+# Film and video rates of NTSC: 24, 30, 60 and 120 frames in 1.001 seconds.
+_NTSC_RATES = tuple(rate / 1.001 for rate in (24, 30, 60, 120))
+USUAL_RATES = (24, 25, 30, 48, 50, 60, 72, 90, 100, 120, 144, 200, 240)
+# A frame time that is off by a thousandth is a rounded one; "0.0333" just meets this.
+_TOLERANCE = 1.01e-3
+# "0.033" is 1 % off 1/30 and "0.017" 2 % off 1/60: beyond that, rounding is no explanation.
+_ROUNDING_TOLERANCE = 0.021
+# Decimals of a frame time that is not rounded.
+_EXACT_DECIMALS = 18
+_NO_CHANGE = 1e-9
+# Frame times that are milliseconds: 5 to 500 frames a second. As seconds, they would be less than
+# one frame in two seconds.
+_SHORTEST_MS, _LONGEST_MS = 2.0, 200.0
+# Key times are animated by hand, too: only many even ones of a usual rate are milliseconds.
+_FEWEST_KEYS, _USUAL_TOLERANCE = 8, 0.01
+
+
+def is_plausible_rate(fps: float) -> bool:
+    """Whether a body can have been captured at `fps` frames per second."""
+    # Comparisons with NaN are false. The slack is for reciprocals of frame times.
+    return SLOWEST_FPS * (1.0 - _NO_CHANGE) <= fps <= FASTEST_FPS * (1.0 + _NO_CHANGE)
+
+
+def check_rate_option(fps: float | None) -> None:
+    """Raise ParameterError if a rate is given at which no body is captured."""
+    if fps is not None and not is_plausible_rate(fps):
+        raise ParameterError(
+            f"a rate of {fps} frames a second",
+            hint=f"give a rate of {SLOWEST_FPS:g} to {FASTEST_FPS:,.0f}",
+        )
+
+
+def frame_rate(frame_time: float, decimals: int) -> float:
+    """Frames per second of a frame time in seconds that was written with `decimals` decimals.
+
+    The nearest whole or NTSC rate (23.976, 29.97, 59.94, 119.88) within 0.1 %. Where the time
+    was written too roughly for that, a usual rate (24, 25, 30, ... 240) whose frame time, rounded
+    or cut to as many decimals, is what was written. Else 1 / `frame_time`.
+    """
+    rate = 1.0 / frame_time
+    last_digit = 10.0**-decimals
+
+    def is_written_so(usual: float) -> bool:
+        error = 1.0 / usual - frame_time
+        return -0.5001 * last_digit <= error < last_digit and (
+            abs(error) <= _ROUNDING_TOLERANCE * frame_time
+        )
+
+    near = [
+        usual
+        for usual in (float(max(round(rate), 1)), *_NTSC_RATES)
+        if abs(usual - rate) <= _TOLERANCE * usual
+    ]
+    nearest = min(near, key=lambda usual: abs(usual - rate), default=None)
+    if nearest is not None and nearest not in _NTSC_RATES:
+        return nearest
+    rounded = [usual for usual in USUAL_RATES if is_written_so(usual)]
+    if rounded:
+        return float(min(rounded, key=lambda usual: abs(usual - rate)))
+    return rate if nearest is None else nearest
+
+
+def _is_usual(fps: float) -> bool:
+    return any(abs(usual / fps - 1.0) < _TOLERANCE for usual in (*USUAL_RATES, *_NTSC_RATES))
+
+
+def resolve_frame_time(
+    word: str, given: float | None, path: Path, line: int
+) -> tuple[float, tuple[str, ...]]:
+    """Frames per second of a file that states the time of a frame, and notes.
+
+    The time is in seconds. One of 2 to 200 is taken for milliseconds, unless it is also a usual
+    rate, such as 30: that could be the rate itself, written in the wrong place.
+
+    Parameters
+    ----------
+    word
+        The time as written: a decimal number.
+    given
+        Rate given by the user, already checked; it has precedence.
+
+    Raises
+    ------
+    FormatError
+        If no rate is given and a body cannot have been captured at the file's.
+    """
+    if given is not None:
+        instead = f"{given:g} frames a second as given, instead of the file's Frame Time"
+        return float(given), (f"{instead} of {word[:40]}",)
+    stated = float(word)
+    decimals = _EXACT_DECIMALS if "e" in word.lower() else len(word.partition(".")[2])
+    if _SHORTEST_MS <= stated <= _LONGEST_MS and not _is_usual(stated):
+        fps = frame_rate(stated / 1000.0, decimals + 3)
+        return fps, (
+            f"{CORRECTED}the Frame Time, {word[:40]}, is in milliseconds: read as {fps:.6g} "
+            "frames a second",
+        )
+    fps = frame_rate(stated, decimals) if stated > 1e-300 else np.inf
+    if not is_plausible_rate(fps):
+        raise FormatError(
+            f"a Frame Time of {word[:40]} seconds: no body is captured at such a rate",
+            hint="write the seconds from one frame to the next, as in 0.0333333; or give the rate: "
+            "fps=, or --file-fps on the command line",
+            path=path,
+            line=line,
+        )
+    if abs(fps * stated - 1.0) > 1e-4:
+        return fps, (f"a frame time of {word} seconds was taken for {fps:.6g} frames a second",)
+    return fps, ()
+
+
+def resolve_rate(
+    stated: Mapping[str, float], given: float | None, path: str | Path
+) -> tuple[float, tuple[str, ...]]:
+    """Frames per second of a file that states its rate as a number, under one of several names.
+
+    Parameters
+    ----------
+    stated
+        Name -> rate in the file.
+    given
+        Rate given by the user, already checked; it has precedence.
+
+    Returns
+    -------
+    The rate, replaced by a whole or NTSC rate within 0.1 %; and notes, one sentence each.
+
+    Raises
+    ------
+    FormatError
+        If no rate is given and the file has none, several, or an impossible one.
+    """
+    if given is not None:
+        said = ", ".join(f"{name} {value:.6g}" for name, value in stated.items())
+        instead = f", instead of the file's {said}" if said else ""
+        return float(given), (f"{given:g} frames a second as given{instead}",)
+    if not stated:
+        raise FormatError(
+            "no frame rate in the file",
+            hint="give it: fps=, or --file-fps on the command line",
+            path=path,
+        )
+    (name, rate), *others = stated.items()
+    if any(abs(other - rate) > _TOLERANCE * abs(rate) for _, other in others):
+        said = ", ".join(f"{name} {value:.6g}" for name, value in stated.items())
+        raise FormatError(f"frame rates that differ: {said}", hint=_GIVE_RATE, path=path)
+    if not is_plausible_rate(rate):
+        raise FormatError(
+            f"{name} {rate:.6g}: an impossible number of frames a second",
+            hint=_GIVE_RATE,
+            path=path,
+        )
+    meant = frame_rate(1.0 / rate, decimals=_EXACT_DECIMALS)
+    if abs(meant - rate) < _NO_CHANGE * rate:
+        return meant, ()
+    return meant, (f"{rate:.9g} frames a second read as {meant:.6g}",)
+
+
+def are_milliseconds(key_times: Array) -> bool:
+    """Whether an animation's key times, which should be seconds, are milliseconds.
+
+    True for at least eight evenly spaced keys whose gap, as milliseconds, is that of a usual
+    rate from 24 to 240, and as seconds would be more than two.
+
+    Parameters
+    ----------
+    key_times
+        (keys,) rising, no two alike.
+    """
+    if len(key_times) < _FEWEST_KEYS:
+        return False
+    gap = float(key_times[-1] - key_times[0]) / (len(key_times) - 1)
+    if not _SHORTEST_MS <= gap <= _LONGEST_MS:
+        return False
+    is_usual = any(abs(1000.0 / gap / usual - 1.0) < _USUAL_TOLERANCE for usual in USUAL_RATES)
+    off = np.abs(key_times - key_times[0] - gap * np.arange(len(key_times))).max()
+    # Times may be rounded to whole milliseconds.
+    return is_usual and bool(off <= 0.02 * gap + 1.0)
+
+
+def corrections(clip: Clip) -> tuple[str, ...]:
+    """Notes of a clip on values of its file that were put right."""
+    return tuple(note for note in clip.source.notes if note.startswith(CORRECTED))

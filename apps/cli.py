@@ -8,9 +8,10 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 
+from apps.interruption import INTERRUPTED, MESSAGE, interrupts_after_imports
 from deepphase.errors import DeepPhaseError, ParameterError
 
-DONE, BUG, MISTAKE, INTERRUPTED = 0, 1, 2, 130
+DONE, BUG, MISTAKE = 0, 1, 2
 
 # Command -> (its module in apps.commands, one line for the overview). A module is imported when
 # its command is called.
@@ -67,12 +68,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        return _run(words)
+        with interrupts_after_imports():
+            return _run(words)
     except DeepPhaseError as error:
         print(f"deepphase: error: {error}", file=sys.stderr)
         return MISTAKE
     except KeyboardInterrupt:
-        print("deepphase: interrupted", file=sys.stderr)
+        print(MESSAGE, file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
         # The reader of the output has closed it (`| head`), which is no error.

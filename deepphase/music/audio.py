@@ -15,6 +15,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
 from deepphase.formats.file_content import check_is_file, foreign_content
+from deepphase.music.decoder_messages import decoder_errors
 from deepphase.music.decoding import LOUDEST, both_halves, is_sound, mixed, truncation
 
 SAMPLE_RATE, HOP = 30_720, 512
@@ -112,13 +113,19 @@ def decoded(content: bytes, path: str | Path) -> Sound:
 
     try:
         # From bytes, so that the suffix does not decide the format.
-        with soundfile.SoundFile(io.BytesIO(content)) as file:
+        with decoder_errors(content) as errors, soundfile.SoundFile(io.BytesIO(content)) as file:
             _check_front(file, path)
             halves = both_halves(content, file)
             pieces = _pieces(file, path) if halves is None else iter((halves,))
             samples = _resampled(pieces, file.samplerate)
     except soundfile.LibsndfileError as error:
         raise _no_sound(content, path, error) from None
+    if errors:
+        raise FormatError(
+            f"the sound is damaged: {len(errors)} of its frames cannot be decoded ({errors[0]})",
+            hint="copy or download it again, or save what is left of it as a new file",
+            path=path,
+        )
     if len(samples) < HOP:
         raise FormatError(
             f"{len(samples) / SAMPLE_RATE * 1000:.0f} ms of sound, less than one frame of a "

@@ -1,4 +1,8 @@
 import io
+import os
+import subprocess
+import sys
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -7,6 +11,7 @@ import soundfile
 from deepphase.errors import FormatError
 from deepphase.music import audio, decoding
 from deepphase.music.audio import read_sound
+from deepphase.music.decoder_messages import decoder_errors
 from deepphase.music.decoding import both_halves, is_sound, mixed
 from tests.music.made_sounds import file_bytes
 
@@ -104,3 +109,40 @@ def test_what_is_no_number_or_too_large_is_no_sound(value):
     assert is_sound(piece[:0])
     piece[7, 1] = value
     assert not is_sound(piece)
+
+
+@pytest.fixture(scope="module")
+def mp3():
+    return file_bytes(stereo(3.0), RATE, "MP3")
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_damaged_mp3_is_one_error_and_nothing_is_printed(seed, mp3, tmp_path, capfd):
+    generator = np.random.default_rng(seed)
+    damaged = bytearray(mp3)
+    for at in generator.integers(1000, len(mp3), 60):
+        damaged[at] ^= 1 << int(generator.integers(8))
+    path = tmp_path / "song.mp3"
+    path.write_bytes(damaged)
+    with pytest.raises(FormatError, match="damaged"):
+        read_sound(path)
+    os.write(2, b"standard error is back\n")
+    assert capfd.readouterr().err == "standard error is back\n"
+
+
+def test_what_others_print_while_a_decoder_is_silent_is_kept(capfd):
+    with suppress(KeyError), decoder_errors(b"") as errors:
+        os.write(2, b"Note: Illegal Audio-MPEG-Header 0xfbf350c4 at offset 16382.\n")
+        os.write(2, b"[src/libmpg123/layer3.c:do():1] error: dequantization failed!\n")
+        print("another thread's line", file=sys.stderr)
+        raise KeyError
+    assert errors == ["dequantization failed"]
+    assert capfd.readouterr().err == "another thread's line\n"
+
+
+def test_a_process_without_standard_error_reads_songs(mp3, tmp_path):
+    (tmp_path / "song.mp3").write_bytes(mp3)
+    script = "import os; os.close(2)\nfrom deepphase.music.audio import read_sound\n"
+    script += f"print(len(read_sound({str(tmp_path / 'song.mp3')!r}).samples))"
+    done = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, check=True)
+    assert int(done.stdout) == pytest.approx(3 * 30_720, abs=3000)

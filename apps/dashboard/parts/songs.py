@@ -18,6 +18,7 @@ from apps.dashboard.parts.uploads import safe_name
 from deepphase.errors import FormatError
 from deepphase.music.audio import decoded
 from deepphase.music.dance_request import DanceRequest
+from deepphase.music.decoder_messages import decoder_errors
 from deepphase.music.features import MIN_CONFIDENCE, SongFeatures, features_of
 from deepphase.synthetic.song import make_song
 
@@ -219,7 +220,8 @@ def _check_length(name: str, content: bytes) -> None:
     import soundfile
 
     try:
-        seconds = soundfile.info(io.BytesIO(content)).duration
+        with decoder_errors(content):
+            seconds = soundfile.info(io.BytesIO(content)).duration
     except soundfile.LibsndfileError:
         # Decoding raises the error that says why.
         return

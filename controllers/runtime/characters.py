@@ -111,7 +111,10 @@ class Characters:
         self._future = self._input.future
         self._reader = TrajectoryReader(schema.outputs, schema)
         self._blend = TrajectoryBlend(
-            schema, self.settings.position_bias, self.settings.direction_bias
+            schema,
+            self.settings.position_bias,
+            self.settings.direction_bias,
+            controller.goal_limits,
         )
         self._velocity, self._rate = self._history.velocity.copy(), self._history.rate
         self._alive = np.ones(count, bool)
@@ -158,7 +161,8 @@ class Characters:
         Parameters
         ----------
         goal_source
-            Goals of the characters. Without goals the network follows its own prediction.
+            Goals of the characters, limited by `Controller.goal_limits`. Without goals the network
+            follows its own prediction.
         tracks
             Name -> (characters, offsets, values) at the schema's offsets; required for every track
             of the schema.
@@ -169,11 +173,11 @@ class Characters:
             If the goals have another number of characters, an unknown label or values that are not
             finite, or a track is missing or has another shape.
         """
-        future, desired = self._future, None
+        future, desired, limited = self._future, None, None
         if goal_source is not None:
             self._check(goal_source)
             root_states = self.root_states
-            future, desired = self._blend.blended(future, goal_source, root_states)
+            future, desired, limited = self._blend.blended(future, goal_source, root_states)
             self._labels.set_goals(goal_source.labels())
             # The goals are those of the start of the step.
             goal_source.advance(root_states, self._seconds)
@@ -209,6 +213,7 @@ class Characters:
             trajectory=trajectory,
             trajectory_angles=trajectory_angles,
             desired=desired,
+            limited=limited,
         )
 
     def _check(self, goal_source: GoalSource) -> None:

@@ -18,13 +18,19 @@ from controllers.schema.schema import ControllerSchema
 from deepphase.arrays import Array
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.features.normalisation import Normalisation
+from deepphase.features.trajectory import TRAJECTORY_POSITION
 from deepphase.formats.array_file import read_arrays, write_arrays
 from deepphase.motion.skeleton import Skeleton
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.short_repr import counted, short_repr
+from deepphase.steering.goal_limits import GoalLimits
 
 FORMAT, VERSION = "deepphase.controller", 1
 _NORMALISED = ("inputs", "gate", "outputs")
+# Metres in the trajectory's time that are always within reach.
+_MIN_REACH_M = 0.1
+# Deviations of the desired place from its mean that stand for the data's reach.
+_REACH = 3.0
 _SKELETON = ("parents", "offsets", "end_parents", "end_offsets")
 
 
@@ -77,6 +83,24 @@ class Controller:
     def fps(self) -> float:
         """Frames per second."""
         return self.schema.fps
+
+    @property
+    def goal_limits(self) -> GoalLimits:
+        """Limits of goals, from the top speed of the training clips.
+
+        Without measures of the clips, the top speed is estimated from the normalisation of the
+        place at the end of the trajectory.
+        """
+        speeds = [float(self.data.get(name, 0.0)) for name in ("top_speed", "standing_speed")]
+        if max(speeds) > 0:
+            return GoalLimits.of_top_speed(max(speeds))
+        block = self.schema.inputs.slices[TRAJECTORY_POSITION]
+        last = slice(block.stop - 2, block.stop)
+        mean = self.network.get_buffer("inputs_mean")[last].cpu().numpy()
+        weight = self.schema.inputs[TRAJECTORY_POSITION].weight
+        scale = float(self.network.get_buffer("inputs_scale")[last][0])
+        reach = float(np.hypot(*mean)) + (_REACH * weight / scale if scale > 0 else 0.0)
+        return GoalLimits.of_top_speed(max(reach, _MIN_REACH_M) / self.schema.config.offsets_s[-1])
 
     def __repr__(self) -> str:
         return short_repr(

@@ -22,6 +22,7 @@ from deepphase.features.trajectory import (
     pairs,
 )
 from deepphase.steering.blending import blended_angles, blended_positions, desired_weights
+from deepphase.steering.goal_limits import GoalLimits, LimitedGoals
 from deepphase.steering.goal_sources import GoalSource
 from deepphase.steering.root_states import RootStates
 
@@ -87,36 +88,59 @@ class TrajectoryBlend:
         Schema with the offsets.
     position_bias, direction_bias
         Biases of `deepphase.steering.blending.desired_weights`.
+    limits
+        Limits of the goals.
     """
 
     def __init__(
-        self, schema: ControllerSchema, position_bias: float, direction_bias: float
+        self,
+        schema: ControllerSchema,
+        position_bias: float,
+        direction_bias: float,
+        limits: GoalLimits,
     ) -> None:
         later = np.array([each for each in schema.config.later_s if each > 0.0])
         self._samples, frame = len(later), 1.0 / schema.fps
         # A frame before and after each sample gives its velocity.
         self._moments = np.concatenate([later, later - frame, later + frame])
         self._fps, self._biases = schema.fps, (position_bias, direction_bias)
+        self._limits = limits
         self._weights = desired_weights(self._samples, position_bias)
         desired_weights(self._samples, direction_bias)
 
     def blended(
         self, predicted: FutureTrajectory, goal_source: GoalSource, root_states: RootStates
-    ) -> tuple[FutureTrajectory, Array]:
-        """The blended trajectory, and the desired places (characters, samples, 2) m in the world.
+    ) -> tuple[FutureTrajectory, Array, Array]:
+        """The blended trajectory.
 
-        Raises ParameterError if a desired value is not finite.
+        Returns
+        -------
+        blended
+            The trajectory.
+        desired : (characters, samples, 2)
+            Desired places within the limits, metres in the world.
+        limited : (characters,) bool
+            Whether the goals were out of the limits.
+
+        Raises
+        ------
+        ParameterError
+            If a desired value is not finite.
         """
         count, samples = len(root_states.angles), self._samples
-        desired, facings = goal_source.trajectory(root_states, np.arange(count), self._moments)
+        goals = LimitedGoals(goal_source, self._limits, np.zeros(count, bool))
+        desired, facings = goals.trajectory(root_states, np.arange(count), self._moments)
         if not (np.isfinite(desired).all() and np.isfinite(facings).all()):
             raise ParameterError("the desired trajectory is not finite")
         here, turn = complex_of(root_states.positions), np.exp(1j * root_states.angles)[:, None]
         relative = (complex_of(desired.reshape(count, -1)) - here) * turn
         before, after = relative[:, samples : 2 * samples], relative[:, 2 * samples :]
+        wanted, too_fast = self._limits.limited_velocities(
+            pairs(0.5 * self._fps * (after - before))
+        )
         velocities = predicted.velocities.copy()
         velocities[:, 1:] += self._weights * (
-            0.5 * self._fps * (after - before) - velocities[:, 1:]
+            complex_of(wanted.reshape(count, -1)) - velocities[:, 1:]
         )
         places = blended_positions(
             pairs(predicted.places), pairs(relative[:, :samples]), self._biases[0]
@@ -129,4 +153,5 @@ class TrajectoryBlend:
                 velocities,
             ),
             desired[:, :samples],
+            goals.limited | too_fast,
         )

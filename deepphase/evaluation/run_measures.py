@@ -51,6 +51,10 @@ RUN_MEASURES: dict[str, tuple[str, str]] = {
     "path_error": ("m", "mean distance of the root from the nearest place on the path"),
     "largest_path_error": ("m", "its largest"),
     "clock_error": ("m", "mean distance from the path's place at its clock"),
+    "limited_goals": (
+        "",
+        "share of frames whose goals were faster than the data can be, and were limited",
+    ),
     "jump_jerk": ("m/s3", "mean over joints, within 0.1 s of jumps"),
     "jump_acceleration": ("m/s2", "the largest of any joint within 0.1 s of jumps"),
     "over_usual": ("", "share of those frames over the data's 99.9th percentile"),
@@ -97,6 +101,8 @@ class RunMeasures:
         Metres from the root to the nearest place of the path, mean and largest; None without one.
     clock_error
         Metres to the path's place at its clock, which waits for characters that lag; mean.
+    limited_goals
+        Share of frames whose goals were out of `goal_limits.GoalLimits`; None without goals.
     jump_jerk, jump_acceleration
         m/s^3, mean over joints, and m/s^2, the largest, within 0.1 s of jumps. These and the
         following are None if the runner has no transitions.
@@ -130,6 +136,7 @@ class RunMeasures:
     path_error: float | None
     largest_path_error: float | None
     clock_error: float | None
+    limited_goals: float | None = None
     jump_jerk: float | None = None
     jump_acceleration: float | None = None
     over_usual: float | None = None
@@ -205,6 +212,7 @@ def run_measures(
         path_error=None if nearest is None else float(nearest[living].mean()),
         largest_path_error=None if nearest is None else float(nearest[living].max()),
         clock_error=None if at_clock is None else float(at_clock[living].mean()),
+        limited_goals=None if run.limited is None else float(run.limited.mean()),
         **_jumps(run, measured, motions, data),
     )
 

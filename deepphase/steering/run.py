@@ -61,6 +61,9 @@ class Frame:
         desired one alone.
     desired
         (characters, samples, 2) m in the world: the desired trajectory; None without goals.
+    limited
+        (characters,) bool: the goals were out of `goal_limits.GoalLimits`, and were limited. None
+        without goals.
     tracks
         Name -> (characters, ...) further values of this kind of runner.
     """
@@ -78,6 +81,7 @@ class Frame:
     trajectory: Array | None = None
     trajectory_angles: Array | None = None
     desired: Array | None = None
+    limited: Array | None = None
     tracks: Mapping[str, Array] = field(default_factory=dict)
 
 
@@ -241,6 +245,8 @@ class Run:
         without goals.
     tracks
         Name -> (characters, frames, ...).
+    limited
+        (characters, frames) bool, as `Frame` has it, or None.
     """
 
     spec: RunnerSpec
@@ -259,6 +265,7 @@ class Run:
     desired_positions: Array | None
     desired_angles: Array | None
     tracks: Mapping[str, Array]
+    limited: Array | None = None
 
     def __len__(self) -> int:
         return self.positions.shape[1]
@@ -368,6 +375,7 @@ _OF_PHASES = ("phase", "frequency", "amplitude", "offset")
 _RECORDED = (
     *("rotations", "translations", "positions", "angles", "contacts", "alive", "limb_errors"),
     *("jumped", "gating", "trajectory", "trajectory_angles", "desired_positions", "desired_angles"),
+    "limited",
 )
 _TRACK = "track "
 # Far from the origin, places in the world need more digits than float32 has.

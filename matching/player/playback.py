@@ -20,6 +20,7 @@ from deepphase.motion.limbs import ancestors, bone_lengths
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.skeleton import Skeleton
 from deepphase.progress import Progress
+from deepphase.steering.goal_limits import GoalLimits
 from matching.database.database import MotionDatabase
 
 
@@ -97,6 +98,8 @@ class StoredRotations:
 _STANDING = 0.12
 # Percentile of the data's accelerations that is their usual acceleration.
 USUAL_PERCENTILE = 99.9
+# Percentile of the rows' speeds that is their top speed.
+_TOP_PERCENTILE = 99.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,8 +239,19 @@ class Playback:
     def travelling_speed(self) -> float:
         """Median speed of rows in locomotion, m/s; 0 where there are none."""
         speeds = np.linalg.norm(self.steps[:, :2], axis=1) * self.fps
-        moving = speeds[speeds > _STANDING * np.sqrt(GRAVITY * self.leg_length)]
+        moving = speeds[speeds > self._standing_speed]
         return float(np.median(moving)) if moving.size else 0.0
+
+    @cached_property
+    def goal_limits(self) -> GoalLimits:
+        """Limits of goals, from the top speed of all rows."""
+        speeds = np.linalg.norm(self.steps[:, :2], axis=1) * self.fps
+        standing = self._standing_speed
+        return GoalLimits.of_top_speed(max(float(np.percentile(speeds, _TOP_PERCENTILE)), standing))
+
+    @property
+    def _standing_speed(self) -> float:
+        return _STANDING * float(np.sqrt(GRAVITY * self.leg_length))
 
 
 def _size(skeleton: Skeleton, limbs: LegChains) -> float:

@@ -13,6 +13,7 @@ from deepphase.evaluation.runs import pose_distances
 from deepphase.motion import quaternions
 from deepphase.motion.foot_ik import LimbSolver
 from deepphase.steering.foot_lock import FootLock, FootLockSettings
+from deepphase.steering.goal_limits import LimitedGoals
 from deepphase.steering.goal_sources import GoalSource
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import Frame, RunnerSpec
@@ -160,6 +161,7 @@ class Player:
         # Searches are spread over frames, so that no frame searches for all characters.
         self._until_search = self.settings.search_interval_s * (np.arange(count) % 7) / 7.0
         self._costs = np.zeros(count)
+        self._limited = np.zeros(count, bool)
         self._transitions = Transitions(
             playback, count, self.settings.transition_halflife_s, self._ranges
         )
@@ -186,6 +188,8 @@ class Player:
 
     def step(self, goal_source: GoalSource | None = None) -> Frame:
         """Advance all characters by one frame, towards their goals.
+
+        Goals are limited by `Playback.goal_limits`.
 
         Raises ParameterError where no goals are given.
         """
@@ -214,6 +218,7 @@ class Player:
             play.contacts[self.rows].astype(np.float32),
             np.ones(len(self.rows), bool),
             jumped=jumped,
+            limited=self._limited.copy(),
             tracks={
                 "row": self.rows.copy(),
                 "cost": self._costs.copy(),
@@ -246,7 +251,11 @@ class Player:
         targets, costs, smooth = self._search_policy.search(
             self.rows[which],
             ending,
-            self._search_policy.goals(goal_source, self.root_states, which),
+            self._search_policy.goals(
+                LimitedGoals(goal_source, self.playback.goal_limits, self._limited),
+                self.root_states,
+                which,
+            ),
             [labels[index] for index in which],
             lambda some, rows: self._transitions.costs(rows, current.of(which[some])),
         )

@@ -13,7 +13,8 @@ from deepphase.evaluation.run_measures import run_measures
 from deepphase.features.layout import Feature, FeatureLayout
 from deepphase.motion.kinematics import joint_positions
 from deepphase.steering.gamepad import Gamepad
-from deepphase.steering.made_paths import MADE_PATHS
+from deepphase.steering.goal_limits import GoalLimits
+from deepphase.steering.made_paths import MADE_PATHS, made_path
 from deepphase.steering.run import rollout, start_on_path, start_under_gamepad
 from deepphase.synthetic.locomotion import locomotion
 from matching.database.database import MotionDatabase
@@ -23,6 +24,7 @@ from matching.player.player import Player, PlayerSettings
 from matching.player.source import PlayerSource, database_measures
 from matching.player.transitions import PosePair, Transitions
 from matching.search.searcher import open_searcher
+from tests.steering.absurd_goals import AbsurdGoals, every_kind
 
 SPEED = 1.3
 AHEAD = (0.33, 0.67, 1.0)
@@ -293,3 +295,32 @@ def test_impossible_arguments_are_refused(walks):
     ):
         with pytest.raises(ParameterError):
             PlayerSettings(**{name: value})
+
+
+def test_players_come_back_from_absurd_goals_and_count_them(walks):
+    database, play, searcher = walks
+    source = PlayerSource(database, play, searcher)
+    sizes, frames = every_kind()
+    player, goals = start_on_path(source, made_path("wave", SPEED, 10.0), characters=len(sizes))
+    run = rollout(player, AbsurdGoals(goals, sizes, frames), 3.0)
+    speeds = np.linalg.norm(np.diff(run.positions, axis=1), axis=-1) * run.fps
+    assert run.alive.all()
+    assert speeds.max() < 1.5 * SPEED
+    assert run.limited[frames == 60].any(axis=1).all()
+    assert not run.limited[:, -30:].any()
+    player, goals = start_on_path(source, made_path("wave", SPEED, 10.0))
+    with pytest.raises(ParameterError, match="not finite"):
+        rollout(player, AbsurdGoals(goals, [np.nan], [30], begin=0), 1.0)
+
+
+def test_ordinary_goals_of_players_are_not_limited(walks, monkeypatch):
+    database, play, searcher = walks
+    runs = []
+    for _ in range(2):
+        source = PlayerSource(database, play, searcher)
+        player, goals = start_on_path(source, made_path("square", SPEED, 10.0), characters=3)
+        runs.append(rollout(player, goals, 3.0))
+        monkeypatch.setattr(Playback, "goal_limits", GoalLimits(1e9))
+    assert not runs[0].limited.any()
+    np.testing.assert_array_equal(runs[0].rotations, runs[1].rotations)
+    np.testing.assert_array_equal(runs[0].positions, runs[1].positions)

@@ -1,0 +1,68 @@
+"""Goals beyond what the training clips can do: characters live, come back, and it is counted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import apps.demo
+from controllers.runtime.controller import Controller
+from controllers.runtime.start import CharacterSource
+from deepphase.errors import ParameterError
+from deepphase.evaluation.run_measures import run_measures
+from deepphase.steering.goal_limits import GoalLimits
+from deepphase.steering.made_paths import made_path
+from deepphase.steering.run import rollout, start_on_path
+from tests.steering.absurd_goals import AbsurdGoals, every_kind
+
+
+@pytest.fixture(scope="module")
+def controller() -> Controller:
+    return Controller.load(Path(apps.demo.__file__).parent / "gaits.controller")
+
+
+def started(controller: Controller, count: int):
+    source = CharacterSource(controller)
+    path = made_path("wave", source.travelling_speed, 10.0)
+    return start_on_path(source, path, characters=count)
+
+
+def test_characters_come_back_from_absurd_goals(controller):
+    sizes, frames = every_kind()
+    characters, goals = started(controller, len(sizes))
+    run = rollout(characters, AbsurdGoals(goals, sizes, frames), 3.5)
+    speeds = np.linalg.norm(np.diff(run.positions, axis=1), axis=-1) * run.fps
+    assert run.alive.all()
+    assert speeds.max() < 2.0 * controller.data["top_speed"]
+    assert speeds[:, -60:].max() < 1.5 * controller.data["top_speed"]
+    np.testing.assert_array_equal(run.limited[:, :100].sum(axis=1), frames)
+    measures = run_measures(run, controller.data)
+    assert measures.limited_goals == pytest.approx(run.limited.mean())
+    assert measures.limited_goals > 0.0
+
+
+def test_ordinary_goals_are_not_limited_and_runs_are_the_same(controller, monkeypatch):
+    runs = []
+    for _ in range(2):
+        characters, goals = started(controller, 2)
+        runs.append(rollout(characters, goals, 1.0))
+        monkeypatch.setattr(Controller, "goal_limits", GoalLimits(1e9))
+    assert not runs[0].limited.any()
+    for name in ("rotations", "positions", "translations", "trajectory"):
+        np.testing.assert_array_equal(getattr(runs[0], name), getattr(runs[1], name))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_goals_that_are_not_finite_are_refused(controller, value):
+    characters, goals = started(controller, 1)
+    with pytest.raises(ParameterError, match="not finite"):
+        rollout(characters, AbsurdGoals(goals, [value], [1], begin=0), 0.1)
+
+
+def test_limits_are_similar_without_measures_of_the_clips(controller, monkeypatch):
+    measured = controller.goal_limits.speed
+    assert measured == pytest.approx(1.5 * controller.data["top_speed"])
+    monkeypatch.setattr(controller, "data", {})
+    assert 0.5 * measured < controller.goal_limits.speed < 3.0 * measured

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from controllers.config import ControllerConfig
 from controllers.data.initial_states import InitialStates
@@ -20,8 +19,10 @@ from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.features.normalisation import Normalisation
 from deepphase.features.trajectory import TRAJECTORY_POSITION
 from deepphase.formats.array_file import read_arrays, write_arrays
+from deepphase.formats.header_values import checked_joints, checked_mapping, checked_texts
 from deepphase.motion.skeleton import Skeleton
 from deepphase.phase.extractor import PhaseExtractor
+from deepphase.phase.model import load_weights
 from deepphase.short_repr import counted, short_repr
 from deepphase.steering.goal_limits import GoalLimits
 
@@ -32,6 +33,12 @@ _MIN_REACH_M = 0.1
 # Deviations of the desired place from its mean that stand for the data's reach.
 _REACH = 3.0
 _SKELETON = ("parents", "offsets", "end_parents", "end_offsets")
+_TYPES = {
+    **dict.fromkeys(("skeleton.parents", "skeleton.end_parents", "starts.frames"), "I64"),
+    **dict.fromkeys(("skeleton.offsets", "skeleton.end_offsets"), "F64"),
+    "starts.*": "F32",
+    **{f"{name}.*": "F32" for name in _NORMALISED},
+}
 
 
 @dataclass(eq=False)
@@ -176,18 +183,13 @@ class Controller:
             If the file is damaged, has another format or does not fit its own schema, or its
             network is not registered.
         """
-        arrays, header = read_arrays(path, format=FORMAT, version=VERSION)
+        arrays, header = read_arrays(path, format=FORMAT, version=VERSION, types=_TYPES)
         try:
             config = ControllerConfig.from_mapping(header["config"])
             schema = ControllerSchema.from_mapping(header["schema"])
+            _check_dims(schema, arrays)
             network = make_network(config.name, schema.dims, config.network)
-            network.load_state_dict(
-                {
-                    name.removeprefix("network."): torch.from_numpy(np.array(value))
-                    for name, value in arrays.items()
-                    if name.startswith("network.")
-                }
-            )
+            load_weights(network, arrays)
             normalisations = [
                 Normalisation(np.array(arrays[f"{name}.mean"]), np.array(arrays[f"{name}.scale"]))
                 for name in _NORMALISED
@@ -195,7 +197,7 @@ class Controller:
             starts = InitialStates(
                 np.array(arrays["starts.inputs"]),
                 np.array(arrays["starts.gate"]),
-                tuple(header["starts"]),
+                checked_texts(header["starts"], "starts"),
                 np.array(arrays["starts.frames"]),
             )
             _check_starts(starts, schema)
@@ -204,14 +206,14 @@ class Controller:
                 schema,
                 NormalisedController(network, *normalisations),
                 Skeleton(
-                    tuple(header["skeleton"]["names"]),
+                    checked_joints(header["skeleton"]["names"]),
                     *(np.array(arrays[f"skeleton.{name}"]) for name in _SKELETON),
                 ),
                 starts,
-                header["phases"],
-                header["data"],
-                header["health"],
-                header["provenance"],
+                *(
+                    checked_mapping(header[name], name)
+                    for name in ("phases", "data", "health", "provenance")
+                ),
             )
         except UnregisteredNetworkError as error:
             raise CheckpointError(error.fact, hint=error.hint, path=path) from None
@@ -228,6 +230,16 @@ class Controller:
                 hint="the file was changed after it was written: train again or take a copy",
                 path=path,
             ) from None
+
+
+def _check_dims(schema: ControllerSchema, arrays: Mapping[str, Array]) -> None:
+    """Compare the schema with the arrays, before a network of its size is made."""
+    dims = schema.dims
+    for name, expected in zip(_NORMALISED, (dims.inputs, dims.gate, dims.outputs), strict=True):
+        for part in ("mean", "scale"):
+            found = arrays[f"{name}.{part}"].shape
+            if found != (expected,):
+                raise ValueError(f"{name}.{part} {found}, but the schema has {expected} values")
 
 
 def _check_starts(starts: InitialStates, schema: ControllerSchema) -> None:

@@ -40,6 +40,13 @@ from controllers.schema.config import GATES_OF_PHASES, Gate, SchemaConfig
 from deepphase.config import current_keys
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError, SkeletonError
 from deepphase.features.layout import FeatureLayout
+from deepphase.formats.header_values import (
+    checked_count,
+    checked_joints,
+    checked_labels,
+    checked_rate,
+    checked_texts,
+)
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.roles import find_roles
@@ -214,12 +221,12 @@ class ControllerSchema:
             names = [item.name for item in fields(SchemaConfig)]
             return cls(
                 config=SchemaConfig(**current_keys(content["config"], names)),
-                fps=float(content["fps"]),
-                joints=tuple(content["joints"]),
-                feet=tuple(content["feet"]),
-                body=tuple(sorted(content["body"].items())),
-                channels=int(content["channels"]),
-                label_values=tuple(content["label_values"]),
+                fps=checked_rate(content["fps"]),
+                joints=checked_joints(content["joints"]),
+                feet=checked_texts(content["feet"], "feet"),
+                body=tuple(sorted(checked_labels(content["body"], "body").items())),
+                channels=checked_count(content["channels"], "channels"),
+                label_values=checked_texts(content["label_values"], "label_values"),
                 inputs=FeatureLayout.from_mapping(content["inputs"]),
                 gate=None if gate is None else FeatureLayout.from_mapping(gate),
                 outputs=FeatureLayout.from_mapping(content["outputs"]),

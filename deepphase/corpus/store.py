@@ -32,10 +32,26 @@ from deepphase.corpus.skeleton_group import shared_skeletons
 from deepphase.corpus.store_writer import STORE_FORMAT, STORE_VERSION, StoreWriter, write_store
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.formats.array_file import map_arrays, read_header
-from deepphase.motion.clip import Source
+from deepphase.formats.header_values import (
+    checked_count,
+    checked_joints,
+    checked_labels,
+    checked_mapping,
+    checked_rate,
+    checked_source,
+    checked_text,
+)
 from deepphase.motion.skeleton import Skeleton
 
 __all__ = ["ClipStore", "StoreGroup", "StoreWriter", "open_store", "store_groups", "write_store"]
+
+_TYPES = {
+    "*/rotations": "F32",
+    "*/translations": "F32",
+    "*/offsets": "F64",
+    "*/end_offsets": "F64",
+    "*": "I64",
+}
 
 
 @dataclass(frozen=True)
@@ -68,13 +84,15 @@ def store_groups(path: str | Path) -> list[StoreGroup]:
     """
     header = read_header(path, STORE_FORMAT, STORE_VERSION)
     try:
-        fps = float(header["fps"])
+        fps = checked_rate(header["fps"])
         groups = [_group(description, fps) for description in header["groups"]]
-        if not groups or not fps > 0:
-            raise ValueError(f"{len(groups)} groups at {fps:g} frames a second")
+        if not groups:
+            raise ValueError("no groups")
         return groups
-    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _inconsistent(path, error) from None
+    except ParameterError as error:
+        raise _inconsistent(path, error.fact) from None
 
 
 def open_store(path: str | Path, skeleton: str | None = None, *, verify: bool = True) -> ClipStore:
@@ -100,25 +118,34 @@ def open_store(path: str | Path, skeleton: str | None = None, *, verify: bool = 
     name = _chosen(path, groups, skeleton)
     prefix = f"{name}/"
     arrays, header = map_arrays(
-        path, format=STORE_FORMAT, version=STORE_VERSION, prefix=prefix, verify=verify
+        path,
+        format=STORE_FORMAT,
+        version=STORE_VERSION,
+        prefix=prefix,
+        verify=verify,
+        types=_TYPES,
     )
     arrays = {key.removeprefix(prefix): array for key, array in arrays.items()}
     try:
         description = next(each for each in header["groups"] if each["name"] == name)
         clips = description["clips"]
+        if description["frames"] != len(arrays["rotations"]):
+            raise ParameterError(
+                f"{description['frames']} frames, but {len(arrays['rotations'])} rotations"
+            )
         return ClipStore(
             group=name,
-            fps=float(header["fps"]),
+            fps=checked_rate(header["fps"]),
             skeletons=_skeletons(description, arrays),
             rotations=arrays["rotations"],
             translations=arrays["translations"],
             translated_joints=np.array(arrays["translated_joints"]),
             range_starts=np.array(arrays["range_starts"]),
             range_stops=np.array(arrays["range_stops"]),
-            names=tuple(clip["name"] for clip in clips),
-            labels=tuple(clip["labels"] for clip in clips),
-            sources=tuple(_source(clip["source"]) for clip in clips),
-            provenance=tuple(clip["provenance"] for clip in clips),
+            names=tuple(checked_text(clip["name"], "name") for clip in clips),
+            labels=tuple(checked_labels(clip["labels"]) for clip in clips),
+            sources=tuple(checked_source(clip["source"]) for clip in clips),
+            provenance=tuple(checked_mapping(clip["provenance"], "provenance") for clip in clips),
             header=header,
             path=Path(path),
         )
@@ -138,10 +165,10 @@ def group_list(groups: list[StoreGroup]) -> str:
 
 def _group(description: Mapping[str, Any], fps: float) -> StoreGroup:
     return StoreGroup(
-        name=str(description["name"]),
-        joints=tuple(description["joints"]),
+        name=checked_text(description["name"], "name"),
+        joints=checked_joints(description["joints"]),
         clips=len(description["clips"]),
-        minutes=description["frames"] / fps / 60.0,
+        minutes=checked_count(description["frames"], "frames") / fps / 60.0,
     )
 
 
@@ -156,7 +183,9 @@ def _chosen(path: str | Path, groups: list[StoreGroup], skeleton: str | None) ->
 
 
 def _skeletons(description: Mapping[str, Any], arrays: Mapping[str, Array]) -> tuple:
-    names, parents = tuple(description["joints"]), np.array(description["parents"], np.int64)
+    names = checked_joints(description["joints"])
+    listed = [checked_count(each, "parent", -1, len(names)) for each in description["parents"]]
+    parents = np.array(listed, np.int64)
     ends = np.array(arrays["end_starts"])
     if len(ends) != len(arrays["offsets"]) + 1 or (np.diff(ends) < 0).any():
         raise ParameterError("end sites belong to no clip")
@@ -169,20 +198,6 @@ def _skeletons(description: Mapping[str, Any], arrays: Mapping[str, Array]) -> t
             np.array(arrays["end_offsets"][start:stop]),
         )
         for offsets, start, stop in zip(arrays["offsets"], ends[:-1], ends[1:], strict=True)
-    )
-
-
-def _source(description: Mapping[str, Any]) -> Source:
-    return Source(
-        path=description["path"],
-        unit_m=description["unit_m"],
-        up=description["up"],
-        fps=description["fps"],
-        rotation_orders=tuple(description["rotation_orders"]),
-        notes=tuple(description["notes"]),
-        # Stores of earlier versions have no songs.
-        song=str(description.get("song", "")),
-        song_start_s=float(description.get("song_start_s", 0.0)),
     )
 
 

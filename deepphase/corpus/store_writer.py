@@ -16,6 +16,7 @@ from deepphase.corpus.skeleton_group import default_group_name, hierarchy, uniqu
 from deepphase.corpus.spool import GroupSpool, Record
 from deepphase.errors import ParameterError
 from deepphase.formats.array_file import write_arrays
+from deepphase.formats.header_values import checked_rate
 from deepphase.motion.clip import Clip
 from deepphase.temporary_files import temporary_folder
 
@@ -66,7 +67,7 @@ class StoreWriter:
         Raises
         ------
         ParameterError
-            Where its rate differs from that of earlier clips.
+            Where its rate differs from that of earlier clips, or is impossible.
         CheckpointError
             Where writing fails.
         """
@@ -75,7 +76,7 @@ class StoreWriter:
                 f"{clip.name}: {clip.fps:g} frames a second in a store of {self._fps:g}",
                 hint="resample them to one rate",
             )
-        self._fps = float(clip.fps)
+        self._fps = checked_rate(float(clip.fps))
         key = hierarchy(clip.skeleton)
         with writing(self.path):
             group = self._groups.get(key)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -34,6 +35,7 @@ from deepphase.formats.array_table import (
 
 _CHUNK_BYTES = 1 << 22
 _NO_HASH = "0" * 64
+_ANY_TYPES: Mapping[str, str] = {}
 
 
 def write_arrays(
@@ -114,7 +116,12 @@ def is_array_file(path: str | Path) -> bool:
 
 
 def read_arrays(
-    path: str | Path, *, format: str, version: int, verify: bool = True
+    path: str | Path,
+    *,
+    format: str,
+    version: int,
+    verify: bool = True,
+    types: Mapping[str, str] = _ANY_TYPES,
 ) -> tuple[dict[str, Array], Header]:
     """Read a whole file into memory.
 
@@ -126,6 +133,9 @@ def read_arrays(
         The expected schema, and the newest version that the caller can read.
     verify
         Compare hashes and refuse values that are not finite.
+    types
+        Name -> the type that an array must have, such as "F32"; names may be patterns of
+        `fnmatch`, of which the first that fits counts.
 
     Returns
     -------
@@ -137,6 +147,7 @@ def read_arrays(
         If the file is missing, foreign, damaged, of another format or of a newer version.
     """
     table = read_array_table(Path(path), format, version)
+    _check_types(table, types)
     arrays = {}
     try:
         with table.path.open("rb") as file:
@@ -154,7 +165,13 @@ def read_arrays(
 
 
 def map_arrays(
-    path: str | Path, *, format: str, version: int, prefix: str = "", verify: bool = True
+    path: str | Path,
+    *,
+    format: str,
+    version: int,
+    prefix: str = "",
+    verify: bool = True,
+    types: Mapping[str, str] = _ANY_TYPES,
 ) -> tuple[dict[str, Array], Header]:
     """Map a file's arrays into memory, read-only; pages are read on access.
 
@@ -162,6 +179,7 @@ def map_arrays(
     """
     # The NumPy reader of safetensors copies every array, but a store may exceed the memory.
     table = read_array_table(Path(path), format, version)
+    _check_types(table, types)
     entries = [entry for name, entry in table.entries.items() if name.startswith(prefix)]
     try:
         whole = np.memmap(table.path, np.uint8, "r")
@@ -174,6 +192,15 @@ def map_arrays(
     if verify:
         _verify(table, arrays)
     return arrays, table.header
+
+
+def _check_types(table: ArrayTable, types: Mapping[str, str]) -> None:
+    """Refuse an array of another type: its bytes would be read as other numbers."""
+    for name, entry in table.entries.items():
+        expected = next((code for pattern, code in types.items() if fnmatchcase(name, pattern)), "")
+        found = dtype_code(entry.dtype)
+        if expected and found != expected:
+            raise damaged(table.path, f"array {name!r} is of type {found}, not {expected}")
 
 
 def _chunks(array: Array) -> Iterator[Array]:

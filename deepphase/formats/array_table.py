@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from deepphase.errors import CheckpointError, ParameterError
+from deepphase.formats.header_values import check_numbers
 
 Header = dict[str, Any]
 
@@ -136,6 +137,10 @@ def read_array_table(path: Path, format: str | None, version: int | None) -> Arr
         )
     if _table_hash(rows, ours) != stated:
         raise damaged(path, "the header does not match its hash")
+    try:
+        check_numbers(header)
+    except ParameterError as error:
+        raise damaged(path, error.fact) from None
     entries = _entries(path, rows, start, size)
     if set(hashes) != set(entries):
         raise damaged(path, "the header has hashes of other arrays")

@@ -1,4 +1,4 @@
-"""Checks of single values in the headers of files: rates, numbers, counts, names and texts.
+"""Checks of single values in the headers of files: rates, numbers, counts, names, texts, sources.
 
 A header whose hash is right may still be made by hand. Every reader takes its values through these
 functions, so that a file is refused before anything is computed with it.
@@ -10,8 +10,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from deepphase.errors import ParameterError
-from deepphase.formats.frame_rates import FASTEST_FPS, SLOWEST_FPS
+from deepphase.formats.frame_rates import FASTEST_FPS, SLOWEST_FPS, is_plausible_rate
 from deepphase.formats.joint_checks import MAX_JOINTS
+from deepphase.motion.clip import Source
+from deepphase.motion.orientation import AXES
 
 _LARGEST = 1e15
 _SHOWN = 40
@@ -30,6 +32,9 @@ def checked_number(
 
 def checked_rate(value: Any, name: str = "fps") -> float:
     """Frames a second, within the limits of motion files. Raises ParameterError."""
+    # The slack of the limits, for reciprocals of frame times.
+    if type(value) in (int, float) and is_plausible_rate(value):
+        return float(value)
     return checked_number(value, name, SLOWEST_FPS, FASTEST_FPS)
 
 
@@ -79,6 +84,23 @@ def checked_mapping(value: Any, name: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ParameterError(f"{name} {_shown(value)}: expected an object")
     return value
+
+
+def checked_source(value: Any) -> Source:
+    """The origin of a clip, from an object with some of its fields. Raises ParameterError."""
+    found = checked_mapping(value, "source")
+    plain = Source()
+    fields: dict[str, Any] = {
+        name: checked_number(found.get(name, getattr(plain, name)), f"source {name}", lowest)
+        for name, lowest in (("unit_m", 0.0), ("fps", 0.0), ("song_start_s", -_LARGEST))
+    }
+    for name in ("rotation_orders", "notes"):
+        fields[name] = checked_texts(found.get(name, []), f"source {name}")
+    for name in ("path", "up", "song"):
+        fields[name] = checked_text(found.get(name, getattr(plain, name)), f"source {name}")
+    if fields["up"] not in AXES:
+        raise ParameterError(f"source up {_shown(fields['up'])}: expected {', '.join(AXES)}")
+    return Source(**fields)
 
 
 def check_numbers(value: Any) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 
 from deepphase.errors import CheckpointError, DeepPhaseError
 from deepphase.formats.array_file import read_arrays, write_arrays
+from deepphase.formats.header_values import checked_count, checked_number
 from deepphase.music.audio import decoded, sound_bytes
 from deepphase.music.features import FPS, SONG_FEATURE_KINDS, SongFeatures, features_of
 
@@ -28,6 +29,7 @@ MOST_BYTES = 500_000_000
 """Bytes of all kept songs: those that were not used for the longest time make room."""
 
 _SUFFIX = ".song"
+_TYPES = {"blocks.*": "F32", "*": "F64"}
 
 
 def cache_folder() -> Path | None:
@@ -96,7 +98,7 @@ def _write(features: SongFeatures, path: Path) -> None:
 
 def _read(path: Path, sha256: str, song: Path) -> SongFeatures:
     """Features of a kept file; raises where it is not whole or of another song."""
-    arrays, header = read_arrays(path, format=FORMAT, version=VERSION)
+    arrays, header = read_arrays(path, format=FORMAT, version=VERSION, types=_TYPES)
     values = {name: list(kind.values) for name, kind in SONG_FEATURE_KINDS.items()}
     if header["version"] != VERSION or header["song_sha256"] != sha256:
         raise CheckpointError("features of another version or song", path=path)
@@ -110,13 +112,13 @@ def _read(path: Path, sha256: str, song: Path) -> SongFeatures:
     metre = header["beats_per_bar"]
     return SongFeatures(
         blocks,
-        float(header["duration_s"]),
+        checked_number(header["duration_s"], "duration_s", 0.0),
         arrays["beats_s"],
         None if metre is None else arrays["downbeats_s"],
-        None if metre is None else int(metre),
-        float(header["tempo_bpm"]),
-        float(header["beat_confidence"]),
-        float(header["bar_confidence"]),
+        None if metre is None else checked_count(metre, "beats_per_bar", 1),
+        checked_number(header["tempo_bpm"], "tempo_bpm", 0.0),
+        checked_number(header["beat_confidence"], "beat_confidence"),
+        checked_number(header["bar_confidence"], "bar_confidence"),
         song.stem,
         str(song),
         sha256,

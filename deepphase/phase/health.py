@@ -10,6 +10,12 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.cycles import wrapped
+from deepphase.formats.header_values import (
+    checked_count,
+    checked_mapping,
+    checked_number,
+    checked_texts,
+)
 from deepphase.phase.parameters import PhaseParameters
 
 # A channel whose mean amplitude is below this share of the strongest one's is not in use.
@@ -72,13 +78,25 @@ class Health:
 
     @classmethod
     def from_mapping(cls, content: dict[str, Any]) -> Health:
-        """The inverse of `as_mapping`."""
+        """The inverse of `as_mapping`; ParameterError where a value is impossible."""
         channels = tuple(
-            ChannelHealth(tuple(c["frequency"]), tuple(c["amplitude"]), bool(c["in_use"]))
+            ChannelHealth(_percentiles(c["frequency"]), _percentiles(c["amplitude"]), c["in_use"])
             for c in content["channels"]
         )
-        findings = tuple(content["findings"])
-        return cls(**{**content, "channels": channels, "findings": findings})
+        shares = checked_mapping(content["explained_by_joint"], "explained_by_joint")
+        numbers: dict[str, Any] = {
+            name: None if content[name] is None else checked_number(content[name], name)
+            for name in ("explained_variance", "speed_error")
+        }
+        for name in ("forward_share", "forward_strongest", "frequency_roughness"):
+            numbers[name] = checked_number(content[name], name)
+        return cls(
+            frames=checked_count(content["frames"], "frames"),
+            explained_by_joint={key: checked_number(each, key) for key, each in shares.items()},
+            channels=channels,
+            findings=checked_texts(content["findings"], "findings"),
+            **numbers,
+        )
 
     def words(self) -> list[str]:
         """The measures as lines of plain words."""
@@ -101,6 +119,11 @@ class Health:
             + ", ".join(f"{index} at {self.channels[index].frequency[1]:.2f} Hz" for index in used),
             *self.findings,
         ]
+
+
+def _percentiles(values: Any) -> tuple[float, float, float]:
+    low, median, high = (checked_number(each, "percentile") for each in values)
+    return low, median, high
 
 
 def weighted_median(values: Array, weights: Array) -> float:

@@ -80,16 +80,30 @@ class ManifoldProjection:
         CheckpointError
             Where the file is damaged or foreign.
         """
-        arrays, _ = read_arrays(path, format=FORMAT, version=VERSION)
+        arrays, _ = read_arrays(path, format=FORMAT, version=VERSION, types={"*": "F32"})
         try:
             return cls.from_arrays(arrays)
         except KeyError as error:
             raise CheckpointError(f"no {error} in this projection", path=path) from None
+        except ParameterError as error:
+            raise CheckpointError(error.fact, path=path) from None
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Array], prefix: str = "") -> ManifoldProjection:
-        """From what `as_arrays` made; KeyError where one is missing."""
-        return cls(*(np.array(arrays[prefix + item.name]) for item in fields(cls)))
+        """From what `as_arrays` made.
+
+        Raises
+        ------
+        KeyError
+            Where one is missing.
+        ParameterError
+            Where their shapes do not fit.
+        """
+        made = cls(*(np.array(arrays[prefix + item.name]) for item in fields(cls)))
+        shapes = (made.mean.shape[:1], (_VIEW_AXES, *made.mean.shape), (_VIEW_AXES,))
+        if (made.mean.shape, made.axes.shape, made.explained.shape) != shapes:
+            raise ParameterError(f"a projection of shapes {made.mean.shape} and {made.axes.shape}")
+        return made
 
     def as_arrays(self, prefix: str = "") -> dict[str, Array]:
         """Its arrays by name, for a file that holds others, too."""

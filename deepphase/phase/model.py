@@ -10,11 +10,13 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 import torch
+from torch import nn
 
 from deepphase.arrays import Array
 from deepphase.cycles import wrapped
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.formats.array_file import read_arrays, write_arrays
+from deepphase.formats.header_values import checked_mapping
 from deepphase.motion.clip import Clip
 from deepphase.music.features import SongFeatures
 from deepphase.phase.config import PhaseConfig, UnregisteredAutoencoderError
@@ -199,21 +201,19 @@ class PhaseModel(Generic[Signals]):
             Where the file is damaged, foreign or does not fit its own configuration, or its network
             is not registered.
         """
-        arrays, header = read_arrays(path, format=FORMAT, version=VERSION)
+        arrays, header = read_arrays(
+            path, format=FORMAT, version=VERSION, types={"projection.*": "F32"}
+        )
         try:
             config = PhaseConfig.from_mapping(header["config"])
             signals = _SIGNALS[header["signals"]["kind"]].from_mapping(header["signals"])
             network = make_autoencoder(len(signals.names), signals.fps, config.network)
-            network.load_state_dict(
-                {
-                    name.removeprefix("network."): torch.from_numpy(np.array(value))
-                    for name, value in arrays.items()
-                    if name.startswith("network.")
-                }
-            )
+            load_weights(network, arrays)
             projection = None
             if "projection.mean" in arrays:
                 projection = ManifoldProjection.from_arrays(arrays, "projection.")
+                if len(projection.mean) != 2 * config.network.channels:
+                    raise ParameterError(f"a projection of {len(projection.mean)} values")
             health = header["health"]
             return cls(
                 network,
@@ -221,7 +221,7 @@ class PhaseModel(Generic[Signals]):
                 signals,
                 projection,
                 None if health is None else Health.from_mapping(health),
-                header["provenance"],
+                checked_mapping(header["provenance"], "provenance"),
             )
         except UnregisteredAutoencoderError:
             name = header["config"]["network"]["preset"]
@@ -244,6 +244,27 @@ CONVENTIONS = (
     "frame; frequency in Hz; manifold = (A sin 2 pi phase, A cos 2 pi phase), interleaved by "
     "channel; one step is phase += frequency * dt"
 )
+
+
+def load_weights(network: nn.Module, arrays: Mapping[str, Array]) -> None:
+    """Give a network the arrays of a file whose names begin with "network.".
+
+    Raises
+    ------
+    ParameterError
+        Where an array has another type than the network's.
+    RuntimeError
+        Where names or shapes differ.
+    """
+    state = {
+        name.removeprefix("network."): torch.from_numpy(np.array(value))
+        for name, value in arrays.items()
+        if name.startswith("network.")
+    }
+    for name, own in network.state_dict().items():
+        if name in state and state[name].dtype != own.dtype:
+            raise ParameterError(f"weights {name!r} of type {state[name].dtype}, not {own.dtype}")
+    network.load_state_dict(state)
 
 
 @torch.inference_mode()

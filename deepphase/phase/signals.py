@@ -10,6 +10,12 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError, SkeletonError
+from deepphase.formats.header_values import (
+    checked_count,
+    checked_joints,
+    checked_labels,
+    checked_rate,
+)
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions, velocities
 from deepphase.motion.resample import resample
@@ -78,13 +84,23 @@ class JointVelocities:
 
     @classmethod
     def from_mapping(cls, content: Mapping[str, Any]) -> JointVelocities:
-        """From the mapping of `as_mapping`, as in model files; KeyError if a part is missing."""
-        return cls(
-            tuple(content["joints"]),
-            float(content["fps"]),
-            content["body"],
-            tuple(content["partners"]),
-        )
+        """From the mapping of `as_mapping`, as in model files.
+
+        Raises
+        ------
+        KeyError
+            Where a part is missing.
+        ParameterError
+            Where a value is impossible.
+        """
+        joints = checked_joints(content["joints"])
+        partners = [
+            checked_count(each, "partner", 0, len(joints) - 1) for each in content["partners"]
+        ]
+        if len(partners) not in (0, len(joints)):
+            raise ParameterError(f"{len(partners)} mirror partners of {len(joints)} joints")
+        body = checked_labels(content["body"], "body")
+        return cls(joints, checked_rate(content["fps"]), body, tuple(partners))
 
     def as_mapping(self) -> dict[str, Any]:
         """The fields as values for JSON."""

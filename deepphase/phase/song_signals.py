@@ -10,6 +10,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
+from deepphase.formats.header_values import checked_number, checked_texts
 from deepphase.music.features import FPS, SONG_FEATURE_KINDS, SongFeatures, check_names, value_names
 
 SONG_FEATURES = ("mel", "chroma", "spectral_flux", "onset_strength", "beat")
@@ -91,7 +92,10 @@ class SongSignals:
         """From what `as_mapping` made, as model files hold it; KeyError where a part is missing."""
         if content["fps"] != FPS or content["values"] != value_names(content["features"]):
             raise ParameterError("features of songs that this version does not make")
-        return cls(tuple(content["features"]), tuple(map(float, content["scale"])))
+        features, scale = checked_texts(content["features"], "features"), content["scale"]
+        if len(scale) != len(value_names(features)):
+            raise ParameterError(f"{len(scale)} scales of {len(value_names(features))} values")
+        return cls(features, tuple(checked_number(each, "scale", 0.0) for each in scale))
 
     def as_mapping(self) -> dict[str, Any]:
         """What JSON can hold of it."""

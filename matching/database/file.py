@@ -29,12 +29,24 @@ from deepphase.errors import CheckpointError, DeepPhaseError
 from deepphase.features.layout import FeatureLayout
 from deepphase.features.normalisation import Normalisation
 from deepphase.formats.array_file import map_arrays, write_arrays
+from deepphase.formats.header_values import (
+    checked_count,
+    checked_labels,
+    checked_mapping,
+    checked_rate,
+    checked_text,
+)
 from deepphase.phase.parameters import PhaseParameters
 from matching.database.build import PHASE_COLUMNS, ROW_ARRAYS
 from matching.database.store_link import StoreLink
 
 FORMAT, VERSION = "deepphase.motion_database", 1
 _ARRAYS = (*ROW_ARRAYS, "range_starts", "range_stops")
+_TYPES = {
+    **dict.fromkeys(("interior", "offered"), "BOOL"),
+    **dict.fromkeys(("range_starts", "range_stops"), "I64"),
+    "*": "F32",
+}
 
 
 def save_fields(content: Mapping[str, Any], path: Path) -> None:
@@ -62,7 +74,7 @@ def save_fields(content: Mapping[str, Any], path: Path) -> None:
 def database_fields(path: str | Path, *, store: ClipStore | None, verify: bool) -> dict[str, Any]:
     """The fields of a `MotionDatabase` from its file; arguments and errors as of its `load`."""
     path = Path(path)
-    arrays, header = map_arrays(path, format=FORMAT, version=VERSION, verify=verify)
+    arrays, header = map_arrays(path, format=FORMAT, version=VERSION, verify=verify, types=_TYPES)
     try:
         clips = header["clips"]
         links = [StoreLink.from_mapping(each, path.absolute()) for each in header["stores"]]
@@ -71,21 +83,23 @@ def database_fields(path: str | Path, *, store: ClipStore | None, verify: bool) 
         phases = None
         if "phase" in arrays:
             phases = PhaseParameters(*(arrays[name] for name in PHASE_COLUMNS))
-        clip_links = np.array([int(clip["store"]) for clip in clips], np.int64)
-        if clip_links.size and not 0 <= clip_links.min() <= clip_links.max() < len(links):
-            raise ValueError("clips of a store that is not listed")
+            if phases.phase.ndim != 2 or len(phases.phase) != len(arrays["features"]):
+                raise ValueError(f"phases {phases.phase.shape} of {len(arrays['features'])} rows")
+        clip_links = np.array(
+            [checked_count(clip["store"], "store", 0, len(links) - 1) for clip in clips], np.int64
+        )
         small = ("range_starts", "range_stops")
         return {
             "layout": FeatureLayout.from_mapping(header["layout"]),
-            "fps": float(header["fps"]),
+            "fps": checked_rate(header["fps"]),
             "normalisation": Normalisation(np.array(arrays["mean"]), np.array(arrays["scale"])),
-            "clip_names": tuple(clip["name"] for clip in clips),
-            "labels": tuple(clip["labels"] for clip in clips),
+            "clip_names": tuple(checked_text(clip["name"], "name") for clip in clips),
+            "labels": tuple(checked_labels(clip["labels"]) for clip in clips),
             "phases": phases,
             "links": tuple(links),
             "clip_links": clip_links,
-            "body": header["body"],
-            "made_with": header["made_with"],
+            "body": checked_labels(header["body"], "body"),
+            "made_with": checked_mapping(header["made_with"], "made_with"),
             "path": path,
             **{n: np.array(arrays[n]) if n in small else arrays[n] for n in _ARRAYS},
         }

@@ -11,6 +11,7 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import open_store
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.formats.array_file import read_header
+from deepphase.formats.header_values import checked_text
 
 
 @dataclass(eq=False)
@@ -82,10 +83,13 @@ class StoreLink:
     @classmethod
     def from_mapping(cls, content: dict[str, Any], beside: Path) -> StoreLink:
         """The link of a header entry; a store at the relative path takes precedence."""
-        relative = os.path.abspath(beside.parent / content["relative_path"])
-        moved = bool(content["relative_path"]) and Path(relative).is_file()
-        path = relative if moved else content["path"]
-        return cls(str(path), str(content["group"]), str(content["sha256"]))
+        texts = {
+            name: checked_text(content[name], name)
+            for name in ("path", "relative_path", "group", "sha256")
+        }
+        relative = os.path.abspath(beside.parent / texts["relative_path"])
+        moved = bool(texts["relative_path"]) and Path(relative).is_file()
+        return cls(relative if moved else texts["path"], texts["group"], texts["sha256"])
 
     def _opened(self, beside: Path | None) -> ClipStore:
         if self._store is None:

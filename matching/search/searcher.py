@@ -21,6 +21,12 @@ from matching.database.database import MotionDatabase
 from matching.search.exact import ExactSearcher
 
 FORMAT, VERSION = "deepphase.motion_index", 1
+_TYPES = {
+    **dict.fromkeys(("rows", "right", "leaves"), "I64"),
+    **dict.fromkeys(("mean", "axes", "radius"), "F64"),
+    **dict.fromkeys(("blocks", "lowest", "highest"), "F32"),
+    "faiss": "U8",
+}
 AnyIndex = TypeVar("AnyIndex")
 
 
@@ -50,7 +56,7 @@ def cached_index(
     report = note or (lambda text: None)
     if path is not None and path.exists():
         try:
-            arrays, header = map_arrays(path, format=FORMAT, version=VERSION)
+            arrays, header = map_arrays(path, format=FORMAT, version=VERSION, types=_TYPES)
             if header.get("index") != name:
                 raise CheckpointError(f"its index is of another kind, {header.get('index')!r}")
             if header.get("rows_sha256") != database.rows_sha256:

@@ -34,6 +34,8 @@ def test_another_file_is_refused(tmp_path):
     with pytest.raises(CheckpointError):
         ManifoldProjection.load(tmp_path / "missing")
     path = tmp_path / "half"
-    write_arrays(path, {"mean": np.zeros(4)}, {}, format="deepphase.projection", version=1)
+    write_arrays(
+        path, {"mean": np.zeros(4, np.float32)}, {}, format="deepphase.projection", version=1
+    )
     with pytest.raises(CheckpointError, match="axes"):
         ManifoldProjection.load(path)

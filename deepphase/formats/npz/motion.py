@@ -18,10 +18,10 @@ import numpy as np
 
 from deepphase.errors import FormatError, ParameterError, SkeletonError
 from deepphase.formats.frame_rates import check_rate_option, resolve_rate
+from deepphase.formats.header_values import checked_labels, checked_source, checked_text
 from deepphase.formats.joint_checks import check_joint_count
 from deepphase.formats.npz.archive import NpzArchive, read_npz, write_npz
 from deepphase.motion.clip import Clip, Source
-from deepphase.motion.orientation import AXES
 from deepphase.motion.skeleton import Skeleton
 
 FORMAT, VERSION = "deepphase.motion", 1
@@ -149,38 +149,14 @@ def _meta(archive: NpzArchive) -> tuple[str, dict[str, str], Source]:
     if "meta" not in archive:
         return path.stem, {}, Source(str(path))
     meta = archive.meta(FORMAT, VERSION)
-    name, labels = meta.get("name", path.stem), meta.get("labels", {})
-    if not isinstance(name, str):
-        raise FormatError("the name in 'meta' is not text", path=path)
-    if not (isinstance(labels, dict) and all(isinstance(each, str) for each in labels.values())):
-        raise FormatError("the labels in 'meta' are not texts by name", path=path)
-    return name, labels, _source(meta.get("source", {"path": str(path)}), path)
-
-
-def _source(stated: Any, path: Path) -> Source:
-    if isinstance(stated, dict):
-        known = {name: stated[name] for name in _fields_of(Source()) if name in stated}
-        for name in ("rotation_orders", "notes"):
-            if isinstance(known.get(name), list):
-                known[name] = tuple(known[name])
-        known.pop("first_line", None)
-        source = Source(**known)
-        texts = (source.path, source.up, *_texts(source.rotation_orders), *_texts(source.notes))
-        numbers = (source.unit_m, source.fps)
-        sound = (
-            all(isinstance(text, str) for text in texts)
-            and all(type(number) in (int, float) for number in numbers)
-            and all(0 <= number < np.inf for number in numbers)
-            and source.up in AXES
+    try:
+        return (
+            checked_text(meta.get("name", path.stem), "name"),
+            checked_labels(meta.get("labels", {})),
+            checked_source(meta.get("source", {"path": str(path)})),
         )
-        if sound:
-            return source
-    raise FormatError("the source in 'meta' is not as a motion file has it", path=path)
-
-
-def _texts(value: Any) -> tuple[Any, ...]:
-    """The members of a tuple, or what is no text."""
-    return value if isinstance(value, tuple) else (None,)
+    except ParameterError as error:
+        raise FormatError(f"array 'meta': {error.fact}", path=path) from None
 
 
 def _fields_of(source: Source) -> dict[str, Any]:

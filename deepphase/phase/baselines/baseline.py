@@ -14,6 +14,7 @@ import numpy as np
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.formats.array_file import read_arrays, write_arrays
+from deepphase.formats.header_values import checked_mapping, checked_number, checked_texts
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import resample
 from deepphase.motion.roles import Roles, find_roles
@@ -153,7 +154,7 @@ class Baseline:
         CheckpointError
             Where the file is damaged, of another kind, or does not fit itself.
         """
-        arrays, header = read_arrays(path, format=cls.FORMAT, version=_VERSION)
+        arrays, header = read_arrays(path, format=cls.FORMAT, version=_VERSION, types={"*": "F32"})
         try:
             signals = JointVelocities.from_mapping(header["signals"])
             projection = None
@@ -163,10 +164,10 @@ class Baseline:
             own |= {name: header[name] for name in cls.OPTIONS}
             made = cls(
                 signals=signals,
-                limbs=tuple(header["limbs"]),
-                window_s=float(header["window_s"]),
+                limbs=checked_texts(header["limbs"], "limbs"),
+                window_s=checked_number(header["window_s"], "window_s"),
                 projection=projection,
-                provenance=header["provenance"],
+                provenance=checked_mapping(header["provenance"], "provenance"),
                 **own,
             )
         except (KeyError, TypeError, ValueError, AttributeError, DeepPhaseError) as error:

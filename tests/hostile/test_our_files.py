@@ -1,0 +1,201 @@
+"""Array files of every kind: damage is refused, and headers that were made by hand as well."""
+
+import json
+import math
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controllers.dance.dancer import Dancer
+from controllers.runtime.controller import Controller
+from deepphase.corpus.store import open_store
+from deepphase.errors import CheckpointError
+from deepphase.formats import array_table
+from deepphase.music import cache
+from deepphase.phase.extractor import load_extractor
+from deepphase.phase.manifold import ManifoldProjection
+from deepphase.phase.model import PhaseModel
+from matching.database.database import MotionDatabase
+from matching.search import searcher
+from matching.search.searcher import open_searcher
+from tests.compatibility.test_old_files import _FILES as FILES
+
+_SONG = "9b49f2f675bf292437f09ebaae1debfd-2.song"
+READERS: dict[str, Callable[[Path], Any]] = {
+    "clips.store": open_store,
+    "default.model": load_extractor,
+    "songs.model": PhaseModel.load,
+    "contact.phases": load_extractor,
+    "pca.phases": load_extractor,
+    "erd.controller": Controller.load,
+    "small.dancer": Dancer.load,
+    "motion.db": MotionDatabase.load,
+    "view.projection": ManifoldProjection.load,
+}
+ABSURD = (1e308, -1, 0, math.nan, 10**30, None, True, "x", [], {}, [[]], 1e14)
+
+
+def _file(name: str, folder: Path) -> Path:
+    if name == "view.projection":
+        projection = PhaseModel.load(FILES / "default.model").projection
+        assert projection is not None
+        projection.save(folder / name)
+        return folder / name
+    return Path(shutil.copy(FILES / name, folder))
+
+
+def damaged(whole: bytes, flips: int, cuts: int) -> Iterator[bytes]:
+    """Copies with one bit flipped, or with their end cut off, evenly spaced."""
+    for number in range(flips):
+        content = bytearray(whole)
+        bit = 8 * len(whole) * number // flips + number % 8
+        content[bit // 8] ^= 1 << bit % 8
+        yield bytes(content)
+    for number in range(cuts):
+        yield whole[: len(whole) * number // cuts]
+
+
+def rewritten(content: bytes, change: Callable[[dict, dict], None]) -> bytes:
+    """A file whose header and table `change` has altered, with the right hash."""
+    length = int.from_bytes(content[:8], "little")
+    rows = json.loads(content[8 : 8 + length])
+    header = json.loads(rows.pop("__metadata__")["deepphase"])
+    change(header, rows)
+    text = json.dumps(header)
+    metadata = {"deepphase": text, "deepphase_sha256": array_table._table_hash(rows, text)}
+    table = json.dumps({"__metadata__": metadata, **rows}).encode()
+    return len(table).to_bytes(8, "little") + table + content[8 + length :]
+
+
+def leaves(value: Any, place: tuple = ()) -> Iterator[tuple]:
+    """Places of all values in a header; of a list, the first and the last."""
+    if place:
+        yield place
+    if isinstance(value, dict):
+        for key in value:
+            yield from leaves(value[key], (*place, key))
+    elif isinstance(value, list) and value:
+        for index in {0, len(value) - 1}:
+            yield from leaves(value[index], (*place, index))
+
+
+def replaced(place: tuple, value: Any) -> Callable[[dict, dict], None]:
+    def change(header: dict, rows: dict) -> None:
+        *front, last = place
+        holder: Any = header
+        for key in front:
+            holder = holder[key]
+        holder[last] = value
+
+    return change
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_flips_and_cuts_are_refused(name, tmp_path):
+    path = _file(name, tmp_path)
+    whole = path.read_bytes()
+    READERS[name](path)
+    for content in damaged(whole, flips=40, cuts=10):
+        path.write_bytes(content)
+        with pytest.raises(CheckpointError):
+            READERS[name](path)
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_absurd_headers_are_refused_or_read(name, tmp_path):
+    path = _file(name, tmp_path)
+    whole = path.read_bytes()
+    header = array_table.read_array_table(path, None, None).header
+    refused = 0
+    for number, place in enumerate(leaves(header)):
+        path.write_bytes(rewritten(whole, replaced(place, ABSURD[number % len(ABSURD)])))
+        # Another exception than this one is a bug.
+        try:
+            READERS[name](path)
+        except CheckpointError:
+            refused += 1
+    assert refused
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_arrays_of_another_type_are_refused(name, tmp_path):
+    path = _file(name, tmp_path)
+    whole = path.read_bytes()
+    other = {"F32": "I32", "F64": "I64", "I64": "U64", "BOOL": "U8", "U8": "I8"}
+    entries = array_table.read_array_table(path, None, None).entries
+
+    def relabelled(array: str) -> Callable[[dict, dict], None]:
+        def change(header: dict, rows: dict) -> None:
+            rows[array]["dtype"] = other[rows[array]["dtype"]]
+
+        return change
+
+    for array in entries:
+        path.write_bytes(rewritten(whole, relabelled(array)))
+        with pytest.raises(CheckpointError):
+            READERS[name](path)
+
+
+FIELDS = [
+    ("clips.store", ("fps",)),
+    ("default.model", ("signals", "fps")),
+    ("songs.model", ("signals", "fps")),
+    ("contact.phases", ("signals", "fps")),
+    ("erd.controller", ("schema", "fps")),
+    ("small.dancer", ("schema", "fps")),
+    ("motion.db", ("fps",)),
+    ("clips.store", ("groups", 0, "joints")),
+    ("clips.store", ("groups", 0, "frames")),
+    ("clips.store", ("groups", 0, "clips", 0, "source", "unit_m")),
+    ("default.model", ("signals", "joints")),
+    ("default.model", ("signals", "partners", 0)),
+    ("erd.controller", ("schema", "joints")),
+    ("erd.controller", ("skeleton", "names")),
+    ("motion.db", ("clips", 0, "store")),
+    ("motion.db", ("layout",)),
+]
+
+
+@pytest.mark.parametrize(("name", "place"), FIELDS, ids=str)
+def test_impossible_values_are_refused(name, place, tmp_path):
+    path = tmp_path / name
+    whole = (FILES / name).read_bytes()
+    values = [1e308, -5, math.nan, 10**30, None, True, "60", [], [1], {}]
+    if place[-1] == "fps":
+        values += [0, 0.001, 1e6]
+    for value in values:
+        path.write_bytes(rewritten(whole, replaced(place, value)))
+        with pytest.raises(CheckpointError):
+            READERS[name](path)
+
+
+@pytest.mark.parametrize("index", ["exact", "hnsw"])
+def test_a_damaged_index_is_built_again_with_a_word(index, tmp_path, monkeypatch):
+    database = MotionDatabase.load(FILES / "motion.db")
+    path = tmp_path / "index"
+    whole = (FILES / f"motion.db.{index}.index").read_bytes()
+    built = open_searcher(database, index, cache=FILES / f"motion.db.{index}.index")
+    write = monkeypatch.setattr
+    write(type(built), "build", lambda *_, **__: built, raising=False)
+    write(searcher, "ExactSearcher", lambda *_, **__: built)
+    write(searcher, "write_arrays", lambda *_, **__: None)
+    for content in damaged(whole, flips=40, cuts=10):
+        path.write_bytes(content)
+        notes: list[str] = []
+        assert open_searcher(database, index, cache=path, note=notes.append) is built
+        assert "is not used and built again" in notes[0]
+
+
+def test_a_damaged_song_of_the_cache_is_read_again(tmp_path):
+    path = tmp_path / _SONG
+    whole = (FILES / _SONG).read_bytes()
+    song = FILES / "song.ogg"
+    digest = array_table.read_array_table(FILES / _SONG, None, None).header["song_sha256"]
+    cache._read(FILES / _SONG, digest, song)
+    for content in damaged(whole, flips=40, cuts=10):
+        path.write_bytes(content)
+        with pytest.raises(CheckpointError):
+            cache._read(path, digest, song)

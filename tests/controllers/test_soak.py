@@ -1,4 +1,4 @@
-"""A short form of `tests.benchmarks.soak`: finite, alive, at a speed of the data, no memory kept."""
+"""A short form of `tests.benchmarks.soak`: finite, alive, at the data's speeds, no memory kept."""
 
 from __future__ import annotations
 

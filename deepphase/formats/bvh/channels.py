@@ -9,9 +9,12 @@ from scipy.spatial.transform import Rotation
 
 from deepphase.arrays import Array
 from deepphase.formats.bvh.hierarchy import Hierarchy
+from deepphase.formats.bvh.kernels import Kernels, loaded_kernels
 
 # Each with the parity of its axes: even orders turn XYZ in a circle.
 EULER_ORDERS = {"XYZ": 1, "YZX": 1, "ZXY": 1, "XZY": -1, "ZYX": -1, "YXZ": -1}
+# A quarter of a degree, in radians.
+_QUARTER_DEGREE = np.pi / 720.0
 # Cosine of the middle angle below which the outer two turn about one axis.
 _GIMBAL_LOCK = 1e-6
 
@@ -37,7 +40,7 @@ def quaternions_from_euler(angles: Array, order: str) -> Array:
     """
     # sin and cos of the half angle from the tangent of the quarter: one transcendental function
     # in place of two.
-    tangent = np.tan(angles * (np.pi / 720.0))
+    tangent = np.tan(angles * _QUARTER_DEGREE)
     ratio = 2.0 / (1.0 + tangent * tangent)
     s1, s2, s3 = tangent * ratio
     c1, c2, c3 = ratio - 1.0
@@ -126,8 +129,7 @@ def _first_columns(hierarchy: Hierarchy) -> Array:
 
 def local_rotations(hierarchy: Hierarchy, values: Array) -> Array:
     """(frames, joints, 4) unit quaternions (x, y, z, w), from (frames, channels) of numbers."""
-    rotations = np.zeros((len(values), len(hierarchy.names), 4))
-    rotations[..., 3] = 1.0
+    rotations = np.empty((len(values), len(hierarchy.names), 4))
     # Joints of one order are converted together: order -> their indices and their columns.
     groups: dict[str, tuple[list[int], list[list[int]]]] = {}
     for joint, first in enumerate(_first_columns(hierarchy)):
@@ -137,17 +139,53 @@ def local_rotations(hierarchy: Hierarchy, values: Array) -> Array:
             joints, columns = groups.setdefault(order, ([], []))
             joints.append(joint)
             columns.append([first + channels.index(f"{axis}rotation") for axis in order])
+    still = [
+        joint for joint, channels in enumerate(hierarchy.channels) if not rotation_order(channels)
+    ]
+    rotations[:, still] = (0.0, 0.0, 0.0, 1.0)
+    kernels = loaded_kernels()
     for order, (joints, columns) in groups.items():
         block = max(_BLOCK_ANGLES // (3 * len(joints)), 1)
-        transposed = np.array(columns).T
-        target = slice(None) if len(joints) == rotations.shape[1] else joints
         for start in range(0, len(values), block):
             rows = slice(start, start + block)
-            angles = np.zeros((3, len(values[rows]), len(joints)))
-            for axis, own in zip(angles, transposed, strict=False):
-                np.take(values[rows], own, axis=1, out=axis)
-            rotations[rows, target] = quaternions_from_euler(angles, completed_order(order))
+            if kernels is None:
+                _rotate(values[rows], order, joints, columns, rotations[rows])
+            else:
+                _rotate_compiled(kernels, values[rows], order, joints, columns, rotations[rows])
     return rotations
+
+
+def _rotate(
+    values: Array, order: str, joints: list[int], columns: list[list[int]], rotations: Array
+) -> None:
+    """Fill the (frames, joints, 4) `rotations` of the joints that have one order of channels."""
+    angles = np.zeros((3, len(values), len(joints)))
+    for axis, own in zip(angles, np.array(columns).T, strict=False):
+        np.take(values, own, axis=1, out=axis)
+    target = slice(None) if len(joints) == rotations.shape[1] else joints
+    rotations[:, target] = quaternions_from_euler(angles, completed_order(order))
+
+
+def _rotate_compiled(
+    kernels: Kernels,
+    values: Array,
+    order: str,
+    joints: list[int],
+    columns: list[list[int]],
+    rotations: Array,
+) -> None:
+    """The same values, bit by bit."""
+    full = completed_order(order)
+    places = np.full((len(joints), 3), -1)
+    places[:, : len(order)] = columns
+    kernels.rotate_joints(
+        np.tan(values * _QUARTER_DEGREE),
+        places,
+        np.array(joints),
+        np.array(["XYZ".index(axis) for axis in full]),
+        float(EULER_ORDERS[full]),
+        rotations,
+    )
 
 
 def local_positions(

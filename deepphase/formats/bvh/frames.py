@@ -14,7 +14,9 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
-from deepphase.formats.bvh.hierarchy import DECIMAL, LARGEST_NUMBER
+from deepphase.formats.bvh.hierarchy import DECIMAL, LARGEST_NUMBER, LONGEST_NUMBER
+from deepphase.formats.bvh.kernels import kernels_for
+from deepphase.formats.bvh.number_scan import scan_table
 from deepphase.formats.frame_rates import resolve_frame_time
 
 _FRAMES = re.compile(rb"\s*Frames\s*:[ \t]*(\S*)", re.IGNORECASE)
@@ -23,8 +25,6 @@ _BLANK_LINES = re.compile(rb"(?:[ \t]*\n)*")
 _WORD = re.compile(rb"\S+")
 # More digits than this are damage, and Python's own limit on them would raise.
 _COUNT = re.compile(rb"[0-9]{1,18}")
-# `float` takes any length, at a cost that grows with it.
-_LONGEST_NUMBER = 400
 
 
 @dataclass(frozen=True)
@@ -111,6 +111,11 @@ def parse_frames(
         )
     if channels == 0:
         raise FormatError("numbers, but no joint has channels", path=path, line=head.first_line)
+    kernels = kernels_for(len(text) - head.start)
+    if kernels is not None:
+        scanned = scan_table(kernels, text, head.start, head.frames, channels)
+        if scanned is not None:
+            return scanned, ()
     try:
         # On files of 2 to 4 MB, 1.4 to 1.7 times as fast as np.fromstring or np.array of a split.
         values = np.loadtxt(body, comments=None, ndmin=2, encoding="latin-1")
@@ -209,7 +214,7 @@ def _is_wrapped(counts: array, frames: int, channels: int) -> bool:
 
 def _is_number(word: bytes) -> bool:
     text = word.decode("latin-1")
-    if len(text) > _LONGEST_NUMBER or not DECIMAL.fullmatch(text):
+    if len(text) > LONGEST_NUMBER or not DECIMAL.fullmatch(text):
         return False
     return abs(float(text)) < LARGEST_NUMBER
 

@@ -16,6 +16,8 @@ from deepphase.formats.joint_checks import check_joint_count, unique_names
 DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 # Further off than any motion: a square or a sum of such numbers still is finite.
 LARGEST_NUMBER = 1e12
+# `float` takes any length, at a cost that grows with it.
+LONGEST_NUMBER = 400
 _CHANNEL = re.compile(r"([xyz])(position|rotation)", re.IGNORECASE)
 _BLANK = re.compile(r"\s+")
 _PIECE = re.compile(r"[{}]|[^{}]+")

@@ -1,0 +1,34 @@
+"""Compilation of functions by numba, with a cache on the disk where there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numba import njit
+
+
+def compiled(signature: Any, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """A decorator that compiles a function when it is defined.
+
+    Parameters
+    ----------
+    signature
+        Types of the result and of the arguments. As there is one signature, all processes that
+        compile at the same time store the same code under the same name, and each file is renamed
+        into its place when it is whole: no process finds other code, or half of it.
+    options
+        Options of `numba.njit`.
+    """
+
+    def compile_(function: Callable[..., Any]) -> Any:
+        # Its type has no overload for options that are passed on.
+        compile_with: Any = njit
+        try:
+            return compile_with(signature, cache=True, nogil=True, **options)(function)
+        except Exception:
+            # No folder for a cache, or a file in it that is damaged, which numba tells in many
+            # ways: this process compiles for itself.
+            return compile_with(signature, nogil=True, **options)(function)
+
+    return compile_

@@ -1,0 +1,220 @@
+"""Scan of a table of decimal numbers, compiled by numba.
+
+A number whose digits make an integer below 2^53, and whose power of ten is at most 22, is one
+exact integer times or divided by one exact power: a single rounding, which is what `float` gives
+(Clinger 1990, How to read floating point numbers accurately). All others are left to `float`.
+
+Up to eight digits are converted at once, as bytes of one word (Lemire 2021, Number parsing at a
+gigabyte per second, section 5). The order of the bytes is that of little-endian machines.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from deepphase.compiled import compiled
+
+_SIGNATURE = types.int64(
+    types.Array(types.uint8, 1, "C", readonly=True),
+    types.int64,
+    types.int64,
+    types.float64[::1],
+    types.float64,
+    types.int64[:, ::1],
+)
+_POWERS = np.array([float(f"1e{power}") for power in range(23)])
+_EXACT = 1 << 53
+_INTEGER_POWERS = 10 ** np.arange(9)
+_ZEROS, _ABOVE_NINES = np.uint64(0x3030303030303030), np.uint64(0x4646464646464646)
+_HIGH_BITS = np.uint64(0x8080808080808080)
+_PAIRS = np.uint64(0x000000FF000000FF)
+_FIRST_PAIRS, _LAST_PAIRS = np.uint64(100 + (1000000 << 32)), np.uint64(1 + (10000 << 32))
+_U8, _U10, _U16, _U32, _U64 = (np.uint64(number) for number in (8, 10, 16, 32, 64))
+# A sign, eight digits, a point, and the eight bytes behind it.
+_WINDOW = 18
+
+
+@intrinsic
+def _word_at(_, array, index):
+    """uint64 of the eight bytes of a uint8 array from an index on; no bounds are checked."""
+
+    def generate(context, builder, signature, arguments):
+        kind = signature.args[0]
+        struct = context.make_array(kind)(context, builder, arguments[0])
+        place = cgutils.get_item_pointer(
+            context, builder, kind, struct, [arguments[1]], wraparound=False
+        )
+        word = builder.bitcast(place, ir.IntType(64).as_pointer())
+        return builder.load(word, align=1)
+
+    return types.uint64(array, index), generate
+
+
+@intrinsic
+def _zeros_below(_, word):
+    """Number of zero bits below the lowest one, as uint64; 64 for zero."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.uint64(word), generate
+
+
+@njit(inline="always")
+def _digits_in(word):
+    """Eight times the number of digits that a word begins with."""
+    others = ((word + _ABOVE_NINES) | (word - _ZEROS)) & _HIGH_BITS
+    return _zeros_below(others) & ~(_U8 - np.uint64(1))
+
+
+@njit(inline="always")
+def _number_of(word, bits):
+    """The number that the first bytes of a word are, one to eight digits of eight bits each."""
+    digits = (word - _ZEROS) << (_U64 - bits)
+    digits = digits * _U10 + (digits >> _U8)
+    pairs = (digits & _PAIRS) * _FIRST_PAIRS + ((digits >> _U16) & _PAIRS) * _LAST_PAIRS
+    return np.int64(pairs >> _U32)
+
+
+@compiled(_SIGNATURE)
+def scan_numbers(text, start, columns, values, limit, odd):
+    """Fill `values` with the numbers of a table, `columns` on every line that is not blank.
+
+    Parameters
+    ----------
+    text
+        (bytes,) uint8.
+    start
+        Offset of the first line.
+    columns
+        Numbers per line.
+    values
+        (numbers,) float64: filled.
+    limit
+        Absolute value that no number reaches.
+    odd
+        (n, 3) int64: filled with index, start and stop of the numbers that are left to `float`.
+
+    Returns
+    -------
+    Number of rows of `odd` that were filled; -1 where the text is not such a table, has another
+    size, or has more such numbers than `odd` has rows.
+    """
+    size = text.shape[0]
+    at = start
+    found = 0
+    in_line = 0
+    odds = 0
+    while at < size:
+        byte = text[at]
+        if byte == 32 or byte == 9:
+            at += 1
+            continue
+        if byte == 10:
+            if in_line != 0 and in_line != columns:
+                return -1
+            in_line = 0
+            at += 1
+            continue
+        if found == values.shape[0] or in_line == columns:
+            return -1
+        if at + _WINDOW <= size:
+            # Digits, a point and digits, fewer than eight of each: nearly all numbers.
+            signed = np.int64(byte == 45 or byte == 43)
+            word = _word_at(text, at + signed)
+            bits = _digits_in(word)
+            behind = at + signed + np.int64(bits >> np.uint64(3))
+            if 0 < bits < 64 and text[behind] == 46:
+                tail = _word_at(text, behind + 1)
+                places = _digits_in(tail)
+                decimals = np.int64(places >> np.uint64(3))
+                stop = behind + 1 + decimals
+                end = text[stop]
+                if 0 < places < 64 and (end == 32 or end == 10 or end == 9):
+                    mantissa = _number_of(word, bits) * _INTEGER_POWERS[decimals]
+                    value = np.float64(mantissa + _number_of(tail, places)) / _POWERS[decimals]
+                    values[found] = -value if byte == 45 else value
+                    found += 1
+                    in_line += 1
+                    at = stop
+                    continue
+        begin = at
+        negative = byte == 45
+        if negative or byte == 43:
+            at += 1
+        mantissa = np.int64(0)
+        digits = 0
+        exact = True
+        while at < size:
+            digit = np.int64(text[at]) - 48
+            if digit < 0 or digit > 9:
+                break
+            # Below 2^53, ten times as much and a digit fit into 64 bits.
+            if mantissa >= _EXACT:
+                exact = False
+            else:
+                mantissa = mantissa * 10 + digit
+            digits += 1
+            at += 1
+        power = 0
+        if at < size and text[at] == 46:
+            at += 1
+            point = at
+            while at < size:
+                digit = np.int64(text[at]) - 48
+                if digit < 0 or digit > 9:
+                    break
+                if mantissa >= _EXACT:
+                    exact = False
+                else:
+                    mantissa = mantissa * 10 + digit
+                at += 1
+            power = point - at
+            digits -= power
+        if digits == 0:
+            return -1
+        if at < size and (text[at] == 101 or text[at] == 69):
+            at += 1
+            sign = 1
+            if at < size and (text[at] == 43 or text[at] == 45):
+                sign = 44 - np.int64(text[at])
+                at += 1
+            first = at
+            exponent = 0
+            while at < size:
+                digit = np.int64(text[at]) - 48
+                if digit < 0 or digit > 9:
+                    break
+                if exponent < 100000:
+                    exponent = exponent * 10 + digit
+                at += 1
+            if at == first:
+                return -1
+            power += sign * exponent
+        if at < size and text[at] != 32 and text[at] != 9 and text[at] != 10:
+            return -1
+        if exact and mantissa < _EXACT and -22 <= power <= 22:
+            value = np.float64(mantissa)
+            if power < 0:
+                value /= _POWERS[-power]
+            else:
+                value *= _POWERS[power]
+            if value >= limit:
+                return -1
+            values[found] = -value if negative else value
+        else:
+            if odds == odd.shape[0]:
+                return -1
+            odd[odds, 0] = found
+            odd[odds, 1] = begin
+            odd[odds, 2] = at
+            odds += 1
+        found += 1
+        in_line += 1
+    if found != values.shape[0] or (in_line != 0 and in_line != columns):
+        return -1
+    return odds

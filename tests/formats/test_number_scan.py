@@ -1,0 +1,201 @@
+"""The compiled reader of numbers: the values of `float`, bit by bit, or none; and rotations."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deepphase.errors import FormatError
+from deepphase.formats.bvh import channels, frames, kernels
+from deepphase.formats.bvh.hierarchy import DECIMAL, LARGEST_NUMBER, LONGEST_NUMBER
+from deepphase.formats.bvh.kernels import load_kernels
+from deepphase.formats.bvh.number_scan import scan_table
+from deepphase.formats.bvh.reader import read_bvh
+from tests.formats.bvh_text import bvh_text, written
+from tests.hostile.bvh_cases import CASES
+
+ROOT = Path(__file__).parents[2]
+KERNELS = load_kernels()
+pytestmark = pytest.mark.skipif(KERNELS is None, reason="numba does not compile here")
+
+
+def scanned(text: bytes, rows: int, columns: int) -> np.ndarray | None:
+    return scan_table(KERNELS, text, 0, rows, columns)
+
+
+digits = st.text("0123456789", max_size=22)
+words = st.one_of(
+    st.builds(
+        "".join,
+        st.tuples(
+            st.sampled_from(["", "", "-", "+"]),
+            digits,
+            st.sampled_from(["", ".", ".", "."]),
+            digits,
+            st.sampled_from(["", "", "", "e", "E", "e-", "E+"]),
+            st.text("0123456789", max_size=3),
+        ),
+    ),
+    st.floats(allow_nan=True).map(repr),
+    st.floats(-400, 400).map("{:.6f}".format),
+    st.text("0123456789.+-eE_naifx\x00\xa0/:;,", min_size=1, max_size=12),
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(words, min_size=1, max_size=6), st.sampled_from([" ", "\t", "  ", " \t "]))
+def test_numbers_are_those_of_float_or_refused(texts, blank):
+    texts = [text for text in texts if text.strip()] or ["1"]
+    # The end of the text, where no whole word fits, and the middle of it take different ways.
+    for tail in ("", "\n", " " * 40 + "\n\n"):
+        values = scanned((blank.join(texts) + tail).encode("latin-1"), 1, len(texts))
+        good = all(
+            DECIMAL.fullmatch(text)
+            and len(text) <= LONGEST_NUMBER
+            and abs(float(text)) < LARGEST_NUMBER
+            for text in texts
+        )
+        assert (values is not None) == good, texts
+        if values is not None:
+            expected = np.array([[float(text) for text in texts]])
+            assert values.tobytes() == expected.tobytes(), texts
+
+
+def test_every_length_of_number_and_place():
+    texts = [
+        f"{sign}{'123456789012345678'[:left]}{point}{'987654321098765432'[:right]}{exponent}"
+        for sign in ("", "-", "+")
+        for left in range(12)
+        for right in range(12)
+        for point in ((".",) if right else ("", "."))
+        for exponent in ("", "e5", "E-07", "e+22", "e-22", "e-23")
+        if left + right
+    ]
+    texts = [text for text in texts if abs(float(text)) < LARGEST_NUMBER]
+    assert len(texts) > 1000
+    expected = np.array([float(text) for text in texts])
+    for shift in range(3):
+        text = b" " * shift + " ".join(texts).encode()
+        values = scan_table(KERNELS, text, 0, 1, len(texts))
+        if values is None:
+            # More numbers than the scan leaves to `float`: in pieces.
+            for number, one in zip(expected, texts, strict=True):
+                assert scanned(one.encode() + b" " * 20, 1, 1)[0, 0] == number, one
+        else:
+            assert values.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("text", "rows", "columns"),
+    [
+        ("1 2\n3\n", 2, 2),
+        ("1 2 3\n", 1, 2),
+        ("1 2\n3 4\n5 6\n", 2, 2),
+        ("1 2\n3 4", 3, 2),
+        ("1 2\n3 4 #", 2, 2),
+        ("1\n2\n3\n4\n", 2, 2),
+        ("1 2 3 4\n", 2, 2),
+        ("", 1, 1),
+        ("1", 10**17, 10),
+        ("1 2\r3 4", 2, 2),
+    ],
+)
+def test_what_is_no_such_table_is_left_to_the_careful_reader(text, rows, columns):
+    assert scanned(text.encode(), rows, columns) is None
+
+
+def test_blank_lines_and_blanks_are_nothing():
+    values = scanned(b"  \n\n 1\t2 \n \n3 4\n\t\n", 2, 2)
+    assert values.tolist() == [[1, 2], [3, 4]]
+
+
+def _outcome(path):
+    try:
+        raw = read_bvh(path)
+    except FormatError as error:
+        return error.fact, error.line, error.hint
+    return raw.rotations.tobytes(), raw.translations.tobytes(), raw.notes
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_files_are_read_and_refused_alike(tmp_path, case, monkeypatch):
+    path = written(tmp_path, CASES[case].content)
+    outcomes = []
+    for used in (KERNELS, None):
+        with monkeypatch.context() as patch:
+            patch.setattr(frames, "kernels_for", lambda size, used=used: used)
+            patch.setattr(channels, "loaded_kernels", lambda used=used: used)
+            outcomes.append(_outcome(path))
+    assert outcomes[0] == outcomes[1]
+
+
+def test_rotations_of_all_orders_are_the_same_bits(tmp_path, monkeypatch):
+    orders = ["ZXY", "XYZ", "YZX", "ZYX", "XZY", "YXZ", "ZX", "Y", ""]
+    joints = [
+        (f"J{i}", i - 1, (0.0, 1.0, 0.0), [f"{axis}rotation" for axis in order])
+        for i, order in enumerate(orders)
+    ]
+    rows = np.random.default_rng(0).normal(0, 200, (500, sum(map(len, orders)))).round(6)
+    path = written(tmp_path, bvh_text(joints, rows))
+    outcomes = []
+    for used in (KERNELS, None):
+        with monkeypatch.context() as patch:
+            patch.setattr(frames, "kernels_for", lambda size, used=used: used)
+            patch.setattr(channels, "loaded_kernels", lambda used=used: used)
+            outcomes.append(_outcome(path))
+    assert outcomes[0] == outcomes[1]
+
+
+def test_compiled_code_is_loaded_after_so_much_text(monkeypatch):
+    loaded = []
+    monkeypatch.setattr(kernels, "load_kernels", lambda: loaded.append(1))
+    monkeypatch.setattr(kernels, "loaded_kernels", lambda: None)
+    monkeypatch.setattr(kernels, "_bytes_read", 0)
+    kernels.kernels_for(63_000_000)
+    assert not loaded
+    kernels.kernels_for(1_000_000)
+    assert loaded
+
+
+READ = """
+import sys
+from deepphase.formats.bvh.kernels import load_kernels
+from deepphase.formats.bvh.number_scan import scan_table
+kernels = load_kernels()
+print(None if kernels is None else scan_table(kernels, b"1.5 2\\n", 0, 1, 2).tolist())
+"""
+
+
+def _start(cache: Path) -> subprocess.Popen:
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
+    return subprocess.Popen(
+        [sys.executable, "-c", READ],
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.slow
+def test_a_damaged_or_unwritable_cache_and_many_processes(tmp_path):
+    cache = tmp_path / "cache"
+    for started in [_start(cache) for _ in range(3)]:
+        assert started.communicate() == ("[[1.5, 2.0]]\n", "")
+    stored = [path for path in cache.rglob("*.nb?") if "scan" in path.name]
+    assert {path.suffix for path in stored} == {".nbi", ".nbc"}
+    for path in stored:
+        content = path.read_bytes()
+        path.write_bytes(content[: len(content) // 2])
+    assert _start(cache).communicate() == ("[[1.5, 2.0]]\n", "")
+    # A folder that cannot be made.
+    (tmp_path / "file").write_text("")
+    assert _start(tmp_path / "file" / "cache").communicate() == ("[[1.5, 2.0]]\n", "")

@@ -6,7 +6,10 @@ DEMO ?= demo
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 PARALLEL := --numprocesses auto --maxprocesses 8 --dist worksteal
 
-.PHONY: demo demo-model test check quick-test lint bench docs clean
+# Nothing is installed that is not listed with its hash, and nothing is resolved: --no-deps.
+LISTED := $(BIN)/python -m pip install --quiet --require-hashes --no-deps --no-build-isolation
+
+.PHONY: demo demo-model test check quick-test lint bench docs constraints audit sbom clean
 
 demo: $(VENV)/installed
 	$(BIN)/deepphase demo -o $(DEMO)
@@ -42,17 +45,37 @@ bench: $(VENV)/installed
 	$(BIN)/python -m tests.benchmarks.bench_dashboard
 
 # Guides and API reference, into site/. A warning is an error.
-docs: $(VENV)/docs-installed
+docs: $(VENV)/all-installed
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs site
 
-$(VENV)/docs-installed: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
+# Releases and hashes of requirements/, from the ranges of pyproject.toml. The releases stay where
+# they fit; OPTIONS=--upgrade takes the newest.
+constraints: $(VENV)/all-installed
+	PATH=$(abspath $(BIN)):$$PATH $(BIN)/python requirements/compile.py $(OPTIONS)
+
+# Known vulnerabilities of the listed releases; the advisories are read from PyPI.
+audit: $(VENV)/all-installed
+	$(BIN)/python requirements/audit.py
+
+# Software bill of materials of what is installed, as CycloneDX.
+sbom: $(VENV)/all-installed
+	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
+	  --output-file sbom.cdx.json $(BIN)/python
+
+$(VENV)/all-installed: $(VENV)/installed requirements/all.txt
+	$(LISTED) --requirement requirements/all.txt
 	touch $@
 
-$(VENV)/installed: pyproject.toml constraints.txt
+$(VENV)/installed: pyproject.toml $(addprefix requirements/,build.txt dev.txt torch.txt torch_cpu.txt)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(LISTED) --requirement requirements/build.txt
+	@echo "torch: a CPU build where pip finds one, else the one of the index"
+	$(LISTED) --requirement requirements/torch_cpu.txt 2>/dev/null \
+	  || $(LISTED) --requirement requirements/torch.txt
+	$(LISTED) --requirement requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	$(BIN)/python -m pip check
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(DEMO) site
+	rm -rf $(VENV) $(DEMO) site sbom.cdx.json

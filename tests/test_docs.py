@@ -36,11 +36,15 @@ from deepphase.synthetic.song import make_song
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guides").glob("*.md"))]
 
+_INSTALLS = "installs the project that is being tested"
 # Lines that are not run -> the reason.
 NOT_RUN = {
     "make demo": "sets up an environment of its own; tests/apps/test_demo.py runs the demo",
     "make test": "runs this test",
-    "pip install -e .": "installs the project that is being tested",
+    "pip install --require-hashes --no-deps -r requirements/build.txt": _INSTALLS,
+    "pip install --require-hashes --no-deps --no-build-isolation -r requirements/torch.txt "
+    "-r requirements/run.txt": _INSTALLS,
+    "pip install --no-deps --no-build-isolation -e .": _INSTALLS,
     "deepphase app": "a server that does not end; tests/apps/test_app.py starts it",
     "deepphase app captures/": "a server that does not end; tests/apps/test_app.py starts it",
 }

@@ -22,6 +22,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
+from deepphase.formats.body_checks import checked_body
 from deepphase.formats.frame_rates import check_rate_option, resolve_rate
 from deepphase.formats.npz.archive import NpzArchive, read_npz
 from deepphase.formats.smpl_skeleton import (
@@ -233,7 +234,7 @@ def load_amass(path: str | Path, *, up: str | None = None, fps: float | None = N
         up, note = _file_up(clip)
         notes += (note,)
     source = Source(str(path), 1.0, up, rate, (), notes)
-    return replace(rotate_up(clip, up), source=source)
+    return replace(rotate_up(checked_body(clip, path), up), source=source)
 
 
 def _file_rates(archive: NpzArchive) -> dict[str, float]:

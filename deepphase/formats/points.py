@@ -21,6 +21,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.formats.amass import is_amass
+from deepphase.formats.body_checks import LARGEST_LENGTH_M
 from deepphase.formats.frame_rates import check_rate_option, resolve_rate
 from deepphase.formats.npz.archive import NpzArchive, read_npz, write_npz
 from deepphase.formats.npz.motion import is_npz_motion
@@ -39,8 +40,6 @@ _SMALLEST_BODY, _LARGEST_BODY = 0.2, 5.0
 _GUESSED_UNITS = ("m", "cm", "mm", "inch")
 # Fewer than joints of a hierarchy, since all pairs of points are compared.
 _MAX_POINTS = 4096
-# Beyond this, distances in float32 are useless.
-_LARGEST_COORDINATE_M = 1e6
 
 
 def is_points(keys: Collection[str]) -> bool:
@@ -103,7 +102,7 @@ def load_points(
         raise FormatError("positions beyond what float32 holds", path=path)
     unit_m, note = _unit(body_size(positions), given_m, file_m)
     positions = positions * positions.dtype.type(unit_m)
-    if np.abs(positions).max() > _LARGEST_COORDINATE_M:
+    if np.abs(positions).max() > LARGEST_LENGTH_M:
         raise FormatError(
             f"a point {np.abs(positions).max():.3g} m from the origin",
             hint="the unit may be wrong: give it with --unit",

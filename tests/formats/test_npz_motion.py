@@ -44,7 +44,7 @@ def clips(draw):
         ),
         rotations.astype(dtype),
         draw(finite),
-        draw(st.floats(0.5, 500)),
+        draw(st.floats(1, 500)),
         np.array(moving),
         draw(st.dictionaries(LABEL, LABEL, max_size=3)),
         Source(draw(LABEL), 0.01, "z", 120.0, ("ZXY",) * joints, (draw(LABEL),)),

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
+from deepphase.formats.body_checks import checked_body
 from deepphase.formats.bvh.channels import local_positions, local_rotations, rotation_order
 from deepphase.formats.bvh.frames import parse_frames, parse_motion_head
 from deepphase.formats.bvh.hierarchy import parse_hierarchy
@@ -193,7 +194,8 @@ def load_bvh(
     source = Source(
         str(path), unit_m, up, raw.fps, raw.rotation_orders, tuple(notes), raw.first_motion_line
     )
-    return replace(rotate_up(scaled(clip, unit_m), up), source=source)
+    clip = checked_body(scaled(clip, unit_m), path)
+    return replace(rotate_up(clip, up), source=source)
 
 
 def _normalized(content: bytes) -> bytes:

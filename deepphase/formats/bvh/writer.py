@@ -11,10 +11,11 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write
 from deepphase.errors import FormatError, ParameterError
+from deepphase.formats.body_checks import check_writable_body, checked_body
 from deepphase.formats.bvh.channels import EULER_ORDERS, STILL, completed_order, continuous_euler
 from deepphase.formats.units import metres_per_unit
 from deepphase.motion.clip import Clip
-from deepphase.motion.orientation import rotate_from_y_up, scaled
+from deepphase.motion.orientation import infer_unit, rotate_from_y_up, scaled
 from deepphase.motion.skeleton import Skeleton
 
 _MAX_DECIMALS = 15
@@ -67,7 +68,9 @@ def save_bvh(
     for name in clip.skeleton.names:
         _check_name(name, path)
     written = rotate_from_y_up(clip, clip.source.up if up is None else up)
+    check_writable_body(clip, path)
     written = _without_still_joints(scaled(written, 1.0 / unit_m))
+    _check_size(written, decimals, path)
     written, orders = _depth_first(written, orders)
     with atomic_write(path) as file:
         header = _hierarchy(written.skeleton, orders, written.translated_joints, decimals)
@@ -75,6 +78,14 @@ def save_bvh(
         file.write(f"MOTION\nFrames: {len(clip)}\n".encode())
         file.write(f"Frame Time: {1.0 / clip.fps:.10g}\n".encode())
         file.writelines(_frames(_channel_values(written, orders), decimals))
+
+
+def _check_size(clip_in_file_units: Clip, decimals: int, path: Path) -> None:
+    """Refuse lengths that are too large in the unit that a reader will infer."""
+    clip = clip_in_file_units
+    rounded = replace(clip.skeleton, offsets=np.round(clip.skeleton.offsets, decimals))
+    unit_m, _ = infer_unit(rounded)
+    checked_body(scaled(clip, unit_m), path)
 
 
 def _orders(clip: Clip, given: str | Sequence[str] | None) -> list[str]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import DeepPhaseError, FormatError
+from deepphase.formats.body_checks import checked_body
 from deepphase.formats.frame_rates import (
     CORRECTED,
     USUAL_RATES,
@@ -319,7 +320,7 @@ def _read(
             _labels(extras),
             source,
         )
-        return rotate_up(scaled(clip, unit_m), up)
+        return rotate_up(checked_body(scaled(clip, unit_m), path), up)
     except DeepPhaseError as error:
         raise item.fault(error.fact, error.hint) from None
 

@@ -12,6 +12,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write
 from deepphase.errors import FormatError, ParameterError
+from deepphase.formats.body_checks import check_writable_body
 from deepphase.formats.bvh.channels import STILL
 from deepphase.formats.gltf.buffers import (
     TRIANGLES,
@@ -75,6 +76,8 @@ def save_gltf(
     clips = [clips] if isinstance(clips, Clip) else list(clips)
     if not clips:
         raise ParameterError("no clips to write")
+    for clip in clips:
+        check_writable_body(clip, path)
     tracks = [phases] if phases is None or isinstance(phases, PhaseTrack) else list(phases)
     if phases is not None and len(tracks) != len(clips):
         raise ParameterError(f"{len(tracks)} phases for {len(clips)} clips")

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from deepphase.errors import FormatError, ParameterError, SkeletonError
+from deepphase.formats.body_checks import check_writable_body, checked_body
 from deepphase.formats.frame_rates import check_rate_option, resolve_rate
 from deepphase.formats.header_values import checked_labels, checked_source, checked_text
 from deepphase.formats.joint_checks import check_joint_count
@@ -47,6 +48,7 @@ def save_npz_motion(clip: Clip, path: str | Path) -> None:
     CheckpointError
         Where the file cannot be written.
     """
+    check_writable_body(clip, path)
     source = {name: value for name, value in asdict(clip.source).items() if name != "first_line"}
     meta = {
         "format": FORMAT,
@@ -122,7 +124,7 @@ def load_npz_motion(path: str | Path, *, fps: float | None = None) -> Clip:
         end_parents = archive.array("end_parents", (None,), "integer")
         ends = (end_parents, archive.array("end_offsets", (len(end_parents), 3)))
     try:
-        return Clip(
+        clip = Clip(
             Skeleton(
                 names,
                 archive.array("parents", (joints,), "integer"),
@@ -141,6 +143,7 @@ def load_npz_motion(path: str | Path, *, fps: float | None = None) -> Clip:
         # The file is named already.
         fact = error.fact.removeprefix(f"{name}: ")
         raise FormatError(fact, hint=error.hint, path=path) from None
+    return checked_body(clip, path)
 
 
 def _meta(archive: NpzArchive) -> tuple[str, dict[str, str], Source]:

@@ -1,0 +1,50 @@
+"""Ranges of what a body can be, for files of all formats that are read or written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from deepphase.errors import FormatError
+from deepphase.formats.frame_rates import is_plausible_rate
+from deepphase.motion.clip import Clip
+
+# Metres, of a bone and from the origin. Beyond this, distances in float32 are off by more than
+# 6 cm. A body in millimetres that is taken for metres stays far below.
+LARGEST_LENGTH_M = 1e6
+
+
+def checked_body(clip: Clip, path: str | Path) -> Clip:
+    """The clip, if its lengths are those of a body.
+
+    Raises
+    ------
+    FormatError
+        If an offset, an end site or a translation is beyond `LARGEST_LENGTH_M`.
+    """
+    skeleton = clip.skeleton
+    for what, lengths in (
+        ("an offset", skeleton.offsets),
+        ("the offset of an end site", skeleton.end_offsets),
+        ("a translation", clip.translations),
+    ):
+        longest = float(np.abs(lengths).max(initial=0.0))
+        if not longest <= LARGEST_LENGTH_M:
+            raise FormatError(
+                f"{what} of {longest:.3g} m: no body has such a size or place",
+                hint="the unit may be wrong: give it with --unit",
+                path=path,
+            )
+    return clip
+
+
+def check_writable_body(clip: Clip, path: str | Path) -> None:
+    """Raise FormatError for a clip that readers would refuse, for its rate or its lengths."""
+    checked_body(clip, path)
+    if not is_plausible_rate(clip.fps):
+        raise FormatError(
+            f"a clip at {clip.fps:.6g} frames a second, a rate that readers refuse",
+            hint="resample it, or correct its rate",
+            path=path,
+        )

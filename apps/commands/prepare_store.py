@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from apps.options.groups import FileOptions, ParallelOptions
+from apps.options.groups import FileOptions, ShardOptions
 from apps.terminal import next_step, note, progress, table, warn
 from deepphase.corpus.prepare import prepare
 from deepphase.formats.frame_rates import CORRECTED
@@ -21,8 +21,9 @@ def command(
     labels_csv: Path | None = None,
     min_seconds: float = 0.0,
     allow_truncated: bool = False,
+    merge: list[Path] | None = None,
     reading: FileOptions = FileOptions(),  # noqa: B008 (frozen)
-    parallel: ParallelOptions = ParallelOptions(),  # noqa: B008 (frozen)
+    parallel: ShardOptions = ShardOptions(),  # noqa: B008 (frozen)
 ) -> None:
     """Read, check and resample motion files into one store; files that fail are listed.
 
@@ -45,7 +46,10 @@ def command(
         Leave out clips shorter than this.
     allow_truncated
         Use the readable frames of files that end too early.
+    merge
+        Shards of the same folder and options, written by --shard, to make the store from.
     """
+    shard = parallel.chosen_shard
     with progress() as report:
         done = prepare(
             folder,
@@ -56,6 +60,8 @@ def command(
             labels_csv=labels_csv,
             min_seconds=min_seconds,
             allow_truncated=allow_truncated,
+            shard=shard,
+            merge=merge or (),
             progress=report,
             **parallel.parallel,
             **reading.preparation,
@@ -79,6 +85,11 @@ def command(
         warn(f"left out: {left_out}")
     rows = [(g.name, str(len(g.joints)), str(g.clips), f"{g.minutes:.1f}") for g in done.groups]
     table(("skeleton", "joints", "clips", "minutes"), rows)
+    if shard is not None:
+        note(f"shard {shard}: {done.clips} clips of {done.files} files at {fps:g} fps -> {output}")
+        note("with all shards in one place:")
+        next_step("prepare", *folder, "-o", "mocap.store", "--merge", output, "...")
+        return
     if len(done.groups) > 1:
         note("training takes one of these: --skeleton NAME")
     note(f"{done.clips} clips of {done.files} files at {fps:g} fps -> {done.path}")

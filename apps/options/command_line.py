@@ -313,6 +313,8 @@ def _add(group: Any, option: Option, *, required: bool) -> None:
     flags = {"dest": option.name} if "." not in option.name else {}
     if option.is_switch:
         settings["action"] = "store_false" if option.default else "store_true"
+    elif option.type == list[Path] | None:
+        settings.update(nargs="+", type=Path)
     else:
         settings["type"] = option.type
     if option.default is REQUIRED:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,9 @@ from deepphase.corpus.motion_files import (
 from deepphase.corpus.parallel import check_parallel, map_in_order
 from deepphase.corpus.point_sets import PointSets, agreed_point_sets
 from deepphase.corpus.prepared_file import FileTask, PreparedFile, left_out_file, prepare_file
+from deepphase.corpus.shards import Shard
 from deepphase.corpus.store import ClipStore, StoreGroup, StoreWriter, open_store, store_groups
+from deepphase.corpus.store_shards import PreparedShards, write_shard
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.array_file import is_array_file
 from deepphase.formats.load import MOTION_FORMATS
@@ -100,6 +103,8 @@ def prepare(
     description: Mapping[str, Any] | None = None,
     allow_truncated: bool = False,
     min_seconds: float = 0.0,
+    shard: Shard | None = None,
+    merge: Sequence[str | Path] = (),
     workers: int | None = None,
     cluster: str | None = None,
     progress: Progress | None = None,
@@ -133,6 +138,12 @@ def prepare(
         Take the readable frames of files that end early.
     min_seconds
         Leave out shorter clips.
+    shard
+        Read the files of this share only, and write a shard instead of a store. Units are not yet
+        agreed on and mirror images not yet added, which needs all shares.
+    merge
+        Shards of the same inputs and options; their clips are taken, and the store has the same
+        bytes as without shards. Files are read only where the units of shards disagree.
     workers
         Number of processes; by default chosen by cores and amount of data.
     cluster
@@ -145,7 +156,7 @@ def prepare(
     FormatError
         Where no file can be used, or the label table is wrong.
     ParameterError
-        Where an option is impossible.
+        Where an option is impossible, or the shards do not fit together.
     SkeletonError
         Where `mirror` is given and no skeleton has two sides.
     CheckpointError
@@ -154,6 +165,8 @@ def prepare(
     check_file_options(unit, up, file_fps)
     _check_options(fps, min_seconds)
     check_parallel(workers, cluster)
+    if shard is not None and merge:
+        raise ParameterError("a merge is of all shards", hint="leave --shard out")
     pattern = None if labels is None else LabelPattern(labels)
     files = find_motion_files(inputs)
     output = Path(output)
@@ -176,19 +189,39 @@ def prepare(
     point_sets = agreed_point_sets(files, description, **reader)
     notes: list[tuple[str, str]] = list(point_sets.notes)
     tasks = _tasks(files, pattern, labels_csv, reader, fps, min_seconds, point_sets, notes)
+    common = {
+        "fps": float(fps),
+        "unit": unit,
+        "up": up,
+        "file_fps": file_fps,
+        "labels": labels,
+        "label table": _digest(labels_csv),
+        "skeleton description": None if description is None else dict(description),
+        "allow_truncated": allow_truncated,
+        "min_seconds": min_seconds,
+    }
+    shards = PreparedShards(merge, [task.file for task in tasks], common) if merge else None
+    if shard is not None:
+        tasks = [task for task in tasks if shard.holds(task.file)]
     run = _Run(tasks, notes)
     with StoreWriter(output) as writer:
-        results = map_in_order(
-            prepare_file,
-            tasks,
-            fitting_workers(files, workers),
-            cluster=cluster,
-            lost=lambda _, error: left_out_file(error),
-        )
+        if shards is None:
+            results = map_in_order(
+                prepare_file,
+                tasks,
+                fitting_workers(files, workers),
+                cluster=cluster,
+                lost=lambda _, error: left_out_file(error),
+            )
+        else:
+            results = shards.results()
         for done, (task, result) in enumerate(zip(tasks, results, strict=True), start=1):
             run.take(writer, task, result)
             if progress is not None:
                 progress("preparing", done, len(tasks), task.file)
+        if shard is not None:
+            write_shard(writer, shard, common, run.prepared())
+            return run.preparation(output, len(tasks), writer.summary())
         if not len(writer):
             raise _nothing_left(run.left_out, inputs)
         if unit is None:
@@ -208,16 +241,7 @@ def prepare(
             "notes": [list(note) for note in notes],
         }
         writer.finish(options, [vars(each) for each in run.left_out])
-    return Preparation(
-        path=output,
-        files=len(files),
-        groups=tuple(store_groups(output)),
-        left_out=tuple(run.left_out),
-        notes=tuple(notes),
-        glitches=tuple(
-            (file, glitch) for file, glitches in run.glitches.items() for glitch in glitches
-        ),
-    )
+    return run.preparation(output, len(files), store_groups(output))
 
 
 def corpus_of(
@@ -269,8 +293,28 @@ class _Run:
         self._tasks: dict[str, FileTask] = {task.file: task for task in tasks}
         self._numbers: dict[str, list[int]] = {}
         self._contents: dict[str, str] = {}
+        self._results: dict[str, PreparedFile] = {}
+
+    def prepared(self) -> list[tuple[str, PreparedFile, list[int]]]:
+        """File, result without its clips, and the numbers of its clips, of each file."""
+        return [
+            (file, result, self._numbers.get(file, [])) for file, result in self._results.items()
+        ]
+
+    def preparation(self, path: Path, files: int, groups: Iterable[StoreGroup]) -> Preparation:
+        return Preparation(
+            path=path,
+            files=files,
+            groups=tuple(groups),
+            left_out=tuple(self.left_out),
+            notes=tuple(self._notes),
+            glitches=tuple(
+                (file, glitch) for file, glitches in self.glitches.items() for glitch in glitches
+            ),
+        )
 
     def take(self, writer: StoreWriter, task: FileTask, result: PreparedFile) -> None:
+        self._results[task.file] = replace(result, clips=())
         if result.reason is not None:
             self.left_out.append(LeftOut(task.file, result.reason, result.line, result.hint))
             return
@@ -344,6 +388,10 @@ def _check_options(fps: float, min_seconds: float) -> None:
         )
     if not (np.isfinite(min_seconds) and min_seconds >= 0):
         raise ParameterError(f"min_seconds must be 0 or more, not {min_seconds}")
+
+
+def _digest(table: str | Path | None) -> str | None:
+    return None if table is None else hashlib.sha256(Path(table).read_bytes()).hexdigest()
 
 
 def _listed(inputs: str | Path | Sequence[str | Path]) -> list[str | Path]:

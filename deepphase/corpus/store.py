@@ -20,7 +20,6 @@ end_offsets          (ends, 3) float64                    metres
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,13 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.skeleton_group import shared_skeletons
-from deepphase.corpus.store_writer import STORE_FORMAT, STORE_VERSION, StoreWriter, write_store
+from deepphase.corpus.store_writer import (
+    STORE_FORMAT,
+    STORE_VERSION,
+    StoreGroup,
+    StoreWriter,
+    write_store,
+)
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.formats.array_file import map_arrays, read_header
 from deepphase.formats.header_values import (
@@ -45,33 +50,14 @@ from deepphase.motion.skeleton import Skeleton
 
 __all__ = ["ClipStore", "StoreGroup", "StoreWriter", "open_store", "store_groups", "write_store"]
 
-_TYPES = {
+# Types of the arrays of every group.
+STORE_TYPES = {
     "*/rotations": "F32",
     "*/translations": "F32",
     "*/offsets": "F64",
     "*/end_offsets": "F64",
     "*": "I64",
 }
-
-
-@dataclass(frozen=True)
-class StoreGroup:
-    """Summary of a skeleton group of a store.
-
-    Parameters
-    ----------
-    name
-        Name, such as "Hips-22".
-    joints
-        Joint names.
-    clips, minutes
-        Number of clips, and their total duration.
-    """
-
-    name: str
-    joints: tuple[str, ...]
-    clips: int
-    minutes: float
 
 
 def store_groups(path: str | Path) -> list[StoreGroup]:
@@ -116,16 +102,28 @@ def open_store(path: str | Path, skeleton: str | None = None, *, verify: bool = 
     """
     groups = store_groups(path)
     name = _chosen(path, groups, skeleton)
-    prefix = f"{name}/"
     arrays, header = map_arrays(
         path,
         format=STORE_FORMAT,
         version=STORE_VERSION,
-        prefix=prefix,
+        prefix=f"{name}/",
         verify=verify,
-        types=_TYPES,
+        types=STORE_TYPES,
     )
-    arrays = {key.removeprefix(prefix): array for key, array in arrays.items()}
+    return store_of_group(path, name, header, arrays)
+
+
+def store_of_group(
+    path: str | Path, name: str, header: Mapping[str, Any], arrays: Mapping[str, Array]
+) -> ClipStore:
+    """The clips of one group of a file, out of the file's header and arrays.
+
+    Raises CheckpointError where they do not fit together.
+    """
+    prefix = f"{name}/"
+    arrays = {
+        key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)
+    }
     try:
         description = next(each for each in header["groups"] if each["name"] == name)
         clips = description["clips"]

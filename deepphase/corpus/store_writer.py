@@ -6,6 +6,7 @@ import hashlib
 import importlib.metadata
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -22,6 +23,28 @@ from deepphase.temporary_files import temporary_folder
 
 STORE_FORMAT = "deepphase.store"
 STORE_VERSION = 1
+SHARD_FORMAT = "deepphase.store_shard"
+SHARD_VERSION = 1
+
+
+@dataclass(frozen=True)
+class StoreGroup:
+    """Summary of a skeleton group of a store.
+
+    Parameters
+    ----------
+    name
+        Name, such as "Hips-22".
+    joints
+        Joint names.
+    clips, minutes
+        Number of clips, and their total duration.
+    """
+
+    name: str
+    joints: tuple[str, ...]
+    clips: int
+    minutes: float
 
 
 class StoreWriter:
@@ -111,21 +134,39 @@ class StoreWriter:
             by_group.setdefault(id(group), []).append((number, group.records[place]))
         return list(by_group.values())
 
+    def summary(self) -> list[StoreGroup]:
+        """The skeleton groups of the clips added so far."""
+        fps = self._fps or 1.0
+        return [
+            StoreGroup(
+                name=name,
+                joints=tuple(group.skeleton.names),
+                clips=len(group.records),
+                minutes=group.frames / fps / 60.0,
+            )
+            for name, group in zip(self._group_names(), self._groups.values(), strict=True)
+        ]
+
     def finish(
         self,
         options: Mapping[str, Any] | None = None,
         left_out: Iterable[Mapping[str, Any]] = (),
+        *,
+        shard: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Write the store, in the order of addition; returns its header.
+
+        With `shard`, its entry in the header, the file is a shard of a store, which may be without
+        clips.
 
         Raises
         ------
         ParameterError
-            Where no clip was added.
+            Where no clip was added to a store.
         CheckpointError
             Where the file cannot be written.
         """
-        if self._fps is None:
+        if self._fps is None and shard is None:
             raise ParameterError("a store without clips")
         arrays: dict[str, Array] = {}
         described = []
@@ -144,7 +185,12 @@ class StoreWriter:
             "groups": described,
             "left_out": [dict(each) for each in left_out],
         }
-        return write_arrays(self.path, arrays, header, format=STORE_FORMAT, version=STORE_VERSION)
+        if shard is not None:
+            header["shard"] = dict(shard)
+            kind: dict[str, Any] = {"format": SHARD_FORMAT, "version": SHARD_VERSION}
+        else:
+            kind = {"format": STORE_FORMAT, "version": STORE_VERSION}
+        return write_arrays(self.path, arrays, header, **kind)
 
     def _group_names(self) -> list[str]:
         plain = [default_group_name(group.skeleton) for group in self._groups.values()]

@@ -98,6 +98,7 @@ def checked_source(value: Any) -> Source:
         fields[name] = checked_texts(found.get(name, []), f"source {name}")
     for name in ("path", "up", "song"):
         fields[name] = checked_text(found.get(name, getattr(plain, name)), f"source {name}")
+    fields["first_line"] = checked_count(found.get("first_line", 0), "source first_line")
     if fields["up"] not in AXES:
         raise ParameterError(f"source up {_shown(fields['up'])}: expected {', '.join(AXES)}")
     return Source(**fields)

@@ -21,7 +21,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import BinaryIO
@@ -50,14 +50,14 @@ def temporary_file(folder: Path) -> Iterator[tuple[Path, BinaryIO]]:
 
     Raises OSError where it cannot be created.
     """
-    path, file, lock = _locked_file(lambda: folder / _new_name())
+    path, file, owner = _locked_file(lambda: folder / _new_name())
     try:
         with file:
             yield path, file
     finally:
         path.unlink(missing_ok=True)
         # Released after the removal: until then the file has an owner.
-        os.close(lock)
+        owner.close()
 
 
 @contextmanager
@@ -86,7 +86,7 @@ def temporary_folder(parent: Path | None = None, *, short: bool = False) -> Iter
         folder.mkdir(0o700)
         return folder / _LOCK
 
-    path, file, lock = _locked_file(new_lock)
+    path, file, owner = _locked_file(new_lock)
     try:
         file.close()
         # A folder of its own, so that no file of the owner can be the lock.
@@ -96,7 +96,7 @@ def temporary_folder(parent: Path | None = None, *, short: bool = False) -> Iter
     finally:
         # Some systems cannot delete a file that is mapped into memory.
         shutil.rmtree(path.parent, ignore_errors=True)
-        os.close(lock)
+        owner.close()
 
 
 def mapped_array(
@@ -121,7 +121,7 @@ def mapped_array(
             return np.memmap(file, dtype, "w+", shape=shape)
     except OSError as error:
         raise CheckpointError(
-            f"{size / 1e6:,.0f} MB of temporary data cannot be written: {error.strerror or error}",
+            f"{size / 1e6:,.1f} MB of temporary data cannot be written: {error.strerror or error}",
             hint="make room there, or choose another place",
             path=folder or tempfile.gettempdir(),
         ) from None
@@ -142,17 +142,22 @@ def _new_name(token_bytes: int = 8) -> str:
     return f".deepphase-{_machine()}-{secrets.token_hex(token_bytes)}.tmp"
 
 
-def _locked_file(new_path: Callable[[], Path]) -> tuple[Path, BinaryIO, int]:
-    """A new file, and a second descriptor of it, which holds its lock after the file is closed."""
+def _locked_file(new_path: Callable[[], Path]) -> tuple[Path, BinaryIO, ExitStack]:
+    """A new file, and the owner of its lock, which holds it after the file is closed."""
     while True:
         path = new_path()
         file = path.open("xb")
+        owner = ExitStack()
+        if fcntl is None:
+            # Such systems do not remove a file that is open.
+            return path, file, owner
         lock = os.dup(file.fileno())
+        owner.callback(os.close, lock)
         # Before it was locked, another run may have taken it for an abandoned one.
         if _lock(lock) is not False and path.exists():
-            return path, file, lock
+            return path, file, owner
         file.close()
-        os.close(lock)
+        owner.close()
 
 
 def _lock(descriptor: int) -> bool | None:
@@ -177,8 +182,9 @@ def _remove_if_abandoned(path: Path, of_this_machine: bool) -> None:
     try:
         # For writing: network file systems give no other exclusive lock.
         flags = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-        with suppress(FileNotFoundError):
-            lock = os.open(path / _LOCK if is_folder else path, flags)
+        if fcntl is not None:
+            with suppress(FileNotFoundError):
+                lock = os.open(path / _LOCK if is_folder else path, flags)
         locked = None if lock is None else _lock(lock)
         if locked is False:
             return

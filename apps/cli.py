@@ -43,6 +43,7 @@ COMMANDS = {
         "match_build",
         "build a motion database: features and a search index",
     ),
+    "match merge": ("match_merge", "merge the shards of a motion database into one file"),
     "match query": ("match_query", "find the frames of a database nearest to a frame of a clip"),
     "match run": ("match_run", "move characters along a path or by a gamepad, by motion matching"),
     "control": ("control", "move characters along a path or by a gamepad, with a controller"),

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from apps.options.groups import parse_labels
-from apps.terminal import next_step, note, progress, table, warn
+from apps.options.groups import ParallelOptions, parse_labels
+from apps.terminal import next_step, note, progress, warn
+from deepphase.errors import ParameterError
 from deepphase.features.layout import FeatureLayout
 
 CONFIGS = FeatureLayout
 
 
 def command(
-    store: Path,
+    stores: list[Path],
     output: Path,
     model: Path | None = None,
     config: str = "phase_trajectory",
@@ -24,13 +25,15 @@ def command(
     extend: Path | None = None,
     end_margin_s: float = 0.25,
     songs: Path | None = None,
+    shard: str | None = None,
+    parallel: ParallelOptions = ParallelOptions(),  # noqa: B008 (frozen)
 ) -> None:
-    """Build a motion database: the features of every frame of a store, and a search index.
+    """Build a motion database: the features of every frame of stores, and a search index.
 
     Parameters
     ----------
-    store
-        A store with the frame rate of the model.
+    stores
+        Stores with the frame rate of the model.
     output
         Database file to write. Its index is kept beside it.
     model
@@ -39,46 +42,73 @@ def command(
     config
         Features of a frame: a YAML file, or the name of a shipped layout (configs/matching).
     index
-        Kind of search index. exact is an exact tree; flat, ivf, hnsw and ivfpq are FAISS indices;
-        auto chooses by size.
+        Kind of search index, which queries and runs then use. exact is an exact tree; flat, ivf,
+        hnsw and ivfpq are FAISS indices; auto chooses by size.
     labels
         Use only clips with these labels, as in style=old+happy,action=walk.
     skeleton
-        Name of the skeleton group to use, if the store holds several.
+        Name of the skeleton group to use, if the stores hold several.
     extend
-        Existing database to extend with the clips of the store.
+        Existing database to extend with the clips of the stores.
     end_margin_s
         Exclude frames from searches that are closer than this to the end of their clip, in
         seconds.
     songs
         Folder with the songs of the clips, if the features include music; the folder of the
-        store if not given.
+        first store if not given.
+    shard
+        Build one of several shards only, such as 2/8: successive clips with about the same number
+        of frames. The output is the file of that shard. Give the shards one folder of their own,
+        which `match query` and `match run` open as one database and `match merge` makes one file.
     """
     from apps.dances.databases import with_songs
+    from apps.runs.database import database_report
     from deepphase.atomic_write import check_writable
+    from deepphase.corpus.shards import Shard
     from deepphase.corpus.store import open_store
     from deepphase.phase.extractor import load_extractor
     from matching.database.database import MotionDatabase
+    from matching.database.shards import build_shard
     from matching.music.song_tracks import ClipSongTracks, has_song_tracks
     from matching.search.searcher import open_searcher
 
+    chosen = None if shard is None else Shard.parse(shard)
+    if chosen is not None and extend is not None:
+        raise ParameterError("--shard and --extend exclude each other", hint="merge shards first")
     check_writable(output, example="motion.database")
-    clips = open_store(store, skeleton)
+    clips = [open_store(store, skeleton) for store in stores]
     if labels is not None:
-        clips = clips.selected(parse_labels(labels))
+        clips = [each.selected(parse_labels(labels)) for each in clips]
     trained = None if model is None else load_extractor(model)
     grown = None if extend is None else MotionDatabase.load(extend)
     layout = FeatureLayout.load(config) if grown is None else grown.layout
     song_tracks = None
     with progress() as shown:
         if has_song_tracks(layout):
+            if chosen is not None or len(clips) > 1:
+                raise ParameterError(
+                    "features of songs need one store and no --shard",
+                    hint="prepare all clips as one store",
+                )
             song_tracks = ClipSongTracks.read(
-                clips, songs or store.absolute().parent, layout, shown
+                clips[0], songs or stores[0].absolute().parent, layout, shown
             )
-            clips = song_tracks.store
+            clips = [song_tracks.store]
             for clip, why in song_tracks.left_out:
                 warn(f"{clip}: left out: {why}")
-        if grown is None:
+        if chosen is not None:
+            rows = build_shard(
+                output,
+                clips,
+                layout,
+                trained,
+                chosen,
+                end_margin_s=end_margin_s,
+                index=index,
+                **parallel.parallel,
+                progress=shown,
+            )
+        elif grown is None:
             database = MotionDatabase.build(
                 clips,
                 layout,
@@ -86,34 +116,33 @@ def command(
                 tracks=song_tracks,
                 end_margin_s=end_margin_s,
                 spool=output.absolute().parent,
+                **parallel.parallel,
                 progress=shown,
             )
         else:
             database = grown.extended(
-                clips, trained, tracks=song_tracks, spool=output.absolute().parent, progress=shown
+                clips,
+                trained,
+                tracks=song_tracks,
+                spool=output.absolute().parent,
+                **parallel.parallel,
+                progress=shown,
             )
-        if song_tracks is not None:
-            database = with_songs(database, song_tracks, shown)
-        database.save(output)
-        saved = MotionDatabase.load(output, verify=False)
-        searcher = open_searcher(saved, index, progress=shown, note=warn)
-    rows = [
-        (feature.name, str(feature.dims), feature.unit, f"{feature.weight:g}")
-        for feature in saved.layout
-    ]
-    table(("feature", "values", "unit", "weight"), rows)
-    short = Counter(saved.clip_of(saved.offered_rows).tolist())
-    idle = len(saved.clip_names) - len(short)
-    note(
-        f"{len(saved.clip_names)} clips, {len(saved):,} frames of {saved.dims} values, "
-        f"{len(saved.offered_rows):,} of them can be found by searches"
-    )
-    if idle:
-        note(f"{idle} clips are shorter than the time that the features span: searches skip them")
-    note(f"index: {searcher.name}, {'exact' if searcher.exact else 'approximate'}")
-    for name, share in getattr(searcher, "recall", {}).items():
-        queries, ranks = name.rsplit("_", 1)
-        note(f"  recall of the nearest {ranks}, {queries.replace('_', '-')} queries: {share:.3f}")
+        if chosen is None:
+            if song_tracks is not None:
+                database = with_songs(database, song_tracks, shown)
+            if grown is None or index != "auto":
+                database = replace(database, index=index)
+            database.save(output)
+            # Its temporary files hold the rows once more.
+            del database
+            saved = MotionDatabase.load(output, verify=False)
+            searcher = open_searcher(saved, index, progress=shown, note=warn)
+    if chosen is not None:
+        note(f"shard {chosen}: {rows:,} frames -> {output}")
+        next_step("match", "merge", output.parent, "-o", "motion.database")
+        return
+    database_report(saved, searcher)
     note(f"database: {output}")
     if song_tracks is None:
         next_step("match", "run", output, "--path", "square", "-o", "run")

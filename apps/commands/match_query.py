@@ -34,7 +34,7 @@ def command(
     Parameters
     ----------
     database
-        Motion database of `deepphase match build`.
+        Motion database of `deepphase match build`, or the folder of its shards.
     clip
         Name of a clip in the database, or a motion file.
     output
@@ -65,6 +65,7 @@ def command(
         Store of the database's clips, if it was moved.
     """
     from apps.reports.matches_page import save_matches
+    from apps.runs.database import index_line
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.store import open_store
     from matching.database.database import MotionDatabase
@@ -102,6 +103,7 @@ def command(
         for rank, each in enumerate(found, start=1)
     ]
     table(("rank", "clip", "frame", "s", "distance", "labels"), rows)
+    note(index_line(searcher))
     note(f"page: {page}")
     next_step("match", "run", database, "--path", "square", "-o", "run")
     return Outcome(
@@ -109,6 +111,7 @@ def command(
             "database": str(database),
             "clip": clip,
             "frame": frame,
+            "index": searcher.name,
             "page": str(page),
             "matches": [
                 {

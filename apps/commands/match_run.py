@@ -27,7 +27,7 @@ def command(
     Parameters
     ----------
     database
-        Motion database of `deepphase match build`.
+        Motion database of `deepphase match build`, or the folder of its shards.
     output
         Folder for index.html, player.html and report.json and, for every run, .bvh, .glb and a
         table of its frames.
@@ -49,6 +49,7 @@ def command(
     store
         Store of the database's clips, if it was moved.
     """
+    from apps.runs.database import index_line
     from apps.runs.matching import matching_report, unknown_labels
     from apps.runs.request import RunRequest, goal_names, goals_of, read_goals
     from deepphase.atomic_write import check_writable
@@ -91,5 +92,6 @@ def command(
     for text in notes:
         warn(text)
     table(report.columns, report.rows)
+    note(index_line(searcher))
     note(f"report: {report.page}")
     next_step("app", database.parent)

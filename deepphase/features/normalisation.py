@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,32 +52,51 @@ class Normalisation:
 
 
 class Moments:
-    """Accumulator of the mean and deviation of rows that arrive in batches."""
+    """Mean and deviation of rows that arrive in batches.
+
+    The moments of every batch are kept, so those of batches that were read apart, such as the
+    clips of several shards, are joined to the same numbers as all of them in one pass.
+    """
 
     def __init__(self, dims: int) -> None:
-        self._count = 0
-        self._sum = np.zeros(dims)
-        self._squares = np.zeros(dims)
+        self._dims = dims
+        self._batches: list[tuple[float, Array, Array]] = []
 
     def add(self, rows: Array) -> None:
-        """Add rows (rows, dims)."""
-        # Squares about the mean of the first batch; about 0, small deviations would be lost.
+        """Add a batch of rows (rows, dims)."""
+        if not len(rows):
+            return
         values = rows.astype(np.float64)
-        if not self._count:
-            self._origin = values.mean(0) if len(values) else np.zeros_like(self._sum)
-        values -= self._origin
-        self._count += len(values)
-        self._sum += values.sum(0)
-        self._squares += np.square(values).sum(0)
+        mean = values.mean(0)
+        # About the mean of the batch: about 0, small deviations would be lost.
+        self._batches.append((float(len(values)), mean, np.square(values - mean).sum(0)))
+
+    def arrays(self) -> Array:
+        """(batches, 1 + 2 * dims) float64: rows, mean and sum of squares about it of each batch."""
+        return np.array([np.concatenate([[n], *each]) for n, *each in self._batches]).reshape(
+            -1, 1 + 2 * self._dims
+        )
+
+    @classmethod
+    def joined(cls, batches: Sequence[Array], dims: int) -> Moments:
+        """The moments of all batches of several `arrays`, in their order."""
+        moments = cls(dims)
+        for row in np.concatenate(list(batches)):
+            moments._batches.append((float(row[0]), row[1 : 1 + dims], row[1 + dims :]))
+        return moments
 
     def normalisation(self, layout: FeatureLayout) -> Normalisation:
         """The normalisation of all rows so far; ParameterError where there are none."""
-        if not self._count:
+        if not self._batches:
             raise ParameterError("no frames to normalise features by")
-        mean = self._sum / self._count
-        deviation = np.sqrt(np.maximum(self._squares / self._count - mean**2, 0))
+        counts, means, squares = (np.array(each) for each in zip(*self._batches, strict=True))
+        weights, origin = (counts / counts.sum())[:, None], means[0]
+        away = means - origin
+        centre = (weights * away).sum(0)
+        variance = squares.sum(0) / counts.sum() + (weights * np.square(away - centre)).sum(0)
+        mean, deviation = origin + centre, np.sqrt(variance)
         scale = np.empty_like(mean)
         for name, block in layout.slices.items():
             spread = float(deviation[block].mean())
             scale[block] = layout[name].weight / (spread if spread > _MIN_DEVIATION else 1.0)
-        return Normalisation((mean + self._origin).astype(np.float32), scale.astype(np.float32))
+        return Normalisation(mean.astype(np.float32), scale.astype(np.float32))

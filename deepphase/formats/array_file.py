@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, JoinedRows, release_pages
 from deepphase.atomic_write import atomic_write
 from deepphase.errors import ParameterError
 from deepphase.formats.array_table import (
@@ -34,13 +34,15 @@ from deepphase.formats.array_table import (
 )
 
 _CHUNK_BYTES = 1 << 22
+# Bytes of a mapped file that a pass over it holds in memory.
+_RELEASE_BYTES = 1 << 28
 _NO_HASH = "0" * 64
 _ANY_TYPES: Mapping[str, str] = {}
 
 
 def write_arrays(
     path: str | Path,
-    arrays: Mapping[str, Array],
+    arrays: Mapping[str, Array | JoinedRows],
     header: Mapping[str, Any],
     *,
     format: str,
@@ -73,7 +75,10 @@ def write_arrays(
         If the file cannot be written (full disk, missing permission).
     """
     # Widest numbers first keeps every array aligned to its own size, without padding.
-    prepared = {name: np.asanyarray(array) for name, array in arrays.items()}
+    prepared = {
+        name: array if isinstance(array, JoinedRows) else np.asanyarray(array)
+        for name, array in arrays.items()
+    }
     order = sorted(prepared, key=lambda name: (-prepared[name].dtype.itemsize, name))
     rows: dict[str, Any] = {}
     end = 0
@@ -203,16 +208,22 @@ def _check_types(table: ArrayTable, types: Mapping[str, str]) -> None:
             raise damaged(table.path, f"array {name!r} is of type {found}, not {expected}")
 
 
-def _chunks(array: Array) -> Iterator[Array]:
+def _chunks(array: Array | JoinedRows) -> Iterator[Array]:
     """The array in chunks of a few megabytes along its first axis."""
     if array.ndim == 0:
-        array = array.reshape(1)
+        array = np.reshape(array, 1)
     rows = max(1, _CHUNK_BYTES * len(array) // max(array.nbytes, 1))
+    since_release = 0
     for start in range(0, len(array), rows):
-        yield array[start : start + rows]
+        chunk = array[start : start + rows]
+        yield chunk
+        since_release += chunk.nbytes
+        if since_release >= _RELEASE_BYTES:
+            release_pages(array)
+            since_release = 0
 
 
-def _write_array(file: BinaryIO, name: str, array: Array) -> str:
+def _write_array(file: BinaryIO, name: str, array: Array | JoinedRows) -> str:
     """Append the array's bytes and return their sha256."""
     digest = hashlib.sha256()
     stored = array.dtype.newbyteorder("<")

@@ -12,6 +12,7 @@ with the other sign: phase = -S.)
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Self
 
 import numpy as np
 
@@ -54,6 +55,21 @@ class PhaseParameters:
                 )
             if not np.isfinite(value).all():
                 raise ParameterError(f"{item.name} holds values that are not finite")
+
+    @classmethod
+    def trusted(cls, phase: Array, frequency: Array, amplitude: Array, offset: Array) -> Self:
+        """Parameters of arrays that were checked before, such as those of a file with hashes.
+
+        Nothing is read, so that files larger than memory can be opened.
+        """
+        parameters = object.__new__(cls)
+        for name, value in zip(
+            ("phase", "frequency", "amplitude", "offset"),
+            (phase, frequency, amplitude, offset),
+            strict=True,
+        ):
+            object.__setattr__(parameters, name, value)
+        return parameters
 
     def __repr__(self) -> str:
         shape = f"shape {self.phase.shape}: phase in cycles, frequency in Hz, amplitude, offset"

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, JoinedRows
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.errors import DeepPhaseError, ParameterError
+from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.features.layout import FeatureLayout, checked_block
 from deepphase.features.normalisation import Normalisation
 from deepphase.features.trajectory import facing_directions
@@ -21,17 +21,18 @@ from deepphase.motion.clip import Clip
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.progress import Progress
 from deepphase.short_repr import counted, short_repr
-from matching.database.build import (
+from matching.database.build import built_fields, clip_fields, extended_rows
+from matching.database.clip_labels import clips_with
+from matching.database.clip_sequence import ClipSequence
+from matching.database.file import database_fields, not_a_database, save_fields
+from matching.database.frame_reader import (
     PHASE_COLUMNS,
     ROW_ARRAYS,
     FrameReader,
     TrackReader,
-    built_fields,
     check_rate,
-    extended_rows,
 )
-from matching.database.clip_labels import clips_with
-from matching.database.file import database_fields, not_a_database, save_fields
+from matching.database.shards import is_shard, joined_fields, shards_in
 from matching.database.store_link import StoreLink
 
 if TYPE_CHECKING:
@@ -81,13 +82,19 @@ class MotionDatabase:
         Role -> joint name, as used for the facing.
     made_with
         Provenance: ``model_sha256`` and ``end_margin_s``.
+    index
+        Kind of search index that it was built with; see `matching.search.searcher.open_searcher`.
     path
-        The database's file; None in memory.
+        The database's file; None in memory or in shards.
+    shard_paths
+        Files of its shards, in the order of their rows.
+    hashes
+        Arrays of its file, each with the hash in the header.
     """
 
     layout: FeatureLayout
     fps: float
-    features: Array
+    features: Array | JoinedRows
     normalisation: Normalisation
     range_starts: Array
     range_stops: Array
@@ -102,7 +109,10 @@ class MotionDatabase:
     clip_links: Array
     body: Mapping[str, str]
     made_with: Mapping[str, Any] = field(default_factory=dict)
+    index: str = "auto"
     path: Path | None = None
+    shard_paths: tuple[Path, ...] = ()
+    hashes: tuple[tuple[Array | JoinedRows, str], ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         rows, clips = len(self.features), len(self.clip_names)
@@ -128,8 +138,10 @@ class MotionDatabase:
             raise ParameterError(f"the clip ranges do not cover the {rows} rows")
         if (starts[1:] != stops[:-1]).any() or len(self.labels) != clips:
             raise ParameterError("the clip ranges are not contiguous, or clips have no labels")
-        if self.phases is not None and len(self.phases.phase) != rows:
-            raise ParameterError(f"{len(self.phases.phase)} phases for {rows} rows")
+        if self.phases is not None:
+            of_phases = {getattr(self.phases, name).shape for name in PHASE_COLUMNS}
+            if of_phases != {(rows, self.phases.channels)}:
+                raise ParameterError(f"phases of shapes {sorted(of_phases)} for {rows} rows")
         if len(self.normalisation.mean) != self.layout.dims:
             raise ParameterError("the normalisation is of another layout")
 
@@ -161,13 +173,40 @@ class MotionDatabase:
         return np.flatnonzero(self.offered)
 
     @cached_property
+    def arrays_sha256(self) -> str:
+        """Hash of the features and offered rows, by which an index recognises its database.
+
+        Made of the hashes in the database's file, so that a large one is not read.
+        """
+        digest = hashlib.sha256(repr(self.features.shape).encode())
+        for array in (self.features, self.offered):
+            digest.update(self._hash_of(array).encode())
+        return digest.hexdigest()
+
+    @cached_property
     def rows_sha256(self) -> str:
-        """Hash of the features and offered rows, by which an index recognises its database."""
+        """The hash of features and offered rows in index files of earlier versions."""
         digest = hashlib.sha256(np.array(self.features.shape, np.int64).tobytes())
         for start in range(0, len(self), _ROWS_AT_ONCE):
             block = np.ascontiguousarray(self.features[start : start + _ROWS_AT_ONCE])
             digest.update(block.view(np.uint8).data)
         digest.update(np.packbits(self.offered).data)
+        return digest.hexdigest()
+
+    def _hash_of(self, array: Array | JoinedRows) -> str:
+        """Hash of an array's bytes, which is in the header of its file."""
+        for known, written in self.hashes:
+            if known is array:
+                return written
+        digest = hashlib.sha256()
+        if isinstance(array, JoinedRows) and array.transform is self.normalisation:
+            for part in array.parts:
+                digest.update(self._hash_of(part).encode())
+            digest.update(self.normalisation.mean.tobytes() + self.normalisation.scale.tobytes())
+            return digest.hexdigest()
+        for start in range(0, len(array), _ROWS_AT_ONCE):
+            block = np.ascontiguousarray(array[start : start + _ROWS_AT_ONCE])
+            digest.update(block.reshape(-1).view(np.uint8).data)
         return digest.hexdigest()
 
     def clip_of(self, rows: Array | int) -> Array:
@@ -317,13 +356,15 @@ class MotionDatabase:
     @classmethod
     def build(
         cls,
-        store: ClipStore,
+        store: ClipStore | Sequence[ClipStore],
         layout: FeatureLayout | str | Path,
         model: PhaseExtractor | None = None,
         *,
         tracks: TrackReader | None = None,
         end_margin_s: float = END_MARGIN_S,
         spool: Path | None = None,
+        workers: int | None = None,
+        cluster: str | None = None,
         progress: Progress | None = None,
     ) -> MotionDatabase:
         """A database of every frame of a store.
@@ -331,7 +372,8 @@ class MotionDatabase:
         Parameters
         ----------
         store
-            Clips at the model's rate; `store.selected` restricts them by label.
+            Clips at the model's rate; `store.selected` restricts them by label. Clips of several
+            stores are joined.
         layout
             A layout, a YAML file, or a shipped layout's name.
         model
@@ -343,22 +385,33 @@ class MotionDatabase:
             Frames closer than this to the end of their clip are not offered.
         spool
             Folder for temporary files of the rows, where these may exceed memory.
+        workers, cluster
+            Processes that read the clips of saved stores, see `ClipSequence.read`; the
+            rows are the same.
 
         Raises
         ------
         ParameterError
             Where layout, model and store do not fit, or no frame can be offered.
+        CheckpointError
+            Where the disk of `spool` is full.
         """
         layout = layout if isinstance(layout, FeatureLayout) else FeatureLayout.load(layout)
-        return cls(**built_fields(store, layout, model, tracks, end_margin_s, spool, progress))
+        return cls(
+            **built_fields(
+                store, layout, model, tracks, end_margin_s, spool, workers, cluster, progress
+            )
+        )
 
     def extended(
         self,
-        store: ClipStore,
+        store: ClipStore | Sequence[ClipStore],
         model: PhaseExtractor | None = None,
         *,
         tracks: TrackReader | None = None,
         spool: Path | None = None,
+        workers: int | None = None,
+        cluster: str | None = None,
         progress: Progress | None = None,
     ) -> MotionDatabase:
         """A copy with more clips appended; only the new ones are computed.
@@ -366,30 +419,32 @@ class MotionDatabase:
         The normalisation stays the same, so old rows and queries keep their meaning. Parameters
         and errors as of `build`; the model must be the one that the database was built with.
         """
-        twice = sorted(set(store.names) & set(self.clip_names))
+        clips = ClipSequence.of(store)
+        twice = sorted(set(clips.names) & set(self.clip_names))
         if twice:
             raise ParameterError(
                 f"{len(twice)} clips are in the database already, such as {twice[0]!r}",
                 hint="give a store of new clips only",
             )
         reader = self.reader(model, tracks)
-        check_rate(store, self.fps, "the database")
+        check_rate(clips.stores[0], self.fps, "the database")
         old = {name: getattr(self, name) for name in ROW_ARRAYS}
         if self.phases is not None:
             old |= {name: getattr(self.phases, name) for name in PHASE_COLUMNS}
-        stops = np.concatenate([self.range_stops, len(self) + np.cumsum(store.lengths)])
+        new = clip_fields(clips)
         return replace(
             self,
-            range_starts=np.concatenate([[0], stops[:-1]]),
-            range_stops=stops,
-            clip_names=(*self.clip_names, *store.names),
-            labels=(*self.labels, *store.labels),
-            links=(*self.links, StoreLink.of_store(store)),
-            clip_links=np.concatenate(
-                [self.clip_links, np.full(len(store), len(self.links), np.int64)]
-            ),
+            range_starts=np.concatenate([self.range_starts, len(self) + new["range_starts"]]),
+            range_stops=np.concatenate([self.range_stops, len(self) + new["range_stops"]]),
+            clip_names=(*self.clip_names, *new["clip_names"]),
+            labels=(*self.labels, *new["labels"]),
+            links=(*self.links, *new["links"]),
+            clip_links=np.concatenate([self.clip_links, len(self.links) + new["clip_links"]]),
             path=None,
-            **extended_rows(old, reader, store, self.normalisation, spool, progress),
+            shard_paths=(),
+            **extended_rows(
+                old, reader, store, self.normalisation, spool, workers, cluster, progress
+            ),
         )
 
     def reader(
@@ -418,12 +473,19 @@ class MotionDatabase:
 
     @classmethod
     def load(
-        cls, path: str | Path, *, store: ClipStore | None = None, verify: bool = True
+        cls,
+        path: str | Path | Sequence[str | Path],
+        *,
+        store: ClipStore | None = None,
+        verify: bool = True,
     ) -> MotionDatabase:
-        """Open a database file; its rows are memory-mapped.
+        """Open a database file, or all shards of a database as one; rows are memory-mapped.
 
         Parameters
         ----------
+        path
+            A database file, a folder with all shards of one database, or the shards in any order.
+            Row numbers are those of the database that was built or merged in one file.
         store
             Replaces the store that the clips came from, where that has moved.
         verify
@@ -432,10 +494,50 @@ class MotionDatabase:
         Raises
         ------
         CheckpointError
-            Where the file is damaged, foreign or of a newer version.
+            Where a file is damaged, foreign or of a newer version, or a shard is missing, given
+            twice, or of another database.
         """
-        content = database_fields(path, store=store, verify=verify)
+        paths = [Path(path)] if isinstance(path, str | Path) else [Path(each) for each in path]
+        if len(paths) == 1 and paths[0].is_dir():
+            paths = shards_in(paths[0])
         try:
-            return cls(**content)
+            if len(paths) > 1 or is_shard(paths[0]):
+                return cls(**joined_fields(paths, store=store, verify=verify))
+            return cls(**database_fields(paths[0], store=store, verify=verify))
         except (TypeError, ValueError, AttributeError, DeepPhaseError) as error:
-            raise not_a_database(error, path) from None
+            if isinstance(error, CheckpointError):
+                raise
+            raise not_a_database(error, paths[0]) from None
+
+    @cached_property
+    def shards(self) -> tuple[MotionDatabase, ...]:
+        """Each shard's rows as a database with the normalisation of all; empty without shards."""
+        if not isinstance(self.features, JoinedRows) or not self.shard_paths:
+            return ()
+        return tuple(self._shard(number) for number in range(len(self.shard_paths)))
+
+    def _shard(self, number: int) -> MotionDatabase:
+        assert isinstance(self.features, JoinedRows)
+        stop = int(self.features.stops[number])
+        start = stop - len(self.features.parts[number])
+        clips = slice(int(self.clip_of(start)), int(self.clip_of(stop - 1)) + 1)
+        phases = None
+        if self.phases is not None:
+            columns = (getattr(self.phases, name) for name in PHASE_COLUMNS)
+            phases = PhaseParameters.trusted(*(each.parts[number] for each in columns))
+        return replace(
+            self,
+            features=JoinedRows([self.features.parts[number]], self.features.transform),
+            range_starts=self.range_starts[clips] - start,
+            range_stops=self.range_stops[clips] - start,
+            clip_names=self.clip_names[clips],
+            labels=self.labels[clips],
+            clip_links=self.clip_links[clips],
+            root_positions=self.root_positions[start:stop],
+            root_angles=self.root_angles[start:stop],
+            interior=self.interior[start:stop],
+            offered=self.offered[start:stop],
+            phases=phases,
+            path=self.shard_paths[number],
+            shard_paths=(),
+        )

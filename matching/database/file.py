@@ -2,7 +2,8 @@
 
 Format "deepphase.motion_database", version 1. The header has ``fps``, ``layout``, ``clips``
 (``name``, ``labels``, ``store``), ``stores`` (``path``, ``relative_path``, ``group``,
-``sha256``), ``body`` and ``made_with``. The arrays:
+``sha256``), ``body``, ``made_with`` and ``index`` (the kind of search index that queries and runs
+use). The arrays:
 
 =====================  =======================  ==================================================
 features               (rows, dims) float32     (raw - mean) * scale
@@ -18,7 +19,7 @@ amplitude, offset
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,15 +37,19 @@ from deepphase.formats.header_values import (
     checked_rate,
     checked_text,
 )
-from deepphase.phase.parameters import PhaseParameters
-from matching.database.build import PHASE_COLUMNS, ROW_ARRAYS
+from matching.database.build import row_fields
+from matching.database.frame_reader import PHASE_COLUMNS, ROW_ARRAYS
 from matching.database.store_link import StoreLink
 
 FORMAT, VERSION = "deepphase.motion_database", 1
-_ARRAYS = (*ROW_ARRAYS, "range_starts", "range_stops")
-_TYPES = {
+# Arrays whose hashes tell whether an index belongs to a database.
+HASHED = ("features", "offered")
+_RANGES = ("range_starts", "range_stops")
+_ARRAYS = (*ROW_ARRAYS, *_RANGES)
+ARRAY_TYPES = {
     **dict.fromkeys(("interior", "offered"), "BOOL"),
-    **dict.fromkeys(("range_starts", "range_stops"), "I64"),
+    **dict.fromkeys(_RANGES, "I64"),
+    "moments": "F64",
     "*": "F32",
 }
 
@@ -55,11 +60,17 @@ def save_fields(content: Mapping[str, Any], path: Path) -> None:
     arrays |= {"mean": content["normalisation"].mean, "scale": content["normalisation"].scale}
     if content["phases"] is not None:
         arrays |= {name: getattr(content["phases"], name) for name in PHASE_COLUMNS}
-    header = {
+    write_arrays(path, arrays, header_of(content, path), format=FORMAT, version=VERSION)
+
+
+def header_of(content: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """The header of a file at `path` with these fields of a `MotionDatabase`."""
+    return {
         "fps": content["fps"],
         "layout": content["layout"].as_mapping(),
         "body": dict(content["body"]),
         "made_with": dict(content["made_with"]),
+        "index": content["index"],
         "stores": [link.as_mapping(path.absolute()) for link in content["links"]],
         "clips": [
             {"name": name, "labels": dict(labels), "store": int(store)}
@@ -68,40 +79,56 @@ def save_fields(content: Mapping[str, Any], path: Path) -> None:
             )
         ],
     }
-    write_arrays(path, arrays, header, format=FORMAT, version=VERSION)
+
+
+def header_fields(
+    header: Mapping[str, Any],
+    clips: Sequence[Mapping[str, Any]],
+    path: Path,
+    store: ClipStore | None,
+) -> dict[str, Any]:
+    """The fields of a `MotionDatabase` in the header of a file at `path`.
+
+    Parameters
+    ----------
+    clips
+        Entries of the clips, those of several shards one after the other.
+    store
+        As of `MotionDatabase.load`.
+    """
+    links = [StoreLink.from_mapping(each, path.absolute()) for each in header["stores"]]
+    if store is not None:
+        links = [link.with_store(store) for link in links]
+    return {
+        "layout": FeatureLayout.from_mapping(header["layout"]),
+        "fps": checked_rate(header["fps"]),
+        "clip_names": tuple(checked_text(clip["name"], "name") for clip in clips),
+        "labels": tuple(checked_labels(clip["labels"]) for clip in clips),
+        "links": tuple(links),
+        "clip_links": np.array(
+            [checked_count(clip["store"], "store", 0, len(links) - 1) for clip in clips], np.int64
+        ),
+        "body": checked_labels(header["body"], "body"),
+        "made_with": checked_mapping(header["made_with"], "made_with"),
+        # Files of earlier versions do not have it.
+        "index": checked_text(header.get("index", "auto"), "index"),
+    }
 
 
 def database_fields(path: str | Path, *, store: ClipStore | None, verify: bool) -> dict[str, Any]:
     """The fields of a `MotionDatabase` from its file; arguments and errors as of its `load`."""
     path = Path(path)
-    arrays, header = map_arrays(path, format=FORMAT, version=VERSION, verify=verify, types=_TYPES)
+    arrays, header = map_arrays(
+        path, format=FORMAT, version=VERSION, verify=verify, types=ARRAY_TYPES
+    )
     try:
-        clips = header["clips"]
-        links = [StoreLink.from_mapping(each, path.absolute()) for each in header["stores"]]
-        if store is not None:
-            links = [link.with_store(store) for link in links]
-        phases = None
-        if "phase" in arrays:
-            phases = PhaseParameters(*(arrays[name] for name in PHASE_COLUMNS))
-            if phases.phase.ndim != 2 or len(phases.phase) != len(arrays["features"]):
-                raise ValueError(f"phases {phases.phase.shape} of {len(arrays['features'])} rows")
-        clip_links = np.array(
-            [checked_count(clip["store"], "store", 0, len(links) - 1) for clip in clips], np.int64
-        )
-        small = ("range_starts", "range_stops")
         return {
-            "layout": FeatureLayout.from_mapping(header["layout"]),
-            "fps": checked_rate(header["fps"]),
+            **header_fields(header, header["clips"], path, store),
             "normalisation": Normalisation(np.array(arrays["mean"]), np.array(arrays["scale"])),
-            "clip_names": tuple(checked_text(clip["name"], "name") for clip in clips),
-            "labels": tuple(checked_labels(clip["labels"]) for clip in clips),
-            "phases": phases,
-            "links": tuple(links),
-            "clip_links": clip_links,
-            "body": checked_labels(header["body"], "body"),
-            "made_with": checked_mapping(header["made_with"], "made_with"),
             "path": path,
-            **{n: np.array(arrays[n]) if n in small else arrays[n] for n in _ARRAYS},
+            "hashes": tuple((arrays[name], header["sha256"][name]) for name in HASHED),
+            **{name: np.array(arrays[name]) for name in _RANGES},
+            **row_fields(arrays),
         }
     except (KeyError, TypeError, ValueError, AttributeError, DeepPhaseError) as error:
         raise not_a_database(error, path) from None

@@ -14,8 +14,8 @@ from deepphase.features.pose import BodyFrames
 from deepphase.formats.load import load
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import resample
-from matching.database.build import TrackReader
 from matching.database.database import MotionDatabase
+from matching.database.frame_reader import TrackReader
 
 if TYPE_CHECKING:
     from deepphase.phase.extractor import PhaseExtractor

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import faiss
 import numpy as np
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, JoinedRows, release_pages
 from deepphase.errors import ParameterError
 from deepphase.progress import Progress
 from matching.database.database import MotionDatabase
 from matching.search.distances import answer, best, scan, squared_distances
+from matching.search.inverted_lists import sorted_lists, with_lists
 from matching.search.recall import split_by_clips, tune
 from matching.search.request import SearchRequest
 
@@ -26,8 +28,10 @@ _EXTRA_CANDIDATES = {"flat": 8, "ivf": 8, "hnsw": 8, "ivfpq": 192}
 # |x|^2 - 2 x q + |q|^2: a share of the squared size of the numbers.
 _FLAT_SLACK = 1e-5
 _MAX_EFFORT = 4096
-# Training rows per list of an inverted file.
+# Training rows per list of an inverted file, and the most lists: the time of training grows with
+# their square.
 _TRAINING_ROWS = 64
+_MAX_LISTS = 4096
 
 
 class FaissSearcher:
@@ -50,6 +54,8 @@ class FaissSearcher:
         Number of lists probed by ivf and ivfpq; length of the candidate list of hnsw.
     recall
         Recall measured when the index was built, see `matching.search.recall`.
+    lists
+        For "ivf": the trained index without rows, and sizes and data of the lists of `index`.
     """
 
     def __init__(
@@ -60,6 +66,7 @@ class FaissSearcher:
         rows: Array,
         effort: int = 0,
         recall: Mapping[str, float] | None = None,
+        lists: tuple[Any, Array, Array] | None = None,
     ) -> None:
         if index.ntotal != len(rows) or index.d != database.dims:
             raise ParameterError(
@@ -69,39 +76,75 @@ class FaissSearcher:
         self.name, self.exact = name, name == "flat"
         self.effort, self.recall = effort, dict(recall or {})
         self._index = index
-        self._features = np.asarray(database.features)
+        self._lists = lists
+        self._features = database.features
         self._rows = rows
         self._size = _max_square(self._features, self._rows) if self.exact else 0.0
 
     @classmethod
     def build(
-        cls, database: MotionDatabase, name: str, *, progress: Progress | None = None
+        cls,
+        database: MotionDatabase,
+        name: str,
+        *,
+        folder: Path | None = None,
+        progress: Progress | None = None,
     ) -> FaissSearcher:
-        """An index of this kind; the effort of an approximate one is tuned to a recall of 0.99.
+        """An index of this kind; the effort of an approximate one is tuned to its recall.
 
-        The recall is measured with queries from held-out clips, which are added afterwards.
-        Raises ParameterError where no frame is offered.
+        The recall is measured with clips that its training does not see, and with unusual queries,
+        see `matching.search.recall`.
+
+        Parameters
+        ----------
+        folder
+            Folder for a temporary file of the rows of "ivf", where these may exceed memory.
+
+        Raises
+        ------
+        ParameterError
+            Where no frame is offered.
         """
-        rows = database.offered_rows
-        if not len(rows):
-            raise ParameterError("no rows to search in")
         if name == "flat":
-            index = _trained(database, name, rows)
-            _add(index, database, rows, name, progress)
-            return cls(database, index, name, rows)
-        indexed, held_out = split_by_clips(database)
-        index = _trained(database, name, indexed)
-        _add(index, database, indexed, name, progress)
-        searcher = cls(database, index, name, indexed)
-        max_effort = getattr(index, "nlist", _MAX_EFFORT)
-        tune(searcher, database, indexed, held_out, min(max_effort, _MAX_EFFORT), progress)
-        _add(index, database, held_out, name, None)
-        order = np.concatenate([indexed, held_out])
-        return cls(database, index, name, order, searcher.effort, searcher.recall)
+            return cls.filled(database, name, trained(database, name), progress=progress)
+        split = split_by_clips(database)
+        empty = trained(database, name, split.searched)
+        searcher = cls.filled(database, name, empty, folder=folder, progress=progress)
+        tune(searcher, database, split, max_effort(empty), progress)
+        return searcher
+
+    @classmethod
+    def filled(
+        cls,
+        database: MotionDatabase,
+        name: str,
+        empty: Any,
+        *,
+        folder: Path | None = None,
+        progress: Progress | None = None,
+    ) -> FaissSearcher:
+        """A copy of a trained, empty index with the offered rows of a database."""
+        rows = database.offered_rows
+        if name == "ivf":
+            sizes, data = sorted_lists(empty, database.features, rows, folder, progress)
+            index = with_lists(empty, sizes, data)
+            return cls(database, index, name, rows, lists=(empty, sizes, data))
+        index = faiss.clone_index(empty)
+        for start in range(0, len(rows), _ROWS_AT_ONCE):
+            some = rows[start : start + _ROWS_AT_ONCE]
+            index.add(np.ascontiguousarray(database.features[some]))
+            release_pages(database.features)
+            if progress is not None:
+                progress(f"building {name}", start + len(some), len(rows), "")
+        return cls(database, index, name, rows)
 
     def stored(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Arrays and header entries that `restored` reads."""
-        arrays = {"faiss": np.array(faiss.serialize_index(self._index)), "rows": self._rows}
+        index, arrays = self._index, {"rows": self._rows}
+        if self._lists is not None:
+            index = self._lists[0]
+            arrays |= {"list_sizes": self._lists[1], "lists": self._lists[2]}
+        arrays["faiss"] = np.array(faiss.serialize_index(index))
         return arrays, {
             "parameters": json.dumps({"effort": self.effort, "faiss": faiss.__version__}),
             "recall": self.recall,
@@ -112,12 +155,15 @@ class FaissSearcher:
         cls, database: MotionDatabase, arrays: Mapping[str, Array], header: Mapping[str, Any]
     ) -> FaissSearcher:
         """The index of a cache file."""
-        index = faiss.deserialize_index(np.array(arrays["faiss"]))
+        index, lists = faiss.deserialize_index(np.array(arrays["faiss"])), None
+        if "lists" in arrays:
+            lists = index, np.array(arrays["list_sizes"]), arrays["lists"]
+            index = with_lists(*lists)
         effort = int(json.loads(header["parameters"])["effort"])
         rows = np.array(arrays["rows"])
-        if (np.sort(rows) != database.offered_rows).any():
+        if not np.array_equal(np.sort(rows), database.offered_rows):
             raise ParameterError("the index is of other rows")
-        return cls(database, index, header["index"], rows, effort, header["recall"])
+        return cls(database, index, header["index"], rows, effort, header["recall"], lists)
 
     def search(
         self,
@@ -127,8 +173,15 @@ class FaissSearcher:
         allowed: Array | None = None,
         excluded: Array | None = None,
         cost_bound: float | Array = np.inf,
+        fallback: bool = True,
     ) -> tuple[Array, Array]:
-        """See `matching.search.searcher.Searcher.search`."""
+        """See `matching.search.searcher.Searcher.search`.
+
+        Parameters
+        ----------
+        fallback
+            Look at all rows where an approximate search finds fewer than k that are allowed.
+        """
         request = SearchRequest.checked(
             queries,
             k,
@@ -146,7 +199,7 @@ class FaissSearcher:
                 request.queries[pending], count, params=self._parameters(request, count)
             )
             for index, squares, chosen in zip(pending, approximate, entries, strict=True):
-                results[index] = self._ranked(request, int(index), squares, chosen)
+                results[index] = self._ranked(request, int(index), squares, chosen, fallback)
             pending = np.array([i for i in pending if results[i] is None], np.int64)
             if count == len(self._rows) or not self.exact:
                 break
@@ -160,7 +213,12 @@ class FaissSearcher:
         )
 
     def _ranked(
-        self, request: SearchRequest, index: int, approximate: Array, entries: Array
+        self,
+        request: SearchRequest,
+        index: int,
+        approximate: Array,
+        entries: Array,
+        fallback: bool,
     ) -> tuple[Array, Array] | None:
         """Exact squared distances and rows, rising; None where more candidates are needed."""
         valid = entries >= 0
@@ -176,7 +234,7 @@ class FaissSearcher:
             certain = complete or float(approximate[-1]) - _FLAT_SLACK * size > worst
             return (squares, rows) if certain else None
         # Masks may have removed all candidates although other rows are allowed.
-        enough = len(squares) == request.k or (np.isfinite(bound) and valid.any())
+        enough = len(squares) == request.k or (np.isfinite(bound) and valid.any()) or not fallback
         return (squares, rows) if enough or complete else None
 
     def _parameters(self, request: SearchRequest, count: int) -> Any:
@@ -193,19 +251,28 @@ class FaissSearcher:
         return None if selector is None else faiss.SearchParameters(sel=selector)
 
 
-def _add(
-    index: Any, database: MotionDatabase, rows: Array, name: str, progress: Progress | None
-) -> None:
-    for start in range(0, len(rows), _ROWS_AT_ONCE):
-        some = rows[start : start + _ROWS_AT_ONCE]
-        index.add(np.ascontiguousarray(database.features[some]))
-        if progress is not None:
-            progress(f"building {name}", start + len(some), len(rows), "")
+def max_effort(index: Any) -> int:
+    """The largest effort of an index."""
+    return min(getattr(index, "nlist", _MAX_EFFORT), _MAX_EFFORT)
 
 
-def _trained(database: MotionDatabase, name: str, offered: Array) -> Any:
-    """An empty index, trained on a sample of the rows where its kind needs training."""
-    rows, dims = len(offered), database.dims
+def trained(database: MotionDatabase, name: str, rows: Array | None = None) -> Any:
+    """An empty index, trained on a sample of some rows where its kind needs training.
+
+    Parameters
+    ----------
+    rows
+        Row numbers, rising; all that are offered by default.
+
+    Raises
+    ------
+    ParameterError
+        Where no row is offered.
+    """
+    offered = database.offered_rows if rows is None else rows
+    count, dims = len(offered), database.dims
+    if not count:
+        raise ParameterError("no rows to search in")
     index: Any
     if name == "flat":
         return faiss.IndexFlatL2(dims)
@@ -214,9 +281,11 @@ def _trained(database: MotionDatabase, name: str, offered: Array) -> Any:
         index.hnsw.efConstruction = _HNSW_BUILD_EFFORT
         return index
     # 4 * sqrt(rows) lists, as FAISS advises, limited by the number of training rows.
-    lists = max(min(round(4 * np.sqrt(rows)), rows // _TRAINING_ROWS), 1)
-    step = max(rows // max(_TRAINING_ROWS * lists, 1), 1)
+    lists = min(round(4 * np.sqrt(count)), count // _TRAINING_ROWS, _MAX_LISTS)
+    lists = max(lists, 1)
+    step = max(count // (_TRAINING_ROWS * lists), 1)
     sample = np.ascontiguousarray(database.features[offered[::step]])
+    release_pages(database.features)
     if name == "ivf":
         index = faiss.index_factory(dims, f"IVF{lists},Flat")
     else:
@@ -239,7 +308,7 @@ def _parts(dims: int) -> int:
     return divisors[-1] if divisors and divisors[-1] >= dims / 4 else dims
 
 
-def _max_square(features: Array, rows: Array) -> float:
+def _max_square(features: Array | JoinedRows, rows: Array) -> float:
     """Largest squared norm of rows."""
     return max(
         float(np.square(features[rows[start : start + _ROWS_AT_ONCE]]).sum(1).max())

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, JoinedRows, release_pages
 from deepphase.errors import ParameterError
 from deepphase.progress import Progress
 
@@ -108,7 +108,7 @@ class BlockTree:
 
     @classmethod
     def build(
-        cls, features: Array, offered: Array, *, progress: Progress | None = None
+        cls, features: Array | JoinedRows, offered: Array, *, progress: Progress | None = None
     ) -> BlockTree:
         """The tree of the offered rows.
 
@@ -134,6 +134,7 @@ class BlockTree:
             centred = features[offered[start : start + _ROWS_AT_ONCE]] - mean
             radius = max(radius, float(np.sqrt(np.square(centred).sum(1).max())))
             projected[start : start + _ROWS_AT_ONCE] = centred @ axes
+            release_pages(features)
         order, starts, right, leaves = _split(projected, progress)
         blocks = np.full((len(starts), axes.shape[1], BLOCK_ROWS), _PADDING, np.float32)
         rows = np.full((len(starts), BLOCK_ROWS), -1, np.int64)
@@ -154,7 +155,7 @@ class BlockTree:
         return cls(mean, axes, blocks, rows, right, leaves, lowest, highest, np.array(radius))
 
 
-def _principal_axes(features: Array, offered: Array) -> tuple[Array, Array]:
+def _principal_axes(features: Array | JoinedRows, offered: Array) -> tuple[Array, Array]:
     chosen = offered[:: max(len(offered) // _SAMPLE, 1)]
     sample = features[chosen].astype(np.float64)
     mean = sample.mean(0)

@@ -81,6 +81,8 @@ def _limit(square, size):
 @_compiled()
 def walk(
     features,
+    row_mean,
+    row_scale,
     mean,
     axes,
     radius,
@@ -103,6 +105,8 @@ def walk(
     ----------
     features
         (rows, dims) float32.
+    row_mean, row_scale
+        (dims,) float32 normalisation of the features; None where they are normalised.
     mean, axes, radius, blocks, rows, right, leaves, lowest, highest
         Arrays of a `BlockTree`.
     queries, allowed, excluded, bounds
@@ -154,7 +158,10 @@ def walk(
                     continue
                 square = 0.0
                 for dimension in range(query.shape[0]):
-                    difference = np.float64(features[row, dimension]) - np.float64(query[dimension])
+                    value = features[row, dimension]
+                    if row_mean is not None:
+                        value = (value - row_mean[dimension]) * row_scale[dimension]
+                    difference = np.float64(value) - np.float64(query[dimension])
                     square += difference * difference
                 rank = k - 1
                 if not (square < near[rank] or (square == near[rank] and row < places[rank])):

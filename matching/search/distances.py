@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, JoinedRows
 from matching.search.request import SearchRequest
 
 _ROWS_AT_ONCE = 1 << 15
@@ -32,7 +32,7 @@ def best(squares: Array, rows: Array, k: int) -> tuple[Array, Array]:
 
 
 def scan(
-    features: Array, offered: Array, request: SearchRequest, index: int
+    features: Array | JoinedRows, offered: Array, request: SearchRequest, index: int
 ) -> tuple[Array, Array]:
     """Squared distances and rows of the k nearest to one query of a request, by linear search.
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, JoinedRows
+from deepphase.features.normalisation import Normalisation
 from deepphase.progress import Progress
 from matching.database.database import MotionDatabase
 from matching.search.block_tree import RELATIVE_SLACK, SIZE_SLACK, BlockTree
@@ -17,7 +18,7 @@ _FIRST_BLOCKS = 4
 
 
 def scan_blocks(
-    tree: BlockTree, features: Array, request: SearchRequest, index: int
+    tree: BlockTree, features: Array | JoinedRows, request: SearchRequest, index: int
 ) -> tuple[Array, Array]:
     """Squared distances and rows of the k nearest to one query of a request."""
     query, k = request.queries[index], request.k
@@ -61,6 +62,22 @@ def _compiled_walk() -> Callable[..., None] | None:
     return walk
 
 
+def _readable(features: Array | JoinedRows) -> tuple[Array, Array | None, Array | None]:
+    """Rows for compiled code, and the mean and scale that it normalises them by."""
+    mean = scale = None
+    if isinstance(features, JoinedRows):
+        normalisation = features.transform
+        if len(features.parts) == 1 and isinstance(normalisation, Normalisation):
+            mean = np.require(normalisation.mean, np.float32, ("C", "W"))
+            scale = np.require(normalisation.scale, np.float32, ("C", "W"))
+            features = features.parts[0]
+    rows = np.asarray(features).view()
+    # Compiled code is specific to a kind of array: rows are always read-only, because mapped files
+    # are. The other arrays are writable, which numba unpacks far faster.
+    rows.flags.writeable = False
+    return rows, mean, scale
+
+
 class ExactSearcher:
     """Exact search of a database's nearest rows; of equal distances the lower row comes first.
 
@@ -86,16 +103,14 @@ class ExactSearcher:
         compiled: bool = True,
         progress: Progress | None = None,
     ) -> None:
-        features = np.asarray(database.features).view()
-        # Compiled code is specific to a kind of array: features are always read-only, because
-        # mapped files are. The other arrays are writable, which numba unpacks far faster.
-        features.flags.writeable = False
-        self._features = features
+        self._features = database.features
         if tree is None:
-            tree = BlockTree.build(self._features, database.offered_rows, progress=progress)
-        tree.check(*self._features.shape)
+            tree = BlockTree.build(database.features, database.offered_rows, progress=progress)
+        tree.check(len(database), database.dims)
         self.tree = tree
         self._walk = _compiled_walk() if compiled else None
+        if self._walk is not None:
+            self._read = _readable(database.features)
         small = [np.array(tree.mean), np.array(tree.axes), float(tree.radius)]
         self._arrays = small + [
             np.require(getattr(tree, name), requirements=("C", "W"))
@@ -133,7 +148,7 @@ class ExactSearcher:
         distances = np.empty((len(request), request.k), np.float32)
         nearest = np.empty((len(request), request.k), np.int64)
         self._walk(
-            self._features,
+            *self._read,
             *self._arrays,
             request.queries,
             self._no_mask if request.allowed is None else request.allowed,

@@ -1,15 +1,17 @@
 """Searcher protocol, the choice of an index by name or database size, and its cache file.
 
 Format of the cache "deepphase.motion_index", version 1: the index's arrays, and in the header
-``index``, ``rows_sha256`` (of the database's features and offered rows), ``parameters`` and
+``index``, ``arrays_sha256`` (of the database's features and offered rows), ``parameters`` and
 ``recall``. It is valid only for the rows that it was built from.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, get_args
 
 import numpy as np
 
@@ -20,61 +22,70 @@ from deepphase.progress import Progress
 from matching.database.database import MotionDatabase
 from matching.search.exact import ExactSearcher
 
+if TYPE_CHECKING:
+    from matching.search.approximate import FaissSearcher
+
 FORMAT, VERSION = "deepphase.motion_index", 1
 _TYPES = {
-    **dict.fromkeys(("rows", "right", "leaves"), "I64"),
+    **dict.fromkeys(("rows", "right", "leaves", "list_sizes"), "I64"),
     **dict.fromkeys(("mean", "axes", "radius"), "F64"),
     **dict.fromkeys(("blocks", "lowest", "highest"), "F32"),
-    "faiss": "U8",
+    **dict.fromkeys(("faiss", "lists"), "U8"),
 }
 AnyIndex = TypeVar("AnyIndex")
 
 
-def cached_index(
-    path: Path | None,
-    database: MotionDatabase,
-    name: str,
-    *,
-    build: Callable[[], AnyIndex],
-    store: Callable[[AnyIndex], tuple[Mapping[str, Array], Mapping[str, Any]]],
-    read: Callable[[dict[str, Array], dict[str, Any]], AnyIndex],
-    note: Callable[[str], None] | None = None,
-) -> AnyIndex:
-    """The index from a cache file, or a new one, which is written there.
+@dataclass(frozen=True)
+class IndexCache:
+    """Cache file of the index of one database.
 
     Parameters
     ----------
     path
         The file; None for no cache.
-    build
-        Builds the index.
-    store, read
-        Convert the index to arrays and header entries, and back.
+    database
+        The database of the index.
+    name
+        Kind of index.
     note
         Called with the reason why a file was not used or could not be written.
     """
-    report = note or (lambda text: None)
-    if path is not None and path.exists():
+
+    path: Path | None
+    database: MotionDatabase
+    name: str
+    note: Callable[[str], None]
+
+    def read(
+        self, restore: Callable[[dict[str, Array], dict[str, Any]], AnyIndex]
+    ) -> AnyIndex | None:
+        """The index, which `restore` makes of arrays and header; None where it must be built."""
+        if self.path is None or not self.path.exists():
+            return None
         try:
-            arrays, header = map_arrays(path, format=FORMAT, version=VERSION, types=_TYPES)
-            if header.get("index") != name:
+            arrays, header = map_arrays(self.path, format=FORMAT, version=VERSION, types=_TYPES)
+            if header.get("index") != self.name:
                 raise CheckpointError(f"its index is of another kind, {header.get('index')!r}")
-            if header.get("rows_sha256") != database.rows_sha256:
+            # Files of earlier versions have another hash of the same.
+            key = "arrays_sha256" if "arrays_sha256" in header else "rows_sha256"
+            if header.get(key) != getattr(self.database, key):
                 raise CheckpointError("its index is of other rows")
-            return read(arrays, header)
+            return restore(arrays, header)
         except (DeepPhaseError, KeyError, TypeError, ValueError, RuntimeError) as error:
             fact = error.fact if isinstance(error, DeepPhaseError) else str(error)
-            report(f"{path} is not used and built again: {fact}")
-    index = build()
-    if path is not None:
-        arrays_of_index, entries = store(index)
-        header = {"index": name, "rows_sha256": database.rows_sha256, **entries}
+            self.note(f"{self.path} is not used and built again: {fact}")
+            return None
+
+    def write(self, arrays: Mapping[str, Array], entries: Mapping[str, Any]) -> None:
+        """Keep the arrays and header entries of an index."""
+        if self.path is None:
+            return
+        header = {"index": self.name, "arrays_sha256": self.database.arrays_sha256, **entries}
         try:
-            write_arrays(path, arrays_of_index, header, format=FORMAT, version=VERSION)
+            write_arrays(self.path, arrays, header, format=FORMAT, version=VERSION)
         except CheckpointError as error:
             # Searches work without the cache, so a read-only folder is no error.
-            report(f"the index is not cached: {error}")
-    return index
+            self.note(f"the index is not cached: {error}")
 
 
 IndexName = Literal["auto", "exact", "flat", "ivf", "hnsw", "ivfpq"]
@@ -146,14 +157,18 @@ def open_searcher(
 ) -> Searcher:
     """A searcher of a database; its index is read from a cache file, or built and written there.
 
+    A database in shards has an index and a cache file for each shard. Indices that need training
+    are trained once, on rows of all shards.
+
     Parameters
     ----------
     index
-        "exact" (a block tree), "flat", "ivf", "hnsw" or "ivfpq" (FAISS), or "auto": exact up to
-        50 million rows, then ivfpq.
+        "exact" (a block tree), "flat", "ivf", "hnsw" or "ivfpq" (FAISS), or "auto": the one that
+        the database was built with, otherwise exact up to 50 million rows, then ivfpq.
     cache
         The cache file; <database>.<index>.index beside the database if not given. A database in
-        memory has none. A damaged file, or one of other rows, is built again.
+        memory has none. A damaged file, or one of other rows, is built again. Shards have their own
+        files.
     note
         Called with a sentence that says why a cache file was not used.
 
@@ -162,36 +177,90 @@ def open_searcher(
     ParameterError
         Where the name of the index is unknown.
     """
+    name = index_name(database, index)
+    report = note or (lambda text: None)
+    if not database.shards:
+        path = _beside(database, name) if cache is None else Path(cache)
+        return _opened(IndexCache(path, database, name, report), progress)
+    from matching.search.sharded import ShardedSearcher
+
+    caches = [
+        IndexCache(_beside(shard, name), shard, name, report)
+        for shard in database.shards
+        if len(shard.offered_rows)
+    ]
+    if name == "exact":
+        return ShardedSearcher(database, [_opened(each, progress) for each in caches])
+    return _sharded_faiss(database, name, caches, progress)
+
+
+def index_name(database: MotionDatabase, index: str = "auto") -> str:
+    """The kind of index that `open_searcher` uses; ParameterError where it is unknown."""
     if index not in INDEX_NAMES:
         raise ParameterError(f"no index {index!r}", hint=f"indices: {', '.join(INDEX_NAMES)}")
+    if index == "auto" and database.index in INDEX_NAMES:
+        index = database.index
     if index == "auto":
         index = "exact" if len(database.offered_rows) <= _MAX_EXACT_ROWS else "ivfpq"
-    if cache is None and database.path is not None:
-        cache = database.path.with_name(f"{database.path.name}.{index}.index")
-    path = None if cache is None else Path(cache)
-    if index == "exact":
+    return index
+
+
+def _beside(database: MotionDatabase, name: str) -> Path | None:
+    if database.path is None:
+        return None
+    return database.path.with_name(f"{database.path.name}.{name}.index")
+
+
+def _opened(cache: IndexCache, progress: Progress | None) -> ExactSearcher | FaissSearcher:
+    database, searcher = cache.database, None
+    if cache.name == "exact":
         from matching.search.block_tree import BlockTree
 
-        def built_tree() -> ExactSearcher:
-            return ExactSearcher(database, progress=progress)
-
-        return cached_index(
-            path,
-            database,
-            index,
-            build=built_tree,
-            store=lambda searcher: (searcher.tree.arrays(), {}),
-            read=lambda arrays, header: ExactSearcher(database, BlockTree(**arrays)),
-            note=note,
-        )
+        searcher = cache.read(lambda arrays, _: ExactSearcher(database, BlockTree(**arrays)))
+        if searcher is None:
+            searcher = ExactSearcher(database, progress=progress)
+            cache.write(searcher.tree.arrays(), {})
+        return searcher
     from matching.search.approximate import FaissSearcher
 
-    return cached_index(
-        path,
-        database,
-        index,
-        build=lambda: FaissSearcher.build(database, index, progress=progress),
-        store=lambda searcher: searcher.stored(),
-        read=lambda arrays, header: FaissSearcher.restored(database, arrays, header),
-        note=note,
-    )
+    found = cache.read(partial(FaissSearcher.restored, database))
+    if found is None:
+        folder = None if cache.path is None else cache.path.absolute().parent
+        found = FaissSearcher.build(database, cache.name, folder=folder, progress=progress)
+        cache.write(*found.stored())
+    return found
+
+
+def _sharded_faiss(
+    database: MotionDatabase, name: str, caches: Sequence[IndexCache], progress: Progress | None
+) -> Searcher:
+    from matching.search.approximate import FaissSearcher, max_effort, trained
+    from matching.search.recall import split_by_clips, tune
+    from matching.search.sharded import ShardedSearcher
+
+    read = []
+    for cache in caches:
+        found = cache.read(partial(FaissSearcher.restored, cache.database))
+        if found is None:
+            break
+        read.append(found)
+    if len(read) == len(caches):
+        return ShardedSearcher(database, read)
+    split = split_by_clips(database)
+    empty = trained(database, name, None if name == "flat" else split.searched)
+    built = [
+        FaissSearcher.filled(
+            cache.database,
+            name,
+            empty,
+            folder=None if cache.path is None else cache.path.absolute().parent,
+            progress=progress,
+        )
+        for cache in caches
+    ]
+    searcher = ShardedSearcher(database, built)
+    if not searcher.exact:
+        tune(searcher, database, split, max_effort(empty), progress)
+    for cache, each in zip(caches, built, strict=True):
+        cache.write(*each.stored())
+    return searcher

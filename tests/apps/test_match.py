@@ -57,7 +57,15 @@ def test_build_says_what_it_made(database, folder, capsys):
     assert "2 clips, 480 frames of 18 values" in said
     assert "index: ivf, approximate" in said
     assert "recall of the nearest 1, held-out queries" in said
+    assert "recall of the nearest 1, unusual queries" in said
     assert (folder / "pose.database.ivf.index").is_file()
+    # Queries use the index that was built.
+    name = MotionDatabase.load(folder / "pose.database").clip_names[0]
+    assert run("match", "query", folder / "pose.database", name, "-o", folder / "by_ivf") == 0
+    said = capsys.readouterr()
+    assert "index: ivf, approximate: finds the nearest row for" in said.out
+    assert "queries unlike the data" in said.out
+    assert not (folder / "pose.database.exact.index").exists()
 
 
 def test_extend(database, folder):
@@ -115,6 +123,31 @@ def test_query_of_a_clip_and_of_a_file(database, folder, capsys):
         == 0
     )
     assert (again / "match_02.glb").is_file()
+
+
+def test_shards_are_merged_and_queried_as_one(database, folder, capsys):
+    words = ("match", "build", folder / "swings.store", "--model", folder / "phases.model")
+    shards = folder / "shards"
+    for number in (1, 2):
+        assert run(*words, "--shard", f"{number}/2", "-o", shards / f"{number}.shard") == 0
+        if number == 1:
+            assert run("match", "merge", shards, "-o", folder / "merged.database") == 2
+            assert "shard 2 of 2 missing" in capsys.readouterr().err
+    assert "shard 2/2: 480 frames" in capsys.readouterr().out
+    assert run("match", "merge", shards, "-o", folder / "merged.database") == 0
+    assert (folder / "merged.database").read_bytes() == database.read_bytes()
+    name = MotionDatabase.load(database).clip_names[3]
+    for each in ("shards", "merged"):
+        source = shards if each == "shards" else folder / "merged.database"
+        out = folder / f"found_in_{each}"
+        assert run("match", "query", source, name, "-k", 3, "-o", out, "--frame", 30) == 0
+    found = [
+        (folder / f"found_in_{each}" / "matches.csv").read_text() for each in ("shards", "merged")
+    ]
+    assert found[0] == found[1]
+    capsys.readouterr()
+    assert run(*words, "--shard", "3/2", "-o", folder / "x") == 2
+    assert "no shard 3/2" in capsys.readouterr().err
 
 
 def test_query_as_json(database, folder, capsys):

@@ -1,0 +1,55 @@
+"""Lines of commands about a motion database and its search index."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from apps.terminal import note, table
+from matching.database.database import MotionDatabase
+from matching.search.searcher import Searcher
+
+# Kinds of queries that recall is measured with.
+_QUERIES = {
+    "held_out": "held-out queries",
+    "unlike": "queries from the clips least like the others",
+    "unusual": "unusual queries, of features from different moments",
+}
+
+
+def database_report(database: MotionDatabase, searcher: Searcher) -> None:
+    """Print the features of a new database, its rows and its index."""
+    rows = [
+        (feature.name, str(feature.dims), feature.unit, f"{feature.weight:g}")
+        for feature in database.layout
+    ]
+    table(("feature", "values", "unit", "weight"), rows)
+    short = Counter(database.clip_of(database.offered_rows).tolist())
+    idle = len(database.clip_names) - len(short)
+    note(
+        f"{len(database.clip_names)} clips, {len(database):,} frames of {database.dims} values, "
+        f"{len(database.offered_rows):,} of them can be found by searches"
+    )
+    if idle:
+        note(f"{idle} clips are shorter than the time that the features span: searches skip them")
+    note(index_line(searcher))
+    for name, share in getattr(searcher, "recall", {}).items():
+        queries, ranks = name.rsplit("_", 1)
+        kind = _QUERIES.get(queries, f"{queries} queries")
+        note(f"  recall of the nearest {ranks}, {kind}: {share:.3f}")
+
+
+def index_line(searcher: Searcher) -> str:
+    """The kind of index; of an approximate one also its recall for easy and for hard queries."""
+    text = f"index: {searcher.name}, {'exact' if searcher.exact else 'approximate'}"
+    recall = {
+        name.removesuffix("_1"): share
+        for name, share in getattr(searcher, "recall", {}).items()
+        if name.endswith("_1")
+    }
+    if not recall:
+        return text
+    hard = min((share for name, share in recall.items() if name != "held_out"), default=None)
+    shares = [f"{recall['held_out']:.3f} of held-out queries"] if "held_out" in recall else []
+    if hard is not None:
+        shares.append(f"{hard:.3f} of queries unlike the data")
+    return f"{text}: finds the nearest row for {' and '.join(shares)}"

@@ -32,7 +32,6 @@ def paper_spline(points: np.ndarray, phase: float) -> np.ndarray:
     )
 
 
-@settings(deadline=None)
 @given(st.floats(-3, 3))
 def test_the_spline_is_the_papers(phase):
     points = np.random.default_rng(0).standard_normal((4, 5))
@@ -73,7 +72,7 @@ def network(hidden: int = 24, **changes) -> Pfnn:
     return made
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.integers(1, 9), st.integers(1, 6), st.integers(1, 5), st.integers(1, 7))
 def test_blending_is_what_a_weight_matrix_a_sample_gives(points, ins, outs, batch):
     torch.manual_seed(points + 10 * batch)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from controllers.networks.phase_update import updated_phases
@@ -35,7 +35,6 @@ def test_by_hand():
     torch.testing.assert_close(found, expected)
 
 
-@settings(deadline=None)
 @given(st.floats(-0.5, 0.49), st.floats(0.0, 10.0), st.floats(0.01, 5.0), st.floats(0.0, 1.0))
 def test_it_is_the_step_of_the_phase_parameters(phase, frequency, amplitude, blend):
     given_ = PhaseParameters(*(np.array([v]) for v in (phase, frequency, amplitude, 0.0)))

@@ -87,7 +87,7 @@ def test_everything_of_a_take_comes_back():
     assert stated["markers"] == [["first half", 0.0, 200 / FPS / 2]]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     st.integers(1, 40),
     st.integers(1, 5),

@@ -56,7 +56,7 @@ def test_arrays_and_header_come_back(file):
     assert read_header(file) == header
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     array=numpy_strategies.arrays(
         dtype=st.one_of(

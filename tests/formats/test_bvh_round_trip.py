@@ -76,7 +76,7 @@ def bvh_files(draw):
     return bvh_text(joints, rows)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(text=bvh_files(), up=st.sampled_from(AXES))
 def test_read_write_read(tmp_path_factory, text, up):
     folder = tmp_path_factory.mktemp("round_trip")

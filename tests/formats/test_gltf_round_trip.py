@@ -55,7 +55,7 @@ def assert_same(again, clip, atol=1e-5):
     assert turn_degrees(again.rotations, clip.rotations) < 1e-3
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=50, suppress_health_check=list(HealthCheck))
 @given(
     seed=st.integers(0, 10_000),
     joints=st.integers(2, 12),

@@ -53,7 +53,7 @@ def clips(draw):
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(clips())
 def test_round_trip_is_exact(tmp_path_factory, clip):
     path = tmp_path_factory.mktemp("clip") / "clip.npz"
@@ -126,7 +126,7 @@ def test_what_cannot_be_stored_is_refused_before_anything_is_written(tmp_path, c
     assert not path.exists()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     array=arrays.arrays(
         arrays.scalar_dtypes().filter(lambda dtype: dtype.kind in "biufU"),

@@ -49,7 +49,7 @@ words = st.one_of(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.lists(words, min_size=1, max_size=6), st.sampled_from([" ", "\t", "  ", " \t "]))
 def test_numbers_are_those_of_float_or_refused(texts, blank):
     texts = [text for text in texts if text.strip()] or ["1"]

@@ -54,7 +54,7 @@ def exact_searchers(database):
     ]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_exact_is_exact(data):
     """Sizes around a block's, few dimensions and many, ties, masks, bounds, more than there is."""

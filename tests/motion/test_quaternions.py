@@ -43,7 +43,7 @@ def test_axis_and_angle():
     )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(1, 20), st.integers(0, 2**31))
 def test_signs_are_continuous_and_rotations_the_same(frames, seed):
     rng = np.random.default_rng(seed)

@@ -213,7 +213,7 @@ WORDS = (
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.integers(1, 14), st.integers(0, 2**31), st.booleans())
 def test_any_tree_with_any_names_gets_roles_that_fit_together(joints, seed, moves):
     rng = np.random.default_rng(seed)

@@ -124,7 +124,7 @@ def test_mel_and_crossings_are_librosas():
     np.testing.assert_allclose(ours, rate[0, 4 : len(song) - 4], atol=0.002)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     seed=st.integers(0, 10**6),
     count=st.integers(512, 60_000),

@@ -225,7 +225,7 @@ def test_windows_that_cannot_be(motions):
         PfnnPhase.fit(ClipStore.from_clips([motions["walk"].clip]), window_s=0.01)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     frequency=st.floats(0.7, 3.5),
     start=st.floats(-0.5, 0.5),
@@ -244,7 +244,7 @@ def test_a_pure_tone_is_read_off(frequency, start, amplitude, level):
     np.testing.assert_allclose(found.amplitude, kept * amplitude, rtol=0.02)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=400))
 def test_any_contacts_give_a_phase_that_never_falls(contacts):
     flags = np.array(contacts)

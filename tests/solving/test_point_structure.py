@@ -184,7 +184,7 @@ def test_the_up_axis_is_found(up):
     assert infer_points_up(turned, track.edges)[0] == up
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.integers(1, 9),
     st.integers(1, 5),

@@ -226,7 +226,7 @@ def programs(draw):
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(programs())
 def test_any_program_keeps_feet_still_and_joints_smooth(case):
     body, program, seed = case

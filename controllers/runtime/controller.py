@@ -188,6 +188,9 @@ class Controller:
             config = ControllerConfig.from_mapping(header["config"])
             schema = ControllerSchema.from_mapping(header["schema"])
             _check_dims(schema, arrays)
+            names = checked_joints(header["skeleton"]["names"])
+            if not {*schema.joints, *schema.feet} <= set(names):
+                raise ValueError("joints of the schema that are not in the skeleton")
             network = make_network(config.name, schema.dims, config.network)
             load_weights(network, arrays)
             normalisations = [
@@ -206,7 +209,7 @@ class Controller:
                 schema,
                 NormalisedController(network, *normalisations),
                 Skeleton(
-                    checked_joints(header["skeleton"]["names"]),
+                    names,
                     *(np.array(arrays[f"skeleton.{name}"]) for name in _SKELETON),
                 ),
                 starts,

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from deepphase.errors import CheckpointError, ParameterError
-from deepphase.formats.header_values import check_numbers
+from deepphase.formats.header_values import check_numbers, checked_count
 
 Header = dict[str, Any]
 
@@ -138,6 +138,7 @@ def read_array_table(path: Path, format: str | None, version: int | None) -> Arr
     if _table_hash(rows, ours) != stated:
         raise damaged(path, "the header does not match its hash")
     try:
+        checked_count(of_version, "version", 1)
         check_numbers(header)
     except ParameterError as error:
         raise damaged(path, error.fact) from None

@@ -99,6 +99,8 @@ class JointVelocities:
         ]
         if len(partners) not in (0, len(joints)):
             raise ParameterError(f"{len(partners)} mirror partners of {len(joints)} joints")
+        if any(partners[partner] != joint for joint, partner in enumerate(partners)):
+            raise ParameterError("mirror partners that are not each other's")
         body = checked_labels(content["body"], "body")
         return cls(joints, checked_rate(content["fps"]), body, tuple(partners))
 

@@ -154,6 +154,9 @@ FIELDS = [
     ("default.model", ("signals", "partners", 0)),
     ("erd.controller", ("schema", "joints")),
     ("erd.controller", ("skeleton", "names")),
+    ("erd.controller", ("skeleton", "names", 0)),
+    ("erd.controller", ("schema", "feet", 0)),
+    ("motion.db", ("version",)),
     ("motion.db", ("clips", 0, "store")),
     ("motion.db", ("layout",)),
 ]

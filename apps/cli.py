@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Sequence
 
 from apps.interruption import INTERRUPTED, MESSAGE, interrupts_after_imports
+from apps.printable import printable
 from deepphase.errors import DeepPhaseError, ParameterError
 
 DONE, BUG, MISTAKE = 0, 1, 2
@@ -72,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with interrupts_after_imports():
             return _run(words)
     except DeepPhaseError as error:
-        print(f"deepphase: error: {error}", file=sys.stderr)
+        print(f"deepphase: error: {printable(error)}", file=sys.stderr)
         return MISTAKE
     except KeyboardInterrupt:
         print(MESSAGE, file=sys.stderr)

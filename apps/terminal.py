@@ -22,7 +22,9 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.table import Table
+from rich.text import Text
 
+from apps.printable import printable
 from deepphase.errors import DeepPhaseError
 from deepphase.progress import Progress as Report
 
@@ -77,12 +79,12 @@ def progress() -> Iterator[Report]:
         yield _Lines()
         return
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[speed]}"),
+        TextColumn("{task.fields[speed]}", markup=False),
         TimeRemainingColumn(),
-        TextColumn("{task.fields[words]}"),
+        TextColumn("{task.fields[words]}", markup=False),
     )
     with Progress(*columns, console=console) as bars:
         tasks: dict[str, TaskID] = {}
@@ -92,7 +94,9 @@ def progress() -> Iterator[Report]:
                 tasks[what] = bars.add_task(what, total=total, words="", speed="")
             task = bars.tasks[tasks[what]]
             speed = f"{task.speed:,.0f}/s" if task.speed else ""
-            bars.update(tasks[what], completed=done, total=total, words=words, speed=speed)
+            bars.update(
+                tasks[what], completed=done, total=total, words=printable(words), speed=speed
+            )
 
         yield report
 
@@ -115,12 +119,12 @@ class _Lines:
         line = f"{what}: {done:,} of {total:,}"
         if spent > 0 and 0 < done < total:
             line += f", {done / spent:,.0f}/s, {spent * (total - done) / done:.0f} s left"
-        print(f"{line}{', ' if words else ''}{words}", file=console.file, flush=True)
+        print(printable(f"{line}{', ' if words else ''}{words}"), file=console.file, flush=True)
 
 
 def note(text: str) -> None:
     """Print a line of plain text."""
-    console.print(text, markup=False)
+    console.print(printable(text), markup=False, emoji=False)
 
 
 def next_step(*words: object) -> None:
@@ -137,7 +141,7 @@ def next_step(*words: object) -> None:
 
 def warn(text: str) -> None:
     """Print a warning to standard error."""
-    print(f"deepphase: note: {text}", file=sys.stderr)
+    print(f"deepphase: note: {printable(text)}", file=sys.stderr)
 
 
 def list_left_out(what: str, errors: Iterable[DeepPhaseError]) -> None:
@@ -151,11 +155,17 @@ def list_left_out(what: str, errors: Iterable[DeepPhaseError]) -> None:
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
     """Print a table of texts."""
-    drawn = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
+    drawn = Table(
+        title=Text(printable(title)) if title else None,
+        title_justify="left",
+        box=None,
+        pad_edge=False,
+    )
     for column in columns:
-        drawn.add_column(column, overflow="fold")
+        drawn.add_column(Text(printable(column)), overflow="fold")
     for row in rows:
-        drawn.add_row(*[cell.replace("[", "\\[") for cell in row])
+        # Text is printed as it is; a string would be read as markup, and :name: as an emoji.
+        drawn.add_row(*[Text(printable(cell)) for cell in row])
     console.print(drawn)
 
 

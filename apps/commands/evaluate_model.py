@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from apps.options.groups import StoreOptions
+from apps.options.groups import ParallelOptions, StoreOptions
 from apps.terminal import Outcome, next_step, note, progress
 
 
@@ -15,6 +15,7 @@ def command(
     queries: int = 10_000,
     seed: int = 0,
     reading: StoreOptions = StoreOptions(),  # noqa: B008 (frozen)
+    parallel: ParallelOptions = ParallelOptions(),  # noqa: B008 (frozen)
 ) -> Outcome:
     """Measure a phase model on clips, and write the result as an HTML page and a JSON file.
 
@@ -35,14 +36,23 @@ def command(
     from apps.reports.evaluation_report import evaluation_report
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.prepare import corpus_of
+    from deepphase.phase.encoding import encode_clips
     from deepphase.phase.extractor import load_extractor
 
+    spread = parallel.parallel
     trained = load_extractor(model)
     check_writable(output / "index.html")
     with progress() as on_progress:
-        clips = corpus_of(store, fps=trained.fps, progress=on_progress, **reading.corpus)
+        clips = corpus_of(store, fps=trained.fps, progress=on_progress, **reading.corpus, **spread)
+        encoded = encode_clips(model, clips, **{**spread, "workers": parallel.workers or 1})
         page, measures, health = evaluation_report(
-            trained, clips, output, queries=queries, seed=seed, progress=on_progress
+            trained,
+            clips,
+            output,
+            queries=queries,
+            seed=seed,
+            encoded=encoded,
+            progress=on_progress,
         )
     for line in health.words():
         note(line)

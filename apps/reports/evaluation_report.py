@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
@@ -59,6 +60,7 @@ def evaluation_report(
     *,
     queries: int = 10_000,
     seed: int = 0,
+    encoded: Iterable[ClipPhases] | None = None,
     progress: Progress | None = None,
 ) -> tuple[Path, list[ReportedMeasure], Health]:
     """Measure phases on all clips of a store; write index.html, player.html and report.json.
@@ -73,6 +75,9 @@ def evaluation_report(
         Number of frames on which alignment and future ranks are measured.
     seed
         Random seed for the choice of these frames.
+    encoded
+        Phases of every clip, in their order, as other processes encode them; the model encodes the
+        clips if not given.
 
     Returns
     -------
@@ -87,11 +92,13 @@ def evaluation_report(
     """
     if not (store.lengths >= model.window).any():
         raise ParameterError(f"no clip is as long as the model's window of {model.window} frames")
+    if encoded is None:
+        encoded = map(model.encode, store)
     phases = []
-    for number in range(len(store)):
-        phases.append(model.encode(store.clip(number)))
+    for each in encoded:
+        phases.append(each)
         if progress is not None:
-            progress("encoding", number + 1, len(store), "")
+            progress("encoding", len(phases), len(store), "")
     health = _health(model, store, phases)
     if progress is not None:
         progress("measuring", 1, 2, "")

@@ -84,3 +84,12 @@ def test_phases_of_clips_one_after_the_other(corpus, model):
     entries = clips_in([corpus / "store"])
     clips = (entry.load() for entry in entries)
     assert [each.name for each in encode_clips(model, clips)] == [each.name for each in entries]
+
+
+@pytest.mark.slow
+def test_phases_of_clips_are_the_same_from_several_processes(corpus, model):
+    clips = [entry.load() for entry in clips_in([corpus / "store"])]
+    one, two = (list(encode_clips(model, clips, workers=workers)) for workers in (1, 2))
+    for first, second in zip(one, two, strict=True):
+        assert first.name == second.name
+        assert (first.parameters.phase == second.parameters.phase).all()

@@ -104,11 +104,11 @@ def run_size(folder: Path, size: float, steps: list[str]) -> None:
     paths = {"captures": captures, **{name: work / name for name in names}}
     if not captures.exists():
         link_corpus(folder / "clips", captures, size)
-    for name, step in (("store", "prepare"), ("phase", "train phase")):
-        needed = any(f"{{{name}}}" in STEPS[each] for each in steps)
-        if needed and not paths[name].exists() and step not in steps:
-            run(STEPS[step], paths)
     for step in steps:
+        for name, maker in (("store", "prepare"), ("phase", "train phase")):
+            needed = f"{{{name}}}" in STEPS[step] and not step.startswith(maker)
+            if needed and not paths[name].exists():
+                run(STEPS[maker], paths)
         measured = run(STEPS[step], paths)
         print(f"{step}, {size:g} GB: {measured}", flush=True)
         line = {"step": step, "gigabytes": size, **measured}

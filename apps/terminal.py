@@ -65,6 +65,21 @@ def output(*, quiet: bool = False, to_stderr: bool = False) -> Iterator[None]:
         console.quiet, console.stderr = before
 
 
+_silent = False
+
+
+@contextmanager
+def silence(silent: bool) -> Iterator[None]:
+    """Context in which nothing is printed, not even warnings, if `silent`."""
+    global _silent
+    before = console.quiet, _silent
+    console.quiet, _silent = console.quiet or silent, _silent or silent
+    try:
+        yield
+    finally:
+        console.quiet, _silent = before
+
+
 @contextmanager
 def progress() -> Iterator[Report]:
     """Context of a function (what, done, total, words) that displays the progress of long work.
@@ -141,6 +156,8 @@ def next_step(*words: object) -> None:
 
 def warn(text: str) -> None:
     """Print a warning to standard error."""
+    if _silent:
+        return
     print(f"deepphase: note: {printable(text)}", file=sys.stderr)
 
 

@@ -26,6 +26,7 @@ LAYERS = [
         "deepphase.extras",
         "deepphase.memory",
         "deepphase.compiled",
+        "deepphase.scratch",
     },
     {"deepphase.motion"},
     {"deepphase.solving"},

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from apps.options.groups import StoreOptions, TrainingOptions
 from apps.terminal import next_step, note, progress
+from apps.training.processes import processes, shared_corpus
 from apps.training.resumable import finish, resumable, work_folder
 from controllers.config import ControllerConfig, ControllerTraining
 from controllers.networks.experts import ExpertsConfig
@@ -48,7 +49,6 @@ def command(
     from controllers.schema.config import GATES_OF_PHASES
     from controllers.training.health import health_lines
     from controllers.training.train import train_controller
-    from deepphase.corpus.prepare import corpus_of
     from deepphase.phase.extractor import load_extractor
 
     name = ControllerConfig.load(config).name
@@ -58,20 +58,22 @@ def command(
             f"{controller_config.name} needs phases",
             hint="give --model: the file of `deepphase train phase` or `deepphase fit phases`",
         )
-    work = work_folder(output, resume=run.resume, restart=run.restart)
     options = reading.corpus
-    phases = None if model is None else load_extractor(model)
     trainer = run.trainer(output)
-    with progress() as report_progress:
-        corpus = corpus_of(store, progress=report_progress, **options)
-        data = ControllerData.read(
-            corpus,
-            controller_config,
-            phases,
-            description=options["description"],
-            progress=report_progress,
+    with processes(trainer) as world, progress() as report_progress:
+        work = world.first(lambda: work_folder(output, resume=run.resume, restart=run.restart))
+        phases = world.together(lambda: None if model is None else load_extractor(model))
+        corpus = shared_corpus(world, store, work, progress=report_progress, **options)
+        data = world.together(
+            lambda: ControllerData.read(
+                corpus,
+                controller_config,
+                phases,
+                description=options["description"],
+                progress=report_progress,
+            )
         )
-        with resumable(work, restart=run.restart):
+        with resumable(world, work, restart=run.restart):
             made = train_controller(
                 data,
                 controller_config,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from apps.options.groups import StoreOptions, TrainingOptions
 from apps.terminal import next_step, note, progress, warn
+from apps.training.processes import processes, shared_corpus
 from apps.training.resumable import finish, resumable, work_folder
 from controllers.config import ControllerTraining
 from controllers.dance.config import DanceConfig, DanceTraining, MusicConfig
@@ -56,7 +57,6 @@ def command(
     from controllers.networks.registry import network_kind
     from controllers.schema.config import GATES_OF_PHASES
     from controllers.training.health import health_lines
-    from deepphase.corpus.prepare import corpus_of
     from deepphase.phase.extractor import load_extractor
 
     name = DanceConfig.load(config).controller.name
@@ -67,15 +67,17 @@ def command(
             hint=f"first: deepphase solve {dances} -o SOLVED, if these are points; then: deepphase "
             "train phase SOLVED -o MODEL --config dance; then repeat this with --model MODEL",
         )
-    work = work_folder(output, resume=run.resume, restart=run.restart)
     options = reading.corpus
     description = options["description"]
-    phases = None if model is None else load_extractor(model)
     trainer = run.trainer(output)
-    with progress() as shown:
-        corpus = corpus_of(dances, progress=shown, **options)
+    with processes(trainer) as world, progress() as shown:
+        work = world.first(lambda: work_folder(output, resume=run.resume, restart=run.restart))
+        phases = world.together(lambda: None if model is None else load_extractor(model))
+        corpus = shared_corpus(world, dances, work, progress=shown, **options)
         folder = songs or (dances if dances.is_dir() else dances.parent)
-        learnt = song_clips(corpus, folder, description=description, progress=shown)
+        learnt = world.first_then_others(
+            lambda: song_clips(corpus, folder, description=description, progress=shown)
+        )
         for clip, why in learnt.left_out:
             warn(f"{clip}: left out: {why}")
         if learnt.residual_m is not None:
@@ -88,8 +90,12 @@ def command(
             f"{len(learnt.store)} clips, {learnt.store.minutes:.1f} minutes, to "
             f"{len(learnt.songs)} songs"
         )
-        data = DanceData.read(learnt, settings, phases, description=description, progress=shown)
-        with resumable(work, restart=run.restart):
+        data = world.together(
+            lambda: DanceData.read(
+                learnt, settings, phases, description=description, progress=shown
+            )
+        )
+        with resumable(world, work, restart=run.restart):
             made = train_dance(
                 data,
                 settings,

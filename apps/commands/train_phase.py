@@ -5,8 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from apps.options.groups import StoreOptions, TrainingOptions, refuse_for_songs
+from apps.options.groups import (
+    StoreOptions,
+    TrainingOptions,
+    parse_size,
+    refuse_for_songs,
+)
 from apps.terminal import list_left_out, next_step, note, progress
+from apps.training.processes import processes, shared_corpus
 from apps.training.resumable import finish, resumable, work_folder
 from deepphase.errors import DeepPhaseError
 from deepphase.phase.config import NetworkConfig, PhaseConfig, TrainingConfig
@@ -24,6 +30,7 @@ def command(
     training: TrainingConfig = TrainingConfig(),  # noqa: B008
     features: str | None = None,
     report: Path | None = None,
+    memory: str | None = None,
     run: TrainingOptions = TrainingOptions(),  # noqa: B008
     reading: StoreOptions = StoreOptions(),  # noqa: B008
 ) -> None:
@@ -43,27 +50,27 @@ def command(
         in the folder are then used even if it contains motion as well.
     report
         Folder for the report; OUTPUT.report if not given.
+    memory
+        Memory for the signals of each process, such as 2GB or 500MB. Larger signals are kept in a
+        temporary file, and windows are shuffled within blocks that fit. No limit if not given.
     """
     from apps.reports.training_report import training_report
-    from deepphase.atomic_write import check_writable
-    from deepphase.corpus.prepare import corpus_of
     from deepphase.corpus.songs import holds_only_songs
     from deepphase.phase.training.train import train_phase
 
-    work = work_folder(output, resume=run.resume, restart=run.restart)
     folder = output.with_name(f"{output.name}.report") if report is None else report
-    if report is not None:
-        check_writable(report / "index.html")
     options = reading.corpus
+    limit = None if memory is None else parse_size(memory)
     trainer = run.trainer(output)
-    with progress() as on_progress:
+    with processes(trainer) as world, progress() as on_progress:
+        work = world.first(lambda: _checked_work_folder(output, report, run))
         corpus: Any
         if features is not None or holds_only_songs(store):
             refuse_for_songs(reading)
-            corpus = _songs(store, features, on_progress)
+            corpus = world.first_then_others(lambda: _songs(store, features, on_progress))
         else:
-            corpus = corpus_of(store, progress=on_progress, **options)
-        with resumable(work, restart=run.restart):
+            corpus = shared_corpus(world, store, work, progress=on_progress, **options)
+        with resumable(world, work, restart=run.restart):
             model = train_phase(
                 corpus,
                 PhaseConfig(network, training),
@@ -71,6 +78,7 @@ def command(
                 resume=run.resume,
                 description=options["description"],
                 progress=on_progress,
+                memory=limit,
                 **trainer,
             )
     if model is None:  # a process of another device; the main process saves the model
@@ -84,6 +92,15 @@ def command(
         page = training_report(model, corpus, folder, metrics=metrics, progress=on_progress)
     note(f"report: {page}")
     next_step("encode", output, store, "-o", "phases")
+
+
+def _checked_work_folder(output: Path, report: Path | None, run: TrainingOptions) -> Path:
+    from deepphase.atomic_write import check_writable
+
+    work = work_folder(output, resume=run.resume, restart=run.restart)
+    if report is not None:
+        check_writable(report / "index.html")
+    return work
 
 
 def _songs(path: Path, features: str | None, on_progress: Progress) -> SignalCorpus:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -155,7 +156,10 @@ class TrainingOptions(OptionGroup):
     accelerator
         Lightning's accelerator: auto, cpu, gpu, cuda, mps or tpu.
     devices
-        Number of devices to train on, a list of their indices such as 0,2, or auto.
+        Number of devices to train on, on each node, a list of their indices such as 0,2, or auto.
+        Under torchrun and SLURM, auto is the number of processes on each node.
+    num_nodes
+        Number of nodes (machines); that of torchrun or SLURM if not given, otherwise 1.
     precision
         Lightning's precision, such as 32-true, 16-mixed or bf16-mixed.
     strategy
@@ -169,6 +173,7 @@ class TrainingOptions(OptionGroup):
     restart: bool = False
     accelerator: str = "auto"
     devices: str = "auto"
+    num_nodes: int | None = None
     precision: str = "32-true"
     strategy: str = "auto"
     logger: Literal["csv", "tensorboard", "wandb"] = "csv"
@@ -190,6 +195,7 @@ class TrainingOptions(OptionGroup):
         return {
             "accelerator": self.accelerator,
             "devices": int(self.devices) if whole else self.devices,
+            "num_nodes": self.num_nodes,
             "precision": self.precision,
             "strategy": self.strategy,
             "logger": self._logger(output),
@@ -287,3 +293,21 @@ def parse_labels(text: str) -> dict[str, list[str]]:
             )
         labels[name.strip()] = [value.strip() for value in values.split("+")]
     return labels
+
+
+_SIZES = {"kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?(kb|mb|gb|tb)", re.IGNORECASE)
+
+
+def parse_size(text: str) -> int:
+    """Bytes of a size such as "2GB" or "500 MB".
+
+    Raises
+    ------
+    ParameterError
+        If it is no size.
+    """
+    parts = _SIZE.fullmatch(text.strip())
+    if parts is None:
+        raise ParameterError(f"{text!r} is no size", hint="write it as 2GB or 500MB")
+    return int(float(parts[1]) * _SIZES[parts[2].lower()])

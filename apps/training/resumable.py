@@ -6,9 +6,13 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from apps.terminal import warn
 from deepphase.errors import ParameterError
+
+if TYPE_CHECKING:
+    from deepphase.phase.training.world import World
 
 
 def work_folder(output: Path, *, resume: bool, restart: bool) -> Path:
@@ -42,13 +46,15 @@ def work_folder(output: Path, *, resume: bool, restart: bool) -> Path:
 
 
 @contextmanager
-def resumable(work: Path, *, restart: bool) -> Iterator[None]:
+def resumable(world: World, work: Path, *, restart: bool) -> Iterator[None]:
     """Context of a training; when it is interrupted, a warning explains how to resume it.
 
     The resume point remains until the caller has written the result and calls :func:`finish`.
 
     Parameters
     ----------
+    world
+        The processes of the training.
     work
         Folder of :func:`work_folder`.
     restart
@@ -63,12 +69,12 @@ def resumable(work: Path, *, restart: bool) -> Iterator[None]:
 
     if restart:
         # Reading the clips took a while, in which another training may have been started.
-        refuse_running(work)
-        discard(work)
+        world.first(lambda: refuse_running(work))
+        world.first(lambda: discard(work))
     try:
         yield
     except KeyboardInterrupt:
-        if unfinished(work):
+        if world.rank == 0 and unfinished(work):
             warn("the same command with --resume continues this training")
         raise
 

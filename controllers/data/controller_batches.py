@@ -107,9 +107,9 @@ class ControllerBatches(ResumableData, pl.LightningDataModule):
         """Number of sequences in one pass over the pairs of frames."""
         return math.ceil(self.pairs / self.frames)
 
-    def batch(self, start: int, stop: int) -> Tensor:
-        """First rows of the sequences at these positions of the training."""
-        return self._starts[self._order(start, stop)]
+    def batch(self, start: int, stop: int, share: slice = slice(None)) -> Tensor:
+        """First rows of a share of the sequences at these positions of the training."""
+        return self._starts[self._order(start, stop)[share]]
 
     def on_after_batch_transfer(self, batch: Tensor, dataloader_idx: int) -> FrameBatch:
         """The sequences with these first rows, on their device."""

@@ -22,8 +22,8 @@ from controllers.training.module import ControllerModule, new_network
 from deepphase.arrays import Array
 from deepphase.evaluation.motion_measures import measured_data
 from deepphase.phase.training.resumable import fit
-from deepphase.phase.training.resume import resume_point, sole_training
 from deepphase.phase.training.trainer import check_trainer, versions
+from deepphase.phase.training.world import joined
 from deepphase.progress import Progress
 
 # Number of initial states in a controller's file.
@@ -81,17 +81,25 @@ def train_controller(
     controller = new_network(config, data)
     provenance: dict[str, Any] = {}
     if controller.network.is_fitted:
+        with joined(trainer) as world:
+            world.leave()
+        if world.rank:
+            return None
         _fit_network(controller, data.samples, data.split.train, config.training.seed, progress)
     else:
         batches = ControllerBatches(data, config)
         module = ControllerModule(batches, controller)
-        with sole_training(Path(folder)):
-            point = resume_point(Path(folder), training_fingerprint(config, data), resume=resume)
-            runner = fit(
-                module, point, data=batches, resume=resume, progress=progress, trainer=trainer
-            )
-            if not runner.is_global_zero:
-                return None
+        runner = fit(
+            module,
+            Path(folder),
+            training_fingerprint(config, data),
+            data=batches,
+            resume=resume,
+            progress=progress,
+            trainer=trainer,
+        )
+        if runner is None:
+            return None
         provenance = {"steps": runner.global_step, "precision": str(runner.precision)}
     return measured_controller(controller, config, data, provenance=provenance, progress=progress)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, release_pages
 from deepphase.phase.health import Health, measure
 from deepphase.phase.model import PhaseModel, encode_windows
 from deepphase.phase.windows import gather
@@ -31,7 +31,10 @@ def measured_health(model: PhaseModel, values: Array, ranges: Array) -> Health:
     starts = [np.arange(a, b - 2 * half) for a, b in ranges if b - a >= window]
     total = sum(len(each) for each in starts)
     starts = starts[:: max(-(-total // _FRAMES), 1)]
-    stretches = [encode_windows(model.network, values, each) for each in starts]
+    stretches = []
+    for each in starts:
+        stretches.append(encode_windows(model.network, values, each))
+        release_pages(values)
     data = torch.from_numpy(values)
     unexplained = np.zeros(values.shape[1])
     deviation = np.zeros_like(unexplained)
@@ -42,4 +45,5 @@ def measured_health(model: PhaseModel, values: Array, ranges: Array) -> Health:
         error = model.network(windows) - windows
         unexplained += error.square().sum((0, 2)).double().numpy()
         deviation += windows.square().sum((0, 2)).double().numpy()
+        release_pages(values)
     return measure(stretches, model.fps, unexplained, deviation, model.signals.groups)

@@ -10,7 +10,7 @@ from typing import Any, Generic
 
 import numpy as np
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, release_pages
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import DeepPhaseError, FormatError, ParameterError
 from deepphase.motion.roles import find_roles
@@ -20,9 +20,12 @@ from deepphase.phase.model import Signals
 from deepphase.phase.signals import JointVelocities, check_speed
 from deepphase.phase.song_signals import SONG_FEATURES, SongSignals
 from deepphase.progress import Progress
+from deepphase.scratch import ScratchRows
 
 # A joint that moves less than this share of the liveliest one is left out of the signals.
 _STILL = 1e-4
+# Frames that are copied at once.
+_BLOCK = 65_536
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,11 +60,19 @@ class SignalCorpus(Generic[Signals]):
         progress: Progress | None = None,
         signals: JointVelocities | None = None,
         description: Mapping[str, Any] | None = None,
+        *,
+        memory: int | None = None,
     ) -> SignalCorpus[JointVelocities]:
         """Root-space joint velocities of every clip of a store.
 
         `signals` says which; if not given, those of all joints that move, where a skeleton
-        `description` may say which joint is which.
+        `description` may say which joint is which. Values of more than `memory` bytes are mapped
+        from a file in the system's temporary folder.
+
+        Raises
+        ------
+        CheckpointError
+            Where that folder is full.
         """
         given = signals is not None
         if signals is None:
@@ -69,24 +80,47 @@ class SignalCorpus(Generic[Signals]):
             signals = JointVelocities.of_clip(
                 first, find_roles(first.skeleton, description, clip=first)
             )
-        parts, sources = [], []
+        width = len(signals.names)
+        lengths: list[int] = []
+        sources: list[str] = []
+        parts: list[Array] = []
+        whole, scratch = None, None
+        if memory is not None and 4 * width * store.frames > memory:
+            scratch = ScratchRows(width)
+        elif signals.fps == store.fps:
+            # Parts and their concatenation would take twice the memory.
+            whole = np.empty((store.frames, width), np.float32)
+        power = np.zeros(width)
         for index in range(len(store)):
             clip = store.clip(index)
-            parts.append(signals.read(clip))
-            check_speed(parts[-1], name=clip.name)
+            part, filled = signals.read(clip), sum(lengths)
+            check_speed(part, name=clip.name)
+            power += np.square(part, dtype=np.float64).sum(0)
             sources.append(clip.source.path or clip.name)
+            if scratch is not None:
+                scratch.append(part)
+                release_pages(store.rotations)
+                release_pages(store.translations)
+            elif whole is not None:
+                whole[filled : filled + len(part)] = part
+            else:
+                parts.append(part)
+            lengths.append(len(part))
             if progress is not None:
                 progress("reading clips", index + 1, len(store), "")
-        values = np.concatenate(parts)
-        stops = np.cumsum([len(part) for part in parts])
-        starts = stops - [len(part) for part in parts]
+        if scratch is not None:
+            values = scratch.mapped()
+        else:
+            values = np.concatenate(parts) if whole is None else whole
+        stops = np.cumsum(lengths)
+        starts = stops - lengths
         origin = {
             "store": None if store.path is None else Path(store.path).name,
             "skeleton": store.group,
             "files": sorted({source.path for source in store.sources}),
         }
         corpus = SignalCorpus(signals, values, starts, stops, sources, origin)
-        return corpus if given else corpus._moving()
+        return corpus if given else corpus._moving(power / len(values))
 
     @classmethod
     def of_songs(
@@ -143,16 +177,20 @@ class SignalCorpus(Generic[Signals]):
         origin = {"songs": Path(folder).name, "files": sorted(files)}
         return SignalCorpus(signals, signals.scaled(values), starts, stops, sources, origin)
 
-    def _moving(self: SignalCorpus[JointVelocities]) -> SignalCorpus[JointVelocities]:
+    def _moving(self: SignalCorpus[JointVelocities], power: Array) -> SignalCorpus[JointVelocities]:
         """Without the joints that never move, such as a root that stays at the origin.
+
+        Parameters
+        ----------
+        power
+            (signals,) mean square of each.
 
         Raises
         ------
         ParameterError
             Where nothing moves.
         """
-        power = np.square(self.values, dtype=np.float64).reshape(len(self.values), -1, 3)
-        speed = np.sqrt(power.mean(0).sum(1))
+        speed = np.sqrt(power.reshape(-1, 3).sum(1))
         if not speed.max() > 1e-6:
             raise ParameterError(
                 "nothing moves: every joint stands still in every clip",
@@ -162,9 +200,29 @@ class SignalCorpus(Generic[Signals]):
         if self.signals.partners:
             # A still left hand stays where the right one moves: mirroring needs both.
             moves |= moves[list(self.signals.partners)]
+        if moves.all():
+            return self
         columns = (3 * np.flatnonzero(moves)[:, None] + np.arange(3)).reshape(-1)
         return replace(
             self,
             signals=self.signals.of_joints(moves),
-            values=np.ascontiguousarray(self.values[:, columns]),
+            values=_with_columns(self.values, columns),
         )
+
+
+def _with_columns(values: Array, columns: Array) -> Array:
+    """Some columns, in place of all: a second array would double the memory."""
+    frames, width = len(values), len(columns)
+    blocks = (
+        (first, values[first : first + _BLOCK][:, columns]) for first in range(0, frames, _BLOCK)
+    )
+    if isinstance(values, np.memmap):
+        scratch = ScratchRows(width)
+        for _, block in blocks:
+            scratch.append(block)
+            release_pages(values)
+        return scratch.mapped()
+    flat = values.reshape(-1)
+    for first, block in blocks:
+        flat[first * width : first * width + block.size] = block.reshape(-1)
+    return flat[: frames * width].reshape(frames, width)

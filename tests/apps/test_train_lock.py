@@ -12,6 +12,7 @@ from apps.cli import main
 from apps.training.resumable import resumable
 from deepphase.errors import CheckpointError
 from deepphase.phase.training.resume import resume_point, sole_training
+from deepphase.phase.training.world import World
 
 pytestmark = pytest.mark.slow
 
@@ -33,7 +34,7 @@ def test_it_is_refused_and_the_first_keeps_its_files(command, option, tmp_path, 
         assert main(words) == 2
         with (
             pytest.raises(CheckpointError, match="another training"),
-            resumable(work, restart=True),
+            resumable(World(), work, restart=True),
         ):
             pass
         assert sorted(work.iterdir()) == before

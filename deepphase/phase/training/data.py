@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytorch_lightning as pl
 import torch
 from torch import Tensor
 
+from deepphase.arrays import Array, release_pages
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.phase.config import PhaseConfig
@@ -18,17 +20,21 @@ from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.phase.signals import JointVelocities
 from deepphase.phase.song_signals import SongSignals
 from deepphase.phase.training.resumable import ResumableData
-from deepphase.phase.windows import WindowOrder, gather, split_by_source
+from deepphase.phase.windows import BlockOrder, WindowOrder, gather, split_by_source
 from deepphase.progress import Progress
 
 _VALIDATION_WINDOWS = 2048
+# Windows of a shard at most: about 17 seconds of motion.
+_SHARD_WINDOWS = 1024
 
 
 class PhaseData(ResumableData, pl.LightningDataModule):
     """Training and held-out windows of clips, for `PhaseModule` in any trainer.
 
     All signals lie on the device; batches travel there as the indices of their windows' middle
-    frames, and become windows (batch, signals, frames) there.
+    frames, and become windows (batch, signals, frames) there. Where the signals take more than
+    `memory` bytes, they are in a file; blocks of them are in memory one after the other, and
+    batches travel as windows.
 
     Parameters
     ----------
@@ -41,6 +47,9 @@ class PhaseData(ResumableData, pl.LightningDataModule):
         joint is which.
     progress
         Called now and then; see `Progress`.
+    memory
+        Bytes of memory for the signals; None for as much as they take. Of N devices each has about
+        one N-th of them in memory, for 2, 3, 4, 6, 8, 12 or 24 devices.
 
     Attributes
     ----------
@@ -62,20 +71,22 @@ class PhaseData(ResumableData, pl.LightningDataModule):
         *,
         description: Mapping[str, Any] | None = None,
         progress: Progress | None = None,
+        memory: int | None = None,
     ) -> None:
         super().__init__()
         corpus: SignalCorpus[Any] = (
             clips
             if isinstance(clips, SignalCorpus)
-            else SignalCorpus.read(clips, progress, description=description)
+            else SignalCorpus.read(clips, progress, description=description, memory=memory)
         )
         options = config.training
         self.corpus, self.config, self.batch_size = corpus, config, options.batch_size
+        self.window = config.network.window(corpus.signals.fps)
         self.split = split = split_by_source(
             corpus.starts,
             corpus.stops,
             corpus.sources,
-            config.network.window(corpus.signals.fps),
+            self.window,
             options.held_out,
             options.seed,
         )
@@ -88,6 +99,8 @@ class PhaseData(ResumableData, pl.LightningDataModule):
         choice = np.linspace(0, len(split.held_out) - 1, _VALIDATION_WINDOWS).astype(np.int64)
         self.held_out = torch.from_numpy(split.held_out[np.unique(choice)])
         mirror = corpus.signals.mirror()
+        self.blocks = None if memory is None else self._blocks(memory)
+        self._held: _Block | None = None
         self._values = torch.from_numpy(corpus.values)
         self._mirror = None if mirror is None else tuple(map(torch.from_numpy, mirror))
         self._train = torch.from_numpy(split.train)
@@ -109,24 +122,127 @@ class PhaseData(ResumableData, pl.LightningDataModule):
         """Windows of one pass over the data."""
         return len(self._train)
 
-    def batch(self, start: int, stop: int) -> Tensor:
-        """Middle frames of the windows at these positions."""
-        return self._train[self._order(start, stop)]
+    def batch(self, start: int, stop: int, share: slice = slice(None)) -> Tensor:
+        """Middle frames of a share of the windows at these positions; of blocks, the windows."""
+        if self.blocks is None:
+            return self._train[self._order(start, stop)[share]]
+        rank, step = share.start or 0, share.step or 1
+        parts, position = [], start
+        for block, first, last in self.blocks.blocks(start, stop):
+            own = first + (rank - (position - start)) % step
+            if own < last:
+                parts.append(self._windows(block, own, last, step))
+            position += last - first
+        # As `gather` lays windows out.
+        return torch.cat([part.permute(2, 0, 1) for part in parts], 1).permute(1, 2, 0)
+
+    def _windows(self, block: tuple[int, int], first: int, last: int, step: int) -> Tensor:
+        """Windows at every step-th position of a block."""
+        assert self.blocks is not None
+        # All that this device takes of the block, at these positions or others.
+        key = (*block, first % step, step)
+        if self._held is None or self._held.key != key:
+            self._held = None
+            rows = self.blocks.rows(block)[first % step :: step]
+            self._held = _Block.read(
+                key, self.corpus.values, self._train[rows].numpy(), self.window
+            )
+        return self._held.windows(slice(first // step, -(-(last - first % step) // step)))
+
+    def _blocks(self, memory: int) -> BlockOrder | None:
+        """The order in blocks of at most half that memory; None where all signals fit.
+
+        Raises
+        ------
+        ParameterError
+            If even the smallest block does not fit.
+        """
+        frame = self.corpus.values.itemsize * self.corpus.values.shape[1]
+        if self.corpus.values.nbytes <= memory:
+            return None
+        lanes, count = BlockOrder.LANES, len(self.split.train)
+        # A shard of n windows has the frames of n - 1 + window.
+        fitting = memory // 2 // frame // lanes - self.window
+        windows = min(_SHARD_WINDOWS, fitting, count // lanes)
+        if windows < self.window:
+            raise ParameterError(
+                f"{memory:,} bytes of memory are too few for blocks of windows",
+                hint=f"give --memory {4 * self.window * lanes * frame / 1e6:.0f}MB or more",
+            )
+        shards = -(-count // (windows * lanes)) * lanes
+        each = (count // shards + self.window) * frame * lanes
+        return BlockOrder(
+            count, self.config.training.seed, shards, max(memory // 2 // each, 1) * lanes
+        )
 
     def on_after_batch_transfer(self, batch: Tensor, dataloader_idx: int) -> Tensor:
         """Windows (batch, signals, frames) around these middle frames.
 
         In training a share of them is mirrored, where the body has two sides.
         """
-        # Not a buffer of the module: buffers are broadcast between devices and stored.
-        if self._values.device != batch.device:
-            self._values = self._values.to(batch.device)
-            if self._mirror is not None:
-                self._mirror = tuple(part.to(batch.device) for part in self._mirror)
-        windows = gather(self._values, batch, self.config.network.window(self.signals.fps))
+        if self._mirror is not None and self._mirror[0].device != batch.device:
+            self._mirror = tuple(part.to(batch.device) for part in self._mirror)
+        if batch.is_floating_point():
+            windows = batch
+        else:
+            # Not a buffer of the module: buffers are broadcast between devices and stored.
+            if self._values.device != batch.device:
+                self._values = self._values.to(batch.device)
+            windows = gather(self._values, batch, self.window)
         share = self.config.training.mirror
         if self._mirror is not None and share and self.trainer.training:
             order, sign = self._mirror
-            count = round(share * len(windows))
+            # The first ones of all devices' batches together, of which each has every n-th.
+            devices, rank = self.trainer.world_size, self.trainer.global_rank
+            count = len(range(rank, round(share * len(windows) * devices), devices))
             windows[:count] = windows[:count, order] * sign[:, None]
         return windows
+
+    def validation_batch(self, rows: Tensor) -> Tensor:
+        """Middle frames of held-out windows; of signals in a file, the windows."""
+        if self.blocks is None:
+            return rows
+        return _Block.read((), self.corpus.values, rows.numpy(), self.window).windows(slice(None))
+
+
+@dataclass(frozen=True, eq=False)
+class _Block:
+    """Signals around some middle frames, in memory.
+
+    Parameters
+    ----------
+    key
+        What it holds.
+    values
+        (frames, signals)
+    centres
+        (windows,) middle frames in `values`.
+    window
+        Frames of a window.
+    """
+
+    key: tuple[int, ...]
+    values: Tensor
+    centres: Tensor
+    window: int
+
+    @classmethod
+    def read(cls, key: tuple[int, ...], signals: Array, centres: Array, window: int) -> _Block:
+        """Read the frames of the windows around `centres`."""
+        half, ordered = window // 2, np.unique(centres)
+        # Windows that overlap or touch share their frames.
+        first = np.append(True, np.diff(ordered) > window)
+        last = np.append(first[1:], True)
+        starts, stops = ordered[first] - half, ordered[last] + half + 1
+        offsets = np.cumsum(stops - starts) - (stops - starts)
+        values = np.empty((int((stops - starts).sum()), signals.shape[1]), np.float32)
+        for start, stop, offset in zip(starts, stops, offsets, strict=True):
+            values[offset : offset + stop - start] = signals[start:stop]
+        release_pages(signals)
+        run = np.searchsorted(starts, centres, side="right") - 1
+        local = centres - starts[run] + offsets[run]
+        return cls(key, torch.from_numpy(values), torch.from_numpy(local), window)
+
+    def windows(self, which: slice) -> Tensor:
+        """(windows, signals, frames)"""
+        return gather(self.values, self.centres[which], self.window)

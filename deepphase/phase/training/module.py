@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from deepphase.arrays import release_pages
 from deepphase.phase.config import PhaseConfig
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.measuring import measured_health
@@ -23,6 +25,8 @@ from deepphase.progress import Progress
 
 # Frames that the projection is fitted to, at most.
 _PROJECTED_FRAMES = 40_000
+# Windows that are encoded at once; a multiple of the batches of `encode_windows`.
+_ENCODED = 2_048
 
 
 class PhaseModule(ResumableModule):
@@ -108,7 +112,11 @@ class PhaseModule(ResumableModule):
         if progress is not None:
             progress("measuring", 0, 1, "on held-out clips")
         seen = split.train[:: max(len(split.train) // _PROJECTED_FRAMES, 1)] - model.window // 2
-        manifold = encode_windows(model.network, corpus.values, seen).manifold()
+        manifolds = []
+        for first in range(0, len(seen), _ENCODED):
+            chosen = seen[first : first + _ENCODED]
+            manifolds.append(encode_windows(model.network, corpus.values, chosen).manifold())
+            release_pages(corpus.values)
         model.health = measured_health(model, corpus.values, split.held_out_ranges)
-        model.projection = ManifoldProjection.fit(manifold)
+        model.projection = ManifoldProjection.fit(np.concatenate(manifolds))
         return model

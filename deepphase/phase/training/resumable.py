@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,8 +17,9 @@ import torch
 from torch import Tensor
 
 from deepphase.phase.training.metrics import STEP, MetricsCsv, metrics_file
-from deepphase.phase.training.resume import WholeCheckpoints
+from deepphase.phase.training.resume import WholeCheckpoints, resume_point, sole_training
 from deepphase.phase.training.trainer import quiet_lightning, trainer_options
+from deepphase.phase.training.world import World, joined
 from deepphase.progress import Progress
 from deepphase.threads import warn_of_spinning
 
@@ -62,18 +66,21 @@ class ResumableData:
         """Number of samples in one pass over the data."""
         raise NotImplementedError
 
-    def batch(self, start: int, stop: int) -> Tensor:
-        """Indices of the samples at these positions of the whole training."""
+    def batch(self, start: int, stop: int, share: slice = slice(None)) -> Tensor:
+        """Indices of a share of the samples at these positions of the whole training."""
         raise NotImplementedError
+
+    def validation_batch(self, rows: Tensor) -> Tensor:
+        """A batch of samples for validation, by their indices."""
+        return rows
 
     def steps(self, devices: int) -> int:
         """Optimizer steps in the whole training that the config asks for."""
         return max(math.ceil(self.total_samples / (self.batch_size * devices)), 1)
 
-    @property
-    def segments(self) -> int:
+    def segments(self, devices: int) -> int:
         """Number of segments of the training; each ends with a resume point."""
-        return min(_SEGMENTS, self.steps(1))
+        return min(_SEGMENTS, self.steps(devices))
 
     def train_dataloader(self) -> Iterable[Tensor]:
         if self.in_segments:
@@ -87,11 +94,12 @@ class ResumableData:
 
     def _segment(self) -> Iterator[Tensor]:
         """This device's batches of the current segment."""
-        total = self.steps(self.trainer.world_size)
+        devices = self.trainer.world_size
+        total, segments = self.steps(devices), self.segments(devices)
         # Not `current_epoch`: Lightning asks for the first batch before it has restored that.
         begin = self.trainer.global_step
-        segment = next(p for p in range(1, self.segments + 1) if total * p // self.segments > begin)
-        yield from self._range(begin, total * segment // self.segments)
+        segment = next(p for p in range(1, segments + 1) if total * p // segments > begin)
+        yield from self._range(begin, total * segment // segments)
 
     def _epoch(self) -> Iterator[Tensor]:
         """This device's batches of the current epoch, or the rest of it after a checkpoint."""
@@ -102,13 +110,14 @@ class ResumableData:
 
     def _range(self, begin: int, end: int) -> Iterator[Tensor]:
         devices, rank = self.trainer.world_size, self.trainer.global_rank
+        each = self.batch_size * devices
         for place in range(begin, end):
-            start = (place * devices + rank) * self.batch_size
-            yield self.batch(start, start + self.batch_size)
+            # All devices together take the batch of one device with as many samples.
+            yield self.batch(place * each, (place + 1) * each, slice(rank, None, devices))
 
     def _validation(self) -> Iterator[Tensor]:
         share = self.held_out[self.trainer.global_rank :: self.trainer.world_size]
-        return iter(share.split(256))
+        return map(self.validation_batch, share.split(256))
 
 
 class ResumableModule(pl.LightningModule):
@@ -173,7 +182,10 @@ class ResumableModule(pl.LightningModule):
         if not every or (step % every and not trainer.is_last_batch):
             return
         # Read first: on an accelerator this waits for the steps that are timed.
-        loss, now = float(self.last_loss), time.perf_counter()
+        mean_loss = self.last_loss
+        if trainer.world_size > 1:
+            mean_loss = trainer.strategy.reduce(mean_loss, reduce_op="mean")
+        loss, now = float(mean_loss), time.perf_counter()
         self.log_dict(
             {
                 STEP: float(step),
@@ -198,7 +210,9 @@ class ResumableModule(pl.LightningModule):
             sums = self.trainer.strategy.reduce(sums.to(self.device), reduce_op="sum")
         unexplained, total = sums.tolist()
         self.explained = 1.0 - unexplained / max(total, 1e-12)
-        self.log_dict({STEP: float(self.trainer.global_step), "explained_variance": self.explained})
+        several = self.trainer.world_size > 1
+        measured = {STEP: float(self.trainer.global_step), "explained_variance": self.explained}
+        self.log_dict(measured, sync_dist=several)
 
 
 def cosine_rate(step: int, total: float, warmup: float, final_rate: float) -> float:
@@ -217,67 +231,109 @@ def cosine_rate(step: int, total: float, warmup: float, final_rate: float) -> fl
 
 def fit(
     module: ResumableModule,
-    point: Path,
+    folder: Path,
+    fingerprint: Mapping[str, Any],
     *,
     data: ResumableData | None = None,
     resume: bool,
     progress: Progress | None,
     trainer: Mapping[str, Any],
     callbacks: Sequence[pl.Callback] = (),
-) -> pl.Trainer:
+) -> pl.Trainer | None:
     """Run a training to its end, with a resume point after every segment.
 
     Parameters
     ----------
+    folder
+        Folder of the resume point and of `metrics.csv`. Only the first process of a training on
+        several devices writes there.
+    fingerprint
+        Values that two trainings must share for one to continue the other's resume point.
     data
         A LightningDataModule; None for a module with its own data.
-    point
-        The file of the resume points. `metrics.csv` is written beside it.
     resume
-        Whether to continue from it.
+        Whether to continue from the resume point.
     trainer
         Options of `pytorch_lightning.Trainer`, checked by `check_trainer`.
     callbacks
         Further callbacks, called before those in `trainer`.
 
+    Returns
+    -------
+    The trainer; None in all processes but the first, which end with it.
+
     Raises
     ------
     KeyboardInterrupt
         Where it was interrupted; the resume point stays.
+    CheckpointError
+        If another training runs in the folder, there is no such resume point, it cannot be written,
+        or another process of the training was killed.
     """
     source: Any = module if data is None else data
     source.in_segments = True
-    with quiet_lightning():
-        runner = pl.Trainer(
-            **trainer_options(
-                trainer,
-                loggers=[MetricsCsv(metrics_file(point.parent), resume=resume)],
-                callbacks=[
-                    WholeCheckpoints(point),
-                    *([] if progress is None else [_Report(progress, source.total_samples)]),
-                    *callbacks,
-                ],
-                max_epochs=source.segments,
-                check_val_every_n_epoch=max(source.segments // _VALIDATIONS, 1),
-                log_every_n_steps=max(source.steps(1) // _LOGGED, 1),
-                use_distributed_sampler=False,
+    with joined(trainer) as world, ExitStack() as stack:
+        several = {"processes": world.size} if world.size > 1 else {}
+        world.first(lambda: _enter(stack, sole_training(folder)))
+        point = world.first(lambda: resume_point(folder, {**fingerprint, **several}, resume=resume))
+        read_from = world.together(lambda: _resumed_from(point, world, stack)) if resume else None
+        segments = source.segments(world.size)
+        with quiet_lightning():
+            runner = pl.Trainer(
+                **trainer_options(
+                    trainer,
+                    loggers=[MetricsCsv(metrics_file(folder), resume=resume)],
+                    callbacks=[
+                        WholeCheckpoints(point),
+                        *([] if progress is None else [_Report(progress, source.total_samples)]),
+                        *callbacks,
+                    ],
+                    max_epochs=segments,
+                    check_val_every_n_epoch=max(segments // _VALIDATIONS, 1),
+                    log_every_n_steps=max(source.steps(world.size) // _LOGGED, 1),
+                    use_distributed_sampler=False,
+                    # As one device with all samples of a step would normalise them.
+                    sync_batchnorm=world.size > 1 and torch.cuda.is_available(),
+                )
             )
-        )
-        # The number of devices is known only now.
-        module.total_steps = source.steps(runner.world_size)
-        if runner.strategy.root_device.type == "cpu":
-            warn_of_spinning(torch.get_num_threads())
-        try:
-            runner.fit(
-                module,
-                datamodule=data,  # type: ignore[arg-type]  # a mixin of data modules
-                ckpt_path=str(point) if resume else None,
-                weights_only=True,
-            )
-        except SystemExit:
-            # Lightning turns an interruption into an exit of the whole program.
-            raise KeyboardInterrupt from None
-    return runner
+            module.total_steps = source.steps(world.size)
+            if runner.strategy.root_device.type == "cpu":
+                warn_of_spinning(torch.get_num_threads())
+            if world.size > 1:
+                # Lightning's handler of SIGTERM waits for the other processes, which wait for it.
+                runner._signal_connector.register_signal_handlers = lambda: None  # type: ignore[method-assign]
+            with world.ending_together():
+                try:
+                    runner.fit(
+                        module,
+                        datamodule=data,  # type: ignore[arg-type]  # a mixin of data modules
+                        ckpt_path=None if read_from is None else str(read_from),
+                        weights_only=True,
+                    )
+                except SystemExit:
+                    # Lightning turns an interruption into an exit of the whole program.
+                    raise KeyboardInterrupt from None
+        world.leave()
+    return runner if world.rank == 0 else None
+
+
+def _enter(stack: ExitStack, context: AbstractContextManager[Any]) -> None:
+    stack.enter_context(context)
+
+
+def _resumed_from(point: Path, world: World, stack: ExitStack) -> Path:
+    """A resume point that this process can read: a copy, where it does not see the folder."""
+    content = point.read_bytes() if point.is_file() else b""
+    digests = world.gather(hashlib.sha256(content).hexdigest())
+    equal = digests[world.rank] == digests[0]
+    if all(world.gather(equal)):
+        return point
+    content = world.gather(content if world.rank == 0 else b"")[0]
+    if equal:
+        return point
+    copy = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="deepphase-"))) / point.name
+    copy.write_bytes(content)
+    return copy
 
 
 class _Report(pl.Callback):

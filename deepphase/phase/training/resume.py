@@ -6,7 +6,7 @@ import json
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TextIO
@@ -107,7 +107,8 @@ def sole_training(folder: Path) -> Iterator[None]:
     CheckpointError
         If a training runs there already.
     """
-    if not _takes_lock():
+    # Locks end with their process, however it ends; systems without fcntl go without.
+    if fcntl is None:
         yield
         return
     folder.mkdir(parents=True, exist_ok=True)
@@ -126,15 +127,9 @@ def sole_training(folder: Path) -> Iterator[None]:
 
 def refuse_running(folder: Path) -> None:
     """Raise CheckpointError if a training is running in a folder."""
-    if _takes_lock() and (folder / _LOCK).is_file():
+    if fcntl is not None and (folder / _LOCK).is_file():
         with (folder / _LOCK).open("a", encoding="utf-8") as file:
             _lock(file, folder)
-
-
-def _takes_lock() -> bool:
-    # The other devices' processes of one training share its folder. Locks end with their process,
-    # however it ends; systems without fcntl go without.
-    return fcntl is not None and os.environ.get("LOCAL_RANK", "0") == "0"
 
 
 def _lock(file: TextIO, folder: Path) -> None:
@@ -155,14 +150,21 @@ def _now() -> str:
 
 def discard(folder: Path) -> None:
     """Remove a training's resume point and metrics, and its folder where nothing else is there."""
-    for path in (*(folder / name for name in _FILES), metrics_file(folder)):
+    prepared = folder.glob("prepared-*.store")
+    for path in (*(folder / name for name in _FILES), metrics_file(folder), *prepared):
         path.unlink(missing_ok=True)
     if folder.is_dir() and not any(folder.iterdir()):
         folder.rmdir()
 
 
 class WholeCheckpoints(pl.Callback):
-    """Writes a resume point after every segment of a training: temporary file, fsync, rename."""
+    """Writes a resume point after every segment of a training: temporary file, fsync, rename.
+
+    Raises
+    ------
+    CheckpointError
+        Where the disk is full or refuses; the resume point before it is kept.
+    """
 
     def __init__(self, point: Path) -> None:
         self._point = point
@@ -178,9 +180,16 @@ class WholeCheckpoints(pl.Callback):
                 with written.open("rb+") as file:
                     os.fsync(file.fileno())
                 os.replace(written, self._point)
+        except OSError as error:
+            raise CheckpointError(
+                f"no resume point can be written: {error.strerror or error}",
+                hint="make room, then --resume continues from the resume point before it, if any",
+                path=self._point.parent,
+            ) from None
         finally:
             if trainer.is_global_zero:
-                written.unlink(missing_ok=True)
+                with suppress(OSError):
+                    written.unlink(missing_ok=True)
 
 
 def _has_former_keys(fingerprint: Any) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from deepphase.arrays import Array, release_pages
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.phase.config import PhaseConfig
 from deepphase.phase.model import PhaseModel
@@ -17,10 +18,13 @@ from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.phase.training.data import PhaseData
 from deepphase.phase.training.module import PhaseModule
 from deepphase.phase.training.resumable import fit
-from deepphase.phase.training.resume import resume_point, sole_training
 from deepphase.phase.training.trainer import check_trainer
 from deepphase.phase.training.watching import Watch, Watcher
+from deepphase.phase.training.world import joined
 from deepphase.progress import Progress
+
+# Frames that are summed at once.
+_BLOCK = 65_536
 
 
 def train_phase(
@@ -32,6 +36,7 @@ def train_phase(
     description: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
     watch: Watch | None = None,
+    memory: int | None = None,
     **trainer: Any,
 ) -> PhaseModel | None:
     """Train a phase model on all clips of a store, or on the signals of songs.
@@ -54,6 +59,9 @@ def train_phase(
         Called regularly; see `Progress`.
     watch
         Called with a `TrainingView` about twenty times and at the end.
+    memory
+        Bytes of memory for the signals of each process; None for as much as they take. Larger
+        signals are kept in a file, and windows are shuffled within blocks of shards that fit.
     trainer
         Options of `pytorch_lightning.Trainer`: accelerator, devices, precision, strategy, logger,
         callbacks, gradient_clip_val ... Loggers and callbacks join those of the training, which
@@ -75,27 +83,37 @@ def train_phase(
     """
     config = PhaseConfig.load("default") if config is None else config
     check_trainer(trainer)
-    data = PhaseData(clips, config, description=description, progress=progress)
-    torch.manual_seed(config.training.seed)
-    module = PhaseModule(config, data.signals)
-    with sole_training(Path(folder)):
-        point = resume_point(Path(folder), phase_fingerprint(config, data.corpus), resume=resume)
+    with joined(trainer) as world:
+        data = world.together(
+            lambda: PhaseData(
+                clips, config, description=description, progress=progress, memory=memory
+            )
+        )
+        torch.manual_seed(config.training.seed)
+        module = PhaseModule(config, data.signals)
         runner = fit(
             module,
-            point,
+            Path(folder),
+            phase_fingerprint(config, data.corpus) | _order(data),
             data=data,
             resume=resume,
             progress=progress,
             callbacks=[] if watch is None else [Watcher(watch, data)],
             trainer=trainer,
         )
-        if not runner.is_global_zero:
-            return None
+    if runner is None:
+        return None
     return module.phase_model(
         data,
         provenance={"steps": runner.global_step, "precision": str(runner.precision)},
         progress=progress,
     )
+
+
+def _order(data: PhaseData) -> dict[str, Any]:
+    """The blocks that windows are shuffled in, where these are not the whole corpus."""
+    blocks = data.blocks
+    return {} if blocks is None else {"shards": [blocks.shards, blocks.block_shards]}
 
 
 def phase_fingerprint(config: PhaseConfig, corpus: SignalCorpus) -> dict[str, Any]:
@@ -106,5 +124,15 @@ def phase_fingerprint(config: PhaseConfig, corpus: SignalCorpus) -> dict[str, An
         "fps": corpus.signals.fps,
         "frames": len(corpus.values),
         "clips": len(corpus.starts),
-        "checksum": float(np.abs(corpus.values).sum(dtype=np.float64)),
+        "checksum": _checksum(corpus.values),
     }
+
+
+def _checksum(values: Array) -> float:
+    if not isinstance(values, np.memmap):
+        return float(np.abs(values).sum(dtype=np.float64))
+    total = 0.0
+    for first in range(0, len(values), _BLOCK):
+        total += float(np.abs(values[first : first + _BLOCK]).sum(dtype=np.float64))
+        release_pages(values)
+    return total

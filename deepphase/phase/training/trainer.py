@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import logging
+import os
 import platform
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,13 +16,20 @@ from typing import Any
 import numpy as np
 import pytorch_lightning as pl
 import torch
+from lightning_fabric.plugins.environments import SLURMEnvironment, TorchElasticEnvironment
 from pytorch_lightning.callbacks import Checkpoint, ProgressBar
 from pytorch_lightning.loggers import Logger
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from deepphase.errors import ParameterError
 
-_BANNERS = ("utilities.rank_zero", "accelerators.cuda", "trainer.setup")
+_BANNERS = (
+    "pytorch_lightning.utilities.rank_zero",
+    "pytorch_lightning.accelerators.cuda",
+    "pytorch_lightning.trainer.setup",
+    "lightning_fabric.utilities.rank_zero",
+    "lightning_fabric.utilities.distributed",
+)
 _LENGTH = "training.windows, training.samples or training.epochs set the length of a training"
 # A resumed training ends in the same weights because each step has its place in the whole
 # training. Option -> how to reach what it is for.
@@ -35,13 +43,13 @@ _IMPOSSIBLE = {
     "fast_dev_run": _LENGTH,
     "accumulate_grad_batches": "training.batch_size sets the samples of a step",
 }
-_HARDWARE = ("accelerator", "devices", "num_nodes", "strategy", "precision")
+HARDWARE = ("accelerator", "devices", "num_nodes", "strategy", "precision", "plugins")
 
 
 @contextmanager
 def quiet_lightning() -> Iterator[None]:
     """Keeps Lightning's banners out of the terminal; its warnings to the user and errors stay."""
-    loggers = [logging.getLogger(f"pytorch_lightning.{name}") for name in _BANNERS]
+    loggers = [logging.getLogger(name) for name in _BANNERS]
     levels = [logger.level for logger in loggers]
     try:
         for logger in loggers:
@@ -83,7 +91,7 @@ def check_trainer(options: Mapping[str, Any]) -> None:
             pl.Trainer(**trainer_options(options, max_epochs=1))
     except (MisconfigurationException, ValueError, TypeError, RuntimeError) as error:
         named = " ".join(f"--{name} {value}" for name, value in options.items())
-        hardware = any(name in options for name in _HARDWARE)
+        hardware = any(name in options for name in HARDWARE)
         raise ParameterError(
             f"Lightning refuses {named}: {' '.join(str(error).split())[:200]}",
             hint="`deepphase doctor` lists the devices" if hardware else "",
@@ -108,23 +116,35 @@ def trainer_options(
     defaults
         Our values of other options.
     """
-    given = dict(options)
+    given = _launched_hardware(options)
     own = _listed(given.pop("callbacks", None))
     logger = given.pop("logger", True)
+    # None means Lightning's default to Lightning; here it means ours.
     merged: dict[str, Any] = {
         "enable_checkpointing": any(isinstance(each, Checkpoint) for each in own),
         "enable_progress_bar": any(isinstance(each, ProgressBar) for each in own),
         "enable_model_summary": False,
         "num_sanity_val_steps": 0,
         **defaults,
-        # None means Lightning's default to Lightning; here it means ours.
-        **{name: value for name, value in given.items() if value is not None},
+        **given,
         "callbacks": [*callbacks, *own],
     }
     if logger is False:
         return merged | {"logger": False}
     # The user's first: a module's `self.logger` is the first one.
     return merged | {"logger": [*([] if logger is True else _listed(logger)), *loggers] or False}
+
+
+def launched() -> tuple[str, int, int] | None:
+    """Launcher, number of its processes and of its nodes."""
+    if TorchElasticEnvironment.detect():
+        processes = int(os.environ["WORLD_SIZE"])
+        each = int(os.environ.get("LOCAL_WORLD_SIZE", processes))
+        return "torchrun", processes, max(processes // each, 1)
+    if SLURMEnvironment.detect():
+        nodes = os.environ.get("SLURM_NNODES", os.environ.get("SLURM_JOB_NUM_NODES", "1"))
+        return "SLURM", int(os.environ["SLURM_NTASKS"]), int(nodes)
+    return None
 
 
 def versions() -> dict[str, str]:
@@ -136,6 +156,32 @@ def versions() -> dict[str, str]:
         "pytorch_lightning": pl.__version__,
         "numpy": np.__version__,
     }
+
+
+def _launched_hardware(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of a trainer, with the devices and nodes of torchrun or SLURM where none are given.
+
+    Raises
+    ------
+    ParameterError
+        If the devices are not as many as the processes that torchrun or SLURM has started.
+    """
+    found = launched()
+    given = {name: value for name, value in options.items() if value is not None}
+    if found is None:
+        return given
+    launcher, processes, nodes = found
+    if given.get("devices", "auto") == "auto":
+        given["devices"] = processes // nodes
+    given.setdefault("num_nodes", nodes)
+    devices = given["devices"]
+    if isinstance(devices, int) and devices * given["num_nodes"] != processes:
+        raise ParameterError(
+            f"{launcher} started {processes} processes on {nodes} nodes, not {devices} on each of "
+            f"{given['num_nodes']}",
+            hint="leave out --devices and --num-nodes, or start as many processes",
+        )
+    return given
 
 
 def _lightning_default(name: str) -> Any:

@@ -1,0 +1,250 @@
+"""Training in several processes: counting, sharing, one writer, and a common end."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from apps import cli
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.errors import CheckpointError, ParameterError
+from deepphase.formats.load import save
+from deepphase.phase.config import PhaseConfig
+from deepphase.phase.model import PhaseModel
+from deepphase.phase.training import trainer as trainer_module
+from deepphase.phase.training.data import PhaseData
+from deepphase.phase.training.resume import sole_training
+from deepphase.phase.training.train import train_phase
+from tests.formula_motion import swinging
+
+_CONFIG = {
+    "network.channels": 2,
+    "network.window_s": 0.5,
+    "network.kernel_s": 0.2,
+    "network.hidden": 4,
+    "training.windows": 320,
+    "training.batch_size": 16,
+    "training.held_out": 0.25,
+}
+
+
+def clips() -> list:
+    return [swinging(0.8 + 0.2 * each, 3.0, seed=each)[0] for each in range(4)]
+
+
+def config(**changes) -> PhaseConfig:
+    return PhaseConfig.load("default", **{**_CONFIG, **changes})
+
+
+def data_of(rank: int, size: int, **changes) -> PhaseData:
+    data = PhaseData(ClipStore.from_clips(clips()), config(**changes))
+    data.trainer = SimpleNamespace(world_size=size, global_rank=rank, global_step=0, training=True)
+    data.in_segments = True
+    return data
+
+
+def batches_of(data: PhaseData) -> list:
+    """All batches of a training, segment by segment."""
+    batches: list = []
+    for _ in range(data.segments(data.trainer.world_size)):
+        batches += data.train_dataloader()
+        data.trainer.global_step = len(batches)
+    return batches
+
+
+@pytest.mark.parametrize("windows", [320, 16 * 250])
+def test_two_processes_take_the_batches_of_one_with_twice_the_batch(windows):
+    """Short trainings too, which have fewer steps of two processes than of one."""
+    one = batches_of(data_of(0, 1, **{"training.batch_size": 32, "training.windows": windows}))
+    two = [batches_of(data_of(rank, 2, **{"training.windows": windows})) for rank in (0, 1)]
+    assert len(one) == len(two[0]) == len(two[1]) == windows // 32
+    for whole, *shares in zip(one, *two, strict=True):
+        assert torch.equal(torch.stack(shares, 1).reshape(-1), whole)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.3])
+def test_two_processes_mirror_the_windows_that_one_would(share):
+    changes = {"training.mirror": share}
+    whole = data_of(0, 1, **changes, **{"training.batch_size": 32})
+    rows = whole.batch(0, 32)
+    expected = whole.on_after_batch_transfer(rows, 0)
+    for rank in (0, 1):
+        mine = data_of(rank, 2, **changes).on_after_batch_transfer(rows[rank::2], 0)
+        torch.testing.assert_close(mine, expected[rank::2], rtol=0, atol=1e-6)
+
+
+def test_the_lock_does_not_depend_on_the_rank_on_a_node(tmp_path, monkeypatch):
+    """Two nodes whose processes both have local rank 1 are still two trainings."""
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    with (
+        sole_training(tmp_path),
+        pytest.raises(CheckpointError, match="another training is running"),
+        sole_training(tmp_path),
+    ):
+        pass
+
+
+def test_devices_are_those_that_torchrun_has_started(monkeypatch):
+    for name, value in (
+        ("TORCHELASTIC_RUN_ID", "none"),
+        ("WORLD_SIZE", "4"),
+        ("LOCAL_WORLD_SIZE", "2"),
+        ("RANK", "3"),
+        ("GROUP_RANK", "1"),
+        ("LOCAL_RANK", "1"),
+    ):
+        monkeypatch.setenv(name, value)
+    options = trainer_module.trainer_options({"accelerator": "cpu", "devices": "auto"})
+    assert (options["devices"], options["num_nodes"]) == (2, 2)
+    with pytest.raises(ParameterError, match="torchrun started 4 processes on 2 nodes"):
+        trainer_module.trainer_options({"devices": 1})
+
+
+def test_devices_are_those_that_slurm_has_started(monkeypatch):
+    for name, value in (("SLURM_NTASKS", "8"), ("SLURM_NNODES", "2"), ("SLURM_JOB_NAME", "walk")):
+        monkeypatch.setenv(name, value)
+    options = trainer_module.trainer_options({"accelerator": "cpu"})
+    assert (options["devices"], options["num_nodes"]) == (4, 2)
+
+
+@pytest.mark.slow
+def test_a_full_disk_keeps_the_last_resume_point(tmp_path, monkeypatch):
+    """One error, and the training goes on from the point before it."""
+    store, options = ClipStore.from_clips(clips()), {"accelerator": "cpu", "devices": 1}
+    whole = train_phase(store, config(), folder=tmp_path / "whole", **options)
+    replace, written = os.replace, []
+
+    def full(source, target):
+        if Path(target).name == "resume.ckpt":
+            written.append(target)
+            if len(written) > 5:
+                raise OSError(28, "No space left on device")
+        replace(source, target)
+
+    monkeypatch.setattr("os.replace", full)
+    with pytest.raises(CheckpointError, match="No space left on device"):
+        train_phase(store, config(), folder=tmp_path / "cut", **options)
+    monkeypatch.undo()
+    assert sorted(each.name for each in (tmp_path / "cut").glob("resume*")) == ["resume.ckpt"]
+    again = train_phase(store, config(), folder=tmp_path / "cut", resume=True, **options)
+    assert again.sha256 == whole.sha256
+
+
+def _command(output: Path, folder: Path, *words: str) -> list[str]:
+    options = [f"--{name}={value}" for name, value in _CONFIG.items()]
+    program = [sys.executable, "-m", "apps.cli", "train", "phase", str(folder), "-o", str(output)]
+    return [*program, *options, "--accelerator", "cpu", "--quiet", *words]
+
+
+def _start(command: list[str], log: Path, **environment: str) -> subprocess.Popen:
+    path = {"PYTHONPATH": str(Path(cli.__file__).parents[1])}
+    with log.open("w") as file:
+        return subprocess.Popen(
+            command,
+            stdout=file,
+            stderr=file,
+            env={**os.environ, **path, "OMP_NUM_THREADS": "1", **environment},
+            start_new_session=True,
+        )
+
+
+def _wait_for(path: Path, process: subprocess.Popen) -> None:
+    deadline = time.monotonic() + 240
+    while not path.is_file():
+        assert process.poll() is None, process.args
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def _children(process: subprocess.Popen) -> list[int]:
+    return [
+        int(each)
+        for each in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    ]
+
+
+def _is_running(process: int) -> bool:
+    state = Path(f"/proc/{process}/stat")
+    # One that has ended remains until its parent asks for its status.
+    return state.is_file() and state.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    for number, clip in enumerate(clips()):
+        save(clip, tmp_path / "clips" / f"swing_{number}.bvh")
+    return tmp_path / "clips"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks for processes in /proc")
+def test_two_processes_end_in_the_weights_of_one_although_one_was_terminated(folder, tmp_path):
+    output, log = tmp_path / "two.model", tmp_path / "log"
+    work = tmp_path / "two.model.unfinished"
+    # Long enough to be interrupted before its end.
+    words = ["--devices", "2", "--training.windows", "8000"]
+    process = _start(_command(output, folder, *words), log)
+    _wait_for(work / "resume.ckpt", process)
+    (other,) = _children(process)
+    os.kill(other, signal.SIGTERM)
+    began = time.monotonic()
+    # About two seconds on a machine that does nothing else.
+    assert process.wait(30) == cli.INTERRUPTED, log.read_text()
+    assert "--resume continues this training" in log.read_text()
+    assert log.read_text().count("deepphase: interrupted") == 1
+    while _is_running(other):
+        assert time.monotonic() - began < 30
+        time.sleep(0.1)
+    assert not list(work.glob("*.store"))
+    resumed = _start(_command(output, folder, *words, "--resume"), log)
+    assert resumed.wait(240) == 0, log.read_text()
+    assert not work.exists()
+    options = {"training.batch_size": 32, "training.windows": 8000}
+    whole = tmp_path / "one.model"
+    command = _command(whole, folder, *[f"--{name}={each}" for name, each in options.items()])
+    assert cli.main(command[3:]) == 0
+    one, two = (PhaseModel.load(path) for path in (whole, output))
+    assert one.provenance["steps"] == two.provenance["steps"] == 250
+    for (name, value), other_value in zip(
+        one.network.state_dict().items(), two.network.state_dict().values(), strict=True
+    ):
+        torch.testing.assert_close(other_value, value, rtol=0, atol=1e-4, msg=name)
+
+
+@pytest.mark.slow
+def test_two_nodes_without_a_shared_folder_of_which_one_is_killed(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    nodes = []
+    for node in (0, 1):
+        home = tmp_path / f"node{node}"
+        for number, clip in enumerate(clips()):
+            save(clip, home / "clips" / f"swing_{number}.bvh")
+        words = ["--devices", "1", "--num-nodes", "2", "--training.windows", "32000"]
+        environment = {
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": str(port),
+            "NODE_RANK": str(node),
+            "LOCAL_RANK": "0",
+        }
+        command = _command(home / "out" / "walk.model", home / "clips", *words)
+        nodes.append(_start(command, home / "log", **environment))
+    first, second = nodes
+    work = tmp_path / "node0" / "out" / "walk.model.unfinished"
+    _wait_for(work / "resume.ckpt", first)
+    second.kill()
+    assert first.wait(30) == cli.MISTAKE
+    said = (tmp_path / "node0" / "log").read_text()
+    assert said.count("deepphase: error:") == 1
+    assert "process of the 2 that train together has ended" in said
+    assert "Traceback" not in said
+    assert torch.load(work / "resume.ckpt", weights_only=True)["global_step"] > 0
+    assert not (tmp_path / "node1" / "out" / "walk.model").exists()
+    second.wait()

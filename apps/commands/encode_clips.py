@@ -44,9 +44,9 @@ def command(
     spread, shard = parallel.parallel, parallel.chosen_shard
     if of_songs:
         refuse_for_songs(reading, allow_truncated=allow_truncated)
-    check_writable(output / "clip.phases.npz")
-    # Files that are no models are refused before clips are looked for.
+    # Files that are no models are refused before a folder is made and clips are looked for.
     fps = (PhaseModel.load if of_songs else load_extractor)(model).fps
+    check_writable(output / "clip.phases.npz")
     options = {**reading.reader, "allow_truncated": allow_truncated}
     with progress() as report:
         if of_songs:

@@ -4,23 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
-from apps.options.groups import FileOptions
+from apps.options.groups import FileOptions, ShardOptions
 from apps.terminal import list_left_out, next_step, note, progress, table, warn
-from deepphase.errors import (
-    CheckpointError,
-    DeepPhaseError,
-    FormatError,
-    ParameterError,
-    SkeletonError,
-)
+from deepphase.errors import DeepPhaseError, FormatError, ParameterError
 
 if TYPE_CHECKING:
     from deepphase.corpus.motion_files import MotionFile
-    from deepphase.motion.point_track import PointTrack
-    from deepphase.solving.body import BodyModel
-    from deepphase.solving.solve import SolvedMotion
+    from deepphase.corpus.solved_files import SolvedFile
+    from deepphase.solving.distance_spread import DistanceSpread
 
 # Number of files whose residuals are listed.
 _MAX_LISTED = 60
@@ -37,6 +30,7 @@ def command(
     format: Literal["bvh", "glb", "npz"] = "bvh",
     songs: Literal["link", "copy", "leave"] = "link",
     reading: FileOptions = FileOptions(),  # noqa: B008 (frozen)
+    parallel: ShardOptions = ShardOptions(),  # noqa: B008 (frozen)
 ) -> None:
     """Solve for a skeleton and its joint rotations from point tracks.
 
@@ -68,8 +62,8 @@ def command(
     """
     from deepphase.corpus.motion_files import check_file_options, find_motion_files
     from deepphase.corpus.point_sets import agreed_point_sets
-    from deepphase.formats.load import save
-    from deepphase.solving.solve import SolveSettings, solve_points
+    from deepphase.corpus.solved_files import solve_files
+    from deepphase.solving.solve import SolveSettings
 
     if own_lengths and skeleton_of is not None:
         raise ParameterError(
@@ -77,53 +71,46 @@ def command(
         )
     settings = SolveSettings(smoothing_hz, hold_feet=not keep_feet, level_floor=not keep_floor)
     check_file_options(reading.unit, reading.up, reading.file_fps)
-    description, reader = reading.description, reading.reader
+    spread, shard = parallel.parallel, parallel.chosen_shard
     files = find_motion_files(points)
     targets = _targets(files, points, output, format)
     refused: list[DeepPhaseError] = []
-    done: list[tuple[str, SolvedMotion]] = []
+    done = _Residuals()
     with progress() as shown:
-        point_sets = agreed_point_sets(files, description, **reader)
-        tracks: dict[int, PointTrack] = {}
-        for index, each in enumerate(files):
-            try:
-                tracks[index] = replace(_track(each.path, reader), name=each.name)
-            except DeepPhaseError as error:
-                refused.append(error)
-            shown("reading", index + 1, len(files), "")
-        bodies: dict[tuple[str, ...], BodyModel | DeepPhaseError] = {}
-        if tracks and not own_lengths:
-            bodies = _bodies(
-                list(tracks.values()), point_sets.structures, description, skeleton_of, reader
-            )
-        for count, (index, track) in enumerate(tracks.items(), start=1):
-            try:
-                body = bodies.get(track.names)
-                if isinstance(body, DeepPhaseError):
-                    raise body
-                structure = point_sets.structures.get(track.names)
-                result = solve_points(
-                    track, body, description=description, structure=structure, settings=settings
-                )
-                save(result.clip, targets[index])
-                _bring_song(files[index].path, targets[index], songs)
-                done.append((track.name, result))
-            except CheckpointError:
-                # Where one clip cannot be written, no other can.
-                raise
-            except DeepPhaseError as error:
-                refused.append(error)
-            shown("solving", count, len(tracks), "")
+        point_sets = agreed_point_sets(files, reading.description, **reading.reader)
+        for result in solve_files(
+            files,
+            targets,
+            point_sets,
+            own_lengths=own_lengths,
+            skeleton_of=skeleton_of,
+            settings=settings,
+            songs=songs,
+            reader=reading.reader,
+            shard=shard,
+            progress=shown,
+            **spread,
+        ):
+            if result.error is None:
+                done.add(result)
+            else:
+                refused.append(result.error)
     if len(files) == len(refused) == 1:
         raise refused[0]
     list_left_out("left out", refused)
     for points_of_set, text in point_sets.notes:
         warn(f"{points_of_set}: {text}")
-    if not done:
+    if refused and not done.clips:
         raise FormatError(
             f"none of {len(refused)} files could be solved", hint="the reasons are listed above"
         )
-    _report(done, output)
+    if done.clips:
+        done.report()
+    share = "" if shard is None else f"shard {shard}: "
+    note(
+        f"{share}{done.clips} clips, {done.seconds / 60.0:.1f} minutes, {done.joints} joints -> "
+        f"{output}"
+    )
     next_step("prepare", output, "-o", "mocap.store")
 
 
@@ -154,114 +141,88 @@ def _targets(files: list[MotionFile], points: list[Path], output: Path, format: 
     return targets
 
 
-def _track(path: Path, reader: dict[str, Any]) -> PointTrack:
-    from deepphase.formats.load import load
-    from deepphase.formats.points import holds_points, load_points
-    from deepphase.solving.solve import track_of
+class _Residuals:
+    """Residuals and feet of all files, without their frames."""
 
-    if holds_points(path):
-        return load_points(path, **reader)
-    # The reader of another format reports what is wrong with its file.
-    return track_of(load(path, **reader))
+    def __init__(self) -> None:
+        from deepphase.solving.distance_spread import DistanceSpread
 
+        self.clips, self.joints, self.seconds = 0, 0, 0.0
+        self._all, self._moved = DistanceSpread(), DistanceSpread()
+        self._first: SolvedFile | None = None
+        self._of_points = DistanceSpread()
+        self._alike = 0
+        self._listed: list[tuple[str, ...]] = []
+        # Frames in contact, and their number times the speed before and after.
+        self._sliding: tuple[float, ...] = (0.0, 0.0, 0.0)
 
-def _bodies(
-    tracks: list[PointTrack],
-    structures: Any,
-    description: dict[str, Any] | None,
-    skeleton_of: Path | None,
-    reader: dict[str, Any],
-) -> dict[tuple[str, ...], BodyModel | DeepPhaseError]:
-    """Point names -> the body that tracks of these points share, or the error of its fit."""
-    from deepphase.solving.fitting import solve_body
+    def add(self, file: SolvedFile) -> None:
+        """Add a file that was solved."""
+        from deepphase.solving.distance_spread import DistanceSpread
 
-    reference = None if skeleton_of is None else _track(skeleton_of, reader)
-    bodies: dict[tuple[str, ...], BodyModel | DeepPhaseError] = {}
-    for names in dict.fromkeys(track.names for track in tracks):
-        of_set = [track for track in tracks if track.names == names]
-        try:
-            if reference is not None and len(reference.names) != len(names):
-                raise SkeletonError(
-                    f"{len(names)} points, but --skeleton-of has {len(reference.names)}",
-                    path=of_set[0].source.path,
-                )
-            structure = structures.get(names)
-            bodies[names] = solve_body(
-                of_set if reference is None else [reference], description, structure=structure
+        if self._first is None:
+            self._first = replace(file, residuals=file.residuals[:0], feet=None)
+            self._of_points = DistanceSpread(len(file.points))
+            self.joints = file.joints
+        self.clips += 1
+        self.seconds += file.seconds
+        self._all.add(file.residuals.reshape(-1, 1))
+        if file.points == self._first.points:
+            self._alike += 1
+            self._of_points.add(file.residuals)
+        if len(self._listed) < _MAX_LISTED:
+            own = DistanceSpread()
+            own.add(file.residuals.reshape(-1, 1))
+            self._listed.append((file.name, *_mean_and_high(own), f"{file.scale:.2f}"))
+        feet = file.feet
+        if feet is not None and feet.contacts.any():
+            weight = float(feet.contacts.sum())
+            own_sliding = (1.0, feet.sliding_before, feet.sliding_after)
+            self._sliding = tuple(
+                total + weight * each
+                for total, each in zip(self._sliding, own_sliding, strict=True)
             )
-        except DeepPhaseError as error:
-            bodies[names] = error
-    return bodies
+            self._moved.add(feet.moved.reshape(-1, 1))
 
-
-def _bring_song(track: Path, target: Path, how: str) -> None:
-    """Link or copy the song beside a track to a file beside the clip."""
-    import os
-    import shutil
-
-    from deepphase.atomic_write import atomic_write
-    from deepphase.corpus.motion_files import song_beside
-
-    name = song_beside(track)
-    if not name or how == "leave" or song_beside(target):
-        return
-    song = track.with_name(name).resolve()
-    beside = target.with_suffix(song.suffix)
-    if how == "link":
-        try:
-            os.symlink(song, beside)
-            return
-        except OSError:
-            # The disk has no links: copy the song.
-            beside.unlink(missing_ok=True)
-    with song.open("rb") as source, atomic_write(beside) as copy:
-        shutil.copyfileobj(source, copy)
-
-
-def _report(done: list[tuple[str, SolvedMotion]], output: Path) -> None:
-    import numpy as np
-
-    def row(name: str, metres: Any, *more: str) -> tuple[str, ...]:
-        centimetres = 100.0 * np.asarray(metres)
-        return (name, f"{centimetres.mean():.2f}", f"{np.percentile(centimetres, 95):.2f}", *more)
-
-    first = done[0][1]
-    alike = [result for _, result in done if result.points == first.points]
-    residuals = np.concatenate([result.residuals for result in alike])
-    names = first.body.skeleton.names
-    table(
-        ("point", "fixed to", "mean cm", "95 % cm"),
-        [
-            (point, names[joint], *row("", residuals[:, index])[1:])
-            for index, (point, joint) in enumerate(
-                zip(first.points, first.body.plan.carriers, strict=True)
-            )
-        ],
-    )
-    if len(done) > 1:
+    def report(self) -> None:
+        """Print the tables."""
+        first = self._first
+        assert first is not None
         table(
-            ("clip", "mean cm", "95 % cm", "size"),
-            [row(name, r.residuals, f"{r.scale:.2f}") for name, r in done[:_MAX_LISTED]],
+            ("point", "fixed to", "mean cm", "95 % cm"),
+            [
+                (point, joint, *_mean_and_high(self._of_points, column))
+                for column, (point, joint) in enumerate(
+                    zip(first.points, first.carriers, strict=True)
+                )
+            ],
         )
-    for text in dict.fromkeys(first.clip.source.notes):
-        note(text)
-    if len(alike) < len(done):
-        note(f"the table covers {len(alike)} of {len(done)} files; the others have other points")
-    everything = np.concatenate([result.residuals.ravel() for _, result in done])
-    _, mean, high = row("", everything)
-    note(f"residual {mean} cm on average, {high} cm at the 95th percentile")
-    held = [result.feet for _, result in done if result.feet.contacts.any()]
-    if held:
-        weights = [float(feet.contacts.sum()) for feet in held]
-        before, after = (
-            100.0 * np.average([getattr(feet, name) for feet in held], weights=weights)
-            for name in ("sliding_before", "sliding_after")
-        )
-        moved = 100.0 * np.concatenate([feet.moved.ravel() for feet in held])
-        note(
-            f"feet in contact slid at {before:.1f} cm/s and now at {after:.1f}; for that they were "
-            f"moved by {moved.mean():.1f} cm on average, {np.percentile(moved, 95):.1f} at the "
-            "95th percentile"
-        )
-    minutes = sum(result.clip.duration for _, result in done) / 60.0
-    note(f"{len(done)} clips, {minutes:.1f} minutes, {len(names)} joints -> {output}")
+        if self.clips > 1:
+            table(("clip", "mean cm", "95 % cm", "size"), self._listed)
+        for text in dict.fromkeys(first.notes):
+            note(text)
+        if self._alike < self.clips:
+            note(
+                f"the table covers {self._alike} of {self.clips} files; the others have other "
+                "points"
+            )
+        mean, high = _mean_and_high(self._all)
+        note(f"residual {mean} cm on average, {high} cm at the 95th percentile")
+        weight, *sliding = self._sliding
+        if weight:
+            before, after = (100.0 * each / weight for each in sliding)
+            mean, high = (
+                f"{100.0 * each:.1f}" for each in (self._moved.mean(), self._moved.percentile(95))
+            )
+            note(
+                f"feet in contact slid at {before:.1f} cm/s and now at {after:.1f}; for that they "
+                f"were moved by {mean} cm on average, {high} at the 95th percentile"
+            )
+
+
+def _mean_and_high(spread: DistanceSpread, column: int = 0) -> tuple[str, str]:
+    """Mean and 95th percentile in cm."""
+    return (
+        f"{100.0 * spread.mean(column):.2f}",
+        f"{100.0 * spread.percentile(95, column):.2f}",
+    )

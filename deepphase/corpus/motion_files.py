@@ -105,11 +105,16 @@ def song_beside(path: Path) -> str:
     )
 
 
-def fitting_workers(files: Sequence[MotionFile], workers: int | None = None) -> int:
+def fitting_workers(
+    files: Sequence[MotionFile],
+    workers: int | None = None,
+    *,
+    bytes_per_worker: int = _BYTES_PER_WORKER,
+) -> int:
     """Number of processes for the files: the given one, else by cores and amount of data."""
     if workers is None:
         total = sum(each.path.stat().st_size for each in files)
-        workers = min(usable_cores(), 1 + total // _BYTES_PER_WORKER)
+        workers = min(usable_cores(), 1 + total // bytes_per_worker)
     return max(1, min(workers, len(files)))
 
 

@@ -35,6 +35,8 @@ def solve_body(
 
     Parameters
     ----------
+    tracks
+        All are read once, and those that the body is fitted to once more.
     description
         A skeleton description: see :func:`deepphase.solving.point_structure.find_structure`.
     structure
@@ -47,14 +49,18 @@ def solve_body(
     """
     if not tracks:
         raise ParameterError("a body needs at least one track")
-    for track in tracks:
-        check_points(track, len(tracks[0].names))
-    structure = find_structure(tracks[0], description) if structure is None else structure
-    plan = plan_joints(tracks[0], description, structure=structure)
-    sizes = np.array([rest_body([track], plan).measured for track in tracks])
+    first = tracks[0]
+    structure = find_structure(first, description) if structure is None else structure
+    plan = plan_joints(first, description, structure=structure)
+    sizes = np.array([_size(track, plan) for track in tracks])
     order = np.argsort(np.abs(sizes / np.median(sizes) - 1.0), kind="stable")
     near = [index for index in order if abs(sizes[index] / sizes[order[0]] - 1.0) < _SAME_SIZE]
     return fit_body([tracks[index] for index in near[:_MAX_TRACKS]], plan)
+
+
+def _size(track: PointTrack, plan: JointPlan) -> float:
+    check_points(track, len(plan.carriers))
+    return rest_body([track], plan).measured
 
 
 def check_points(track: PointTrack, points: int) -> None:

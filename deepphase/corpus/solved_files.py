@@ -1,0 +1,316 @@
+"""Solving of many point tracks into files of clips, in several processes, with shared bodies."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from deepphase.arrays import Array
+from deepphase.atomic_write import atomic_write
+from deepphase.corpus.motion_files import MotionFile, fitting_workers, song_beside
+from deepphase.corpus.parallel import check_parallel, map_in_order
+from deepphase.corpus.point_sets import PointSets
+from deepphase.corpus.shards import Shard
+from deepphase.errors import CheckpointError, DeepPhaseError, SkeletonError
+from deepphase.formats.load import load, save
+from deepphase.formats.points import holds_points, load_points
+from deepphase.memory import within_memory
+from deepphase.motion.point_track import PointTrack
+from deepphase.progress import Progress
+from deepphase.solving.body import BodyModel
+from deepphase.solving.fitting import solve_body
+from deepphase.solving.solve import FeetMeasures, SolveSettings, solve_points, track_of
+
+# Number of files of the same points, evenly spread, whose sizes decide on their shared body.
+_MAX_SAMPLES = 60
+# Below this many bytes of tracks per process, starting one costs more than it saves.
+_BYTES_PER_WORKER = 500_000
+
+Songs = Literal["link", "copy", "leave"]
+
+
+@dataclass(frozen=True, eq=False)
+class SolvedFile:
+    """Measures of a solved file without its frames, or why the file is left out.
+
+    Parameters
+    ----------
+    name
+        Name of the clip.
+    error
+        Why the file is left out; the others are then empty.
+    points, carriers
+        (points,) names of the points, and of the joints that they are attached to.
+    joints
+        Number of joints.
+    residuals, feet, scale
+        As in :class:`deepphase.solving.solve.SolvedMotion`.
+    seconds
+        Duration of the clip.
+    notes
+        How the clip was made, one sentence each.
+    """
+
+    name: str
+    error: DeepPhaseError | None = None
+    points: tuple[str, ...] = ()
+    carriers: tuple[str, ...] = ()
+    joints: int = 0
+    residuals: Array = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+    feet: FeetMeasures | None = None
+    scale: float = 1.0
+    seconds: float = 0.0
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A file, the file of its clip, and its body, or why it has none."""
+
+    file: MotionFile
+    target: Path
+    body: BodyModel | DeepPhaseError | None
+
+
+@dataclass(frozen=True)
+class _Options:
+    """What all tasks have in common."""
+
+    point_sets: PointSets
+    settings: SolveSettings
+    reader: dict[str, Any]
+    songs: Songs
+
+
+def solve_files(
+    files: Sequence[MotionFile],
+    targets: Sequence[Path],
+    point_sets: PointSets,
+    *,
+    own_lengths: bool = False,
+    skeleton_of: Path | None = None,
+    settings: SolveSettings | None = None,
+    songs: Songs = "link",
+    reader: Mapping[str, Any] | None = None,
+    shard: Shard | None = None,
+    workers: int | None = None,
+    cluster: str | None = None,
+    progress: Progress | None = None,
+) -> Iterator[SolvedFile]:
+    """Solve point tracks, and write a clip of each; only a few files are in memory at a time.
+
+    Files of the same points share one body. It is fitted to at most 60 of them, evenly spread over
+    all files, before the share of a shard is taken: every shard fits the same. Each clip has the
+    same bytes for any number of workers and shards.
+
+    Parameters
+    ----------
+    files, targets
+        The tracks, and the file of each clip.
+    point_sets
+        Hierarchies of the files, by :func:`deepphase.corpus.point_sets.agreed_point_sets`.
+    own_lengths
+        Fit a body to each file instead.
+    skeleton_of
+        A track that all bodies are fitted to instead.
+    settings
+        Smoothing, foot locking and levelling.
+    songs
+        Handling of the sound file beside a track: linked beside the clip, copied, or left.
+    reader
+        Options of :func:`deepphase.formats.load.load`.
+    shard
+        Solve the files of this shard only.
+    workers, cluster
+        See :func:`deepphase.corpus.parallel.map_in_order`; the number of processes is chosen by
+        cores and amount of data if not given.
+    progress
+        Called after every file.
+
+    Yields
+    ------
+    Results in the order of the files (those of the shard). A file that cannot be read or solved
+    has an error.
+
+    Raises
+    ------
+    CheckpointError
+        Where a clip cannot be written.
+    ParameterError
+        Where an option is impossible.
+    DeepPhaseError
+        Where `skeleton_of` cannot be read.
+    """
+    check_parallel(workers, cluster)
+    given = dict(reader or {})
+    processes = fitting_workers(files, workers, bytes_per_worker=_BYTES_PER_WORKER)
+    bodies: Sequence[BodyModel | DeepPhaseError | None] = [None] * len(files)
+    if not own_lengths:
+        # Read by this machine: the start of a cluster takes longer than to read most folders.
+        kinds = map_in_order(
+            partial(_names, given),
+            files,
+            min(processes, fitting_workers(files)),
+            lost=lambda _, error: error,
+        )
+        read = list(_counted("reading", kinds, len(files), progress))
+        bodies = _bodies(files, read, point_sets, skeleton_of, given)
+    tasks = [
+        _Task(file, target.absolute(), body)
+        for file, target, body in zip(files, targets, bodies, strict=True)
+        if shard is None or shard.holds(file.file)
+    ]
+    solved = map_in_order(
+        partial(_solve_file, _Options(point_sets, settings or SolveSettings(), given, songs)),
+        tasks,
+        max(1, min(processes, len(tasks))),
+        cluster=cluster,
+        lost=lambda task, error: SolvedFile(task.file.name, error),
+    )
+    yield from _counted("solving", solved, len(tasks), progress)
+
+
+def _counted(
+    step: str, results: Iterator[Any], count: int, progress: Progress | None
+) -> Iterator[Any]:
+    for number, result in enumerate(results, start=1):
+        if progress is not None:
+            progress(step, number, count, "")
+        yield result
+
+
+def _track(path: Path, reader: Mapping[str, Any]) -> PointTrack:
+    if holds_points(path):
+        return load_points(path, **reader)
+    # The reader of another format reports what is wrong with its file.
+    return track_of(load(path, **reader))
+
+
+def _names(reader: Mapping[str, Any], file: MotionFile) -> tuple[str, ...] | DeepPhaseError:
+    """Names of a file's points, or why it cannot be read."""
+    try:
+        return within_memory(_track, file.path, reader, about=file.path).names
+    except DeepPhaseError as error:
+        return error
+
+
+class _Tracks(Sequence[PointTrack]):
+    """Tracks of files, each read when it is asked for."""
+
+    def __init__(self, files: Sequence[MotionFile], reader: Mapping[str, Any]) -> None:
+        self._files, self._reader = files, reader
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def __getitem__(self, index: Any) -> Any:
+        file = self._files[index]
+        track = within_memory(_track, file.path, self._reader, about=file.path)
+        return replace(track, name=file.name)
+
+
+def _bodies(
+    files: Sequence[MotionFile],
+    kinds: Sequence[tuple[str, ...] | DeepPhaseError],
+    point_sets: PointSets,
+    skeleton_of: Path | None,
+    reader: Mapping[str, Any],
+) -> list[BodyModel | DeepPhaseError]:
+    """The body of each file, or why it has none."""
+    reference = None if skeleton_of is None else _track(skeleton_of, reader)
+    of_kind: dict[tuple[str, ...], list[MotionFile]] = {}
+    for file, kind in zip(files, kinds, strict=True):
+        if not isinstance(kind, DeepPhaseError):
+            of_kind.setdefault(kind, []).append(file)
+    bodies = {
+        names: _body(names, some, point_sets, reference, reader) for names, some in of_kind.items()
+    }
+    return [kind if isinstance(kind, DeepPhaseError) else bodies[kind] for kind in kinds]
+
+
+def _body(
+    names: tuple[str, ...],
+    files: Sequence[MotionFile],
+    point_sets: PointSets,
+    reference: PointTrack | None,
+    reader: Mapping[str, Any],
+) -> BodyModel | DeepPhaseError:
+    """The body that files of these points share, or the error of its fit."""
+    try:
+        tracks: Sequence[PointTrack]
+        if reference is None:
+            step = -(-len(files) // _MAX_SAMPLES)
+            tracks = _Tracks(files[::step], reader)
+        elif len(reference.names) != len(names):
+            raise SkeletonError(
+                f"{len(names)} points, but --skeleton-of has {len(reference.names)}",
+                path=files[0].path,
+            )
+        else:
+            tracks = [reference]
+        structure = point_sets.structures.get(names)
+        return solve_body(tracks, point_sets.description, structure=structure)
+    except DeepPhaseError as error:
+        return error
+
+
+def _solve_file(options: _Options, task: _Task) -> SolvedFile:
+    try:
+        return within_memory(_solved, options, task, about=task.file.path)
+    except CheckpointError:
+        # Where one clip cannot be written, no other can.
+        raise
+    except DeepPhaseError as error:
+        return SolvedFile(task.file.name, error)
+
+
+def _solved(options: _Options, task: _Task) -> SolvedFile:
+    if isinstance(task.body, DeepPhaseError):
+        raise task.body
+    track = replace(_track(task.file.path, options.reader), name=task.file.name)
+    result = solve_points(
+        track,
+        task.body,
+        description=options.point_sets.description,
+        structure=options.point_sets.structures.get(track.names),
+        settings=options.settings,
+    )
+    save(result.clip, task.target)
+    _bring_song(task.file.path, task.target, options.songs)
+    names = result.body.skeleton.names
+    return SolvedFile(
+        name=track.name,
+        points=result.points,
+        carriers=tuple(names[joint] for joint in result.body.plan.carriers),
+        joints=len(names),
+        residuals=result.residuals,
+        feet=result.feet,
+        scale=result.scale,
+        seconds=result.clip.duration,
+        notes=result.clip.source.notes,
+    )
+
+
+def _bring_song(track: Path, target: Path, how: Songs) -> None:
+    """Link or copy the song beside a track to a file beside the clip."""
+    name = song_beside(track)
+    if not name or how == "leave" or song_beside(target):
+        return
+    song = track.with_name(name).resolve()
+    beside = target.with_suffix(song.suffix)
+    if how == "link":
+        try:
+            os.symlink(song, beside)
+            return
+        except OSError:
+            # The disk has no links: copy the song.
+            beside.unlink(missing_ok=True)
+    with song.open("rb") as source, atomic_write(beside) as copy:
+        shutil.copyfileobj(source, copy)

@@ -1,0 +1,95 @@
+"""Solving of folders: the same files by processes and shards, and memory of a few tracks."""
+
+import weakref
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from apps.cli import main
+from deepphase.corpus import solved_files
+from deepphase.corpus.motion_files import find_motion_files
+from deepphase.corpus.point_sets import agreed_point_sets
+from deepphase.corpus.solved_files import solve_files
+from deepphase.errors import ParameterError
+from deepphase.formats.points import save_points
+from deepphase.solving import fitting
+from deepphase.solving.distance_spread import DistanceSpread
+from deepphase.solving.solve import SolveSettings
+from tests.solving.point_bodies import points_of, walker
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Four short tracks of two people, and a broken file between them."""
+    place = tmp_path_factory.mktemp("points")
+    track = points_of(walker(seconds=1.0)).track
+    for number, size in enumerate((1.0, 1.0, 1.2, 1.0)):
+        scaled = replace(track, positions=size * track.positions)
+        save_points(scaled, place / f"{number}.npz")
+    np.savez(place / "1b.npz", positions=np.full((20, 5, 3), np.nan), fps=30.0)
+    return place
+
+
+def solved(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_processes_and_shards_write_the_same_files(folder, tmp_path, capsys):
+    words = ["solve", str(folder), "--format", "npz", "-o"]
+    assert main([*words, str(tmp_path / "one"), "--workers", "1"]) == 0
+    assert "1b.npz" in capsys.readouterr().err
+    assert main([*words, str(tmp_path / "two"), "--workers", "2"]) == 0
+    assert "1b.npz" in capsys.readouterr().err
+    for shard in ("1/2", "2/2"):
+        shared = [*words, str(tmp_path / "shards"), "--workers", "1", "--shard", shard]
+        assert main(shared) in (0, 2)
+    one = solved(tmp_path / "one")
+    assert set(one) == {f"{number}.npz" for number in range(4)}
+    assert solved(tmp_path / "two") == one
+    assert solved(tmp_path / "shards") == one
+
+
+def test_few_tracks_are_in_memory(folder, tmp_path, monkeypatch):
+    alive, most = weakref.WeakSet(), 0
+    read = solved_files._track
+
+    def counted(*args):
+        nonlocal most
+        track = read(*args)
+        alive.add(track)
+        most = max(most, len(alive))
+        return track
+
+    monkeypatch.setattr(solved_files, "_track", counted)
+    monkeypatch.setattr(fitting, "_MAX_TRACKS", 1)
+    files = find_motion_files(folder)
+    targets = [tmp_path / f"{each.name}.npz" for each in files]
+    settings = SolveSettings(hold_feet=False)
+    point_sets = agreed_point_sets(files)
+    done = solve_files(files, targets, point_sets, settings=settings, workers=1)
+    assert [each.name for each in done if each.error is None] == ["0", "1", "2", "3"]
+    # The first, whose joints are planned for all, the last and the one that is read.
+    assert most <= 3
+
+
+def test_spread_of_distances():
+    values = np.abs(np.random.default_rng(0).normal(0.0, 0.03, (5000, 2))).astype(np.float32)
+    spread = DistanceSpread(2)
+    for part in np.array_split(values, 7):
+        spread.add(part)
+    for column in range(2):
+        own = values[:, column]
+        assert spread.mean(column) == pytest.approx(own.mean(), rel=1e-5)
+        assert spread.percentile(95, column) == pytest.approx(np.percentile(own, 95), abs=2e-4)
+    far = DistanceSpread()
+    far.add(np.full((3, 1), 50.0))
+    assert far.mean() == 50.0
+    assert far.percentile(95) == 2.0
+
+
+def test_impossible_options(folder, tmp_path):
+    files = find_motion_files(folder)
+    targets = [tmp_path / each.name for each in files]
+    with pytest.raises(ParameterError, match="workers"):
+        next(solve_files(files, targets, agreed_point_sets([]), workers=0))

@@ -195,16 +195,16 @@ def test_two_processes_end_in_the_weights_of_one_although_one_was_terminated(fol
     (other,) = _children(process)
     os.kill(other, signal.SIGTERM)
     began = time.monotonic()
-    # About two seconds on a machine that does nothing else.
-    assert process.wait(30) == cli.INTERRUPTED, log.read_text()
+    # A busy machine takes longer than the ten seconds of an idle one.
+    assert process.wait(600) == cli.INTERRUPTED, log.read_text()
     assert "--resume continues this training" in log.read_text()
     assert log.read_text().count("deepphase: interrupted") == 1
     while _is_running(other):
-        assert time.monotonic() - began < 30
+        assert time.monotonic() - began < 600
         time.sleep(0.1)
     assert not list(work.glob("*.store"))
     resumed = _start(_command(output, folder, *words, "--resume"), log)
-    assert resumed.wait(240) == 0, log.read_text()
+    assert resumed.wait(1200) == 0, log.read_text()
     assert not work.exists()
     options = {"training.batch_size": 32, "training.windows": 8000}
     whole = tmp_path / "one.model"
@@ -240,7 +240,7 @@ def test_two_nodes_without_a_shared_folder_of_which_one_is_killed(tmp_path):
     work = tmp_path / "node0" / "out" / "walk.model.unfinished"
     _wait_for(work / "resume.ckpt", first)
     second.kill()
-    assert first.wait(30) == cli.MISTAKE
+    assert first.wait(600) == cli.MISTAKE
     said = (tmp_path / "node0" / "log").read_text()
     assert said.count("deepphase: error:") == 1
     assert "process of the 2 that train together has ended" in said

@@ -14,6 +14,7 @@ import numpy as np
 from apps.reports.health_section import add_health
 from apps.reports.page import Link, Page
 from apps.reports.player_takes import takes_of_store
+from deepphase.arrays import Array, release_pages
 from deepphase.atomic_write import atomic_write
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
@@ -34,11 +35,14 @@ from deepphase.phase.model import ClipPhases, PhaseModel
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.progress import Progress
+from deepphase.temporary_files import mapped_array
 
 FORMAT, VERSION = "deepphase.report", 1
 _PLAYER = "player.html"
 # Time over which phases are advanced for future ranks, in seconds.
 _AHEAD_S = 0.25
+# Signals of more bytes are mapped from a temporary file.
+_SIGNAL_BYTES = 1_000_000_000
 
 
 @dataclass(frozen=True)
@@ -130,7 +134,7 @@ def evaluation_report(
 def _health(model: PhaseExtractor, store: ClipStore, phases: list[ClipPhases]) -> Health:
     if not isinstance(model, PhaseModel):
         return measure_phases([each.parameters[each.interior] for each in phases], model.fps)
-    corpus = SignalCorpus.read(store, signals=model.signals)
+    corpus = SignalCorpus.read(store, signals=model.signals, memory=_SIGNAL_BYTES)
     return measured_health(model, corpus.values, np.stack([corpus.starts, corpus.stops], axis=1))
 
 
@@ -163,21 +167,21 @@ def _health_measures(health: Health) -> list[ReportedMeasure]:
 def _match_measures(
     model: PhaseExtractor, store: ClipStore, phases: list[ClipPhases], queries: int, seed: int
 ) -> list[ReportedMeasure]:
-    parameters, poses, clip, index = [], [], [], []
-    for number, encoded in enumerate(phases):
-        inside = np.flatnonzero(encoded.interior)
-        parameters.append(encoded.parameters[inside])
-        poses.append(model.signals.poses(store.clip(number))[inside])
-        clip.append(np.full(inside.size, number))
-        index.append(inside)
+    inside = [np.flatnonzero(encoded.interior) for encoded in phases]
+    counts = np.array([each.size for each in inside])
     whole = PhaseParameters(
         *(
-            np.concatenate([getattr(each, name) for each in parameters])
+            np.concatenate(
+                [
+                    getattr(encoded.parameters, name)[kept]
+                    for encoded, kept in zip(phases, inside, strict=True)
+                ]
+            )
             for name in ("phase", "frequency", "amplitude", "offset")
         )
     )
-    frames = Frames(np.concatenate(clip), np.concatenate(index))
-    pose = np.concatenate(poses)
+    frames = Frames(np.repeat(np.arange(len(phases)), counts), np.concatenate(inside))
+    pose = _poses(model, store, inside)
     options: dict[str, Any] = {"queries": queries, "seed": seed}
     ahead = round(_AHEAD_S * model.fps)
     measures = []
@@ -222,6 +226,23 @@ def _match_measures(
         )
     )
     return measures
+
+
+def _poses(model: PhaseExtractor, store: ClipStore, inside: list[Array]) -> Array:
+    """(frames, joints, 3) m: poses of the chosen frames of all clips, mapped from a file."""
+    poses: Array | None = None
+    stop = 0
+    for number, kept in enumerate(inside):
+        own = model.signals.poses(store.clip(number))[kept]
+        if poses is None:
+            frames = sum(each.size for each in inside)
+            poses = mapped_array((frames, *own.shape[1:]), own.dtype)
+        start, stop = stop, stop + kept.size
+        poses[start:stop] = own
+        for array in (poses, store.rotations, store.translations):
+            release_pages(array)
+    assert poses is not None
+    return poses
 
 
 def _page(store: ClipStore, health: Health, measures: list[ReportedMeasure]) -> Page:

@@ -10,7 +10,9 @@ from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.phase.parameters import PhaseParameters
 
+# Distances are computed for so many queries and frames at a time.
 _QUERIES_AT_ONCE = 256
+_FRAMES_AT_ONCE = 16_384
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,10 +33,10 @@ class Frames:
     def __len__(self) -> int:
         return len(self.clip)
 
-    def near(self, queries: Array, distance: int) -> Array:
-        """(queries, frames) bool: in the same clip and at most `distance` frames away."""
-        same = self.clip[queries][:, None] == self.clip
-        return same & (np.abs(self.index[queries][:, None] - self.index) <= distance)
+    def near(self, queries: Array, some: slice, distance: int) -> Array:
+        """(queries, frames of `some`) bool: in the same clip, at most `distance` frames away."""
+        same = self.clip[queries][:, None] == self.clip[some]
+        return same & (np.abs(self.index[queries][:, None] - self.index[some]) <= distance)
 
 
 def alignment_errors(
@@ -72,17 +74,30 @@ def alignment_errors(
     Starke et al. 2022, section 5.3, table 4.
     """
     chosen = query_frames(len(features), queries, seed)
+    wanted = features[chosen].astype(np.float64)
+    # The best so far of every query, over blocks of frames.
+    best = np.full((len(chosen), matches), np.inf)
+    nearest = np.zeros((len(chosen), matches), np.int64)
+    for block in _parts(len(features), _FRAMES_AT_ONCE):
+        candidates = _Candidates(features[block])
+        for part in _parts(len(chosen), _QUERIES_AT_ONCE):
+            distance = candidates.distances(wanted[part])
+            distance[frames.near(chosen[part], block, exclude)] = np.inf
+            own = np.argpartition(distance, min(matches, distance.shape[1]) - 1, axis=1)
+            own = own[:, :matches]
+            own_best = np.take_along_axis(distance, own, 1)
+            together = np.concatenate([best[part], own_best], axis=1)
+            order = np.argpartition(together, matches - 1, axis=1)[:, :matches]
+            best[part] = np.take_along_axis(together, order, 1)
+            together = np.concatenate([nearest[part], own + block.start], axis=1)
+            nearest[part] = np.take_along_axis(together, order, 1)
+    if not np.isfinite(best).all():
+        raise ParameterError(
+            f"fewer than {matches} frames outside the excluded range of a query", hint="add clips"
+        )
     found = []
-    for some in _query_batches(chosen):
-        distance = _distances(features[some], features)
-        distance[frames.near(some, exclude)] = np.inf
-        nearest = np.argpartition(distance, matches, axis=1)[:, :matches]
-        if not np.isfinite(np.take_along_axis(distance, nearest, 1)).all():
-            raise ParameterError(
-                f"fewer than {matches} frames outside the excluded range of a query",
-                hint="add clips",
-            )
-        apart = np.linalg.norm(poses[nearest] - poses[some][:, None], axis=-1)
+    for part in _parts(len(chosen), _QUERIES_AT_ONCE):
+        apart = np.linalg.norm(poses[nearest[part]] - poses[chosen[part]][:, None], axis=-1)
         found.append(apart.mean((1, 2)))
     return np.concatenate(found)
 
@@ -124,16 +139,19 @@ def future_ranks(
     if not possible.size:
         raise ParameterError(f"no clip goes on for {ahead} frames")
     chosen = possible[query_frames(possible.size, queries, seed)]
-    manifold = parameters.manifold()
-    advanced = parameters[chosen].advanced(ahead / fps).manifold()
-    found = []
-    for begin in range(0, len(chosen), _QUERIES_AT_ONCE):
-        some = chosen[begin : begin + _QUERIES_AT_ONCE]
-        distance = _distances(advanced[begin : begin + _QUERIES_AT_ONCE], manifold)
-        distance[np.arange(len(some)), some] = np.inf
-        wanted = distance[np.arange(len(some)), later[some]]
-        found.append((distance < wanted[:, None]).sum(1) + 1)
-    return np.concatenate(found)
+    advanced = parameters[chosen].advanced(ahead / fps).manifold().astype(np.float64)
+    true = later[chosen]
+    wanted = np.square(advanced - parameters[true].manifold()).sum(axis=1)
+    ranks = np.ones(len(chosen), np.int64)
+    for block in _parts(len(frames), _FRAMES_AT_ONCE):
+        candidates = _Candidates(parameters[block].manifold())
+        for part in _parts(len(chosen), _QUERIES_AT_ONCE):
+            nearer = candidates.distances(advanced[part]) < wanted[part, None]
+            for left_out in (chosen[part], true[part]):
+                here = np.flatnonzero((left_out >= block.start) & (left_out < block.stop))
+                nearer[here, left_out[here] - block.start] = False
+            ranks[part] += nearer.sum(axis=1)
+    return ranks
 
 
 def interval_95(values: Array, groups: Array, *, draws: int = 500, seed: int = 0) -> list[float]:
@@ -153,13 +171,19 @@ def query_frames(count: int, queries: int, seed: int) -> Array:
     return np.sort(rng.choice(count, min(queries, count), replace=False))
 
 
-def _query_batches(chosen: Array) -> list[Array]:
-    return [chosen[i : i + _QUERIES_AT_ONCE] for i in range(0, len(chosen), _QUERIES_AT_ONCE)]
+def _parts(count: int, size: int) -> list[slice]:
+    """Successive slices of `size` of so many items."""
+    return [slice(begin, min(begin + size, count)) for begin in range(0, count, size)]
 
 
-def _distances(queries: Array, features: Array) -> Array:
-    """(queries, features) squared Euclidean distances, in float64 to order small ones."""
-    queries, features = queries.astype(np.float64), features.astype(np.float64)
-    square = np.einsum("fd,fd->f", features, features)
-    cross = queries @ features.T
-    return np.einsum("qd,qd->q", queries, queries)[:, None] - 2.0 * cross + square
+class _Candidates:
+    """Squared distances to (frames, dimensions) features, in float64 to order small ones."""
+
+    def __init__(self, features: Array) -> None:
+        self._features = features.astype(np.float64)
+        self._squares = np.einsum("fd,fd->f", self._features, self._features)
+
+    def distances(self, queries: Array) -> Array:
+        """(queries, frames) of (queries, dimensions) features."""
+        cross = queries @ self._features.T
+        return np.einsum("qd,qd->q", queries, queries)[:, None] - 2.0 * cross + self._squares

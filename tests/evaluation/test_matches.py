@@ -5,6 +5,7 @@ import pytest
 
 from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
+from deepphase.evaluation import matches
 from deepphase.evaluation.matches import (
     Frames,
     alignment_by_chance,
@@ -76,3 +77,41 @@ def test_interval_by_clips_is_wider_than_by_frames():
     assert low < values.mean() < high
     single = interval_95(values, np.arange(1000))
     assert high - low > 3 * (single[1] - single[0])
+
+
+def test_blocks_of_frames_find_the_same(monkeypatch):
+    """Memory is bounded by blocks of frames, not by all of them."""
+    parameters, poses, frames = circling()
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(len(frames), 3)).astype(np.float32)
+    noisy = PhaseParameters(
+        wrapped(parameters.phase + 0.1 * rng.normal(size=parameters.phase.shape)),
+        parameters.frequency,
+        parameters.amplitude,
+        parameters.offset,
+    )
+
+    def measured():
+        return (
+            alignment_errors(features, poses, frames, queries=300, matches=7),
+            future_ranks(noisy, frames, 60.0, queries=300),
+        )
+
+    errors, ranks = measured()
+    largest = 0
+    distances = matches._Candidates.distances
+
+    def watched(self, queries):
+        nonlocal largest
+        found = distances(self, queries)
+        largest = max(largest, found.size)
+        return found
+
+    monkeypatch.setattr(matches._Candidates, "distances", watched)
+    monkeypatch.setattr(matches, "_FRAMES_AT_ONCE", 101)
+    monkeypatch.setattr(matches, "_QUERIES_AT_ONCE", 13)
+    in_blocks = measured()
+    assert largest == 101 * 13
+    np.testing.assert_allclose(in_blocks[0], errors)
+    np.testing.assert_array_equal(in_blocks[1], ranks)
+    assert ranks.max() > 2

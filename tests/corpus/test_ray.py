@@ -13,12 +13,17 @@ from pathlib import Path
 import pytest
 
 from deepphase.corpus import ray_pool
+from deepphase.corpus.motion_files import find_motion_files
 from deepphase.corpus.parallel import map_in_order
+from deepphase.corpus.point_sets import PointSets
 from deepphase.corpus.prepare import prepare
 from deepphase.corpus.ray_pool import RayPool, ray_address
+from deepphase.corpus.solved_files import solve_files
 from deepphase.errors import ParameterError
+from deepphase.formats.points import save_points
 from deepphase.temporary_files import remove_abandoned
 from tests.corpus.made_clips import made_clip, write_bvh
+from tests.solving.point_bodies import points_of, walker
 
 pytest.importorskip("ray", reason="the extra ray is not installed")
 
@@ -112,6 +117,20 @@ def test_the_store_is_the_same_bytes_as_without_ray(on_pool, tmp_path):
     for name, cluster in (("one", None), ("ray", "ray")):
         prepare(tmp_path / "captures", tmp_path / name, workers=1, cluster=cluster)
     assert (tmp_path / "one").read_bytes() == (tmp_path / "ray").read_bytes()
+
+
+@pytest.mark.slow
+def test_solved_clips_are_the_same_bytes_as_without_ray(on_pool, tmp_path):
+    for number in range(2):
+        save_points(points_of(walker(number, seconds=1.0)).track, tmp_path / f"{number}.npz")
+    files = find_motion_files(tmp_path)
+    for folder, cluster in (("one", None), ("ray", "ray")):
+        targets = [tmp_path / folder / f"{each.name}.bvh" for each in files]
+        done = solve_files(files, targets, PointSets(), workers=1, cluster=cluster)
+        assert [each.error for each in done] == [None, None]
+    for number in range(2):
+        one, ray = (tmp_path / folder / f"{number}.bvh" for folder in ("one", "ray"))
+        assert one.read_bytes() == ray.read_bytes()
 
 
 @pytest.mark.slow

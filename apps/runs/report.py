@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import metadata
@@ -143,7 +144,7 @@ class _Labelled:
             {
                 "name": name,
                 "definition": definition,
-                "value": value,
+                **({"value": value} if math.isfinite(value) else {"value": None, "text": "never"}),
                 "unit": unit,
                 "n": self.made.run.characters,
                 "by": self.by,
@@ -182,7 +183,9 @@ def _table(
 
 
 def _number_text(value: float | None) -> str:
-    return "" if value is None else f"{value:.3g}"
+    if value is None:
+        return ""
+    return f"{value:.3g}" if math.isfinite(value) else "never"
 
 
 def _page(

@@ -124,11 +124,24 @@ def measured_run(
         run = rollout(runner, gamepad_goals, request.seconds or goal.duration, progress)
     measures = None
     try:
-        measures = run_measures(run, source.data, path=path, origins=origins)
+        kinds, styles = _frame_labels(source, run)
+        measures = run_measures(
+            run, source.data, path=path, origins=origins, kinds=kinds, styles=styles
+        )
     except ParameterError:
         if run.alive[:, : round(run.fps)].all():
             raise
     return MeasuredRun(goal.name, run, path, origins, measures)
+
+
+def _frame_labels(source: RunnerSource[Runner], run: Run) -> tuple[Array | None, Array | None]:
+    """(characters, frames) kinds and styles of frames, from the source's columns of those names."""
+    columns = [source.columns(run, character) for character in range(run.characters)]
+    kinds, styles = (
+        np.array([each[name] for each in columns]) if name in columns[0] else None
+        for name in ("kind", "label_style")
+    )
+    return kinds, styles
 
 
 def goal_names(path: str | None, gamepad: Path | None) -> tuple[str, ...]:

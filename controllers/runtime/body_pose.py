@@ -22,7 +22,7 @@ _ROTATION_NUMBERS = 6
 
 
 class CharacterFeet:
-    """Locks the feet for which the network predicts contacts.
+    """Locks the feet for which the network predicts contacts, by turning the legs' `joints`.
 
     Parameters
     ----------
@@ -44,7 +44,9 @@ class CharacterFeet:
             )
         )
         self._columns = np.array([columns[int(last)] for last in limbs.last], np.int64)
-        self._lock = FootLock(LimbSolver(skeleton, limbs), characters)
+        solver = LimbSolver(skeleton, limbs)
+        self.joints = solver.joints
+        self._lock = FootLock(solver, characters)
 
     def hold(
         self,

@@ -130,6 +130,7 @@ class Characters:
             body=dict(schema.body),
             offsets_s=np.array([each for each in schema.config.later_s if each > 0.0]),
             note="made by a controller",
+            locked_joints=self._feet.joints,
         )
 
     def __len__(self) -> int:
@@ -197,7 +198,9 @@ class Characters:
             self._phases.advance(outputs)
         place, angle = self._history.place, self._history.angle
         rotations, translations = self._poses.in_world(pose, place, angle)
+        unlocked = None
         if self.settings.foot_ik:
+            unlocked = rotations[:, self._feet.joints]
             local = self._poses.local_positions(translations)
             self._feet.hold(rotations, local, contacts, angle, self._seconds)
         return Frame(
@@ -214,6 +217,7 @@ class Characters:
             trajectory_angles=trajectory_angles,
             desired=desired,
             limited=limited,
+            unlocked=unlocked,
         )
 
     def _check(self, goal_source: GoalSource) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError, SkeletonError
+from deepphase.evaluation.response import own_changes, smoothed_velocities, summary
 from deepphase.evaluation.runs import (
     foot_skating,
     foot_speeds,
@@ -20,6 +21,7 @@ from deepphase.evaluation.runs import (
     joint_jerks,
     joint_rotation_rates,
 )
+from deepphase.evaluation.speed_bins import means_by_speed
 from deepphase.evaluation.survival import kinetic_energies, seconds_of
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import GRAVITY, foot_contacts
@@ -163,6 +165,21 @@ class MeasuredMotion:
         return np.linalg.norm(velocities(self.root_positions, self.fps), axis=-1)
 
     @property
+    def smoothed_speeds(self) -> Array:
+        """(frames,) m/s of the root over the ground, smoothed over 0.12 s."""
+        return np.linalg.norm(smoothed_velocities(self.root_positions, self.fps), axis=-1)
+
+    @property
+    def by_speed(self) -> dict[str, Array]:
+        """Measures (frames,) that are compared with the data's at the same speed."""
+        rates = self.rotation_rates.mean(axis=1)
+        return {
+            "joint_rotation": np.append(rates, rates[-1]),
+            "jerk": self.jerks,
+            "acceleration": self.accelerations,
+        }
+
+    @property
     def turn_rates(self) -> Array:
         """(frames,) rad/s of the facing."""
         return velocities(self.root_angles, self.fps)
@@ -224,6 +241,11 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
     still_speed             m/s: 1st percentile, over seconds of travel, of the mean joint speed
                             relative to the root; 0 without such seconds
     limb_lengths            metres of each joint to its parent by its name
+    by_speed                means of joint_rotation, jerk and acceleration (m/s^2, of the joint that
+                            accelerates most) in bins of speed that are standing_speed wide; see
+                            `speed_bins.means_by_speed`. Missing for bodies without legs
+    changes, headings       median and number of the durations, in seconds, of the data's own
+                            starts, stops and turns; see `response.own_changes`
     ======================  ================================================================
 
     A spread has the mean, the median, and the 1st and the 99th percentile as low and high.
@@ -236,7 +258,10 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
         If no clip has enough frames.
     """
     rotations, jerks, energies, contacts, speeds, turns, stills = ([] for _ in range(7))
-    accelerations = []
+    accelerations, smoothed = [], []
+    by_speed: dict[str, list[Array]] = {}
+    changes: dict[str, list[float]] = {}
+    headings: dict[str, list[float]] = {}
     lengths: dict[str, float] = {}
     standing = 0.0
     for clip in clips:
@@ -251,6 +276,15 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
         speeds.append(motion.speeds)
         turns.append(np.abs(motion.turn_rates))
         stills.append(_travelling_seconds(motion))
+        smoothed.append(motion.smoothed_speeds)
+        for name, values in motion.by_speed.items():
+            by_speed.setdefault(name, []).append(values)
+        own = own_changes(
+            motion.root_positions, motion.root_angles, motion.fps, motion.standing_speed
+        )
+        for every, found in zip((changes, headings), own, strict=True):
+            for kind, durations in found.items():
+                every.setdefault(kind, []).extend(durations)
         if not lengths:
             lengths, standing = _limb_lengths(clip, body), motion.standing_speed
     if not energies:
@@ -259,6 +293,10 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
     speed, turn, seconds = np.concatenate(speeds), np.concatenate(turns), np.concatenate(stills)
     travelling = speed[speed > standing]
     largest = float(contact.max(initial=0.0))
+    at_speeds: dict[str, Any] = {}
+    if standing > 0:
+        values_of = {name: np.concatenate(each) for name, each in by_speed.items()}
+        at_speeds["by_speed"] = means_by_speed(np.concatenate(smoothed), values_of, standing)
     return {
         "clips": len(energies),
         "frames": len(speed),
@@ -280,6 +318,9 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
         "standing_speed": standing,
         "still_speed": float(np.percentile(seconds, BAND[0])) if seconds.size else 0.0,
         "limb_lengths": lengths,
+        **at_speeds,
+        "changes": summary(changes),
+        "headings": summary(headings),
     }
 
 

@@ -11,8 +11,15 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.evaluation.motion_measures import MIN_FRAMES, MeasuredMotion
+from deepphase.evaluation.response import Responses, goal_changes
 from deepphase.evaluation.runs import BLEND_S, foot_skating, joint_rotation_rates, near_marked
-from deepphase.evaluation.survival import frozen_share, limb_length_change, shares_of_band
+from deepphase.evaluation.speed_bins import ratio_at_speed
+from deepphase.evaluation.survival import (
+    frozen_share,
+    limb_length_change,
+    seconds_of,
+    shares_of_band,
+)
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.limbs import bone_lengths
 from deepphase.steering.path import GroundPath
@@ -21,19 +28,31 @@ from deepphase.steering.run import Run
 _IN_CONTACT = 0.5
 # Share of the data's `still_speed` below which a body counts as frozen.
 _FROZEN_SHARE = 0.5
+# Metres from the path's place at its clock, on average, beyond which a character ignores its goal.
+_RUNAWAY_M = 0.5
+_CM = 100.0
+_KINDS = ("idle", "locomotion", "action")
 
 RUN_MEASURES: dict[str, tuple[str, str]] = {
     "survived": ("", "share of the frames before the values diverged"),
     "joint_rotation": ("deg/s", "mean over joints, of local rotations; jitter raises it too"),
     "jerk": ("m/s3", "mean over joints and frames"),
+    "rotation_ratio": ("", "joint rotation over the data's at the same speeds of the root"),
+    "jerk_ratio": ("", "jerk over the data's at the same speeds"),
+    "acceleration_ratio": (
+        "",
+        "acceleration of the joint that accelerates most over the data's at the same speeds",
+    ),
     "skating": (
         "",
         "mean of v / v_max: v the speed of the slowest point of feet that the runner has in "
         "contact, v_max the data's largest",
     ),
-    "contact_speed": ("m/s", "the mean of v"),
-    "found_skating": ("", "the same for contacts detected on the motion, as in the data"),
-    "found_contact_speed": ("m/s", "the mean of v at those"),
+    "contact_speed": ("cm/s", "the mean of v"),
+    "unlocked_skating": ("", "the same as skating without foot IK"),
+    "unlocked_contact_speed": ("cm/s", "the mean of v without foot IK"),
+    "found_skating": ("", "skating at contacts detected on the motion, as in the data"),
+    "found_contact_speed": ("cm/s", "the mean of v at those"),
     "weaker": ("", "share of frames with less kinetic energy than 99 % of the data's"),
     "stronger": ("", "share of frames with more kinetic energy than 99 % of the data's"),
     "limb_change": ("", "largest change of a limb's length, as a share of it"),
@@ -47,10 +66,37 @@ RUN_MEASURES: dict[str, tuple[str, str]] = {
         "below half of the data's 1st percentile in travel",
     ),
     "speed": ("m/s", "mean of the root"),
+    "desired_speed": ("m/s", "mean of the goal"),
     "turning_rate": ("rad/s", "mean size of the root's"),
     "path_error": ("m", "mean distance of the root from the nearest place on the path"),
     "largest_path_error": ("m", "its largest"),
     "clock_error": ("m", "mean distance from the path's place at its clock"),
+    "worst_clock_error": ("m", "the same of the worst character"),
+    "runaways": ("", "share of characters for which it is above 0.5 m"),
+    **{
+        f"{kind}_s": (
+            "s",
+            f"median time to 90 % of the new velocity after {what} of the goal; of the data: from "
+            "10 to 90 % of its own",
+        )
+        for kind, what in (
+            ("start", "a start"),
+            ("stop", "a stop"),
+            ("turn_90", "a turn by 60 to 120 degrees"),
+            ("turn_180", "a turn by 150 to 180 degrees"),
+        )
+    },
+    **{
+        f"heading_{turn}_s": ("s", f"median time to 90 % of the new heading after turn {turn}")
+        for turn in ("90", "180")
+    },
+    "changes": ("", "number of these changes of the goal"),
+    "unanswered": (
+        "",
+        "share of them whose velocity never comes: not in 4 s, nor before the next change",
+    ),
+    **{kind: ("", f"share of frames of {kind}") for kind in _KINDS},
+    "style_changes": ("1/s", "changes of the label style per second"),
     "limited_goals": (
         "",
         "share of frames whose goals were faster than the data can be, and were limited",
@@ -81,8 +127,13 @@ class RunMeasures:
     skating
         Mean of v / v_max of feet that the runner has in contact; v is that of a foot's slowest
         point, v_max the data's largest.
+    rotation_ratio, jerk_ratio, acceleration_ratio
+        Joint rotation, jerk, and acceleration of the joint that accelerates most, over the data's
+        means at the same speeds of the root; None where the data lacks most of these speeds.
     contact_speed
-        m/s: the mean of v itself.
+        cm/s: the mean of v itself. It and `skating` are None without contacts.
+    unlocked_skating, unlocked_contact_speed
+        The same without foot locking; None if the runner did not lock feet.
     found_skating, found_contact_speed
         The same for contacts detected on the motion, as in the data.
     weaker, stronger
@@ -94,18 +145,37 @@ class RunMeasures:
         None if joints are not predicted.
     frozen
         Share of seconds with a desired speed in which the joint speed relative to the root is below
-        half of the data's 1st percentile in travel; None without goals.
+        half of the data's 1st percentile in travel; None without such seconds.
     speed, turning_rate
         m/s and rad/s of the root, mean.
+    desired_speed
+        m/s of the goal, mean; None without one.
     path_error, largest_path_error
         Metres from the root to the nearest place of the path, mean and largest; None without one.
     clock_error
         Metres to the path's place at its clock, which waits for characters that lag; mean.
+    worst_clock_error
+        Its mean over the frames of the worst character.
+    runaways
+        Share of characters for which that is above 0.5 m.
+    start_s, stop_s, turn_90_s, turn_180_s
+        Seconds to 90 % of the new velocity after changes of the goal: medians, infinite if most
+        changes are never answered, None without such changes. See `response`.
+    heading_90_s, heading_180_s
+        Seconds to 90 % of the new heading after turns.
+    changes
+        Number of changes of the goal that were measured.
+    unanswered
+        Share of them whose velocity never comes.
+    idle, locomotion, action
+        Shares of frames of each kind; None if kinds are not known.
+    style_changes
+        Changes of style per second; None if styles are not known.
     limited_goals
         Share of frames whose goals were out of `goal_limits.GoalLimits`; None without goals.
     jump_jerk, jump_acceleration
         m/s^3, mean over joints, and m/s^2, the largest, within 0.1 s of jumps. These and the
-        following are None if the runner has no transitions.
+        following are None if the runner has no transitions, or made none.
     over_usual
         Share of those frames above the data's 99.9th percentile.
     alignment
@@ -122,20 +192,40 @@ class RunMeasures:
     survived: float
     joint_rotation: float
     jerk: float
-    skating: float
-    contact_speed: float
-    found_skating: float
-    found_contact_speed: float
+    rotation_ratio: float | None
+    jerk_ratio: float | None
+    acceleration_ratio: float | None
+    skating: float | None
+    contact_speed: float | None
+    unlocked_skating: float | None
+    unlocked_contact_speed: float | None
+    found_skating: float | None
+    found_contact_speed: float | None
     weaker: float
     stronger: float
     limb_change: float
     limb_error: float | None
     frozen: float | None
     speed: float
+    desired_speed: float | None
     turning_rate: float
     path_error: float | None
     largest_path_error: float | None
     clock_error: float | None
+    worst_clock_error: float | None
+    runaways: float | None
+    start_s: float | None = None
+    stop_s: float | None = None
+    turn_90_s: float | None = None
+    turn_180_s: float | None = None
+    heading_90_s: float | None = None
+    heading_180_s: float | None = None
+    changes: float | None = None
+    unanswered: float | None = None
+    idle: float | None = None
+    locomotion: float | None = None
+    action: float | None = None
+    style_changes: float | None = None
     limited_goals: float | None = None
     jump_jerk: float | None = None
     jump_acceleration: float | None = None
@@ -153,6 +243,8 @@ def run_measures(
     path: GroundPath | None = None,
     origins: Array | None = None,
     moving: bool | None = None,
+    kinds: Array | None = None,
+    styles: Array | None = None,
 ) -> RunMeasures:
     """Measure a run.
 
@@ -166,6 +258,10 @@ def run_measures(
         by default 0.
     moving
         Whether the goals required movement all the time; by default they have the path's speed.
+    kinds
+        (characters, frames) kind of each frame: "idle", "locomotion" or "action".
+    styles
+        (characters, frames) style of each frame, empty where it is not known.
 
     Raises
     ------
@@ -177,7 +273,8 @@ def run_measures(
     measured = [index for index, frames in enumerate(lived) if frames >= MIN_FRAMES]
     if not measured:
         raise ParameterError(f"no character was alive for {MIN_FRAMES} frames")
-    motions, contacts, lengths = [], [], []
+    motions, contacts, unlocked, lengths = [], [], [], []
+    free = run.without_foot_lock()
     for character in measured:
         frames = lived[character]
         clip = run.clip(character).sliced(0, frames)
@@ -187,6 +284,12 @@ def run_measures(
         lengths.append(
             limb_length_change(joint_positions(clip)[:, spec.joint_indices], *_limbs(run))
         )
+        if free is not None:
+            unlocked.append(
+                MeasuredMotion.of_clip(free.clip(character).sliced(0, frames), spec).contact_speeds(
+                    run.contacts[character, :frames] > _IN_CONTACT
+                )
+            )
     contact = np.concatenate(contacts)
     detected = np.concatenate([motion.contact_speeds() for motion in motions])
     largest, band = data["largest_contact_speed"], data["kinetic_energy"]
@@ -194,24 +297,42 @@ def run_measures(
     weaker, _, stronger = shares_of_band(energies, band["low"], band["high"])
     living = run.alive.astype(bool)
     nearest, at_clock = _path_errors(run, path, origins)
+    worst = None
+    if at_clock is not None:
+        worst = np.array([at_clock[index, : lived[index]].mean() for index in measured])
+    skating, contact_speed = _sliding(contact, largest)
+    found_skating, found_contact_speed = _sliding(detected, largest)
+    unlocked_skating, unlocked_contact_speed = _sliding(
+        np.concatenate(unlocked) if unlocked else np.zeros(0), largest
+    )
     return RunMeasures(
         survived=float(living.mean()),
         joint_rotation=_mean_over([motion.rotation_rates.mean(axis=1) for motion in motions]),
         jerk=_mean_over([motion.jerks for motion in motions]),
-        skating=foot_skating(contact, largest) if largest > 0 else 0.0,
-        contact_speed=float(contact.mean()) if contact.size else 0.0,
-        found_skating=foot_skating(detected, largest) if largest > 0 else 0.0,
-        found_contact_speed=float(detected.mean()) if detected.size else 0.0,
+        **_ratios(motions, data),
+        skating=skating,
+        contact_speed=contact_speed,
+        unlocked_skating=unlocked_skating,
+        unlocked_contact_speed=unlocked_contact_speed,
+        found_skating=found_skating,
+        found_contact_speed=found_contact_speed,
         weaker=weaker,
         stronger=stronger,
         limb_change=max(lengths),
         limb_error=None if run.limb_errors is None else float(run.limb_errors[living].mean()),
         frozen=_frozen(motions, data, path, moving),
         speed=_mean_over([motion.speeds for motion in motions]),
+        desired_speed=None
+        if run.commanded_velocities is None
+        else float(np.linalg.norm(run.commanded_velocities, axis=-1)[living].mean()),
         turning_rate=_mean_over([np.abs(motion.turn_rates) for motion in motions]),
         path_error=None if nearest is None else float(nearest[living].mean()),
         largest_path_error=None if nearest is None else float(nearest[living].max()),
         clock_error=None if at_clock is None else float(at_clock[living].mean()),
+        worst_clock_error=None if worst is None else float(worst.max()),
+        runaways=None if worst is None else float((worst > _RUNAWAY_M).mean()),
+        **_responses(run, measured, motions),
+        **_kinds(kinds, styles, living, run.fps),
         limited_goals=None if run.limited is None else float(run.limited.mean()),
         **_jumps(run, measured, motions, data),
     )
@@ -240,10 +361,9 @@ def data_values(data: Mapping[str, Any]) -> dict[str, float]:
     values = {
         "joint_rotation": data["joint_rotation"]["mean"],
         "jerk": data["jerk"]["mean"],
-        "skating": data["skating"],
-        "contact_speed": data["mean_contact_speed"],
-        "found_skating": data["skating"],
-        "found_contact_speed": data["mean_contact_speed"],
+        "rotation_ratio": 1.0,
+        "jerk_ratio": 1.0,
+        "acceleration_ratio": 1.0,
         "weaker": 0.01,
         "stronger": 0.01,
         "limb_change": 0.0,
@@ -251,6 +371,13 @@ def data_values(data: Mapping[str, Any]) -> dict[str, float]:
         "jump_jerk": data["jerk"]["mean"],
         "over_usual": 0.001,
     }
+    for name in ("", "unlocked_", "found_"):
+        values[f"{name}skating"] = data["skating"]
+        values[f"{name}contact_speed"] = _CM * data["mean_contact_speed"]
+    for kind, found in data.get("changes", {}).items():
+        values[f"{kind}_s"] = found["median"]
+    for kind, found in data.get("headings", {}).items():
+        values[f"{_heading(kind)}_s"] = found["median"]
     optional = {"speed": "mean_speed", "jump_acceleration": "usual_acceleration"}
     return values | {name: data[key] for name, key in optional.items() if key in data}
 
@@ -295,6 +422,83 @@ def _path_errors(
     return nearest, np.linalg.norm(run.positions - run.desired_positions, axis=-1)
 
 
+def _sliding(speeds: Array, largest: float) -> tuple[float | None, float | None]:
+    """Mean of v / v_max, and of v in cm/s; None without contacts."""
+    if not speeds.size:
+        return None, None
+    share = foot_skating(speeds, largest) if largest > 0 else None
+    return share, _CM * float(speeds.mean())
+
+
+def _ratios(motions: list[MeasuredMotion], data: Mapping[str, Any]) -> dict[str, float | None]:
+    names = {
+        "rotation_ratio": "joint_rotation",
+        "jerk_ratio": "jerk",
+        "acceleration_ratio": "acceleration",
+    }
+    if "by_speed" not in data:
+        return dict.fromkeys(names)
+    speeds = np.concatenate([motion.smoothed_speeds for motion in motions])
+    found = [motion.by_speed for motion in motions]
+    return {
+        ratio: ratio_at_speed(
+            speeds, np.concatenate([each[name] for each in found]), name, data["by_speed"]
+        )
+        for ratio, name in names.items()
+    }
+
+
+def _responses(run: Run, characters: list[int], motions: list[MeasuredMotion]) -> dict[str, Any]:
+    """Median response times, and the number of changes of the goals; none without changes."""
+    desired, facings = run.commanded_velocities, run.commanded_angles
+    if desired is None or facings is None:
+        return {}
+    times = Responses()
+    for character, motion in zip(characters, motions, strict=True):
+        frames = slice(0, len(motion))
+        times.add(
+            goal_changes(
+                desired[character, frames], facings[character, frames], run.fps,
+                motion.standing_speed,
+            ),
+            run.positions[character, frames],
+            run.angles[character, frames],
+            run.fps,
+        )  # fmt: skip
+    every = [time for each in times.velocity.values() for time in each]
+    if not every:
+        return {}
+    return {
+        **{f"{kind}_s": _median(each) for kind, each in times.velocity.items()},
+        **{f"{_heading(kind)}_s": _median(each) for kind, each in times.heading.items()},
+        "changes": len(every),
+        "unanswered": float(np.isinf(every).mean()),
+    }
+
+
+def _heading(kind: str) -> str:
+    return kind.replace("turn", "heading")
+
+
+def _median(times: list[float]) -> float:
+    # Of an even number, the later of the two in the middle: infinite times have no mean.
+    return sorted(times)[len(times) // 2]
+
+
+def _kinds(
+    kinds: Array | None, styles: Array | None, living: Array, fps: float
+) -> dict[str, float]:
+    """Shares of frames by kind, and changes of style per second."""
+    found: dict[str, float] = {}
+    if kinds is not None:
+        found = {kind: float((kinds[living] == kind).mean()) for kind in _KINDS}
+    if styles is not None and living[:, 1:].any():
+        both = living[:, 1:] & (styles[:, 1:] != "") & (styles[:, :-1] != "")
+        changed = both & (styles[:, 1:] != styles[:, :-1])
+        found["style_changes"] = float(changed.sum() * fps / living[:, 1:].sum())
+    return found
+
+
 def _frozen(
     motions: list[MeasuredMotion],
     data: Mapping[str, Any],
@@ -310,6 +514,7 @@ def _frozen(
             desired = np.linalg.norm(path.velocities_at(path.times[0] + times), axis=-1)
         else:
             desired = np.full(len(motion), np.inf if moving else 0.0)
+        required = int((seconds_of(desired, motion.fps) > motion.standing_speed).sum())
         share = frozen_share(
             motion.pose_speeds.mean(axis=1),
             desired,
@@ -318,14 +523,16 @@ def _frozen(
             moving=motion.standing_speed,
         )
         shares.append(share)
-        weights.append(len(motion))
+        weights.append(required)
+    if not any(weights):
+        return None
     return float(np.average(shares, weights=weights))
 
 
 def _jumps(
     run: Run, characters: list[int], motions: list[MeasuredMotion], data: Mapping[str, Any]
 ) -> dict[str, float]:
-    """The measures of transitions; none if the runner has no transitions."""
+    """The measures of transitions; none if the runner has no transitions, or made none."""
     if run.jumped is None:
         return {}
     jumped = [
@@ -337,18 +544,19 @@ def _jumps(
     jerk = np.concatenate([motion.jerks for motion in motions])
     stretches = [np.diff([0, *np.flatnonzero(flags), len(flags)]).max() for flags in jumped]
     measures = {
-        "jump_jerk": float(jerk[blended].mean()) if blended.any() else 0.0,
-        "jump_acceleration": float(acceleration[blended].max(initial=0.0)),
         "jumps_per_s": float(np.concatenate(jumped).sum() * run.fps / len(blended)),
         "playing_on": float(1.0 - blended.mean()),
         "longest_s": float(max(stretches) / run.fps),
     }
+    if not blended.any():
+        return measures
+    measures["jump_jerk"] = float(jerk[blended].mean())
+    measures["jump_acceleration"] = float(acceleration[blended].max())
     if "usual_acceleration" in data:
         over = acceleration[blended] > data["usual_acceleration"]
-        measures["over_usual"] = float(over.mean()) if blended.any() else 0.0
+        measures["over_usual"] = float(over.mean())
     if "jump_distance" in run.tracks:
-        apart = run.tracks["jump_distance"][run.jumped]
-        measures["alignment"] = float(apart.mean()) if apart.size else 0.0
+        measures["alignment"] = float(run.tracks["jump_distance"][run.jumped].mean())
     return measures
 
 

@@ -256,6 +256,11 @@ class LimbSolver:
         chain = world[..., :3, 3].take(self._chain, axis=0)
         return LimbTransforms(world[..., :3, :3].take(self._above, axis=0), chain)
 
+    @property
+    def joints(self) -> Array:
+        """(joints,) of the skeleton that `reach` turns."""
+        return self._solved.reshape(-1)
+
     def reach(
         self, rotations: Array, transforms: LimbTransforms, targets: Array, left: Array
     ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -19,6 +19,10 @@ from deepphase.steering.springs import (
     spring_to_velocity,
     wrapped_angle,
 )
+
+# Half the time over which the velocity of a path's line is taken, and m/s below which it stands.
+_LINE_S = 1.0 / 120.0
+_STANDING = 0.05
 
 
 class GoalSource(Protocol):
@@ -63,6 +67,15 @@ class GoalSource(Protocol):
 
     def labels(self) -> list[dict[str, str]]:
         """The current desired labels of each character."""
+        ...
+
+
+@runtime_checkable
+class VelocityCommands(Protocol):
+    """Goal sources that know the desired velocity before any smoothing, to time responses to it."""
+
+    def command(self) -> tuple[Array, Array]:
+        """The current one of each character: (characters, 2) m/s, and (characters,) rad."""
         ...
 
 
@@ -159,6 +172,18 @@ class PathGoals:
             {name: value for name in path.labels if (value := path.label_at(name, float(time)))}
             for time in self.times
         ]
+
+    def command(self) -> tuple[Array, Array]:
+        """As `VelocityCommands.command`: of the path's line at the character's clock."""
+        path, step = self.path, _LINE_S
+        ends = path.positions_at(self.times + step) - path.positions_at(self.times - step)
+        velocities = ends / (2.0 * step)
+        facings = path.facings_at(self.times)
+        if path.facings is None:
+            moving = np.linalg.norm(velocities, axis=1) > _STANDING
+            ways = np.arctan2(velocities[:, 0], velocities[:, 1])
+            facings = np.where(moving, ways, facings)
+        return velocities, facings
 
     def _facing_rates(self, times: Array) -> Array:
         step, facings_at = 1.0 / 60.0, self.path.facings_at
@@ -290,3 +315,8 @@ class GamepadGoals:
         now = {name: self.gamepad.button_at(name, self.time) for name in self.gamepad.buttons}
         desired = {name: value for name, value in now.items() if value}
         return [desired for _ in self._angle]
+
+    def command(self) -> tuple[Array, Array]:
+        """As `VelocityCommands.command`: of the sticks."""
+        velocity = self.settings.top_speed * self._goal()[:2]
+        return np.tile(velocity, (len(self._angle), 1)), self._goal_angles().copy()

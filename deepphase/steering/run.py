@@ -22,6 +22,7 @@ from deepphase.steering.goal_sources import (
     GoalSource,
     PathGoals,
     PathSettings,
+    VelocityCommands,
 )
 from deepphase.steering.path import GroundPath
 from deepphase.steering.root_states import RootStates, side_by_side
@@ -64,6 +65,9 @@ class Frame:
     limited
         (characters,) bool: the goals were out of `goal_limits.GoalLimits`, and were limited. None
         without goals.
+    unlocked
+        (characters, joints, 4) local rotations of `RunnerSpec.locked_joints` before foot locking;
+        None without it.
     tracks
         Name -> (characters, ...) further values of this kind of runner.
     """
@@ -82,6 +86,7 @@ class Frame:
     trajectory_angles: Array | None = None
     desired: Array | None = None
     limited: Array | None = None
+    unlocked: Array | None = None
     tracks: Mapping[str, Array] = field(default_factory=dict)
 
 
@@ -105,6 +110,8 @@ class RunnerSpec:
         (samples,) seconds from now of the trajectory ahead; all above 0.
     note
         Where the motion comes from, for `Clip.source`.
+    locked_joints
+        (joints,) of the skeleton that foot locking turns; none by default.
     """
 
     fps: float
@@ -115,6 +122,7 @@ class RunnerSpec:
     body: Mapping[str, str]
     offsets_s: Array
     note: str
+    locked_joints: Array = field(default_factory=lambda: np.zeros(0, np.int64))
 
     @property
     def joint_indices(self) -> Array:
@@ -245,8 +253,11 @@ class Run:
         without goals.
     tracks
         Name -> (characters, frames, ...).
-    limited
-        (characters, frames) bool, as `Frame` has it, or None.
+    limited, unlocked
+        (characters, frames, ...) as `Frame` has them, or None.
+    commanded_velocities, commanded_angles
+        (characters, frames, 2) m/s and (characters, frames) rad: the desired velocity and facing
+        before any smoothing; None if the goals are no `VelocityCommands`.
     """
 
     spec: RunnerSpec
@@ -266,6 +277,9 @@ class Run:
     desired_angles: Array | None
     tracks: Mapping[str, Array]
     limited: Array | None = None
+    unlocked: Array | None = None
+    commanded_velocities: Array | None = None
+    commanded_angles: Array | None = None
 
     def __len__(self) -> int:
         return self.positions.shape[1]
@@ -308,6 +322,14 @@ class Run:
             name=name,
         )
 
+    def without_foot_lock(self) -> Run | None:
+        """The run with its feet as they were before foot locking; None if they were not locked."""
+        if self.unlocked is None:
+            return None
+        rotations = self.rotations.copy()
+        rotations[:, :, self.spec.locked_joints] = self.unlocked
+        return replace(self, rotations=rotations, unlocked=None)
+
     def part(self, begin: int, end: int) -> Run:
         """Frames begin to end - 1 of all characters, without gating, phases and tracks."""
         changes: dict[str, Any] = {}
@@ -345,6 +367,7 @@ def rollout(
     if frames < 1:
         raise ParameterError(f"a run of {seconds} s", hint="give seconds above 0")
     recording, everyone = _Recording(count, frames), np.arange(count)
+    commands = goal_source if isinstance(goal_source, VelocityCommands) else None
     for index in range(frames):
         frame = runner.step(goal_source) if step is None else step(index)
         values = {name: getattr(frame, name, None) for name in _RECORDED}
@@ -352,6 +375,8 @@ def rollout(
             values |= {name: getattr(frame.phases, name) for name in _OF_PHASES}
         if goal_source is not None:
             values["desired_positions"], values["desired_angles"] = goal_source.target()
+            if commands is not None:
+                values["commanded_velocities"], values["commanded_angles"] = commands.command()
             if frame.trajectory is None:
                 values["trajectory"], values["trajectory_angles"] = goal_source.trajectory(
                     runner.root_states, everyone, spec.offsets_s
@@ -375,11 +400,11 @@ _OF_PHASES = ("phase", "frequency", "amplitude", "offset")
 _RECORDED = (
     *("rotations", "translations", "positions", "angles", "contacts", "alive", "limb_errors"),
     *("jumped", "gating", "trajectory", "trajectory_angles", "desired_positions", "desired_angles"),
-    "limited",
+    *("limited", "unlocked", "commanded_velocities", "commanded_angles"),
 )
 _TRACK = "track "
 # Far from the origin, places in the world need more digits than float32 has.
-_WIDE = ("positions", "angles", "desired_positions", "desired_angles")
+_WIDE = ("positions", "angles", "desired_positions", "desired_angles", "commanded_angles")
 
 
 class _Recording:

@@ -92,6 +92,7 @@ def runner_spec(database: MotionDatabase, playback: Playback) -> RunnerSpec:
         body=database.body,
         offsets_s=future_offsets(database.layout),
         note="played from a motion database",
+        locked_joints=LimbSolver(skeleton, playback.limbs).joints,
     )
 
 
@@ -209,7 +210,7 @@ class Player:
         self._poses_before = self._poses
         self._poses = self._transitions.applied(self.rows)
         self._move(moved, goal_source)
-        rotations, translations = self._in_world()
+        rotations, translations, unlocked = self._in_world()
         return Frame(
             rotations,
             translations,
@@ -219,6 +220,7 @@ class Player:
             np.ones(len(self.rows), bool),
             jumped=jumped,
             limited=self._limited.copy(),
+            unlocked=unlocked,
             tracks={
                 "row": self.rows.copy(),
                 "cost": self._costs.copy(),
@@ -296,8 +298,11 @@ class Player:
         self._rate = (angle - self._angle) / seconds
         self._position, self._angle = position, angle
 
-    def _in_world(self) -> tuple[Array, Array]:
-        """Local rotations and translations with the root in the world and feet locked."""
+    def _in_world(self) -> tuple[Array, Array, Array | None]:
+        """Local rotations and translations with the root in the world and feet locked.
+
+        The third are the rotations of the legs before locking; None without it.
+        """
         rotations, translations = (values.copy() for values in self._poses)
         half = 0.5 * self._angle
         turn = np.zeros((len(half), 4), np.float32)
@@ -305,11 +310,13 @@ class Player:
         rotations[:, 0] = quaternions.multiply(turn, rotations[:, 0])
         translations[:, 0] = quaternions.rotate(turn, translations[:, 0])
         translations[:, 0, ::2] += self._position
+        unlocked = None
         if self.settings.foot_lock:
+            unlocked = rotations[:, self.spec.locked_joints]
             self._local[:, self.playback.translated_joints] = translations
             left = np.zeros((len(half), 3))
             left[:, 0], left[:, 2] = np.cos(self._angle), -np.sin(self._angle)
             self._foot_lock.apply(
                 rotations, self._local, self.playback.contacts[self.rows], left, self._seconds
             )
-        return rotations, translations
+        return rotations, translations, unlocked

@@ -90,12 +90,17 @@ class PlayerSource:
         return np.concatenate([first, others])
 
     def columns(self, run: Run, character: int) -> Mapping[str, Sequence[object]]:
-        """Name -> (frames,): the name of the clip that plays, and the frame in it."""
-        rows = run.tracks["row"][character]
-        names = self.database.clip_names
+        """Name -> (frames,): the clip that plays, the frame in it, and its labels as ``label_``."""
+        rows, database = run.tracks["row"][character], self.database
+        clips = database.clip_of(rows).tolist()
+        names = dict.fromkeys(name for labels in database.labels for name in labels)
         return {
-            "clip": [names[clip] for clip in self.database.clip_of(rows)],
-            "frame": self.database.frame_of(rows).tolist(),
+            "clip": [database.clip_names[clip] for clip in clips],
+            "frame": database.frame_of(rows).tolist(),
+            **{
+                f"label_{name}": [database.labels[clip].get(name, "") for clip in clips]
+                for name in names
+            },
         }
 
 

@@ -66,13 +66,17 @@ def test_a_path_file_is_followed_by_several_side_by_side(database, tmp_path):
 
 def test_a_stick_leads_and_poses_are_compared(database, tmp_path):
     gamepad = tmp_path / "hand.csv"
-    gamepad.write_text("t,move_x,move_z\n0,0,1\n2,0,1\n")
+    # The database has no turn round.
+    gamepad.write_text("t,move_x,move_z\n0,0,1\n1,0,1\n1.02,0,-1\n3,0,-1\n")
     words = ["match", "run", str(database), "-o", str(tmp_path / "out"), "--gamepad", str(gamepad)]
     assert main([*words, "--compare"]) == 0
     report = json.loads((tmp_path / "out" / "report.json").read_text())
     features = {each["by"]["features"] for each in report["measures"]}
     assert features == {"as built", "reduced pose", "full pose"}
     assert (tmp_path / "out" / "hand-full-pose.bvh").exists()
+    (turn, *_) = (each for each in report["measures"] if each["name"] == "turn_180_s")
+    assert (turn["value"], turn["text"]) == (None, "never")
+    assert "never" in (tmp_path / "out" / "index.html").read_text()
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,12 @@ def replayed():
     return clip, controller, run
 
 
+def repeated(run, count):
+    """The run of one character as that of several."""
+    each = ("rotations", "translations", "positions", "angles", "contacts", "alive", "limb_errors")
+    return replace(run, **{name: np.repeat(getattr(run, name), count, axis=0) for name in each})
+
+
 def test_the_measures_of_a_clip_that_comes_back_are_its_own(replayed):
     clip, controller, run = replayed
     found = run_measures(run, controller.data)
@@ -48,7 +54,7 @@ def test_the_measures_of_a_clip_that_comes_back_are_its_own(replayed):
     assert found.joint_rotation == pytest.approx(whole.rotation_rates.mean(), rel=0.02)
     assert found.jerk == pytest.approx(whole.jerks.mean(), rel=0.05)
     assert found.speed == pytest.approx(whole.speeds.mean(), rel=0.01)
-    assert found.found_contact_speed == pytest.approx(whole.contact_speeds().mean(), abs=0.02)
+    assert found.found_contact_speed == pytest.approx(100 * whole.contact_speeds().mean(), abs=2)
     assert found.survived == 1.0
     assert found.limb_change < 1e-4
     assert found.limb_error < 1e-3
@@ -75,14 +81,14 @@ def test_a_body_that_glides_is_frozen_weak_and_skates(replayed):
     found = run_measures(glides, controller.data, moving=True)
     assert found.frozen == 1.0
     assert found.joint_rotation == pytest.approx(0.0, abs=1e-3)
-    assert found.contact_speed > 1.0
+    assert found.contact_speed > 100.0
     assert found.skating > 1.0
     stands = replace(glides, translations=np.repeat(run.translations[:, :1], len(run), axis=1))
     still = run_measures(stands, controller.data, moving=True)
     assert still.weaker == 1.0
     assert still.contact_speed == pytest.approx(0.0, abs=1e-6)
     assert run_measures(run, controller.data, moving=True).frozen < 0.5
-    assert run_measures(stands, controller.data, moving=False).frozen == 0.0
+    assert run_measures(stands, controller.data, moving=False).frozen is None
 
 
 def test_frames_after_a_death_do_not_count(replayed):
@@ -124,7 +130,90 @@ def test_jumps_are_measured_where_there_are_some(replayed):
     assert found.alignment == pytest.approx(0.2)
     assert 0.0 <= found.over_usual <= 1.0
     still = replace(jumping, jumped=np.zeros_like(jumped))
-    assert run_measures(still, controller.data).jump_jerk == 0.0
+    none = run_measures(still, controller.data)
+    assert none.jumps_per_s == 0.0
+    assert none.jump_jerk is none.jump_acceleration is none.over_usual is none.alignment is None
+
+
+def test_the_worst_character_and_runaways_are_found(replayed):
+    _, controller, run = replayed
+    three = repeated(run, 3)
+    desired = np.array(three.positions)
+    desired[1, :, 0] += 0.3
+    desired[2, :, 0] += 0.9
+    found = run_measures(replace(three, desired_positions=desired), controller.data, path=BESIDE)
+    assert found.clock_error == pytest.approx(0.4)
+    assert found.worst_clock_error == pytest.approx(0.9)
+    assert found.runaways == pytest.approx(1 / 3)
+    none = run_measures(run, controller.data)
+    assert none.worst_clock_error is none.runaways is None
+
+
+def test_ratios_compare_with_the_data_at_the_same_speed(replayed):
+    _, controller, run = replayed
+    found = run_measures(run, controller.data)
+    assert found.rotation_ratio == pytest.approx(1.0, abs=0.05)
+    assert found.jerk_ratio == pytest.approx(1.0, abs=0.1)
+    assert found.acceleration_ratio == pytest.approx(1.0, abs=0.1)
+    held = replace(run, rotations=np.repeat(run.rotations[:, :1], len(run), axis=1))
+    assert run_measures(held, controller.data).rotation_ratio == pytest.approx(0.0, abs=1e-4)
+    # No frame of the data is as fast, and files of earlier versions have no bins.
+    fast = dict(controller.data) | {"by_speed": dict(controller.data["by_speed"]) | {"width": 9.0}}
+    assert run_measures(run, fast).jerk_ratio is None
+    old = {name: value for name, value in controller.data.items() if name != "by_speed"}
+    assert run_measures(run, old).jerk_ratio is None
+
+
+def test_responses_to_the_goals_are_medians_and_never_is_infinite(replayed):
+    _, controller, run = replayed
+    assert run_measures(run, controller.data).changes is None
+    # The body walks on at 1.3 m/s; one goal starts, the other turns round.
+    half = len(run) // 2
+    goals = np.zeros((2, len(run), 2))
+    goals[0, half:, 1] = goals[1, :half, 1] = 1.3
+    goals[1, half:, 1] = -1.3
+    facings = np.zeros((2, len(run)))
+    facings[1, half:] = np.pi
+    both = replace(repeated(run, 2), commanded_velocities=goals, commanded_angles=facings)
+    found = run_measures(both, controller.data)
+    assert found.start_s == pytest.approx(0.0, abs=0.2)
+    assert found.turn_180_s == found.heading_180_s == np.inf
+    assert found.stop_s is found.turn_90_s is found.heading_90_s is None
+    assert (found.changes, found.unanswered) == (2, 0.5)
+    assert found.desired_speed == pytest.approx(0.75 * 1.3)
+
+
+def test_sliding_is_known_without_foot_locking(replayed):
+    _, controller, run = replayed
+    assert run_measures(run, controller.data).unlocked_contact_speed is None
+    legs = controller.skeleton.index("LeftUpLeg"), controller.skeleton.index("RightUpLeg")
+    spec = replace(run.spec, locked_joints=np.array(legs))
+    locked = replace(
+        run,
+        spec=spec,
+        unlocked=run.rotations[:, :, list(legs)],
+        rotations=np.repeat(run.rotations[:, :1], len(run), axis=1),
+        contacts=np.ones_like(run.contacts),
+    )
+    legs_move = locked.without_foot_lock()
+    np.testing.assert_array_equal(legs_move.rotations[:, :, legs[0]], run.rotations[:, :, legs[0]])
+    found = run_measures(locked, controller.data)
+    own = run_measures(legs_move, controller.data)
+    assert found.unlocked_contact_speed == pytest.approx(own.contact_speed)
+    assert found.unlocked_skating == pytest.approx(own.skating)
+    assert found.contact_speed != pytest.approx(own.contact_speed, rel=0.05)
+
+
+def test_frames_have_kinds_and_styles_where_they_are_known(replayed):
+    _, controller, run = replayed
+    kinds = np.where(np.arange(len(run)) < 45, "idle", "locomotion")[None]
+    styles = np.repeat([["old", "", "old", "happy", "old", "old"]], len(run) // 6, axis=1)
+    found = run_measures(run, controller.data, kinds=kinds, styles=styles)
+    assert (found.idle, found.locomotion, found.action) == (0.25, 0.75, 0.0)
+    # To a frame without a style, nothing is known to change.
+    assert found.style_changes == pytest.approx(2 / SECONDS, rel=0.01)
+    without = run_measures(run, controller.data)
+    assert without.idle is without.style_changes is None
 
 
 def test_every_measure_has_a_unit_and_a_definition():

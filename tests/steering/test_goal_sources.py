@@ -106,3 +106,26 @@ def test_blending_goes_from_the_prediction_to_the_wish():
     np.testing.assert_allclose(turned, [np.pi, 2 * np.pi - 3.0])
     with pytest.raises(ParameterError):
         desired_weights(0, 1.0)
+
+
+def test_the_command_of_a_path_is_that_of_its_line_at_each_clock():
+    corner = GroundPath(np.array([0.0, 5.0, 10.0]), np.array([[0.0, 0.0], [0.0, 5.0], [10.0, 5.0]]))
+    goal_source = PathGoals(corner, np.zeros((2, 2)))
+    goal_source.times[:] = [4.98, 5.02]
+    velocities, facings = goal_source.command()
+    np.testing.assert_allclose(velocities, [[0.0, 1.0], [2.0, 0.0]], atol=1e-9)
+    np.testing.assert_allclose(facings, [0.0, np.pi / 2], atol=1e-9)
+    goal_source.times[:] = 12.0
+    velocities, facings = goal_source.command()
+    np.testing.assert_array_equal(velocities, 0.0)
+    np.testing.assert_allclose(facings, np.pi / 2, atol=1e-3)
+
+
+def test_the_command_of_a_gamepad_is_that_of_its_sticks():
+    gamepad = Gamepad(
+        np.array([0.0, 1.0]), np.tile([1.0, 0.0], (2, 1)), np.tile([0.0, -1.0], (2, 1))
+    )
+    goal_source = GamepadGoals(gamepad, root_states(0.0, 0.0, 0.0, 0.0))
+    velocities, facings = goal_source.command()
+    np.testing.assert_allclose(velocities, [[goal_source.settings.top_speed, 0.0]])
+    np.testing.assert_allclose(np.abs(facings), np.pi)

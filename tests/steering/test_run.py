@@ -41,6 +41,12 @@ def test_a_run_holds_what_its_frames_say():
         np.testing.assert_array_equal(run.phases.phase[:, index], frame.phases.phase)
         np.testing.assert_array_equal(run.desired_positions[:, index], again.target()[0])
         np.testing.assert_array_equal(run.desired_angles[:, index], again.target()[1])
+        np.testing.assert_allclose(run.commanded_velocities[:, index], again.command()[0])
+        np.testing.assert_array_equal(run.commanded_angles[:, index], again.command()[1])
+        np.testing.assert_array_equal(run.unlocked[:, index], frame.unlocked)
+    own, joints = run.without_foot_lock(), run.spec.locked_joints
+    np.testing.assert_array_equal(own.rotations[:, :, joints], run.unlocked)
+    assert not np.array_equal(own.rotations, run.rotations)
     np.testing.assert_allclose(run.spec.offsets_s, np.arange(1, 7) / 6, atol=1e-6)
     np.testing.assert_array_equal(run.survived_s, 0.5)
 
@@ -49,6 +55,7 @@ def test_a_run_without_goals_or_phases_has_none():
     run = rollout(made("mann"), None, 0.2)
     assert run.desired_positions is None
     assert run.desired_angles is None
+    assert run.commanded_velocities is None
     assert run.phases is None
     assert run.jumped is None
 

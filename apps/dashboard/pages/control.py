@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import streamlit as st
@@ -199,7 +200,11 @@ def _unit(unit: str) -> str:
 
 
 def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    if value is None:
+        return ""
+    if math.isinf(value):
+        return "never"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def _stated(value: float | None, unit: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from apps.terminal import next_step, note, progress, table, warn
 from deepphase.errors import ParameterError
@@ -18,6 +19,7 @@ def command(
     seconds: float | None = None,
     lock: float | None = None,
     store: Path | None = None,
+    root_motion: Literal["auto", "root", "hips", "in_place"] = "auto",
 ) -> None:
     """Make a new dance to a song, as BVH, glb and a page that plays it with its sound.
 
@@ -43,6 +45,10 @@ def command(
         all) to 1 (up to 10 % faster or slower); 1 if not given.
     store
         Store of the database's clips, if it was moved.
+    root_motion
+        Joint of the written files that carries the travel: root (a joint above the hips, on the
+        ground, which is added where there is none), hips, or in_place for none. auto is the topmost
+        joint of the skeleton.
     """
     from apps.dances.makers import DanceMaker, DatabaseDanceMaker, NetworkDanceMaker
     from apps.dances.report import dance_report
@@ -81,7 +87,7 @@ def command(
     check_writable(output / "index.html")
     with progress() as shown:
         result = maker.dance(features, request, shown)
-        report = dance_report(result, song, output, shown)
+        report = dance_report(result, song, output, shown, root_motion)
     for text in result.notes:
         warn(text)
     table(report.columns, report.rows)

@@ -12,6 +12,8 @@ from controllers.dance.dancing import generate_dances
 from controllers.dance.reference import DanceReference
 from deepphase.figures.player.take import Curve, Gating, Marker
 from deepphase.motion.clip import Clip
+from deepphase.motion.root_motion import RootMotion, with_root_motion
+from deepphase.motion.root_trajectory import RootTrajectory
 from deepphase.music.dance_request import DanceRequest
 from deepphase.music.features import SongFeatures
 from deepphase.phase.parameters import PhaseParameters
@@ -48,11 +50,15 @@ class DanceResult:
         Reference measures of recorded dances; None if there are none to compare with.
     made_with
         Provenance as plain values, for the report.
+    hips, root
+        Index of the hips in the clip's skeleton, and the root trajectory of the clip.
     """
 
     clip: Clip
     song: SongFeatures
     start_s: float
+    hips: int
+    root: RootTrajectory
     phases: PhaseParameters | None = None
     gating: Gating | None = None
     curves: Sequence[Curve] = ()
@@ -61,6 +67,13 @@ class DanceResult:
     restarts_s: tuple[float, ...] | None = None
     reference: DanceReference | None = None
     made_with: Mapping[str, Any] = field(default_factory=dict)
+
+    def motion(self, root_motion: RootMotion = "auto") -> Clip:
+        """The motion with its travel on this joint, see :func:`with_root_motion`.
+
+        Raises ParameterError if there is no such root motion.
+        """
+        return with_root_motion(self.clip, self.hips, self.root, root_motion)
 
 
 class DanceMaker(Protocol):
@@ -104,6 +117,8 @@ class NetworkDanceMaker:
             clip=made.clip(song.name),
             song=song,
             start_s=request.start_s,
+            hips=int(made.run.spec.joint_indices[0]),
+            root=made.root,
             phases=made.phases,
             gating=None if made.gating is None else Gating(made.gating, fps),
             curves=[],
@@ -161,6 +176,8 @@ class DatabaseDanceMaker:
             clip=made.clip,
             song=song,
             start_s=request.start_s,
+            hips=made.hips,
+            root=made.root,
             phases=made.phases,
             curves=curves,
             markers=markers,

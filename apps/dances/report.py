@@ -24,6 +24,7 @@ from deepphase.figures.player.actor import Actor
 from deepphase.figures.player.page import save_player
 from deepphase.figures.player.song import PlayerSong
 from deepphase.figures.player.take import Channels, Take
+from deepphase.motion.root_motion import RootMotion
 from deepphase.music.audio import read_sound
 from deepphase.music.features import MIN_CONFIDENCE, SongFeatures
 from deepphase.music.spectra import MEL_RANGE_HZ
@@ -145,7 +146,11 @@ class DanceReport:
 
 
 def dance_report(
-    dance: DanceResult, song: Path, folder: Path, progress: Progress | None = None
+    dance: DanceResult,
+    song: Path,
+    folder: Path,
+    progress: Progress | None = None,
+    root_motion: RootMotion = "auto",
 ) -> DanceReport:
     """Write all files of a dance into a folder, index.html last.
 
@@ -159,6 +164,8 @@ def dance_report(
         Folder to write to.
     progress
         Called with the number of steps done.
+    root_motion
+        The joint of the motion files that carries the travel, see `DanceResult.motion`.
 
     Raises
     ------
@@ -177,7 +184,7 @@ def dance_report(
     report_step(0)
     values = _values(dance)
     report_step(1)
-    files = write_motion(dance.clip, folder, stem)
+    files = write_motion(dance.motion(root_motion), folder, stem)
     if dance.phases is not None:
         name = f"{stem}.phases.csv"
         write_table(folder / name, *_phase_table(dance))

@@ -240,6 +240,10 @@ class SteeringOptions(OptionGroup):
         Number of characters, side by side.
     seed
         Random seed for the start poses of characters 2 to N and for stochastic networks.
+    root_motion
+        Joint of the written files that carries the travel: root (a joint above the hips, on the
+        ground, which is added where there is none), hips, or in_place for none. auto is the topmost
+        joint of the skeleton.
     """
 
     path: str | None = None
@@ -249,6 +253,7 @@ class SteeringOptions(OptionGroup):
     size: float | None = None
     characters: int = 1
     seed: int = 0
+    root_motion: Literal["auto", "root", "hips", "in_place"] = "auto"
 
 
 def refuse_for_songs(group: OptionGroup, **options: Any) -> None:

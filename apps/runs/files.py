@@ -11,9 +11,17 @@ from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write
 from deepphase.formats.load import save
 from deepphase.motion.clip import Clip
+from deepphase.motion.root_motion import RootMotion
 from deepphase.steering.run import Run
 
 _SUFFIXES = (".bvh", ".glb")
+# Root motion -> the joint that carries the travel, in words.
+_CARRIERS: dict[RootMotion, str] = {
+    "auto": "the topmost joint carries the travel",
+    "root": "a joint above the hips, on the ground, carries the travel",
+    "hips": "the hips carry the travel",
+    "in_place": "the motion is in place, without travel and turn",
+}
 
 
 def character_stem(stem: str, character: int, characters: int) -> str:
@@ -26,6 +34,15 @@ def write_motion(clip: Clip, folder: Path, stem: str) -> list[tuple[str, str]]:
     for suffix in _SUFFIXES:
         save(clip, folder / f"{stem}{suffix}")
     return [(f"{stem}{suffix}", "the motion") for suffix in _SUFFIXES]
+
+
+def motion_note(run: Run, root_motion: RootMotion) -> str:
+    """The sentence on travel and units of the motion files of a run."""
+    unit = f"{run.spec.conventions.unit_m:g} m"
+    return (
+        f"In the motion files {_CARRIERS[root_motion]} (--root-motion). One unit of the BVH files "
+        f"is {unit}, as in the source clips; glb is in metres."
+    )
 
 
 def write_table(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -43,6 +60,7 @@ def write_run(
     folder: Path,
     stem: str,
     columns: Callable[[Run, int], Mapping[str, Sequence[object]]] | None = None,
+    root_motion: RootMotion = "auto",
 ) -> list[tuple[str, str]]:
     """Write the motion of all characters and their frames; (name, description) of each file.
 
@@ -50,11 +68,13 @@ def write_run(
     ----------
     columns
         Function for further columns, such as `RunnerSource.columns`.
+    root_motion
+        The joint that carries the travel, see `Run.clip`.
     """
     files = []
     for character in range(run.characters):
         own = character_stem(stem, character, run.characters)
-        files += write_motion(run.clip(character, own), folder, own)
+        files += write_motion(run.clip(character, own, root_motion), folder, own)
         table = frame_columns(run, character)
         table |= {} if columns is None else columns(run, character)
         write_table(folder / f"{own}.frames.csv", list(table), zip(*table.values(), strict=True))

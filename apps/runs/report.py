@@ -12,7 +12,7 @@ from typing import Any
 
 from apps.reports.evaluation_report import FORMAT, VERSION
 from apps.reports.page import Link, Page
-from apps.runs.files import write_run
+from apps.runs.files import motion_note, write_run
 from apps.runs.request import Goal, MeasuredRun, RunRequest, measured_run
 from apps.runs.take import run_take
 from deepphase.atomic_write import atomic_write
@@ -102,7 +102,7 @@ def run_report(
             made = measured_run(subject.source, request, goal, progress)
             label = goal.name if len(subjects) == 1 else f"{goal.name}, {subject.features}"
             stem = label.replace(", ", "-").replace(" ", "-")
-            files += write_run(made.run, folder, stem, subject.source.columns)
+            files += write_run(made.run, folder, stem, subject.source.columns, request.root_motion)
             takes.append(run_take(made, label))
             by = {"goal": goal.name} | ({"features": subject.features} if subject.features else {})
             runs.append(_Labelled(label, by, made, joint_rotations(made.run)))
@@ -116,7 +116,11 @@ def run_report(
         "data": dict(data) | dict(first.data),
         "seeds": [first.source.seed],
         "settings": asdict(first.source.settings)
-        | {"characters": request.characters, "labels": dict(first.source.labels)},
+        | {
+            "characters": request.characters,
+            "labels": dict(first.source.labels),
+            "root_motion": request.root_motion,
+        },
         "measures": [
             *(entry for each in runs for entry in each.entries(reference)),
             *(entry for each in runs for entry in each.joint_entries(data["joint_rotations"])),
@@ -126,7 +130,8 @@ def run_report(
     with atomic_write(folder / "report.json") as file:
         file.write(json.dumps(content, indent=1).encode())
     columns, rows = _table(runs, reference)
-    page = _page(first, runs, columns, rows, files, sections)
+    note = motion_note(runs[0].made.run, request.root_motion)
+    page = _page(first, runs, columns, rows, files, sections, note)
     return RunReport(page.write(folder / "index.html"), columns, rows)
 
 
@@ -195,6 +200,7 @@ def _page(
     rows: list[list[str]],
     files: list[tuple[str, str]],
     sections: Sequence[Section],
+    files_note: str,
 ) -> Page:
     page = Page(subject.title, f"{subject.summary} player.html plays it.")
     page.add_table(columns, rows, heading="Measures of the runs and of the data")
@@ -219,4 +225,5 @@ def _page(
         [(Link("player.html"), "plays the runs"), *((Link(name), what) for name, what in files)],
         heading="Files",
     )
+    page.add_text(files_note)
     return page

@@ -12,6 +12,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.evaluation.run_measures import RunMeasures, run_measures
+from deepphase.motion.root_motion import RootMotion
 from deepphase.progress import Progress
 from deepphase.steering.gamepad import Gamepad, read_gamepad
 from deepphase.steering.goal_sources import GamepadSettings
@@ -45,6 +46,8 @@ class RunRequest:
         Size of made paths in metres.
     characters
         Number of characters, side by side.
+    root_motion
+        The joint of the written files that carries the travel, see `with_root_motion`.
 
     Raises
     ------
@@ -56,6 +59,7 @@ class RunRequest:
     speed: float | None = None
     size: float | None = None
     characters: int = 1
+    root_motion: RootMotion = "auto"
 
     def __post_init__(self) -> None:
         if self.characters < 1:

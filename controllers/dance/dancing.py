@@ -24,6 +24,7 @@ from deepphase.arrays import Array
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import low_passed
+from deepphase.motion.root_trajectory import RootTrajectory
 from deepphase.music.conditioning import sample_at
 from deepphase.music.dance_request import DanceRequest
 from deepphase.music.features import MIN_CONFIDENCE, SongFeatures
@@ -51,7 +52,7 @@ def smooth_and_lock_feet(run: Run, controller: Controller, bandwidth_hz: float, 
 
     Returns
     -------
-    The run with new rotations and translations.
+    The run with new rotations, translations and root states.
     """
     smooth = [
         low_passed(quaternions.sign_continuous(each.astype(np.float64)), bandwidth_hz, run.fps)
@@ -70,7 +71,13 @@ def smooth_and_lock_feet(run: Run, controller: Controller, bandwidth_hz: float, 
             local = poses.local_positions(translations[:, frame])
             locks.hold(locked, local, run.contacts[:, frame], run.angles[:, frame], 1.0 / run.fps)
             rotations[:, frame] = locked
-    return replace(run, rotations=rotations, translations=translations)
+    positions, angles = (
+        np.stack([low_passed(each, bandwidth_hz, run.fps) for each in values])
+        for values in (run.positions, run.angles)
+    )
+    return replace(
+        run, rotations=rotations, translations=translations, positions=positions, angles=angles
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +110,14 @@ class NetworkDance:
     def clip(self, name: str) -> Clip:
         """The motion."""
         return self.run.clip(self.character, name).sliced(0, self.frames)
+
+    @property
+    def root(self) -> RootTrajectory:
+        """The root trajectory."""
+        run, stop = self.run, self.frames
+        return RootTrajectory.of_ground(
+            run.positions[self.character, :stop], run.angles[self.character, :stop]
+        )
 
     @property
     def phases(self) -> PhaseParameters | None:

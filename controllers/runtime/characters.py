@@ -131,6 +131,7 @@ class Characters:
             offsets_s=np.array([each for each in schema.config.later_s if each > 0.0]),
             note="made by a controller",
             locked_joints=self._feet.joints,
+            conventions=controller.source,
         )
 
     def __len__(self) -> int:

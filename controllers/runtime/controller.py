@@ -19,7 +19,13 @@ from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.features.normalisation import Normalisation
 from deepphase.features.trajectory import TRAJECTORY_POSITION
 from deepphase.formats.array_file import read_arrays, write_arrays
-from deepphase.formats.header_values import checked_joints, checked_mapping, checked_texts
+from deepphase.formats.header_values import (
+    checked_joints,
+    checked_mapping,
+    checked_source,
+    checked_texts,
+)
+from deepphase.motion.clip import Source
 from deepphase.motion.skeleton import Skeleton
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.model import load_weights
@@ -33,6 +39,7 @@ _MIN_REACH_M = 0.1
 # Deviations of the desired place from its mean that stand for the data's reach.
 _REACH = 3.0
 _SKELETON = ("parents", "offsets", "end_parents", "end_offsets")
+_SOURCE = ("unit_m", "up", "rotation_orders")
 _TYPES = {
     **dict.fromkeys(("skeleton.parents", "skeleton.end_parents", "starts.frames"), "I64"),
     **dict.fromkeys(("skeleton.offsets", "skeleton.end_offsets"), "F64"),
@@ -66,6 +73,8 @@ class Controller:
         Errors on held-out clips; see `training_health`.
     provenance
         Data, package versions and seed of its training.
+    source
+        Unit, up axis and rotation orders of the training clips' files, for those that are written.
     """
 
     config: ControllerConfig
@@ -77,6 +86,7 @@ class Controller:
     data: Mapping[str, Any] = field(default_factory=dict)
     health: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    source: Source = Source()  # noqa: RUF009 (frozen)
 
     def __post_init__(self) -> None:
         self.network.eval()
@@ -170,6 +180,7 @@ class Controller:
             "data": dict(self.data),
             "health": dict(self.health),
             "provenance": dict(self.provenance),
+            "source": {name: getattr(self.source, name) for name in _SOURCE},
         }
         write_arrays(path, arrays, header, format=FORMAT, version=VERSION)
 
@@ -204,7 +215,7 @@ class Controller:
                 np.array(arrays["starts.frames"]),
             )
             _check_starts(starts, schema)
-            return cls(
+            made = cls(
                 config,
                 schema,
                 NormalisedController(network, *normalisations),
@@ -218,6 +229,9 @@ class Controller:
                     for name in ("phases", "data", "health", "provenance")
                 ),
             )
+            # Files of earlier releases have no source: metres and Y up.
+            source = checked_source(header.get("source", {})).conventions
+            return replace(made, source=source)
         except UnregisteredNetworkError as error:
             raise CheckpointError(error.fact, hint=error.hint, path=path) from None
         except (

@@ -132,6 +132,7 @@ def measured_controller(
         phases={} if data.phases is None else {"sha256": data.phases.sha256},
         data=_data(data),
         provenance={**samples, **(provenance or {}), **_provenance(data, config)},
+        source=data.store.sources[0].conventions,
     )
     return replace(made, health=training_health(made, data, progress))
 

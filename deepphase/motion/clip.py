@@ -54,6 +54,11 @@ class Source:
     song: str = ""
     song_start_s: float = 0.0
 
+    @property
+    def conventions(self) -> Source:
+        """Unit, up axis and rotation orders alone: what writers use again."""
+        return Source(unit_m=self.unit_m, up=self.up, rotation_orders=self.rotation_orders)
+
 
 @dataclass(frozen=True, eq=False)
 class Clip:

@@ -151,6 +151,12 @@ def at_frames(clip: Clip, frames: Array) -> Clip:
     )
 
 
+def values_at_frames(values: Array, frames: Array) -> Array:
+    """(n, ...) of values (frames, ...) at fractional frames, by the spline of `at_frames`."""
+    times = np.clip(np.asarray(frames, np.float64), 0.0, len(values) - 1.0)
+    return _splined(values.astype(np.float64), times, values.dtype)
+
+
 # Values of a spline that are computed at once: the rest of the memory is the result's.
 _VALUES_AT_ONCE = 1 << 20
 

@@ -12,6 +12,8 @@ from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
+from deepphase.motion.root_motion import RootMotion, with_root_motion
+from deepphase.motion.root_trajectory import RootTrajectory
 from deepphase.motion.skeleton import Skeleton
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.progress import Progress
@@ -101,7 +103,7 @@ class RunnerSpec:
     skeleton, translated_joints
         Of the motion that comes out; (translated joints,) have translations.
     joints
-        Names of the joints of the body: what stands above the hips is left out.
+        Names of the joints of the body, the hips first: what stands above them is left out.
     feet
         Names of the joints that `Frame.contacts` is of.
     body
@@ -112,6 +114,8 @@ class RunnerSpec:
         Where the motion comes from, for `Clip.source`.
     locked_joints
         (joints,) of the skeleton that foot locking turns; none by default.
+    conventions
+        Unit, up axis and rotation orders of the source clips' files, which writers use again.
     """
 
     fps: float
@@ -123,6 +127,7 @@ class RunnerSpec:
     offsets_s: Array
     note: str
     locked_joints: Array = field(default_factory=lambda: np.zeros(0, np.int64))
+    conventions: Source = Source()  # noqa: RUF009 (frozen)
 
     @property
     def joint_indices(self) -> Array:
@@ -304,22 +309,46 @@ class Run:
         alive = self.alive[character]
         return len(alive) if alive.all() else int(alive.argmin())
 
-    def clip(self, character: int = 0, name: str = "run") -> Clip:
-        """The motion of one character."""
+    def root_trajectory(self, character: int = 0) -> RootTrajectory:
+        """The root trajectory of one character."""
+        return RootTrajectory.of_ground(
+            self.positions[character].astype(np.float64), self.angles[character].astype(np.float64)
+        )
+
+    def clip(self, character: int = 0, name: str = "run", root_motion: RootMotion = "auto") -> Clip:
+        """The motion of one character.
+
+        Parameters
+        ----------
+        root_motion
+            The joint that carries the travel, see :func:`with_root_motion`. By default it is the
+            topmost joint: a root above the hips, which lies on the ground at `positions` and turns
+            by `angles`, or the hips.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such root motion.
+        """
         notes = [self.spec.note]
         stop = self.lived(character)
         if stop < len(self):
             note = f"the values diverged at frame {stop}"
             again = self.alive[character, stop:].any()
             notes.append(note if again else f"{note}; it stands still from there")
-        return Clip(
+        clip = Clip(
             skeleton=self.spec.skeleton,
             rotations=quaternions.sign_continuous(self.rotations[character]),
             translations=self.translations[character],
             fps=self.fps,
             translated_joints=self.spec.translated_joints,
-            source=Source(fps=self.fps, notes=tuple(notes)),
+            source=replace(self.spec.conventions, fps=self.fps, notes=tuple(notes)),
             name=name,
+        )
+        if root_motion == "auto":
+            return clip
+        return with_root_motion(
+            clip, int(self.spec.joint_indices[0]), self.root_trajectory(character), root_motion
         )
 
     def without_foot_lock(self) -> Run | None:

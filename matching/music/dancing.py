@@ -9,8 +9,9 @@ from scipy.interpolate import CubicSpline
 
 from deepphase.arrays import Array
 from deepphase.motion import quaternions
-from deepphase.motion.clip import Clip, Source
-from deepphase.motion.resample import at_frames
+from deepphase.motion.clip import Clip
+from deepphase.motion.resample import at_frames, values_at_frames
+from deepphase.motion.root_trajectory import RootTrajectory
 from deepphase.music.dance_request import DanceRequest
 from deepphase.music.features import SongFeatures
 from deepphase.phase.parameters import PhaseParameters
@@ -56,6 +57,8 @@ class DatabaseDance:
         (frames, channels) each; None if the database has none.
     notes
         Remarks for the user, such as a missing beat.
+    hips, root
+        Index of the hips in the clip's skeleton, and the root trajectory of the clip.
     """
 
     clip: Clip
@@ -66,6 +69,8 @@ class DatabaseDance:
     rates: Array
     phases: PhaseParameters | None
     notes: tuple[str, ...]
+    hips: int
+    root: RootTrajectory
 
     @property
     def jumps_s(self) -> Array:
@@ -199,7 +204,17 @@ def dance_with_database(
         rates=speed,
         phases=_phases(database, rows, speed),
         notes=tuple(notes),
+        hips=playback.carrier,
+        root=_root_trajectory(played, moments),
     )
+
+
+def _root_trajectory(played: list[Frame], moments: Array) -> RootTrajectory:
+    positions, angles = (
+        values_at_frames(np.concatenate(values).astype(np.float64), moments)
+        for values in ([each.positions for each in played], [each.angles for each in played])
+    )
+    return RootTrajectory.of_ground(positions, angles)
 
 
 def _clip(played: list[Frame], playback: Playback, name: str) -> Clip:
@@ -209,7 +224,7 @@ def _clip(played: list[Frame], playback: Playback, name: str) -> Clip:
         translations=np.concatenate([f.translations for f in played]).astype(np.float32),
         fps=playback.fps,
         translated_joints=playback.translated_joints,
-        source=Source(fps=playback.fps, notes=("played from a motion database",)),
+        source=replace(playback.source, fps=playback.fps, notes=("played from a motion database",)),
         name=name,
     )
 

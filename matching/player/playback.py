@@ -12,7 +12,7 @@ from deepphase.arrays import Array
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.evaluation.runs import joint_accelerations
 from deepphase.motion import quaternions
-from deepphase.motion.clip import Clip
+from deepphase.motion.clip import Clip, Source
 from deepphase.motion.contacts import GRAVITY, foot_contacts
 from deepphase.motion.foot_ik import LegChains
 from deepphase.motion.kinematics import global_transforms, joint_positions
@@ -132,6 +132,8 @@ class Playback:
         Limbs that end in feet; may be empty.
     usual_acceleration
         m/s^2: 99.9th percentile over frames of the largest acceleration of a joint.
+    source
+        Unit, up axis and rotation orders of the first clip's file, for those that are written.
     """
 
     skeleton: Skeleton
@@ -145,6 +147,7 @@ class Playback:
     contacts: Array
     limbs: LegChains
     usual_acceleration: float
+    source: Source = Source()  # noqa: RUF009 (frozen)
 
     def __len__(self) -> int:
         return len(self.translations)
@@ -205,6 +208,7 @@ class Playback:
             contacts=contacts,
             limbs=limbs,
             usual_acceleration=float(np.percentile(accelerations, USUAL_PERCENTILE)),
+            source=first.source.conventions,
         )
 
     @cached_property

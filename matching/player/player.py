@@ -93,6 +93,7 @@ def runner_spec(database: MotionDatabase, playback: Playback) -> RunnerSpec:
         offsets_s=future_offsets(database.layout),
         note="played from a motion database",
         locked_joints=LimbSolver(skeleton, playback.limbs).joints,
+        conventions=playback.source,
     )
 
 

@@ -121,8 +121,11 @@ def test_a_label_is_wished_and_a_stick_leads(files, tmp_path):
     walls = tmp_path / "walls.csv"
     walls.write_text("wall,segment,-9,8,9,8\n")
     words = ["-o", tmp_path / "out", "--gamepad", gamepad, "--obstacles", walls]
+    words += ["--root-motion", "root"]
     assert control(files, "moods.controller", *words, "--label", "mood=merry") == 0
-    assert len(load(tmp_path / "out" / "hand.bvh")) == 60
+    clip = load(tmp_path / "out" / "hand.bvh")
+    assert (len(clip), clip.skeleton.names[:2]) == (60, ("root", "Hips"))
+    assert "a joint above the hips" in (tmp_path / "out" / "index.html").read_text()
 
 
 def test_the_trials_are_in_the_page(files, tmp_path, monkeypatch):

@@ -1,5 +1,7 @@
 """The file of a controller, and the moments that runs begin with."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from controllers.data.initial_states import InitialStates
 from controllers.runtime.controller import FORMAT, VERSION, Controller
 from deepphase.errors import CheckpointError, ParameterError, SkeletonError
 from deepphase.formats.array_file import read_arrays, write_arrays
+from deepphase.motion.clip import Source
 from deepphase.synthetic.locomotion import locomotion
 from tests.controllers.made_controllers import (
     FormulaPhases,
@@ -44,6 +47,17 @@ def test_arrays_that_do_not_fit_the_header_are_refused(controller, part, value, 
     write_arrays(tmp_path / "changed", changed, header, format=FORMAT, version=VERSION)
     with pytest.raises(CheckpointError, match="do not fit the header"):
         Controller.load(tmp_path / "changed")
+
+
+def test_the_file_keeps_the_unit_of_the_clips_and_older_files_have_metres(controller, tmp_path):
+    orders = ("ZXY",) * len(controller.skeleton)
+    source = Source(unit_m=0.01, up="z", rotation_orders=orders)
+    replace(controller, source=source).save(tmp_path / "whole")
+    assert Controller.load(tmp_path / "whole").source == source
+    arrays, header = read_arrays(tmp_path / "whole", format=FORMAT, version=VERSION)
+    del header["source"]
+    write_arrays(tmp_path / "older", dict(arrays), header, format=FORMAT, version=VERSION)
+    assert Controller.load(tmp_path / "older").source == Source()
 
 
 def test_other_and_damaged_files_are_refused(controller, tmp_path):

@@ -14,6 +14,7 @@ from deepphase.evaluation.dance_measures import measure_dance
 from deepphase.evaluation.runs import joint_accelerations
 from deepphase.features.layout import FeatureLayout
 from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.root_motion import with_root_motion
 from deepphase.music.audio import SAMPLE_RATE
 from deepphase.music.dance_request import DanceRequest
 from deepphase.music.features import features_of
@@ -178,6 +179,15 @@ def test_jumps_lead_where_there_is_something_to_dance(made, without_music, new_s
         if database is not None:
             landed = each.rows[np.flatnonzero(each.jumped)]
             assert (database.frames_left(landed) >= 145).all()
+
+
+def test_the_root_of_a_dance_is_below_its_hips(made):
+    clip = with_root_motion(made.clip, made.hips, made.root, "root")
+    assert clip.skeleton.names[:2] == ("root", "Hips")
+    places = joint_positions(clip)
+    apart = places[:, 1] - places[:, 0]
+    assert np.linalg.norm(apart[:, ::2], axis=1).max() < 0.2
+    np.testing.assert_allclose(places[:, 1:], joint_positions(made.clip), atol=1e-5)
 
 
 def test_a_part_of_a_song(with_music, new_song):

@@ -28,6 +28,7 @@ from apps.dashboard.parts.theme import heading, wide_columns
 from apps.dashboard.parts.uploads import offer_upload
 from apps.dashboard.parts.widgets import offer, offer_player, offer_table, show_player
 from deepphase.errors import DeepPhaseError
+from deepphase.motion.root_motion import RootMotion
 
 _PLAYER_HEIGHT = 1040
 # Session state: the id that is chosen, and the id of an upload to choose in the next run.
@@ -43,6 +44,12 @@ _HEADLINES = {
     "frozen": "Frozen",
 }
 _MAX_HEADLINES = 4
+_ROOT_MOTION: dict[RootMotion, str] = {
+    "auto": "on the topmost joint",
+    "root": "on a root joint",
+    "hips": "on the hips",
+    "in_place": "none, in place",
+}
 # Below this length in metres, values are shown in centimetres.
 _CENTIMETRES_BELOW = 0.1
 _UNITS = {"m/s2": "m/s²", "m/s3": "m/s³", "deg/s": "°/s"}
@@ -130,13 +137,19 @@ def _downloads(run: SteeredRun, request: SteeringRequest) -> None:
                 key="character", width=110,
             )  # fmt: skip
             name = f"{name}-{character + 1:02d}"
+        root_motion: RootMotion = st.selectbox(
+            "Root motion", list(_ROOT_MOTION), format_func=_ROOT_MOTION.__getitem__,
+            key="root motion", width=190,
+            help="The joint of the files that carries the travel. BVH files have the unit of the "
+            "source clips, GLB files metres.",
+        )  # fmt: skip
         for words, suffix, mime in (
             ("BVH", "bvh", "text/plain"),
             ("GLB", "glb", "model/gltf-binary"),
         ):
             offer(
                 words,
-                lambda suffix=suffix: run.motion(character, suffix),  # type: ignore[misc]
+                lambda suffix=suffix: run.motion(character, suffix, root_motion),  # type: ignore[misc]
                 f"{name}.{suffix}",
                 mime,
                 f"run {suffix}",
@@ -144,7 +157,11 @@ def _downloads(run: SteeredRun, request: SteeringRequest) -> None:
         offer("Frames (CSV)", lambda: run.frames(character), f"{name}.csv", "text/csv", "run csv")
         if request.characters > 1:
             offer(
-                "All (ZIP)", run.archive, f"{request.path.name}.zip", "application/zip", "run zip"
+                "All (ZIP)",
+                lambda: run.archive(root_motion),
+                f"{request.path.name}.zip",
+                "application/zip",
+                "run zip",
             )
         offer_player(lambda: [run.take], f"{request.path.name}", "run player")
 

@@ -21,6 +21,7 @@ from deepphase.evaluation.run_measures import RUN_MEASURES, data_values
 from deepphase.figures.player.take import Take
 from deepphase.formats.load import save
 from deepphase.motion.clip import Clip
+from deepphase.motion.root_motion import RootMotion
 from deepphase.progress import Progress
 from deepphase.steering.path import GroundPath
 from deepphase.steering.run import Runner, RunnerSource
@@ -97,28 +98,30 @@ class SteeredRun:
     note
         A warning to display; empty if there is none.
     clip
-        Index of a character -> its motion.
+        Index of a character and root motion -> its motion.
     write
-        Writes all files into a folder.
+        Writes all files into a folder, with this root motion.
     """
 
     take: Take
     measures: Mapping[str, MeasureRow]
     note: str
-    clip: Callable[[int], Clip]
-    write: Callable[[FilePath], object]
+    clip: Callable[[int, RootMotion], Clip]
+    write: Callable[[FilePath, RootMotion], object]
 
-    def motion(self, character: int, format: Literal["bvh", "glb"]) -> bytes:
+    def motion(
+        self, character: int, format: Literal["bvh", "glb"], root_motion: RootMotion = "auto"
+    ) -> bytes:
         """The motion of one character as the content of a file."""
         with temporary_folder() as folder:
             path = folder / f"run.{format}"
-            save(self.clip(character), path)
+            save(self.clip(character, root_motion), path)
             return path.read_bytes()
 
-    def archive(self) -> bytes:
+    def archive(self, root_motion: RootMotion = "auto") -> bytes:
         """Motion and frames of all characters as one ZIP file."""
         with temporary_folder() as folder:
-            self.write(folder)
+            self.write(folder, root_motion)
             content = io.BytesIO()
             with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
                 for path in sorted(folder.iterdir()):
@@ -128,7 +131,7 @@ class SteeredRun:
     def frames(self, character: int) -> bytes:
         """The frame table of one character as CSV."""
         with temporary_folder() as folder:
-            self.write(folder)
+            self.write(folder, "auto")
             return sorted(folder.glob("*.frames.csv"))[character].read_bytes()
 
 
@@ -164,8 +167,8 @@ def steered_run(
         take=run_take(measured, name),
         measures=_measures(measured, source.data),
         note=note,
-        clip=lambda character: run.clip(character, name),
-        write=lambda folder: write_run(run, folder, name, source.columns),
+        clip=lambda character, root_motion: run.clip(character, name, root_motion),
+        write=lambda folder, root_motion: write_run(run, folder, name, source.columns, root_motion),
     )
 
 

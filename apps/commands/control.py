@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from apps.options.groups import SteeringOptions
-from apps.terminal import next_step, note, progress, table
+from apps.terminal import next_step, note, progress, table, warn
 
 
 def command(
@@ -101,5 +101,7 @@ def command(
             progress=report_progress,
         )
     table(report.columns, report.rows)
+    for finding in report.findings:
+        warn(finding)
     note(f"report: {report.page}")
     next_step("export", controller, "-o", controller.with_suffix(".onnx"))

@@ -98,6 +98,8 @@ def command(
     for text in notes:
         warn(text)
     table(report.columns, report.rows)
+    for finding in report.findings:
+        warn(finding)
     note(index_line(searcher))
     note(f"report: {report.page}")
     next_step("app", database.parent)

@@ -24,6 +24,7 @@ from deepphase.phase.extractor import load_extractor
 from deepphase.progress import Progress
 
 _MINUTES = 10.0
+_VARIED_RUNS = 100
 # Measures of each minute of the long run, which show motion that fades out or drifts.
 _BY_MINUTE = (
     *("survived", "joint_rotation", "weaker", "stronger", "frozen", "limb_change"),
@@ -125,19 +126,26 @@ def _long_run(controller: Controller, seed: int, progress: Progress | None) -> S
 
 
 def _variation(controller: Controller, seed: int) -> Section:
-    values = asdict(run_variation(controller, seed=seed))
+    values = asdict(run_variation(controller, runs=_VARIED_RUNS, seed=seed))
+    count = _VARIED_RUNS if controller.network.network.is_stochastic else 1
     return Section(
         "Variation",
         "100 runs of 4 s straight ahead from one state (Sprenger et al. 2020): variation between "
         "and within runs, and errors. Deterministic networks have one run, so none between runs.",
         ("Component", "Unit", "Value", "Description"),
         [
-            (name.replace("_", " "), _VARIATION[name][0], _cell(value), _VARIATION[name][1])
+            (
+                name.replace("_", " "),
+                _VARIATION[name][0],
+                _cell(value) or "not measured",
+                _VARIATION[name][1],
+            )
             for name, value in values.items()
         ],
         [
-            _entry(f"variation_{name}", _VARIATION[name][1], value, _VARIATION[name][0], 100)
+            _entry(f"variation_{name}", _VARIATION[name][1], value, _VARIATION[name][0], count)
             for name, value in values.items()
+            if value is not None
         ],
     )
 

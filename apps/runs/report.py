@@ -35,11 +35,12 @@ class Section:
 
 @dataclass(frozen=True)
 class RunReport:
-    """The written page, and its table as texts."""
+    """The written page, its table as texts, and the findings of its runs."""
 
     page: Path
     columns: list[str]
     rows: list[list[str]]
+    findings: list[str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,11 +110,13 @@ def run_report(
     save_player(folder / "player.html", takes, title=first.title)
     data = first.source.data
     reference = data_values(data)
+    findings = _findings(runs)
     content = {
         "format": FORMAT,
         "version": VERSION,
         "made_with": {"deepphase": metadata.version("deepphase"), **first.made_with},
         "data": dict(data) | dict(first.data),
+        "findings": findings,
         "seeds": [first.source.seed],
         "settings": asdict(first.source.settings)
         | {
@@ -132,7 +135,7 @@ def run_report(
     columns, rows = _table(runs, reference)
     note = motion_note(runs[0].made.run, request.root_motion)
     page = _page(first, runs, columns, rows, files, sections, note)
-    return RunReport(page.write(folder / "index.html"), columns, rows)
+    return RunReport(page.write(folder / "index.html"), columns, rows, findings)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,10 +190,18 @@ def _table(
     return columns, rows
 
 
+def _findings(runs: Sequence[_Labelled]) -> list[str]:
+    return [f"{each.label}: {finding}" for each in runs for finding in each.made.findings]
+
+
 def _number_text(value: float | None) -> str:
     if value is None:
         return ""
     return f"{value:.3g}" if math.isfinite(value) else "never"
+
+
+def _rotation_text(value: float | None) -> str:
+    return "" if value is None else f"{value:.1f}"
 
 
 def _page(
@@ -203,6 +214,11 @@ def _page(
     files_note: str,
 ) -> Page:
     page = Page(subject.title, f"{subject.summary} player.html plays it.")
+    findings = _findings(runs)
+    if findings:
+        page.add_list(findings, heading="Findings")
+    else:
+        page.add_text("No character ran away, stood like a statue or was lost.")
     page.add_table(columns, rows, heading="Measures of the runs and of the data")
     if subject.note:
         page.add_text(subject.note)
@@ -212,7 +228,7 @@ def _page(
     page.add_table(
         ("Joint", *(each.label for each in runs), "The data"),
         [
-            (joint, *(f"{each.rotations[joint]:.1f}" for each in runs), f"{value:.1f}")
+            (joint, *(_rotation_text(each.rotations.get(joint)) for each in runs), f"{value:.1f}")
             for joint, value in subject.source.data["joint_rotations"].items()
         ],
         heading="Rotation of each joint (deg/s)",

@@ -11,6 +11,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
+from deepphase.evaluation.run_findings import run_findings
 from deepphase.evaluation.run_measures import RunMeasures, run_measures
 from deepphase.motion.root_motion import RootMotion
 from deepphase.progress import Progress
@@ -82,6 +83,8 @@ class MeasuredRun:
         (characters, 2) metres: origin of each character's copy of the path.
     measures
         None if no character was alive long enough.
+    findings
+        Sentences on characters that ran away, stood still or were lost.
     """
 
     name: str
@@ -89,6 +92,7 @@ class MeasuredRun:
     path: GroundPath | None
     origins: Array
     measures: RunMeasures | None
+    findings: tuple[str, ...] = ()
 
     def value(self, measure: str) -> float | None:
         """One of the measures; every run has `survived`."""
@@ -118,6 +122,8 @@ def measured_run(
         runner, goal_source = start_on_path(source, goal, characters=count)
         origins = goal_source.origins
         run = rollout(runner, goal_source, request.seconds or goal.duration, progress)
+        times = goal.times[0] + np.arange(len(run)) / run.fps
+        desired_speeds = np.linalg.norm(goal.velocities_at(times), axis=-1)
     else:
         default = GamepadSettings().top_speed
         speed = request.speed or source.travelling_speed or default
@@ -126,6 +132,9 @@ def measured_run(
             source, goal, characters=count, settings=settings
         )
         run = rollout(runner, gamepad_goals, request.seconds or goal.duration, progress)
+        times = goal.times[0] + np.arange(len(run)) / run.fps
+        desired_speeds = speed * np.linalg.norm(goal.move_at(times), axis=-1)
+    findings = run_findings(run, source.data, desired_speeds)
     measures = None
     try:
         kinds, styles = _frame_labels(source, run)
@@ -135,7 +144,7 @@ def measured_run(
     except ParameterError:
         if run.alive[:, : round(run.fps)].all():
             raise
-    return MeasuredRun(goal.name, run, path, origins, measures)
+    return MeasuredRun(goal.name, run, path, origins, measures, tuple(findings))
 
 
 def _frame_labels(source: RunnerSource[Runner], run: Run) -> tuple[Array | None, Array | None]:

@@ -144,7 +144,8 @@ def run_variation(
     """Variation of runs straight ahead from one state (Sprenger et al. 2020, section 4).
 
     The state is that of the controller after `initial_s` seconds straight ahead. The phases are
-    those of the feet's strikes, whatever the network. A deterministic network is run once.
+    those of the feet's strikes, whatever the network. A deterministic network is run once, and has
+    no variation between runs.
 
     Raises
     ------

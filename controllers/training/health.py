@@ -313,6 +313,12 @@ def _rotations(numbers: Array) -> Array:
 
 def _findings(found: Mapping[str, Any]) -> list[str]:
     findings = []
+    if found["position_cm"] > found["still_position_cm"]:
+        findings.append(
+            f"one step is worse than standing still: {found['position_cm']:.2f} cm from the clips, "
+            f"where a pose that does not change is {found['still_position_cm']:.2f} cm away: judge "
+            "by the free runs, and train longer or with more clips"
+        )
     if not found["runs"]:
         findings.append("held-out clips are too short for free runs: hold out longer ones")
         return findings

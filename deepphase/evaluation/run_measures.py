@@ -342,7 +342,8 @@ def joint_rotations(run: Run) -> dict[str, float]:
     """Degrees per second of each joint by its name, mean over frames and living characters.
 
     The data's values are ``data["joint_rotations"]``. A joint that moves too little, such as a
-    tail, is visible here and not in the mean (Starke et al. 2022, table 2).
+    tail, is visible here and not in the mean (Starke et al. 2022, table 2). Empty if no character
+    was alive for two frames.
     """
     spec = run.spec
     rates = [
@@ -351,7 +352,7 @@ def joint_rotations(run: Run) -> dict[str, float]:
         if (frames := run.lived(character)) > 1
     ]
     if not rates:
-        return dict.fromkeys(spec.joints, 0.0)
+        return {}
     return dict(zip(spec.joints, np.concatenate(rates).mean(axis=0).tolist(), strict=True))
 
 

@@ -79,14 +79,14 @@ class Steps:
 
 @dataclass(frozen=True)
 class Variation:
-    """Components of variation and error.
+    """Components of variation and error; None where a component was not measured.
 
     Parameters
     ----------
     inter_pose
-        Metres: between runs, of the pose at each moment.
+        Metres: between runs, of the pose at each moment; None of one run.
     inter_step
-        m/s: between runs, of the speed of the same step.
+        m/s: between runs, of the speed of the same step; None of one run.
     intra_pose
         Metres: in a run, of poses of one phase.
     intra_step
@@ -103,14 +103,14 @@ class Variation:
         Mean number of steps in a run.
     """
 
-    inter_pose: float
-    inter_step: float
-    intra_pose: float
-    intra_step: float
+    inter_pose: float | None
+    inter_step: float | None
+    intra_pose: float | None
+    intra_step: float | None
     smooth: float
-    drift: float
-    distance: float
-    duration: float
+    drift: float | None
+    distance: float | None
+    duration: float | None
     steps: float
 
 
@@ -141,9 +141,15 @@ def variation(
         raise ParameterError(f"{runs} runs, {len(steps)} steps, {len(contact_speeds)} speeds")
     drifts = [float(speeds.mean()) for speeds in contact_speeds if len(speeds)]
     return Variation(
-        inter_pose=inter_pose(poses),
+        inter_pose=inter_pose(poses) if runs > 1 else None,
         inter_step=inter_step(steps),
-        intra_pose=float(np.mean([intra_pose(*each) for each in zip(poses, phases, strict=True)])),
+        intra_pose=_mean(
+            [
+                value
+                for each in zip(poses, phases, strict=True)
+                if (value := intra_pose(*each)) is not None
+            ]
+        ),
         intra_step=_mean([float(each.speeds.std()) for each in steps if len(each) > 1]),
         smooth=float(np.percentile(joint_speeds.reshape(runs, -1), 95, axis=1).mean()),
         drift=_mean(drifts),
@@ -170,10 +176,10 @@ def inter_pose(poses: Array) -> float:
     return float(np.median(away.swapaxes(0, 1).reshape(away.shape[1], -1), axis=1).mean())
 
 
-def intra_pose(poses: Array, phases: Array) -> float:
+def intra_pose(poses: Array, phases: Array) -> float | None:
     """Metres: distance of joints of one run from the mean pose of their bin of the cycle.
 
-    Averaged over bins with at least two frames; 0 without any.
+    Averaged over bins with at least two frames; None without any.
 
     Parameters
     ----------
@@ -192,19 +198,22 @@ def intra_pose(poses: Array, phases: Array) -> float:
     return _mean(found)
 
 
-def inter_step(steps: Sequence[Steps]) -> float:
-    """m/s: standard deviation between runs of the speed of their k-th steps, averaged over k."""
+def inter_step(steps: Sequence[Steps]) -> float | None:
+    """m/s: standard deviation between runs of the speed of their k-th steps, averaged over k.
+
+    None if no two runs have steps.
+    """
     longest = max((len(each) for each in steps), default=0)
     aligned = [[s.speeds[k] for s in steps if len(s) > k] for k in range(longest)]
     # Relative to the first run, so that equal runs give exactly 0.
     return _mean([float(np.std(np.array(each) - each[0])) for each in aligned if len(each) > 1])
 
 
-def _unevenness(values: Sequence[Array]) -> float:
+def _unevenness(values: Sequence[Array]) -> float | None:
     """Standard deviation of the differences between successive values, of all runs."""
     changes = np.concatenate([np.diff(each) for each in values])
-    return float(changes.std()) if changes.size > 1 else 0.0
+    return float(changes.std()) if changes.size > 1 else None
 
 
-def _mean(values: Sequence[float]) -> float:
-    return float(np.mean(values)) if len(values) else 0.0
+def _mean(values: Sequence[float]) -> float | None:
+    return float(np.mean(values)) if len(values) else None

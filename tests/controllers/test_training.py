@@ -94,6 +94,11 @@ def test_training_lowers_the_error_and_health_says_it(tmp_path):
     longer = _trained(_config("nn", **options), tmp_path / "longer", store)
     assert longer.health["explained"] > 0.9 > short.health["explained"] + 0.2
     assert longer.health["position_cm"] < 0.3 * short.health["position_cm"]
+    worse = "one step is worse than standing still"
+    for made in (short, longer):
+        found = made.health["position_cm"] > made.health["still_position_cm"]
+        assert found == any(line.startswith(worse) for line in made.health["findings"])
+    assert any(line.startswith(worse) for line in health_lines(short.health))
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])

@@ -110,7 +110,7 @@ def test_a_long_run_is_told_part_by_part(pfnn):
 
 def test_only_what_draws_varies_between_runs(pfnn):
     options = {"runs": 4, "seconds": 0.5, "initial_s": 0.5}
-    assert run_variation(pfnn, **options).inter_pose == 0.0
+    assert run_variation(pfnn, **options).inter_pose is None
     assert run_variation(controller_of("vinn"), **options).inter_pose > 1e-5
 
 

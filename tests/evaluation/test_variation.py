@@ -64,7 +64,7 @@ def test_variation_in_a_run_is_of_one_phase():
     wider = cycle.copy()
     wider[100:, 0, 1] = 0.2
     assert intra_pose(wider, phases) == pytest.approx(0.1)
-    assert intra_pose(cycle[:50], phases[:50]) == 0.0
+    assert intra_pose(cycle[:50], phases[:50]) is None
 
 
 def test_steps_vary_between_runs_at_the_same_number():
@@ -86,5 +86,10 @@ def test_all_components_are_told():
     assert found.distance == pytest.approx(np.std([0.1, -0.1, 0.1]))
     assert found.duration == pytest.approx(0.0, abs=1e-12)
     assert found.steps == 4
+    alone = variation(
+        poses[:1, :50], np.arange(50)[None] / 50, [walk([])], speeds[:1], [slides[0][:0]]
+    )
+    assert alone.inter_pose is alone.inter_step is alone.intra_pose is alone.intra_step is None
+    assert alone.drift is alone.distance is alone.duration is None
     with pytest.raises(ParameterError, match="2 runs, 1 steps"):
         variation(poses, np.zeros((2, 120)), runs[:1], speeds, slides)

@@ -157,7 +157,7 @@ def steered_run(
     options = RunRequest(seconds=request.seconds, characters=request.characters)
     measured = measured_run(source, options, request.path, progress)
     run, name = measured.run, request.path.name
-    note = ""
+    note = " ".join(f"{finding[:1].upper()}{finding[1:]}." for finding in measured.findings)
     if not run.alive.all():
         note = (
             f"The network diverged after {run.survived_s.min():.1f} s, and the character stands "

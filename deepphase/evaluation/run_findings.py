@@ -1,0 +1,105 @@
+"""Findings of a run in words: characters that ran away, stood still, or were lost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from deepphase.arrays import Array
+from deepphase.evaluation.survival import seconds_of
+from deepphase.motion.kinematics import joint_positions, velocities
+from deepphase.motion.root_trajectory import to_root_space
+from deepphase.steering.run import Run
+
+# Metres from the desired place, on average, and multiple of the desired speed, beyond which a
+# character has run away.
+_AWAY_M, _TOO_FAST = 0.5, 1.25
+# A character stands in a second if its joints move less than this share of the data's slowest
+# travel, or its root less than this share of the desired speed.
+_STILL_SHARE, _SLOW_SHARE = 0.5, 0.25
+# Share of the seconds with a desired speed in which a statue stands.
+_STATUE_SHARE = 0.25
+
+
+def run_findings(run: Run, data: Mapping[str, Any], desired_speeds: Array) -> list[str]:
+    """Sentences on characters that did not do what was desired; empty if all did.
+
+    ========  ====================================================================================
+    lost      the values of the character were not those of a body any more
+    ran away  the distance from the desired place is above 0.5 m on average, or the mean speed is
+              above 1.25 times the desired one
+    statue    in more than a quarter of the seconds with a desired speed, the joints moved less than
+              half as fast as in the data's slowest travel, or the root less than a quarter as fast
+              as desired
+    ========  ====================================================================================
+
+    Lost characters are in no other count. Characters that lived less than a second are not judged.
+
+    Parameters
+    ----------
+    data
+        Measures of the captured motion by `motion_measures.measured_data`.
+    desired_speeds
+        (frames,) m/s of the goals, whatever the characters do.
+    """
+    count, findings = run.characters, []
+    lost = ~run.alive.all(axis=1)
+    if lost.any():
+        first = min(run.lived(index) for index in np.flatnonzero(lost).tolist()) / run.fps
+        was = "was" if lost.sum() == 1 else "were"
+        findings.append(
+            f"{_some(int(lost.sum()), count)} {was} lost, first after {first:.1f} s: the values "
+            "were not those of a body any more"
+        )
+    if len(run) < round(run.fps):
+        return findings
+    living = np.flatnonzero(~lost)
+    away = _runaways(run, living, desired_speeds)
+    if away:
+        findings.append(f"{_some(len(away), count)} ran away: the worst {away[0]}")
+    statues = [each for each in living.tolist() if _is_statue(run, each, data, desired_speeds)]
+    if statues:
+        findings.append(
+            f"{_some(len(statues), count)} stood like a statue in more than {_STATUE_SHARE:.0%} "
+            "of the seconds in which movement was desired"
+        )
+    return findings
+
+
+def _some(some: int, count: int) -> str:
+    return f"{some} of {count} characters" if count > 1 else "the character"
+
+
+def _runaways(run: Run, living: Array, desired_speeds: Array) -> list[str]:
+    """What each runaway did, the worst first."""
+    steps = np.linalg.norm(np.diff(run.positions[living], axis=1), axis=-1)
+    speeds = steps.mean(axis=1) * run.fps
+    desired = float(desired_speeds.mean())
+    too_fast = speeds > _TOO_FAST * desired if desired > 0 else np.zeros(len(living), bool)
+    away = np.zeros(len(living))
+    if run.desired_positions is not None:
+        offsets = run.positions[living] - run.desired_positions[living]
+        away = np.linalg.norm(offsets, axis=-1).mean(axis=1)
+    found = np.flatnonzero(too_fast | (away > _AWAY_M))
+    order = found[np.lexsort((speeds[found], away[found]))[::-1]]
+    return [
+        f"at {speeds[each]:.2f} m/s where {desired:.2f} m/s was desired, {away[each]:.2f} m from "
+        "the desired place on average"
+        for each in order.tolist()
+    ]
+
+
+def _is_statue(run: Run, character: int, data: Mapping[str, Any], desired_speeds: Array) -> bool:
+    desired = seconds_of(desired_speeds, run.fps)
+    required = desired > float(data.get("standing_speed", 0.0))
+    if not required.any():
+        return False
+    positions = joint_positions(run.clip(character))[:, run.spec.joint_indices]
+    poses = to_root_space(positions.astype(np.float64), run.root_trajectory(character))
+    moved = np.linalg.norm(velocities(poses, run.fps), axis=-1).mean(axis=1)
+    travel = np.linalg.norm(velocities(run.positions[character], run.fps), axis=-1)
+    stands = seconds_of(moved, run.fps) < _STILL_SHARE * float(data.get("still_speed", 0.0))
+    stands |= seconds_of(travel, run.fps) < _SLOW_SHARE * desired
+    return bool(stands[required].mean() > _STATUE_SHARE)

@@ -1,0 +1,70 @@
+"""Findings of runs: characters that run away, stand still or are lost, and no others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from controllers.runtime.characters import Characters
+from deepphase.evaluation.motion_measures import measured_data
+from deepphase.evaluation.run_findings import run_findings
+from deepphase.steering.run import rollout
+from deepphase.synthetic.locomotion import locomotion
+from tests.controllers.replaying import replay_of
+
+SPEED, SECONDS = 1.3, 3.0
+
+
+@pytest.fixture(scope="module")
+def walked():
+    """Three characters that walk as desired, and the measures of the data."""
+    clip = locomotion(2, 6.0, speed=SPEED).clip
+    controller, starts, _ = replay_of(clip, "nn", [60, 70, 80])
+    data = measured_data([clip], controller.schema)
+    run = rollout(Characters(controller, starts), None, SECONDS)
+    return replace(run, desired_positions=run.positions.copy()), data, np.full(len(run), SPEED)
+
+
+def test_characters_that_do_as_desired_are_no_finding(walked):
+    assert run_findings(*walked) == []
+    run, data, speeds = walked
+    assert run_findings(run, data, 0.0 * speeds) == []
+
+
+def test_runaways_are_those_off_the_goal_or_faster_than_it(walked):
+    run, data, speeds = walked
+    desired = run.positions.copy()
+    desired[2] += 2.0
+    (found,) = run_findings(replace(run, desired_positions=desired), data, speeds)
+    assert found.startswith("1 of 3 characters ran away: the worst at 1.3")
+    assert "1.30 m/s was desired, 2.83 m from the desired place" in found
+    (found,) = run_findings(replace(run, desired_positions=None), data, speeds / 1.5)
+    assert found.startswith("3 of 3 characters ran away")
+
+
+def test_a_body_that_glides_and_one_that_walks_on_the_spot_are_statues(walked):
+    run, data, speeds = walked
+    rotations, positions = run.rotations.copy(), run.positions.copy()
+    rotations[0], positions[1] = rotations[0, :1], positions[1, :1]
+    (found,) = run_findings(
+        replace(run, rotations=rotations, positions=positions, desired_positions=positions),
+        data,
+        speeds,
+    )
+    assert found.startswith("2 of 3 characters stood like a statue in more than 25%")
+    rested = run_findings(replace(run, rotations=rotations), data, 0.0 * speeds)
+    assert rested == []
+
+
+def test_lost_characters_are_counted_once(walked):
+    run, data, speeds = walked
+    alive, desired = run.alive.copy(), run.positions + 9.0
+    alive[1, 30:] = False
+    found = run_findings(replace(run, alive=alive, desired_positions=desired), data, speeds)
+    assert found[0].startswith("1 of 3 characters was lost, first after 0.5 s")
+    assert found[1].startswith("2 of 3 characters ran away")
+    alone = run_findings(replace(run.part(0, 30), alive=np.zeros((3, 30), bool)), data, speeds[:30])
+    assert alone == ["3 of 3 characters were lost, first after 0.0 s: the values were not those of "
+                     "a body any more"]  # fmt: skip

@@ -13,6 +13,7 @@ def command(
     database: Path,
     output: Path,
     labels: str | None = None,
+    include: str | None = None,
     compare: bool = False,
     index: Literal["auto", "exact", "flat", "ivf", "hnsw", "ivfpq"] = "auto",
     search_seconds: float = 0.1,
@@ -33,6 +34,9 @@ def command(
         table of its frames.
     labels
         Use only clips with these labels, as in style=normal,action=walk+run.
+    include
+        Play actions, too, not only idle and locomotion: action for all of them, or labels of clips
+        as in action=bow+kick.
     compare
         Also run with pose features in place of the phases, and list both in one table.
     index
@@ -50,11 +54,12 @@ def command(
         Store of the database's clips, if it was moved.
     """
     from apps.runs.database import index_line
-    from apps.runs.matching import matching_report, unknown_labels
+    from apps.runs.matching import matching_report, played_moments, unknown_labels
     from apps.runs.request import RunRequest, goal_names, goals_of, read_goals
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.store import open_store
     from matching.database.database import MotionDatabase
+    from matching.player.moment_filter import moments_line
     from matching.player.playback import Playback
     from matching.player.player import PlayerSettings
     from matching.player.source import PlayerSource, database_measures
@@ -73,18 +78,20 @@ def command(
         transition_halflife_s=transition_halflife,
         adjust_share=adjust_share,
         foot_lock=foot_lock,
+        moments=played_moments(include),
     )
     wanted = parse_labels(labels) if labels else {}
     check_writable(output / "index.html")
     with progress() as report_progress:
         opened = MotionDatabase.load(database, store=None if store is None else open_store(store))
+        opened = opened.with_kinds(report_progress)
         read = read_goals(paths, steering.gamepad)
         playback = Playback.of_database(opened, report_progress)
         goals = goals_of(paths, read, request, playback.travelling_speed)
-        notes = unknown_labels(goals, opened)
         searcher = open_searcher(opened, index, progress=report_progress, note=warn)
         data = database_measures(opened, playback)
         source = PlayerSource(opened, playback, searcher, wanted, settings, steering.seed, data)
+        notes = unknown_labels(goals, source)
         report = matching_report(
             source,
             goals,
@@ -100,6 +107,7 @@ def command(
     table(report.columns, report.rows)
     for finding in report.findings:
         warn(finding)
+    note(moments_line(opened, source.played))
     note(index_line(searcher))
     note(f"report: {report.page}")
     next_step("app", database.parent)

@@ -7,12 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from apps.options.groups import parse_labels
 from apps.runs.report import RunReport, RunSubject, Section, run_report
 from apps.runs.request import Goal, RunRequest
+from deepphase.features.moment_kinds import KINDS
 from deepphase.progress import Progress
 from deepphase.steering.path import GroundPath
-from matching.database.database import MotionDatabase
 from matching.database.pose_baselines import pose_databases
+from matching.player.moment_filter import MomentFilter, moments_line
 from matching.player.source import PlayerSource
 from matching.search.searcher import open_searcher
 
@@ -60,6 +62,7 @@ def matching_report(
             "New motion along the goals, from captured motion.",
             database.made_with,
             counts,
+            note=moments_line(each.database, each.played),
             features=name,
         )
         for name, each in sources.items()
@@ -95,11 +98,32 @@ def _features(sources: Mapping[str, PlayerSource]) -> Section:
     return Section("Features", text, ("Features", "Dimensions", "Memory"), rows, entries)
 
 
-def unknown_labels(goals: Mapping[str, Goal], database: MotionDatabase) -> list[str]:
+def played_moments(include: str | None) -> MomentFilter:
+    """The moments that a run plays: idle and locomotion, and what is included by an option.
+
+    Parameters
+    ----------
+    include
+        "action", or labels of clips as in "action=bow+kick".
+
+    Raises
+    ------
+    ParameterError
+        If it is neither.
+    """
+    if include is None:
+        return MomentFilter()
+    if include in KINDS:
+        return MomentFilter(tuple(dict.fromkeys((*MomentFilter().kinds, include))))
+    return MomentFilter(clips=parse_labels(include))
+
+
+def unknown_labels(goals: Mapping[str, Goal], source: PlayerSource) -> list[str]:
     """Warnings about labels of goals that the database does not have.
 
-    Raises ParameterError if it has the label but not the value.
+    Raises ParameterError if it has the label but not the value, or none of its moments is played.
     """
+    database = source.database
     known = {name for labels in database.labels for name in labels}
     notes = []
     for name, goal in goals.items():
@@ -109,5 +133,5 @@ def unknown_labels(goals: Mapping[str, Goal], database: MotionDatabase) -> list[
                 notes.append(f"{name}: the database has no label {column!r}, which is ignored")
                 continue
             for value in dict.fromkeys(filter(None, values)):
-                database.rows_with({column: value})
+                source.check_labels({column: value})
     return notes

@@ -16,7 +16,13 @@ from deepphase.features.normalisation import Moments, Normalisation
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.progress import Progress
 from matching.database.clip_sequence import ClipSequence
-from matching.database.frame_reader import PHASE_COLUMNS, ROW_ARRAYS, FrameReader, TrackReader
+from matching.database.frame_reader import (
+    KINDS_COLUMN,
+    PHASE_COLUMNS,
+    ROW_ARRAYS,
+    FrameReader,
+    TrackReader,
+)
 from matching.database.store_link import StoreLink
 
 if TYPE_CHECKING:
@@ -141,4 +147,8 @@ def row_fields(columns: Mapping[str, Any]) -> dict[str, Any]:
     phases = None
     if "phase" in columns:
         phases = PhaseParameters.trusted(*(columns[name] for name in PHASE_COLUMNS))
-    return {**{name: columns[name] for name in ROW_ARRAYS}, "phases": phases}
+    return {
+        **{name: columns[name] for name in ROW_ARRAYS},
+        KINDS_COLUMN: columns.get(KINDS_COLUMN),
+        "phases": phases,
+    }

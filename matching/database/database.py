@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +15,9 @@ from deepphase.arrays import Array, JoinedRows
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.features.layout import FeatureLayout, checked_block
+from deepphase.features.moment_kinds import KINDS, kind_numbers, moment_kinds
 from deepphase.features.normalisation import Normalisation
+from deepphase.features.pose import BodyFrames
 from deepphase.features.trajectory import facing_directions
 from deepphase.motion.clip import Clip
 from deepphase.phase.parameters import PhaseParameters
@@ -26,6 +28,7 @@ from matching.database.clip_labels import clips_with
 from matching.database.clip_sequence import ClipSequence
 from matching.database.file import database_fields, not_a_database, save_fields
 from matching.database.frame_reader import (
+    KINDS_COLUMN,
     PHASE_COLUMNS,
     ROW_ARRAYS,
     FrameReader,
@@ -74,6 +77,9 @@ class MotionDatabase:
         (rows,) bool: the phase window lies inside the clip; all true without phases.
     offered
         (rows,) bool: rows that a search may return.
+    kinds
+        (rows,) uint8: kind of every moment, a number of `deepphase.features.moment_kinds.KINDS`;
+        None in files of earlier versions, see `with_kinds`.
     links
         The stores that the clips come from.
     clip_links
@@ -113,6 +119,7 @@ class MotionDatabase:
     path: Path | None = None
     shard_paths: tuple[Path, ...] = ()
     hashes: tuple[tuple[Array | JoinedRows, str], ...] = field(default=(), repr=False)
+    kinds: Array | None = None
 
     def __post_init__(self) -> None:
         rows, clips = len(self.features), len(self.clip_names)
@@ -129,7 +136,7 @@ class MotionDatabase:
             "range_starts": (clips,),
             "range_stops": (clips,),
             "clip_links": (clips,),
-        }
+        } | ({} if self.kinds is None else {"kinds": (rows,)})
         for name, shape in shapes.items():
             if getattr(self, name).shape != shape:
                 raise ParameterError(f"{name} {getattr(self, name).shape}, expected {shape}")
@@ -144,6 +151,8 @@ class MotionDatabase:
                 raise ParameterError(f"phases of shapes {sorted(of_phases)} for {rows} rows")
         if len(self.normalisation.mean) != self.layout.dims:
             raise ParameterError("the normalisation is of another layout")
+        if self.kinds is not None and len(self.kinds) and np.max(self.kinds) >= len(KINDS):
+            raise ParameterError(f"kinds of moments up to {np.max(self.kinds)}")
 
     def __repr__(self) -> str:
         return short_repr(
@@ -255,6 +264,45 @@ class MotionDatabase:
         """
         clips = clips_with(self.labels, labels)
         return np.repeat(clips, self.range_stops - self.range_starts)
+
+    def rows_of_kinds(self, names: Iterable[str]) -> Array:
+        """(rows,) bool: rows whose moments are of some kinds.
+
+        Parameters
+        ----------
+        names
+            Of `deepphase.features.moment_kinds.KINDS`.
+
+        Raises
+        ------
+        ParameterError
+            Where a name is unknown, or the database has no kinds.
+        """
+        numbers = kind_numbers(names)
+        if self.kinds is None:
+            raise ParameterError(
+                "this database has no kinds of moments",
+                hint="MotionDatabase.with_kinds finds them in its clips",
+            )
+        return np.isin(self.kinds, numbers)
+
+    def with_kinds(self, progress: Progress | None = None) -> MotionDatabase:
+        """The database with the kinds of its moments, found in the clips where it has none.
+
+        Raises
+        ------
+        CheckpointError
+            Where the store of the clips is missing or has been replaced.
+        """
+        if self.kinds is not None:
+            return self
+        found, count = [], len(self.clip_names)
+        for index in range(count):
+            clip = self.clip(index)
+            found.append(moment_kinds(clip, BodyFrames.of_clip(clip, self.body), self.body))
+            if progress is not None:
+                progress("finding kinds of moments", index + 1, count, clip.name)
+        return replace(self, kinds=np.concatenate(found))
 
     def neighbourhood(self, rows: Array | int, seconds: float) -> Array:
         """(rows, 2) first row and last row + 1 of the same clip within seconds of each row.
@@ -429,6 +477,8 @@ class MotionDatabase:
         reader = self.reader(model, tracks)
         check_rate(clips.stores[0], self.fps, "the database")
         old = {name: getattr(self, name) for name in ROW_ARRAYS}
+        if self.kinds is not None:
+            old[KINDS_COLUMN] = self.kinds
         if self.phases is not None:
             old |= {name: getattr(self.phases, name) for name in PHASE_COLUMNS}
         new = clip_fields(clips)
@@ -463,7 +513,9 @@ class MotionDatabase:
                 hint="give the model that it was built with, or build a new database",
             )
         margin = float(self.made_with["end_margin_s"])
-        return FrameReader(self.layout, model, self.body, tracks, margin)
+        return FrameReader(
+            self.layout, model, self.body, tracks, margin, kinds=self.kinds is not None
+        )
 
     def save(self, path: str | Path) -> Path:
         """Write the database as one file, atomically."""
@@ -537,6 +589,7 @@ class MotionDatabase:
             root_angles=self.root_angles[start:stop],
             interior=self.interior[start:stop],
             offered=self.offered[start:stop],
+            kinds=None if self.kinds is None else self.kinds[start:stop],
             phases=phases,
             path=self.shard_paths[number],
             shard_paths=(),

@@ -12,6 +12,8 @@ range_starts, _stops   (clips,) int64           clip i: rows start to stop - 1
 root_positions         (rows, 3) float32        metres, y = 0
 root_angles            (rows,) float32          radians about Y from +Z, continuous in a clip
 interior, offered      (rows,) bool
+kinds                  (rows,) uint8            numbers of `deepphase.features.moment_kinds.KINDS`;
+                                                not in files of earlier versions
 phase, frequency,      (rows, channels) float32 where there are phases: cycles, Hz, -, -
 amplitude, offset
 =====================  =======================  ==================================================
@@ -38,7 +40,7 @@ from deepphase.formats.header_values import (
     checked_text,
 )
 from matching.database.build import row_fields
-from matching.database.frame_reader import PHASE_COLUMNS, ROW_ARRAYS
+from matching.database.frame_reader import KINDS_COLUMN, PHASE_COLUMNS, ROW_ARRAYS
 from matching.database.store_link import StoreLink
 
 FORMAT, VERSION = "deepphase.motion_database", 1
@@ -49,6 +51,7 @@ _ARRAYS = (*ROW_ARRAYS, *_RANGES)
 ARRAY_TYPES = {
     **dict.fromkeys(("interior", "offered"), "BOOL"),
     **dict.fromkeys(_RANGES, "I64"),
+    KINDS_COLUMN: "U8",
     "moments": "F64",
     "*": "F32",
 }
@@ -58,6 +61,8 @@ def save_fields(content: Mapping[str, Any], path: Path) -> None:
     """Write the fields of a `MotionDatabase` as one file; CheckpointError where it cannot be."""
     arrays = {name: content[name] for name in _ARRAYS}
     arrays |= {"mean": content["normalisation"].mean, "scale": content["normalisation"].scale}
+    if content[KINDS_COLUMN] is not None:
+        arrays[KINDS_COLUMN] = content[KINDS_COLUMN]
     if content["phases"] is not None:
         arrays |= {name: getattr(content["phases"], name) for name in PHASE_COLUMNS}
     write_arrays(path, arrays, header_of(content, path), format=FORMAT, version=VERSION)

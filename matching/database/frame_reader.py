@@ -14,6 +14,7 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.features.frame_rows import frame_rows
 from deepphase.features.layout import FeatureLayout
+from deepphase.features.moment_kinds import moment_kinds
 from deepphase.features.pose import BodyFrames
 from deepphase.motion.clip import Clip
 from deepphase.motion.roles import find_roles
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 # Arrays of a database with one entry a row, beside the phases.
 ROW_ARRAYS = ("features", "root_positions", "root_angles", "interior", "offered")
+# Files of earlier versions do not have it.
+KINDS_COLUMN = "kinds"
 PHASE_COLUMNS = tuple(item.name for item in fields(PhaseParameters))
 TrackReader = Callable[[Clip], Mapping[str, Array]]
 """Function of a clip that returns its tracks: name -> (frames, values)."""
@@ -33,13 +36,17 @@ TrackReader = Callable[[Clip], Mapping[str, Array]]
 
 @dataclass(frozen=True, eq=False)
 class FrameReader:
-    """Reader of clips as rows, the same for a database and for its later extensions."""
+    """Reader of clips as rows, the same for a database and for its later extensions.
+
+    Without `kinds` the kinds of moments are not read, which earlier databases do not have.
+    """
 
     layout: FeatureLayout
     model: PhaseExtractor | None
     body: Mapping[str, str]
     tracks: TrackReader | None
     end_margin_s: float
+    kinds: bool = True
 
     @classmethod
     def for_store(
@@ -100,6 +107,8 @@ class FrameReader:
             "interior": np.ones(frames, bool) if phases is None else phases.interior,
             "offered": inside & (np.arange(frames) < max(frames - margin, 0)),
         }
+        if self.kinds:
+            read[KINDS_COLUMN] = moment_kinds(clip, body, self.body)
         if phases is not None:
             read |= {name: getattr(phases.parameters, name) for name in PHASE_COLUMNS}
         return read
@@ -113,6 +122,8 @@ class FrameReader:
             "interior": ((), np.bool_),
             "offered": ((), np.bool_),
         }
+        if self.kinds:
+            kinds[KINDS_COLUMN] = ((), np.uint8)
         if self.model is not None:
             kinds |= dict.fromkeys(PHASE_COLUMNS, ((self.model.channels,), np.float32))
         return RowColumns(kinds, rows, spool)

@@ -33,7 +33,7 @@ from deepphase.progress import Progress
 from matching.database.build import check_offered, clip_fields, made_with, row_fields
 from matching.database.clip_sequence import ClipSequence
 from matching.database.file import ARRAY_TYPES, header_fields, header_of, not_a_database
-from matching.database.frame_reader import PHASE_COLUMNS, ROW_ARRAYS, FrameReader
+from matching.database.frame_reader import KINDS_COLUMN, PHASE_COLUMNS, ROW_ARRAYS, FrameReader
 
 if TYPE_CHECKING:
     from deepphase.phase.extractor import PhaseExtractor
@@ -247,7 +247,9 @@ def _fields(
         name: JoinedRows([arrays[name] for arrays in parts]) for name in names
     }
     columns["features"] = JoinedRows(columns["features"].parts, normalisation)
-    for name in ("interior", "offered"):
+    if all(KINDS_COLUMN in arrays for arrays in parts):
+        columns[KINDS_COLUMN] = JoinedRows([arrays[KINDS_COLUMN] for arrays in parts])
+    for name in ("interior", "offered", *({KINDS_COLUMN} & columns.keys())):
         columns[name] = np.concatenate(columns[name].parts)
     lengths = np.concatenate([each["range_stops"] - each["range_starts"] for each in parts])
     margin = float(content["made_with"]["end_margin_s"])

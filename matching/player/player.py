@@ -19,6 +19,7 @@ from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import Frame, RunnerSpec
 from deepphase.steering.springs import damping_share, spring_rate, wrapped_angle
 from matching.database.database import MotionDatabase
+from matching.player.moment_filter import MomentFilter
 from matching.player.playback import Playback, check_same_rows
 from matching.player.trajectory_search import SearchPolicy, TrajectorySearch, future_offsets
 from matching.player.transitions import PosePair, Transitions
@@ -54,6 +55,8 @@ class PlayerSettings:
         Keep feet in place while they are in contact.
     foot_halflife_s
         Halflife of a released foot's return to the clip's motion.
+    moments
+        The moments that are played; all if None.
     """
 
     search_interval_s: float = 0.1
@@ -65,6 +68,7 @@ class PlayerSettings:
     adjust_turn: float = 0.2
     foot_lock: bool = True
     foot_halflife_s: float = 0.1
+    moments: MomentFilter | None = None
 
     def __post_init__(self) -> None:
         for name in ("transition_halflife_s", "adjust_halflife_s", "foot_halflife_s"):
@@ -150,6 +154,7 @@ class Player:
             database,
             searcher,
             labels=labels,
+            moments=self.settings.moments,
             min_improvement=self.settings.min_improvement,
             neighbourhood_s=self.settings.neighbourhood_s,
         )

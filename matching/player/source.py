@@ -10,6 +10,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.evaluation.motion_measures import measured_data
+from deepphase.features.moment_kinds import KINDS
 from deepphase.steering.goal_sources import GoalSource
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import Run
@@ -81,20 +82,37 @@ class PlayerSource:
         )
 
     def _rows(self, goal_source: GoalSource, root_states: RootStates) -> Array:
-        database, labels = self.database, self.labels
-        policy = TrajectorySearch(database, self.searcher, labels=labels or None)
+        policy = self._policy()
         first = policy.initial(policy.goals(goal_source, root_states, np.arange(1)))
-        offered = database.offered & database.rows_with(labels) if labels else database.offered
-        rows = np.flatnonzero(offered)
-        others = np.random.default_rng(self.seed).choice(rows, len(root_states.positions) - 1)
+        generator = np.random.default_rng(self.seed)
+        others = generator.choice(policy.targets, len(root_states.positions) - 1)
         return np.concatenate([first, others])
 
+    @property
+    def played(self) -> Array | None:
+        """(rows,) bool: rows that are played where goals have no labels; None for all."""
+        return self._policy().playable
+
+    def _policy(self) -> TrajectorySearch:
+        return TrajectorySearch(
+            self.database,
+            self.searcher,
+            labels=self.labels or None,
+            moments=self.settings.moments,
+        )
+
+    def check_labels(self, labels: Mapping[str, str]) -> None:
+        """Raise ParameterError where goals with these labels would leave nothing to play."""
+        self._policy().check_labels(labels)
+
     def columns(self, run: Run, character: int) -> Mapping[str, Sequence[object]]:
-        """Name -> (frames,): the clip that plays, the frame in it, and its labels as ``label_``."""
+        """Name -> (frames,): the clip that plays, the frame in it, its kind where it is known, and
+        the clip's labels as ``label_``.
+        """
         rows, database = run.tracks["row"][character], self.database
         clips = database.clip_of(rows).tolist()
         names = dict.fromkeys(name for labels in database.labels for name in labels)
-        return {
+        columns: dict[str, Sequence[object]] = {
             "clip": [database.clip_names[clip] for clip in clips],
             "frame": database.frame_of(rows).tolist(),
             **{
@@ -102,6 +120,9 @@ class PlayerSource:
                 for name in names
             },
         }
+        if self.database.kinds is not None:
+            columns["kind"] = [KINDS[kind] for kind in self.database.kinds[rows]]
+        return columns
 
 
 def database_measures(database: MotionDatabase, playback: Playback) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,11 +16,16 @@ from deepphase.features.trajectory import TRAJECTORY_PATH, facing_directions, re
 from deepphase.steering.goal_sources import GoalSource
 from deepphase.steering.root_states import RootStates
 from matching.database.database import MotionDatabase
+from matching.player.moment_filter import MomentFilter
 from matching.search.searcher import Searcher
 
+# Seconds that can be played from the target of a jump before moments of other kinds begin, and
+# seconds before them from which on a jump needs no improvement.
+_MARGIN_S = 0.25
 # Nearest rows whose transitions are compared. Rows whose distance exceeds the smallest one by at
 # most the tolerance count as equally good.
 _CANDIDATES, _TOLERANCE = 16, 0.15
+_ROWS_AT_ONCE = 1 << 20
 # A transition is smooth if its peak acceleration is below 80 % of the data's 99.9th percentile.
 # The margin covers root motion and foot locking, which the estimate leaves out.
 _MAX_SMOOTH_COST = 0.8
@@ -57,6 +63,14 @@ class SearchPolicy(Protocol):
         ...
 
 
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Rows that may be played and rows that may be jumped to, (rows,) bool; None for all."""
+
+    playable: Array | None
+    targets: Array | None
+
+
 class TrajectorySearch:
     """Search of a database for rows that follow a desired trajectory.
 
@@ -69,6 +83,8 @@ class TrajectorySearch:
         The database and the index that searches it.
     labels
         Label -> value or values that all clips must have.
+    moments
+        The moments that are played; all if not given.
     min_improvement
         A row is taken only if its distance is below that of the current row by this share.
     neighbourhood_s
@@ -86,14 +102,17 @@ class TrajectorySearch:
         searcher: Searcher,
         *,
         labels: Mapping[str, str | Sequence[str]] | None = None,
+        moments: MomentFilter | None = None,
         min_improvement: float = 0.0,
         neighbourhood_s: float = 0.0,
     ) -> None:
         self._database, self._searcher = database, searcher
         self._min_improvement, self._neighbourhood_s = min_improvement, neighbourhood_s
         self._labels = dict(labels or {})
+        self._moments = None if moments is None else moments.rows(database)
+        self._margin = round(_MARGIN_S * database.fps)
         self._known = {name for each in database.labels for name in each}
-        self._allowed: dict[tuple[tuple[str, str], ...], Array | None] = {}
+        self._allowed: dict[tuple[tuple[str, str], ...], _Rows] = {}
         self._features = _trajectory_features(database.layout)
         self.offsets_s = future_offsets(database.layout)
         if not len(self.offsets_s):
@@ -170,12 +189,12 @@ class TrajectorySearch:
             some = np.array(members)
             allowed = self._rows_of(dict(key))
             must_jump = leaving[some].copy()
-            if allowed is not None:
-                must_jump |= ~allowed[rows[some]]
+            if allowed.playable is not None:
+                must_jump |= ~allowed.playable[self._later(rows[some])]
             distances, nearest = self._searcher.search(
                 queries[some],
                 _CANDIDATES,
-                allowed=allowed,
+                allowed=allowed.targets,
                 excluded=database.neighbourhood(rows[some], self._neighbourhood_s),
                 cost_bound=np.where(
                     must_jump, np.inf, (1.0 - self._min_improvement) * staying[some]
@@ -185,7 +204,7 @@ class TrajectorySearch:
             if stuck.any():
                 # Only neighbouring rows remain; allow them rather than stop.
                 distances[stuck], nearest[stuck] = self._searcher.search(
-                    queries[some[stuck]], _CANDIDATES, allowed=allowed
+                    queries[some[stuck]], _CANDIDATES, allowed=allowed.targets
                 )
             any_row = nearest[:, 0] >= 0
             if not any_row.any():
@@ -220,7 +239,7 @@ class TrajectorySearch:
             if feature.name not in blocks:
                 # Normalised, 0 is the mean: no pose is preferred.
                 queries[:, self._database.layout.slices[feature.name]] = 0.0
-        return self._searcher.search(queries, 1, allowed=self._rows_of({}))[1][:, 0]
+        return self._searcher.search(queries, 1, allowed=self._rows_of({}).targets)[1][:, 0]
 
     def _queries(self, rows: Array, goals: tuple[Array, Array, Array, Array]) -> Array:
         """(q, dims) the features of rows with the desired future trajectory."""
@@ -244,17 +263,50 @@ class TrajectorySearch:
             blocks[feature.name] = block.reshape(len(own), -1)
         return blocks
 
-    def _rows_of(self, labels: Mapping[str, str]) -> Array | None:
-        """(rows,) bool: rows of clips with these and the policy's own labels; None for all."""
+    @property
+    def playable(self) -> Array | None:
+        """(rows,) bool: rows that may be played where goals have no labels; None for all."""
+        return self._rows_of({}).playable
+
+    @property
+    def targets(self) -> Array:
+        """(targets,) rows that may be jumped to where goals have no labels, rising."""
+        targets = self._rows_of({}).targets
+        offered = self._database.offered
+        return np.flatnonzero(offered if targets is None else offered & targets)
+
+    def check_labels(self, labels: Mapping[str, str]) -> None:
+        """Raise ParameterError where goals with these labels would leave nothing to play."""
+        self._rows_of(labels)
+
+    def _later(self, rows: Array) -> Array:
+        """Rows that are played a quarter of a second after others, up to the end of the clip."""
+        _, stops = self._database.ranges_of(rows)
+        return np.minimum(rows + self._margin, stops - 1)
+
+    def _rows_of(self, labels: Mapping[str, str]) -> _Rows:
+        """Rows of clips with these and the policy's own labels, of moments that are played."""
         key = tuple(sorted(labels.items()))
         if key not in self._allowed:
-            wanted = {**self._labels, **labels}
-            allowed = self._database.rows_with(wanted) if wanted else None
-            offered = self._database.offered
-            if not (offered if allowed is None else offered & allowed).any():
+            database, wanted = self._database, {**self._labels, **labels}
+            playable = database.rows_with(wanted) if wanted else None
+            targets, offered = playable, database.offered
+            if not (offered if playable is None else offered & playable).any():
                 raise ParameterError(
                     f"clips with the labels {wanted} have no frame that can be searched for",
                     hint="their clips are shorter than the time that the features look ahead",
                 )
-            self._allowed[key] = allowed
+            if self._moments is not None:
+                playable = self._moments if playable is None else playable & self._moments
+                targets = playable.copy()
+                for start in range(0, len(targets), _ROWS_AT_ONCE):
+                    rows = np.arange(start, min(start + _ROWS_AT_ONCE, len(targets)))
+                    targets[rows] &= playable[self._later(rows)]
+                if not (offered & targets).any():
+                    those = f"clips with the labels {wanted}" if wanted else "this database"
+                    raise ParameterError(
+                        f"no moment of {those} is of a kind that is played",
+                        hint="include actions: --include action, or the switch in the dashboard",
+                    )
+            self._allowed[key] = _Rows(playable, targets)
         return self._allowed[key]

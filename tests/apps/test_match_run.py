@@ -29,9 +29,12 @@ def database(tmp_path_factory):
     return built.save(folder / "walks.db")
 
 
-def test_made_paths_give_motion_pages_and_measures(database, tmp_path):
+def test_made_paths_give_motion_pages_and_measures(database, tmp_path, capsys):
     words = ["match", "run", str(database), "-o", str(tmp_path), "--seconds", "3"]
     assert main([*words, "--path", "circle,wave"]) == 0
+    said = capsys.readouterr().out
+    assert "100% of the frames of the database are played" in said
+    assert "locomotion 100%" in said
     for name in ("circle", "wave"):
         bvh, glb = load(tmp_path / f"{name}.bvh"), load(tmp_path / f"{name}.glb")
         assert len(bvh) == len(glb) == 180
@@ -39,6 +42,7 @@ def test_made_paths_give_motion_pages_and_measures(database, tmp_path):
         with (tmp_path / f"{name}.frames.csv").open() as file:
             rows = list(csv.DictReader(file))
         assert len(rows) == 180
+        assert {row["kind"] for row in rows} == {"locomotion"}
         assert {row["jumped"] for row in rows} <= {"0", "1"}
         assert float(rows[-1]["t"]) == pytest.approx(179 / 60, abs=1e-3)
     report = json.loads((tmp_path / "report.json").read_text())
@@ -88,6 +92,7 @@ def test_a_stick_leads_and_poses_are_compared(database, tmp_path):
         (["--characters", "0"], "characters must be at least 1, not 0"),
         (["--labels", "walk"], "'walk' is not of the form label=value"),
         (["--labels", "mood=calm"], "no label 'mood'"),
+        (["--include", "dances"], "'dances' is not of the form label=value"),
         (["--speed", "-1"], "speed"),
         (["--path", "wave,wave"], "two paths"),
         (["--seconds", "-3"], "duration"),

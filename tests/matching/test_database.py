@@ -100,6 +100,22 @@ def test_saved_and_loaded(database, tmp_path):
     assert isinstance(again.features.base, np.memmap)
 
 
+def test_kinds_of_moments_are_kept_and_found_for_files_without_them(database, tmp_path):
+    # Bodies that swing slowly walk.
+    assert (database.kinds[: database.range_stops[0]] == 1).all()
+    tagged = replace(database, kinds=np.arange(len(database), dtype=np.uint8) % 3)
+    loaded = MotionDatabase.load(tagged.save(tmp_path / "tagged.db"))
+    np.testing.assert_array_equal(loaded.kinds, tagged.kinds)
+    np.testing.assert_array_equal(loaded.rows_of_kinds(["action"]), tagged.kinds == 2)
+    earlier = MotionDatabase.load(replace(database, kinds=None).save(tmp_path / "earlier.db"))
+    assert earlier.kinds is None
+    with pytest.raises(ParameterError, match="no kinds of moments"):
+        earlier.rows_of_kinds(["idle"])
+    np.testing.assert_array_equal(earlier.with_kinds().kinds, database.kinds)
+    with pytest.raises(ParameterError, match="kinds"):
+        replace(database, kinds=np.full(len(database), 3, np.uint8))
+
+
 def test_a_store_that_moved_or_changed(store, model, tmp_path):
     path = tmp_path / "near.store"
     write_store(path, swinging_store())

@@ -11,6 +11,7 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.evaluation.run_measures import run_measures
 from deepphase.features.layout import Feature, FeatureLayout
+from deepphase.features.moment_kinds import KINDS
 from deepphase.motion.kinematics import joint_positions
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_limits import GoalLimits
@@ -19,6 +20,7 @@ from deepphase.steering.run import rollout, start_on_path, start_under_gamepad
 from deepphase.synthetic.locomotion import locomotion
 from matching.database.database import MotionDatabase
 from matching.database.pose_baselines import pose_databases
+from matching.player.moment_filter import MomentFilter, moments_line
 from matching.player.playback import Playback
 from matching.player.player import Player, PlayerSettings
 from matching.player.source import PlayerSource, database_measures
@@ -226,6 +228,72 @@ def test_only_clips_with_the_labels_are_played(walks):
     assert set(policy) <= {"left", "straight"}
     with pytest.raises(ParameterError, match="way"):
         start_on_path(PlayerSource(*walks, labels={"way": ["up"]}), path)
+
+
+def clips_that_played(run, database):
+    return {database.clip_names[clip] for clip in database.clip_of(run.tracks["row"].ravel())}
+
+
+@pytest.mark.parametrize("index", ["exact", "ivf"])
+def test_actions_are_played_only_where_they_are_included(walks, index):
+    database, play, _ = walks
+    # Every second clip is an action. The path turns both ways.
+    kinds = np.ones(len(database), np.uint8)
+    actions = database.clip_of(np.arange(len(database))) % 2 == 1
+    kinds[actions] = KINDS.index("action")
+    tagged = replace(database, kinds=kinds)
+    searcher = open_searcher(tagged, index)
+    path = MADE_PATHS["wave"](SPEED, 4.0, 4.0)
+
+    def played(moments):
+        settings = PlayerSettings(moments=moments)
+        source = PlayerSource(tagged, play, searcher, settings=settings)
+        player, goal_source = start_on_path(source, path, characters=3)
+        return clips_that_played(rollout(player, goal_source, 4.0), tagged)
+
+    assert played(MomentFilter()) <= {"walk0", "walk2", "walk4", "walk6"}
+    assert played(None) & {"walk1", "walk3", "walk5"}
+    straight = MomentFilter(("action",), {"way": "straight"})
+    assert played(straight) <= {"walk1", "walk3", "walk5"}
+    with pytest.raises(ParameterError, match="no moment of this database is of a kind"):
+        played(MomentFilter(("idle",)))
+    share = moments_line(tagged, ~actions)
+    assert share.startswith("57% of the frames")
+    assert "action 43%" in share
+
+
+def test_a_player_leaves_before_an_action_begins(walks):
+    database, play, searcher = walks
+    frames = database.frame_of(np.arange(len(database)))
+    # The last two seconds of every clip are an action.
+    kinds = np.where(frames < 240, 1, KINDS.index("action")).astype(np.uint8)
+    source = PlayerSource(
+        replace(database, kinds=kinds),
+        play,
+        searcher,
+        settings=PlayerSettings(moments=MomentFilter()),
+    )
+    player, goal_source = start_on_path(source, MADE_PATHS["wave"](SPEED, 4.0, 6.0), characters=3)
+    run = rollout(player, goal_source, 6.0)
+    rows = run.tracks["row"]
+    assert (kinds[rows] == KINDS.index("action")).mean() < 0.01
+    assert run.jumped.sum() > 3
+    columns = source.columns(run, 0)
+    assert columns["kind"] == [KINDS[kind] for kind in kinds[rows[0]]]
+
+
+def test_labels_of_goals_leave_something_to_play(walks):
+    database, play, searcher = walks
+    kinds = np.repeat(
+        np.array([2 if each["way"] == "left" else 1 for each in database.labels], np.uint8),
+        database.range_stops - database.range_starts,
+    )
+    settings = PlayerSettings(moments=MomentFilter())
+    source = PlayerSource(replace(database, kinds=kinds), play, searcher, settings=settings)
+    source.check_labels({"way": "right"})
+    with pytest.raises(ParameterError, match="no moment of clips with the labels") as found:
+        source.check_labels({"way": "left"})
+    assert "--include action" in str(found.value)
 
 
 def test_labels_of_a_path_hold_from_their_point_on(walks):

@@ -67,6 +67,8 @@ def test_shards_are_one_database_with_the_same_rows(folder, joined, whole):
     assert (len(joined), joined.dims, len(joined.shards)) == (len(whole), whole.dims, OF)
     assert joined.clip_names == whole.clip_names
     np.testing.assert_array_equal(joined.offered_rows, whole.offered_rows)
+    np.testing.assert_array_equal(joined.kinds, whole.kinds)
+    assert [len(shard.kinds) for shard in joined.shards] == [len(each) for each in joined.shards]
     for rows in (some, slice(100, 900), slice(None, None, 7), -2, whole.offered):
         np.testing.assert_array_equal(joined.features[rows], whole.features[rows])
         np.testing.assert_array_equal(joined.root_angles[rows], whole.root_angles[rows])

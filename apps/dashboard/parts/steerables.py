@@ -120,6 +120,7 @@ class OpenMatching:
         ParameterError
             As `Playback.of_database`.
         """
+        database = database.with_kinds(progress)
         playback = Playback.of_database(database, progress)
         searcher = open_searcher(database, "exact", progress=progress)
         data = database_measures(database, playback)

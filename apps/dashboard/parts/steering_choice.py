@@ -20,6 +20,7 @@ from deepphase.arrays import Array
 from deepphase.errors import FormatError, ParameterError
 from deepphase.steering.made_paths import MADE_PATHS, made_path, usual_size
 from deepphase.steering.path import GroundPath, read_path
+from matching.player.moment_filter import MomentFilter
 from matching.player.player import PlayerSettings
 
 _MAX_CHARACTERS, _MAX_SEED = 12, 2**31 - 1
@@ -364,9 +365,14 @@ def _choose_player_settings(foot_lock: bool) -> PlayerSettings:
         "Path correction (%)", 0, 50, round(100 * usual.adjust_share), step=5, key="drawn",
         help="Maximum root correction towards the path, as a share of the motion's own speed",
     )  # fmt: skip
+    actions = st.toggle(
+        "Actions", key="actions",
+        help="Play gestures and other actions, too, not only idle and locomotion",
+    )  # fmt: skip
     return PlayerSettings(
         search_interval_s=interval_s,
         transition_halflife_s=halflife,
         adjust_share=share / 100,
         foot_lock=foot_lock,
+        moments=None if actions else MomentFilter(),
     )

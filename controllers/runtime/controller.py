@@ -215,7 +215,7 @@ class Controller:
                 np.array(arrays["starts.frames"]),
             )
             _check_starts(starts, schema)
-            made = cls(
+            return cls(
                 config,
                 schema,
                 NormalisedController(network, *normalisations),
@@ -224,14 +224,13 @@ class Controller:
                     *(np.array(arrays[f"skeleton.{name}"]) for name in _SKELETON),
                 ),
                 starts,
-                *(
-                    checked_mapping(header[name], name)
+                **{
+                    name: checked_mapping(header[name], name)
                     for name in ("phases", "data", "health", "provenance")
-                ),
+                },
+                # Files of earlier releases have no source: metres and Y up.
+                source=checked_source(header.get("source", {})).conventions,
             )
-            # Files of earlier releases have no source: metres and Y up.
-            source = checked_source(header.get("source", {})).conventions
-            return replace(made, source=source)
         except UnregisteredNetworkError as error:
             raise CheckpointError(error.fact, hint=error.hint, path=path) from None
         except (

@@ -28,8 +28,10 @@ def command() -> None:
     finally:
         print("cleaned up", flush=True)
 """
+# Programs that a shell starts in the background ignore Ctrl-C.
 PROGRAM = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from apps import cli
 sys.modules["apps.commands.fake"] = __import__("fake_command")
 cli.COMMANDS["fake"] = ("fake", "")
@@ -56,10 +58,13 @@ def test_a_second_one_ends_the_process_at_once(tmp_path):
     assert done.stdout == ""
 
 
-def test_outside_of_imports_nothing_changes(tmp_path):
+def test_outside_of_imports_nothing_changes():
     from apps.interruption import interrupts_after_imports
 
-    before = signal.getsignal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt), interrupts_after_imports():
-        signal.raise_signal(signal.SIGINT)
-    assert signal.getsignal(signal.SIGINT) is before
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt), interrupts_after_imports():
+            signal.raise_signal(signal.SIGINT)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)

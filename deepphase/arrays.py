@@ -1,4 +1,4 @@
-"""The array type of annotations, rows of several arrays as one, and pages of mapped files."""
+"""The array type of annotations, rows of several arrays, runs in flags, and pages of files."""
 
 from __future__ import annotations
 
@@ -84,6 +84,12 @@ class JoinedRows:
 
     def _transformed(self, rows: Array) -> Array:
         return rows if self.transform is None else self.transform(rows)
+
+
+def true_runs(flags: Array) -> list[tuple[int, int]]:
+    """First index, and last + 1, of every run of true values in (n,) flags."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8)))
+    return [(int(start), int(stop)) for start, stop in edges.reshape(-1, 2)]
 
 
 def release_pages(array: Array | JoinedRows) -> None:

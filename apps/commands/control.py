@@ -69,13 +69,7 @@ def command(
     from deepphase.atomic_write import check_writable
 
     paths = goal_names(steering.path, steering.gamepad)
-    request = RunRequest(
-        steering.seconds,
-        steering.speed,
-        steering.size,
-        steering.characters,
-        steering.root_motion,
-    )
+    request = RunRequest.of_options(steering)
     position_bias, direction_bias = parse_blend(blend)
     settings = CharacterSettings(
         position_bias=position_bias, direction_bias=direction_bias, foot_ik=foot_ik

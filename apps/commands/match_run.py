@@ -66,13 +66,7 @@ def command(
     from matching.search.searcher import open_searcher
 
     paths = goal_names(steering.path, steering.gamepad)
-    request = RunRequest(
-        steering.seconds,
-        steering.speed,
-        steering.size,
-        steering.characters,
-        steering.root_motion,
-    )
+    request = RunRequest.of_options(steering)
     settings = PlayerSettings(
         search_interval_s=search_seconds,
         transition_halflife_s=transition_halflife,

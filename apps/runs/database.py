@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from apps.terminal import note, table
-from deepphase.features.moment_kinds import kind_shares
+from deepphase.features.moment_kinds import kind_shares_text
 from matching.database.database import MotionDatabase
 from matching.search.searcher import Searcher
 
@@ -33,8 +33,7 @@ def database_report(database: MotionDatabase, searcher: Searcher) -> None:
     if idle:
         note(f"{idle} clips are shorter than the time that the features span: searches skip them")
     if database.kinds is not None:
-        shares = kind_shares(database.kinds).items()
-        note(f"moments: {', '.join(f'{name} {share:.0%}' for name, share in shares)}")
+        note(f"moments: {kind_shares_text(database.kinds)}")
     note(index_line(searcher))
     for name, share in getattr(searcher, "recall", {}).items():
         queries, ranks = name.rsplit("_", 1)

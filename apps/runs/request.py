@@ -9,6 +9,7 @@ from typing import cast
 
 import numpy as np
 
+from apps.options.groups import SteeringOptions
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.evaluation.run_findings import run_findings
@@ -61,6 +62,13 @@ class RunRequest:
     size: float | None = None
     characters: int = 1
     root_motion: RootMotion = "auto"
+
+    @classmethod
+    def of_options(cls, options: SteeringOptions) -> RunRequest:
+        """The request in the options of a command."""
+        return cls(
+            options.seconds, options.speed, options.size, options.characters, options.root_motion
+        )
 
     def __post_init__(self) -> None:
         if self.characters < 1:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -15,6 +14,7 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.prepare import corpus_of, prepare
 from deepphase.corpus.store import open_store
 from deepphase.formats.array_file import is_array_file
+from deepphase.temporary_files import temporary_folder
 
 if TYPE_CHECKING:
     from deepphase.phase.training.world import World
@@ -57,8 +57,8 @@ def shared_corpus(world: World, path: Path, work: Path, **options: Any) -> ClipS
         return world.together(lambda: corpus_of(path, **options))
     skeleton = options.pop("skeleton", None)
     shared = world.first(lambda: work / f"prepared-{secrets.token_hex(8)}.store")
-    with tempfile.TemporaryDirectory(prefix="deepphase-", ignore_cleanup_errors=True) as folder:
-        own = Path(folder) / "prepared.store"
+    with temporary_folder() as folder:
+        own = folder / "prepared.store"
         try:
             world.first(lambda: _prepare(path, shared, options))
             places = world.gather((world.node, _is_visible(shared)))

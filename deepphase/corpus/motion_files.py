@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from deepphase.corpus.parallel import usable_cores
+from deepphase.corpus.parallel import workers_for
 from deepphase.errors import FormatError
 from deepphase.formats.frame_rates import check_rate_option
 from deepphase.formats.load import MOTION_FORMATS
@@ -112,10 +112,8 @@ def fitting_workers(
     bytes_per_worker: int = _BYTES_PER_WORKER,
 ) -> int:
     """Number of processes for the files: the given one, else by cores and amount of data."""
-    if workers is None:
-        total = sum(each.path.stat().st_size for each in files)
-        workers = min(usable_cores(), 1 + total // bytes_per_worker)
-    return max(1, min(workers, len(files)))
+    sizes = (each.path.stat().st_size for each in files)
+    return workers_for(sizes, len(files), bytes_per_worker, workers)
 
 
 def check_file_options(unit: str | float | None, up: str | None, file_fps: float | None) -> None:

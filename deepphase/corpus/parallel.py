@@ -29,6 +29,27 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
+def workers_for(
+    sizes: Iterable[int], tasks: int, bytes_per_worker: int, workers: int | None = None
+) -> int:
+    """Number of processes for some tasks: the given one, else by cores and amount of data.
+
+    Parameters
+    ----------
+    sizes
+        Bytes of the data, read only where no number is given.
+    tasks
+        Number of tasks; there are no more processes.
+    bytes_per_worker
+        Below this many bytes of data per process, starting one costs more than it saves.
+    workers
+        The given number.
+    """
+    if workers is None:
+        workers = min(usable_cores(), 1 + sum(sizes) // bytes_per_worker)
+    return max(1, min(workers, tasks))
+
+
 def check_parallel(workers: int | None = None, cluster: str | None = None) -> None:
     """Raise ParameterError unless the options are possible, before any work begins.
 

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array
+from deepphase.evaluation.run_measures import RUNAWAY_M
 from deepphase.evaluation.survival import seconds_of
 from deepphase.motion.kinematics import joint_positions, velocities
 from deepphase.motion.root_trajectory import to_root_space
 from deepphase.steering.run import Run
 
-# Metres from the desired place, on average, and multiple of the desired speed, beyond which a
-# character has run away.
-_AWAY_M, _TOO_FAST = 0.5, 1.25
+# Multiple of the desired speed beyond which a character has run away.
+_TOO_FAST = 1.25
 # A character stands in a second if its joints move less than this share of the data's slowest
 # travel, or its root less than this share of the desired speed.
 _STILL_SHARE, _SLOW_SHARE = 0.5, 0.25
@@ -82,7 +82,7 @@ def _runaways(run: Run, living: Array, desired_speeds: Array) -> list[str]:
     if run.desired_positions is not None:
         offsets = run.positions[living] - run.desired_positions[living]
         away = np.linalg.norm(offsets, axis=-1).mean(axis=1)
-    found = np.flatnonzero(too_fast | (away > _AWAY_M))
+    found = np.flatnonzero(too_fast | (away > RUNAWAY_M))
     order = found[np.lexsort((speeds[found], away[found]))[::-1]]
     return [
         f"at {speeds[each]:.2f} m/s where {desired:.2f} m/s was desired, {away[each]:.2f} m from "

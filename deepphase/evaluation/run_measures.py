@@ -20,6 +20,7 @@ from deepphase.evaluation.survival import (
     seconds_of,
     shares_of_band,
 )
+from deepphase.features.moment_kinds import KINDS
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.limbs import bone_lengths
 from deepphase.steering.path import GroundPath
@@ -29,9 +30,8 @@ _IN_CONTACT = 0.5
 # Share of the data's `still_speed` below which a body counts as frozen.
 _FROZEN_SHARE = 0.5
 # Metres from the path's place at its clock, on average, beyond which a character ignores its goal.
-_RUNAWAY_M = 0.5
+RUNAWAY_M = 0.5
 _CM = 100.0
-_KINDS = ("idle", "locomotion", "action")
 
 RUN_MEASURES: dict[str, tuple[str, str]] = {
     "survived": ("", "share of the frames before the values diverged"),
@@ -95,7 +95,7 @@ RUN_MEASURES: dict[str, tuple[str, str]] = {
         "",
         "share of them whose velocity never comes: not in 4 s, nor before the next change",
     ),
-    **{kind: ("", f"share of frames of {kind}") for kind in _KINDS},
+    **{kind: ("", f"share of frames of {kind}") for kind in KINDS},
     "style_changes": ("1/s", "changes of the label style per second"),
     "limited_goals": (
         "",
@@ -330,7 +330,7 @@ def run_measures(
         largest_path_error=None if nearest is None else float(nearest[living].max()),
         clock_error=None if at_clock is None else float(at_clock[living].mean()),
         worst_clock_error=None if worst is None else float(worst.max()),
-        runaways=None if worst is None else float((worst > _RUNAWAY_M).mean()),
+        runaways=None if worst is None else float((worst > RUNAWAY_M).mean()),
         **_responses(run, measured, motions),
         **_kinds(kinds, styles, living, run.fps),
         limited_goals=None if run.limited is None else float(run.limited.mean()),
@@ -492,7 +492,7 @@ def _kinds(
     """Shares of frames by kind, and changes of style per second."""
     found: dict[str, float] = {}
     if kinds is not None:
-        found = {kind: float((kinds[living] == kind).mean()) for kind in _KINDS}
+        found = {kind: float((kinds[living] == kind).mean()) for kind in KINDS}
     if styles is not None and living[:, 1:].any():
         both = living[:, 1:] & (styles[:, 1:] != "") & (styles[:, :-1] != "")
         changed = both & (styles[:, 1:] != styles[:, :-1])

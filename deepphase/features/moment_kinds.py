@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, true_runs
 from deepphase.errors import ParameterError
 from deepphase.features.pose import BodyFrames
 from deepphase.motion.clip import Clip
@@ -124,6 +124,11 @@ def kind_shares(kinds: Array) -> dict[str, float]:
     return dict(zip(KINDS, shares.tolist(), strict=True))
 
 
+def kind_shares_text(kinds: Array) -> str:
+    """The shares of `kind_shares` in one line, such as "idle 10%, locomotion 90%, action 0%"."""
+    return ", ".join(f"{name} {share:.0%}" for name, share in kind_shares(kinds).items())
+
+
 def _leg_length(clip: Clip, roles: Roles) -> float:
     """Metres from hip to foot, or half of all bones where there are no legs."""
     hips, feet = roles.both("hip"), roles.both("foot")
@@ -171,25 +176,19 @@ def _posture(frames: BodyFrames, roles: Roles, hands: list[int]) -> tuple[Array,
 def _settled(kinds: Array, fps: float) -> Array:
     """Kinds without actions that are too short to be one and without pauses of actions."""
     kinds = kinds.copy()
-    for start, stop in _runs(kinds == ACTION):
+    for start, stop in true_runs(kinds == ACTION):
         if stop - start < _SHORTEST_S * fps and stop - start < len(kinds):
             kinds[start:stop] = kinds[start - 1] if start else kinds[stop]
     # A step back may follow a pause, so that runs are looked at twice.
     for _ in range(2):
         for kind in (IDLE, LOCOMOTION):
-            for start, stop in _runs(kinds == kind):
+            for start, stop in true_runs(kinds == kind):
                 beside = ACTION in kinds[max(start - 1, 0) : start] or (
                     ACTION in kinds[stop : stop + 1]
                 )
                 if beside and stop - start < _BESIDE_S[kind] * fps:
                     kinds[start:stop] = ACTION
-    for start, stop in _runs(kinds != ACTION):
+    for start, stop in true_runs(kinds != ACTION):
         if start and stop < len(kinds) and stop - start < _PAUSE_S * fps:
             kinds[start:stop] = ACTION
     return kinds
-
-
-def _runs(flags: Array) -> list[tuple[int, int]]:
-    """First and last + 1 of every run of true values."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], flags.astype(np.int8), [0]])))
-    return [(int(start), int(stop)) for start, stop in edges.reshape(-1, 2)]

@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, true_runs
 from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
 from deepphase.figures.excerpt import excerpt
@@ -168,9 +168,9 @@ def shade_frames(chart: go.Figure, time: Array, chosen: Array, words: str) -> No
     words
         Meaning of the band, shown below the figure if any frame is chosen.
     """
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], chosen, [False]]).astype(int)))
+    runs = true_runs(chosen)
     half = 0.5 * float(time[1] - time[0]) if len(time) > 1 else 0.0
-    for first, stop in edges.reshape(-1, 2):
+    for first, stop in runs:
         chart.add_shape(
             type="rect",
             xref="x",
@@ -183,5 +183,5 @@ def shade_frames(chart: go.Figure, time: Array, chosen: Array, words: str) -> No
             line_width=0,
             layer="below",
         )
-    if len(edges):
+    if runs:
         add_note(chart, words, side="below")

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from deepphase.corpus.clips import ClipEntry
-from deepphase.corpus.parallel import check_parallel, map_in_order, usable_cores
+from deepphase.corpus.parallel import check_parallel, map_in_order, workers_for
 from deepphase.corpus.shards import Shard
 from deepphase.corpus.songs import find_songs
 from deepphase.errors import DeepPhaseError
@@ -125,14 +125,12 @@ def encode_files(
         for entry, stem in zip(entries, stems, strict=True)
         if shard is None or shard.holds(entry.key)
     ]
-    if workers is None:
-        size = sum(task.entry.size for task in tasks)
-        workers = min(usable_cores(), 1 + size // _BYTES_PER_WORKER)
+    sizes = (task.entry.size for task in tasks)
     encode = partial(_encode_file, trained, Path(folder).absolute(), csv)
     results = map_in_order(
         encode,
         tasks,
-        min(workers, max(len(tasks), 1)),
+        workers_for(sizes, len(tasks), _BYTES_PER_WORKER, workers),
         cluster=cluster,
         lost=lambda task, error: EncodedFile(
             error=type(error)(f"{task.entry.name}: {error.fact}", hint=error.hint)

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, true_runs
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
@@ -110,7 +110,7 @@ def _shift(tip: Array, flags: Array, fps: float, size: float) -> tuple[Array, Ar
     shift, held = np.zeros((frames, 3)), np.zeros(frames, bool)
     shortest, blend = max(2, round(_SHORTEST_S * fps)), max(2, round(_BLEND_S * fps))
     holds: list[tuple[int, int]] = []
-    for start, stop in _runs(flags):
+    for start, stop in true_runs(flags):
         for first, last in _stays(tip[start:stop, ::2], _HOLD_SHARE * size):
             # Leave time for the blend from one held position to the next.
             begin = max(start + first, holds[-1][1] + blend if holds else 0)
@@ -138,12 +138,6 @@ def _fading(share: Array) -> Array:
     """Smooth blend weight: 1 at share 0, 0 at share 1, with slope 0 at both."""
     share = np.clip(share, 0.0, 1.0)
     return 1.0 - share * share * (3.0 - 2.0 * share)
-
-
-def _runs(flags: Array) -> list[tuple[int, int]]:
-    """(start, stop) of every run of true values."""
-    edges = np.flatnonzero(np.diff(np.r_[False, flags, False]))
-    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
 
 
 def _stays(ground: Array, limit: float) -> list[tuple[int, int]]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from deepphase.arrays import Array
-from deepphase.features.moment_kinds import kind_numbers, kind_shares
+from deepphase.features.moment_kinds import kind_numbers, kind_shares_text
 from matching.database.database import MotionDatabase
 
 
@@ -54,5 +54,4 @@ def moments_line(database: MotionDatabase, played: Array | None) -> str:
     text = f"{every:.0%} of the frames of the database are played"
     if database.kinds is None:
         return text
-    shares = kind_shares(database.kinds).items()
-    return f"{text}; its moments are {', '.join(f'{name} {share:.0%}' for name, share in shares)}"
+    return f"{text}; its moments are {kind_shares_text(database.kinds)}"

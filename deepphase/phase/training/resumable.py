@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
@@ -21,6 +20,7 @@ from deepphase.phase.training.resume import WholeCheckpoints, resume_point, sole
 from deepphase.phase.training.trainer import quiet_lightning, trainer_options
 from deepphase.phase.training.world import World, joined
 from deepphase.progress import Progress
+from deepphase.temporary_files import temporary_folder
 from deepphase.threads import warn_of_spinning
 
 # Number of segments of a training; a resume point is written after each.
@@ -331,7 +331,7 @@ def _resumed_from(point: Path, world: World, stack: ExitStack) -> Path:
     content = world.gather(content if world.rank == 0 else b"")[0]
     if equal:
         return point
-    copy = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="deepphase-"))) / point.name
+    copy = stack.enter_context(temporary_folder()) / point.name
     copy.write_bytes(content)
     return copy
 

@@ -32,6 +32,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from deepphase.lazy_names import lazy_names
+from deepphase.telemetry import disable_telemetry
 from deepphase.threads import wait_passively
 
 if TYPE_CHECKING:
@@ -191,3 +192,4 @@ _MODULES = {
 __getattr__, __dir__, __all__ = lazy_names(__name__, _MODULES)
 
 wait_passively()
+disable_telemetry()

@@ -24,6 +24,8 @@ _ROTATION_NUMBERS = 6
 class CharacterFeet:
     """Locks the feet for which the network predicts contacts, by turning the legs' `joints`.
 
+    `limbs` are the legs, and `columns` (limbs,) the places of their feet among the contacts.
+
     Parameters
     ----------
     skeleton, schema
@@ -43,7 +45,8 @@ class CharacterFeet:
                 for name in ("upper", "middle", "last", "tips", "bends")
             )
         )
-        self._columns = np.array([columns[int(last)] for last in limbs.last], np.int64)
+        self.limbs = limbs
+        self.columns = np.array([columns[int(last)] for last in limbs.last], np.int64)
         solver = LimbSolver(skeleton, limbs)
         self.joints = solver.joints
         self._lock = FootLock(solver, characters)
@@ -70,7 +73,7 @@ class CharacterFeet:
             Time since the previous frame.
         """
         left = np.stack([np.cos(angles), np.zeros_like(angles), -np.sin(angles)], axis=1)
-        touching = contacts[:, self._columns] > _IN_CONTACT
+        touching = contacts[:, self.columns] > _IN_CONTACT
         self._lock.apply(rotations, local_positions, touching, left, seconds)
 
 

@@ -49,15 +49,15 @@ class PoseHistory:
         label: Array,
     ) -> None:
         offsets = np.array(schema.config.offsets_s)
-        moments = offsets[offsets < 0.0] * schema.fps
+        moments = _past_moments(schema)
         self._fps = schema.fps
         self._nearest = np.round(moments).astype(np.int64)
-        self._before = np.floor(moments + 1e-3).astype(np.int64)
+        self._before = _frames_before(moments)
         share = moments - self._before
         self._share = None if (np.abs(share) < 1e-3).all() else share[:, None]
-        length = max(2, 2 - int(self._before.min(initial=0)))
+        times = history_times(schema)
+        length = len(times)
         self._frames = length
-        times = np.maximum(np.arange(1 - length, 1) / schema.fps, offsets[0])
         place = CubicSpline(offsets, places, axis=1)
         self._places = place(times).T.copy()  # (frames, characters), like all arrays of the history
         self._angles = CubicSpline(offsets, angles, axis=1)(times).T.copy()
@@ -122,6 +122,22 @@ class PoseHistory:
             return before
         after = values[(self._now + self._before + 1) % self._frames]
         return before + self._share * (after - before)
+
+
+def history_times(schema: ControllerSchema) -> Array:
+    """(frames,) seconds from now of the frames of a history, not before the first sample."""
+    length = max(2, 2 - int(_frames_before(_past_moments(schema)).min(initial=0)))
+    return np.maximum(np.arange(1 - length, 1) / schema.fps, schema.config.offsets_s[0])
+
+
+def _past_moments(schema: ControllerSchema) -> Array:
+    """(past samples,) frames from now, not rounded."""
+    offsets = np.array(schema.config.offsets_s)
+    return offsets[offsets < 0.0] * schema.fps
+
+
+def _frames_before(moments: Array) -> Array:
+    return np.floor(moments + 1e-3).astype(np.int64)
 
 
 class DesiredLabels:

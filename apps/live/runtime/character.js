@@ -1,0 +1,18 @@
+/** Characters of any asset, which all have the same interface. */
+
+import { ControllerCharacter } from "./controller.js";
+
+/**
+ * A character.
+ *
+ * @param asset  as from `readAsset`
+ * @param options  `seed` (0 starts from the state nearest to the goal), `position` [x, z] in m,
+ *   `heading` in rad, `label` or null, `goal` that it starts towards, `start` (index of the start
+ *   state, in place of a choice), `blend` ("natural", "balanced" or "responsive"), `footIk`,
+ *   `form` of a PFNN ("cubic", "linear" or "constant")
+ * @returns an object with `step(goal)`, which makes the next frame, and `reset(options)`
+ */
+export function createCharacter(asset, options = {}) {
+  if (asset.kind === "controller") return new ControllerCharacter(asset, options);
+  throw new Error(`no character of an asset of the kind ${asset.kind}`);
+}

@@ -1,0 +1,274 @@
+/** A character moved by a controller, frame by frame. */
+
+import { FootLock } from "./feet.js";
+import { VelocityGoals } from "./goals.js";
+import { RootHistory } from "./history.js";
+import { DesiredLabel } from "./labels.js";
+import { networkOf } from "./network.js";
+import { NetworkInput } from "./network_input.js";
+import { Obstacles } from "./obstacles.js";
+import { createPhases } from "./phases.js";
+import { identityNumbers, PoseReader } from "./pose.js";
+import { forwardKinematics } from "./quaternions.js";
+import { createRandom } from "./random.js";
+import {
+  BLENDS, fromFacing, futureInWorld, readFuture, startTrajectory, toFacing, TrajectoryBlend,
+} from "./trajectory.js";
+
+// Bound of all outputs in SI units; larger values mean that the network has diverged.
+const MAX_OUTPUT = 1e3;
+// Characters with a seed start from one of this share of the states, those nearest to their goals.
+const NEAREST_SHARE = 0.25;
+// Blocks that are 0 for a body at rest, by the beginnings of their names.
+const MOVING_BLOCKS = ["trajectory", "root_", "joint_velocity", "phase_rate", "phase_freq"];
+
+/** See `createCharacter`. */
+export class ControllerCharacter {
+  constructor(asset, options = {}) {
+    this.asset = asset;
+    this.reset(options);
+  }
+
+  /** Begin again, with the options of `createCharacter`; those left out keep their defaults. */
+  reset(options = {}) {
+    const { asset } = this;
+    const { schema, header, arrays } = asset;
+    const { seed = 0, position = [0, 0], heading = 0, label = null, goal = null } = options;
+    this.options = options;
+    this.random = createRandom(seed);
+    this.blend = options.blend || "natural";
+    this.footIk = options.footIk !== false;
+    this.start = options.start ?? this.chooseStart(label, goal, heading, seed);
+    const inputs = row(arrays["starts.inputs"], this.start, schema.inputs.dims);
+    const gate = row(arrays["starts.gate"], this.start, schema.gate ? schema.gate.dims : 0);
+    this.input = new NetworkInput(schema, inputs, gate);
+    this.network = networkOf(asset, options.form);
+    this.state = this.network.initialState(this.random);
+    this.phases = createPhases(schema, this.input.gate, header.settings.phase_blend);
+    this.labels = new DesiredLabel(schema, this.input.label, header.settings.label_halflife_s);
+    this.labels.set(label);
+    const trajectory = startTrajectory(schema, inputs, position, heading);
+    this.history = new RootHistory(schema, header.history, trajectory, this.input.label);
+    this.future = this.startFuture();
+    this.trajectoryBlend = new TrajectoryBlend(schema, header.limits.speed);
+    this.goals = new VelocityGoals(heading);
+    this.obstacles = null;
+    this.obstacleEntries = null;
+    this.pose = new PoseReader(schema, asset.skeleton);
+    this.feet = new FootLock(asset);
+    this.contacts = new Float32Array(schema.feet.length);
+    this.alive = true;
+    this.outputs = this.standingOutputs();
+  }
+
+  /**
+   * Advance by one frame.
+   *
+   * @param goal  `velocity` [x, z] m/s, `facing` [x, z] or null, `label` or null, `obstacles`;
+   *   null to follow the network's own prediction
+   */
+  step(goal = null) {
+    const { schema } = this.asset;
+    const root = this.history.root;
+    const seconds = 1 / schema.frameRate;
+    let future = this.future, desired = new Float32Array(4 * (schema.later - 1));
+    let limited = false;
+    if (goal) {
+      this.goals.set(goal, seconds);
+      const biases = typeof this.blend === "string" ? BLENDS[this.blend] : this.blend;
+      ({ future, desired, limited } = this.trajectoryBlend.blended(future, this.goals, root, biases));
+      this.labels.set(goal.label);
+    }
+    this.setObstacles(goal);
+    if (this.obstacles) future = this.aroundObstacles(future, root);
+    const ahead = futureInWorld(future, root);
+    this.labels.advance();
+    this.input.fill(this.history, future, this.labels.current, this.phases);
+    const predicted = this.network.step(this.input.inputs, this.input.gate, this.state);
+    const gating = this.network.blendWeights && this.network.blendWeights.slice();
+    const outputs = this.bounded(predicted);
+    this.move(outputs, root, seconds);
+    this.readPose(outputs);
+    this.readContacts(outputs);
+    if (this.phases) this.phases.advance(outputs);
+    return this.frame(ahead, desired, limited, gating, seconds);
+  }
+
+  frame(ahead, desired, limited, gating, seconds) {
+    const { skeleton, schema } = this.asset;
+    const root = this.history.root;
+    const count = skeleton.parents.length;
+    const localRotations = new Float64Array(4 * count), localPositions = new Float64Array(3 * count);
+    this.pose.inWorld(root, localRotations, localPositions);
+    if (this.footIk) {
+      this.feet.hold(localRotations, localPositions, this.contacts, root.angle, seconds);
+    }
+    const rotations = new Float32Array(4 * count), positions = new Float32Array(3 * count);
+    forwardKinematics(skeleton.parents, localRotations, localPositions, rotations, positions);
+    return {
+      root: { position: [root.x, root.z], heading: root.angle },
+      positions,
+      rotations,
+      localRotations: Float32Array.from(localRotations),
+      rootPosition: Array.from(localPositions.subarray(0, 3)),
+      localPositions: Float32Array.from(localPositions),
+      trajectory: {
+        predicted: ahead,
+        desired,
+        times: Float32Array.from(schema.offsets.subarray(schema.now + 1)),
+      },
+      contacts: this.contacts.slice(),
+      phases: this.phases && this.phases.parameters(),
+      gating,
+      limited,
+      alive: this.alive,
+      cost: null,
+      jumped: false,
+      row: null,
+    };
+  }
+
+  /** Index of the start state whose trajectory is nearest to the goal; any near one with a seed. */
+  chooseStart(label, goal, heading, seed) {
+    const { schema, arrays } = this.asset;
+    const samples = schema.later - 1;
+    const goals = new VelocityGoals(heading);
+    goals.set(goal || { velocity: [0, 0], facing: null }, 0);
+    const moments = Array.from(schema.offsets.subarray(schema.now + 1));
+    const { places } = goals.trajectory({ x: 0, z: 0 }, moments);
+    const wanted = [];
+    for (let i = 0; i < samples; i++) wanted.push(...toFacing(places[2 * i], places[2 * i + 1], heading));
+    const starts = arrays["starts.frames"].length;
+    const misfits = [];
+    for (let start = 0; start < starts; start++) {
+      const inputs = row(arrays["starts.inputs"], start, schema.inputs.dims);
+      if (!this.hasLabel(inputs, label)) continue;
+      const future = readFuture(schema.inputs, inputs, schema).places;
+      let misfit = 0;
+      for (let i = 0; i < future.length; i++) misfit += (future[i] - wanted[i]) ** 2;
+      misfits.push([misfit, start]);
+    }
+    if (!misfits.length) return this.chooseStart(null, goal, heading, seed);
+    misfits.sort((a, b) => a[0] - b[0]);
+    const near = Math.max(1, Math.round(NEAREST_SHARE * misfits.length));
+    return misfits[seed ? Math.floor(this.random.uniform() * near) : 0][1];
+  }
+
+  hasLabel(inputs, value) {
+    const { schema } = this.asset;
+    if (value === null) return true;
+    const { values } = schema.label;
+    const block = schema.inputs.view(inputs, schema.label.name);
+    if (!block) return true;
+    const now = block.subarray(schema.now * values.length, (schema.now + 1) * values.length);
+    return now.indexOf(Math.max(...now)) === values.indexOf(value);
+  }
+
+  /** The start state's future; its velocities come from the gate if only the gate has them. */
+  startFuture() {
+    const { schema } = this.asset;
+    const { inputs, gate } = this.input;
+    const future = readFuture(schema.inputs, inputs, schema);
+    const name = "trajectory_velocity";
+    if (!schema.inputs.has(name) && schema.gate && schema.gate.has(name)) {
+      future.velocities = Float64Array.from(schema.gate.view(gate, name));
+    }
+    return future;
+  }
+
+  setObstacles(goal) {
+    const entries = goal && goal.obstacles && goal.obstacles.length ? goal.obstacles : null;
+    if (entries === this.obstacleEntries) return;
+    this.obstacleEntries = entries;
+    this.obstacles = entries && new Obstacles(entries);
+  }
+
+  /** The trajectory around obstacles, slower where they are in the way. */
+  aroundObstacles(future, root) {
+    const world = futurePlaces(future, root);
+    const kept = this.obstacles.keptOff([root.x, root.z], world);
+    const places = new Float64Array(kept.length);
+    const velocities = Float64Array.from(future.velocities);
+    for (let i = 0; i < kept.length; i += 2) {
+      places.set(toFacing(kept[i] - root.x, kept[i + 1] - root.z, root.angle), i);
+    }
+    for (let i = 0; i < places.length; i++) {
+      const lost = places[i] - future.places[i];
+      const before = i < 2 ? 0 : places[i - 2] - future.places[i - 2];
+      velocities[i + 2] += (lost - before) / this.asset.schema.stepSeconds;
+    }
+    return { places, angles: future.angles, velocities };
+  }
+
+  /** The outputs; where they have diverged, the last valid ones at rest. */
+  bounded(predicted) {
+    // The comparison is false for NaN.
+    this.alive = this.alive && predicted.every((value) => Math.abs(value) < MAX_OUTPUT);
+    if (this.alive) {
+      this.outputs.set(predicted);
+    } else {
+      for (const [name, [start, stop]] of this.asset.schema.outputs.blocks) {
+        if (MOVING_BLOCKS.some((each) => name.startsWith(each))) this.outputs.fill(0, start, stop);
+      }
+    }
+    return this.outputs;
+  }
+
+  /** Move the root by the predicted step, and read the future trajectory from there. */
+  move(outputs, root, seconds) {
+    const { schema } = this.asset;
+    const layout = schema.outputs;
+    const velocity = layout.view(outputs, "root_velocity");
+    const [stepX, stepZ] = fromFacing(seconds * velocity[0], seconds * velocity[1], root.angle);
+    let place = [root.x + stepX, root.z + stepZ];
+    if (this.obstacles) place = this.obstacles.keptOff([root.x, root.z], place);
+    const angle = root.angle + seconds * layout.view(outputs, "root_turn")[0];
+    this.future = readFuture(layout, outputs, schema);
+    const now = fromFacing(this.future.velocities[0], this.future.velocities[1], angle);
+    this.history.record(place[0], place[1], angle, now[0], now[1], this.labels.current);
+  }
+
+  /** The pose of the outputs, which is the next input. */
+  readPose(outputs) {
+    const layout = this.asset.schema.outputs;
+    const predicted = layout.view(outputs, "joint_position");
+    this.pose.read(layout.view(outputs, "joint_rotation"), predicted.subarray(0, 3));
+    const velocities = layout.view(outputs, "joint_velocity");
+    this.input.setPose(this.pose.positions, velocities, this.pose.numbers);
+  }
+
+  readContacts(outputs) {
+    const { contacts } = this;
+    let stepped = false;
+    this.asset.schema.outputs.view(outputs, "contact").forEach((value, foot) => {
+      const contact = Math.min(Math.max(value, 0), 1);
+      stepped = stepped || (contact > 0.5 && contacts[foot] <= 0.5);
+      contacts[foot] = contact;
+    });
+    this.network.redraw(this.state, stepped, this.random);
+  }
+
+  /** Outputs of the start pose at rest, as far as the inputs have it. */
+  standingOutputs() {
+    const layout = this.asset.schema.outputs;
+    const outputs = new Float32Array(layout.dims);
+    identityNumbers(layout.view(outputs, "joint_rotation"));
+    for (const [name, values] of Object.entries(this.input.pose)) layout.view(outputs, name).set(values);
+    return outputs;
+  }
+}
+
+/** Row of a matrix as a view. */
+function row(values, index, width) {
+  return values.subarray(index * width, (index + 1) * width);
+}
+
+function futurePlaces(future, root) {
+  const world = new Float64Array(future.places.length);
+  for (let i = 0; i < world.length; i += 2) {
+    const [x, z] = fromFacing(future.places[i], future.places[i + 1], root.angle);
+    world[i] = root.x + x;
+    world[i + 1] = root.z + z;
+  }
+  return world;
+}

@@ -1,0 +1,196 @@
+/** Foot locking: feet in contact are held in place by turning the joints of their legs. */
+
+import { conjugate, cross, dot, forwardKinematics, multiply, rotate, subtract } from "./quaternions.js";
+import { faded, springRate } from "./springs.js";
+
+const IN_CONTACT = 0.5;
+const CATCH_RATE = springRate(0.05);
+const RELEASE_RATE = springRate(0.1);
+// Largest speed of a foot that is locked, as a share of sqrt(g * leg length).
+const CATCH_SPEED = 0.3;
+const GRAVITY = 9.81;
+// Largest distance of a locked foot from the motion, as a share of the leg's length.
+const RELEASE_SHARE = 0.45;
+// Legs are stretched beyond the motion softly, up to this share of their length.
+const MAX_STRETCH = 0.99;
+// A nearly straight leg bends about the hinge of the body, by this share when it is straight.
+const NEARLY_STRAIGHT = 0.5;
+const STRAIGHT_SHARE = 0.4;
+// A nearly straight leg bends as if it were bent by this angle in radians.
+const FIRM_BEND = 0.15;
+const TINY_LENGTH = 1e-12;
+
+/** Locks the feet of one character, frame by frame. */
+export class FootLock {
+  /** @param asset  whose header has `legs`: joints from hip to tip, bends and contact columns */
+  constructor(asset) {
+    const { legs } = asset.header;
+    this.parents = asset.skeleton.parents;
+    this.legs = legs.joints.map(([upper, middle, last, tip], leg) => ({
+      upper, middle, last, tip,
+      bend: legs.bends[leg],
+      contact: legs.contacts[leg],
+      locked: false,
+      point: [0, 0],
+      offset: [0, 0],
+      speed: [0, 0],
+      moving: null,
+      placed: [0, 0],
+    }));
+    this.worldRotations = new Float64Array(4 * this.parents.length);
+    this.worldPositions = new Float64Array(3 * this.parents.length);
+  }
+
+  /**
+   * Change the local rotations of a frame so that locked feet do not move.
+   *
+   * @param localRotations, localPositions  4 and 3 numbers a joint, the root's in the world
+   * @param contacts  predicted contacts in [0, 1]
+   * @param {number} angle  facing in radians
+   * @param {number} seconds  since the previous frame
+   */
+  hold(localRotations, localPositions, contacts, angle, seconds) {
+    const { worldRotations, worldPositions } = this;
+    forwardKinematics(this.parents, localRotations, localPositions, worldRotations, worldPositions);
+    const at = (joint) => Array.from(worldPositions.subarray(3 * joint, 3 * joint + 3));
+    for (const leg of this.legs) {
+      const [upper, middle, last, tip] = [leg.upper, leg.middle, leg.last, leg.tip].map(at);
+      const length = distance(upper, middle) + distance(middle, last);
+      const ground = [tip[0], tip[2]];
+      const held = holdPlace(leg, ground, contacts[leg.contact] > IN_CONTACT, length, seconds);
+      const target = [last[0] + held[0] - ground[0], last[1], last[2] + held[1] - ground[1]];
+      const hinge = [leg.bend * Math.cos(angle), 0, -leg.bend * Math.sin(angle)];
+      const goal = withinReach(upper, last, target, length);
+      const turns = twoJointTurns(upper, middle, last, goal, hinge);
+      turns.push(conjugate(multiply(turns[0], turns[1])));
+      [leg.upper, leg.middle, leg.last].forEach((joint, k) => {
+        this.turnJoint(joint, turns[k], localRotations);
+      });
+    }
+  }
+
+  /** Turn a joint by a rotation in the world, given in the frame of its parent before the turn. */
+  turnJoint(joint, turn, localRotations) {
+    const parent = 4 * this.parents[joint];
+    const above = this.worldRotations.subarray(parent, parent + 4);
+    const axis = rotate(conjugate(above), turn);
+    const own = localRotations.subarray(4 * joint, 4 * joint + 4);
+    own.set(multiply([...axis, turn[3]], own));
+  }
+}
+
+/** Place [x, z] of a foot's tip: locked, or on its way back to the motion. */
+function holdPlace(leg, ground, contact, length, seconds) {
+  if (leg.moving === null) {
+    leg.moving = ground;
+    leg.placed = ground;
+  }
+  // Offset: of free feet from the motion, of locked feet from their place.
+  const gap = leg.locked ? [leg.point[0] - ground[0], leg.point[1] - ground[1]] : leg.offset;
+  const gap2 = gap[0] ** 2 + gap[1] ** 2;
+  const release2 = (RELEASE_SHARE * length) ** 2;
+  const ends = leg.locked && (!contact || gap2 > release2);
+  let begins = contact && !leg.locked && gap2 < 0.25 * release2;
+  if (begins || ends) {
+    const moving = [0, 1].map((axis) => (ground[axis] - leg.moving[axis]) / seconds);
+    const velocity = [0, 1].map((axis) => (leg.locked ? 0 : moving[axis]) + leg.speed[axis]);
+    begins = begins && velocity[0] ** 2 + velocity[1] ** 2 < CATCH_SPEED ** 2 * GRAVITY * length;
+    // The spring starts from the last place and velocity of the foot.
+    if (begins) {
+      leg.point = leg.placed;
+      leg.offset = [0, 0];
+      leg.speed = velocity;
+      leg.locked = true;
+    } else if (ends) {
+      leg.offset = [0, 1].map((axis) => leg.placed[axis] - leg.moving[axis]);
+      leg.speed = [0, 1].map((axis) => velocity[axis] - moving[axis]);
+      leg.locked = false;
+    }
+  }
+  const rate = leg.locked ? CATCH_RATE : RELEASE_RATE;
+  const faders = [0, 1].map((axis) => faded(leg.offset[axis], leg.speed[axis], rate, seconds));
+  leg.offset = faders.map(([offset]) => offset);
+  leg.speed = faders.map(([, speed]) => speed);
+  leg.moving = ground;
+  const held = leg.locked ? leg.point : ground;
+  leg.placed = [held[0] + leg.offset[0], held[1] + leg.offset[1]];
+  return leg.placed;
+}
+
+/** The target, moved towards the leg's upper joint where it would overstretch the leg. */
+function withinReach(upper, last, target, length) {
+  const drawn = subtract(target, upper);
+  const reach = Math.sqrt(dot(drawn, drawn));
+  const own = distance(upper, last);
+  if (!(reach > own)) return target;
+  const room = Math.max(MAX_STRETCH * length - own, 1e-6);
+  const share = (own + room * Math.tanh((reach - own) / room)) / Math.max(reach, 1e-9);
+  return upper.map((value, k) => value + share * drawn[k]);
+}
+
+/**
+ * Rotations of the upper and the middle joint that bring the last joint to its target.
+ *
+ * The middle joint bends until the leg is as long as the distance to the target; then the whole leg
+ * swings there by the smallest rotation. All arguments are in the world; `hinge` is the axis about
+ * which a straight leg bends.
+ */
+function twoJointTurns(upper, middle, last, target, hinge) {
+  const thigh = subtract(middle, upper), shin = subtract(last, middle);
+  const way = subtract(target, upper);
+  const first2 = dot(thigh, thigh), second2 = dot(shin, shin);
+  const both = Math.max(Math.sqrt(first2 * second2), TINY_LENGTH);
+  const [normal, sineAlong] = hingeOf(thigh, shin, hinge, both);
+  // This part of the cosine does not change if the axis is not perpendicular to the leg.
+  const askew = (dot(normal, thigh) * dot(normal, shin)) / both;
+  const cosine = dot(thigh, shin) / both - askew;
+  const bend = Math.atan2(sineAlong, cosine);
+  const wanted = (0.5 * (dot(way, way) - first2 - second2)) / both - askew;
+  const size = Math.max(Math.hypot(sineAlong, cosine), TINY_LENGTH);
+  const change = bendChange(bend, Math.acos(Math.min(Math.max(wanted / size, -1), 1)));
+  const sine = Math.sin(change), oneLess = 1 - Math.cos(change);
+  const beside = cross(normal, shin), along = dot(normal, shin);
+  const turned = shin.map(
+    (value, k) => value + sine * beside[k] + oneLess * (along * normal[k] - value),
+  );
+  const half = Math.sin(0.5 * change);
+  const turnMiddle = [half * normal[0], half * normal[1], half * normal[2], Math.cos(0.5 * change)];
+  const drawn = thigh.map((value, k) => value + turned[k]);
+  return [shortestTurn(drawn, way, normal), turnMiddle];
+}
+
+/** Unit axis about which the leg bends, and the sine of its bend about it. */
+function hingeOf(thigh, shin, hinge, both) {
+  const own = cross(thigh, shin).map((value) => value / both);
+  const sine = Math.sqrt(dot(own, own));
+  const share = STRAIGHT_SHARE * Math.max(1 - sine / NEARLY_STRAIGHT, 0) ** 2;
+  const whole = thigh.map((value, k) => value + shin[k]);
+  const lean = dot(whole, hinge) / Math.max(dot(whole, whole), TINY_LENGTH);
+  const axis = own.map((value, k) => value + share * (hinge[k] - lean * whole[k]));
+  const length = Math.max(Math.sqrt(dot(axis, axis)), TINY_LENGTH);
+  const normal = axis.map((value) => value / length);
+  return [normal, dot(normal, own)];
+}
+
+/** Radians from a bend to its goal, damped for small bends. */
+function bendChange(bend, goal) {
+  const least = FIRM_BEND + Math.max(bend, 0) ** 2 / (4 * FIRM_BEND);
+  const firm = bend < 2 * FIRM_BEND ? least : bend;
+  const damped = Math.sqrt(Math.max(firm * firm + goal * goal - bend * bend, 0)) - firm;
+  const exact = Math.min(Math.max(goal / (2 * FIRM_BEND) - 1, 0), 1);
+  return damped + exact * (goal - bend - damped);
+}
+
+/** The smallest rotation from one direction to another; about `aside` if they are opposite. */
+function shortestTurn(start, goal, aside) {
+  const lengths = Math.sqrt(dot(start, start) * dot(goal, goal));
+  const real = lengths + dot(start, goal);
+  const turn = real <= 1e-9 * lengths ? [...aside, 0] : [...cross(start, goal), real];
+  const length = Math.hypot(...turn);
+  return turn.map((value) => value / length);
+}
+
+function distance(a, b) {
+  const difference = subtract(b, a);
+  return Math.sqrt(dot(difference, difference));
+}

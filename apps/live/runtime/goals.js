@@ -1,0 +1,63 @@
+/** Goals of a character that is steered: a desired velocity and facing, smoothed by springs. */
+
+import { springRate, springToAngle, springToVelocity } from "./springs.js";
+
+const HALFLIFE_S = 0.25;
+
+/** The desired trajectory from the current place on, at the desired velocity and facing. */
+export class VelocityGoals {
+  /** @param {number} heading  initial facing in radians */
+  constructor(heading) {
+    this.rate = springRate(HALFLIFE_S);
+    this.velocity = [0, 0];
+    this.acceleration = [0, 0];
+    this.angle = heading;
+    this.turning = 0;
+    this.goal = null;
+  }
+
+  /**
+   * Set the goal of a frame, and advance to it from the last one.
+   *
+   * @param goal  `velocity` [x, z] in m/s and `facing` [x, z], or null for the travel direction
+   * @param {number} seconds  since the last frame
+   */
+  set(goal, seconds) {
+    const first = this.goal === null;
+    this.goal = goal;
+    if (first) return;
+    for (let axis = 0; axis < 2; axis++) {
+      [, this.velocity[axis], this.acceleration[axis]] = springToVelocity(
+        0, this.velocity[axis], this.acceleration[axis], goal.velocity[axis], this.rate, seconds,
+      );
+    }
+    [this.angle, this.turning] = springToAngle(
+      this.angle, this.turning, this.goalAngle(), this.rate, seconds,
+    );
+  }
+
+  /** The desired facing in radians; the current one where nothing is desired. */
+  goalAngle() {
+    const { velocity, facing } = this.goal;
+    const way = facing && (facing[0] || facing[1]) ? facing : velocity;
+    return way[0] || way[1] ? Math.atan2(way[0], way[1]) : this.angle;
+  }
+
+  /** Desired `places` [x, z, ...] in metres and `angles` in the world, at seconds from now. */
+  trajectory(root, moments) {
+    const places = new Float64Array(2 * moments.length);
+    const angles = new Float64Array(moments.length);
+    const start = [root.x, root.z];
+    const goalAngle = this.goalAngle();
+    moments.forEach((seconds, i) => {
+      for (let axis = 0; axis < 2; axis++) {
+        [places[2 * i + axis]] = springToVelocity(
+          start[axis], this.velocity[axis], this.acceleration[axis], this.goal.velocity[axis],
+          this.rate, seconds,
+        );
+      }
+      [angles[i]] = springToAngle(this.angle, this.turning, goalAngle, this.rate, seconds);
+    });
+    return { places, angles };
+  }
+}

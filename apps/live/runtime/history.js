@@ -1,0 +1,102 @@
+/** History of a character's root in the world over the reach of the past trajectory samples. */
+
+import { positiveRemainder, roundHalfEven } from "./springs.js";
+
+/**
+ * Ring of the roots of the last frames. Before the first frame it is a cubic spline through the
+ * samples of the start state, as matrices of the asset.
+ */
+export class RootHistory {
+  /**
+   * @param schema
+   * @param splines  `values` and `slopes` (frames, samples) of the asset's header
+   * @param trajectory  `places` and `velocities` ([x, z, x, z, ...] m and m/s; velocities null
+   *   if the inputs have none) and `angles` (rad) of all samples, in the world
+   * @param {Float32Array} label  values of the label until now
+   */
+  constructor(schema, splines, trajectory, label) {
+    const { offsets, now, frameRate } = schema;
+    const moments = Array.from(offsets.subarray(0, now), (each) => each * frameRate);
+    this.frameRate = frameRate;
+    this.nearest = moments.map(roundHalfEven);
+    this.before = moments.map((moment) => Math.floor(moment + 1e-3));
+    this.shares = moments.map((moment, sample) => moment - this.before[sample]);
+    if (this.shares.every((share) => Math.abs(share) < 1e-3)) this.shares.fill(0);
+    const length = splines.values.length;
+    this.length = length;
+    this.x = splined(splines.values, trajectory.places, 0, 2);
+    this.z = splined(splines.values, trajectory.places, 1, 2);
+    this.angles = splined(splines.values, trajectory.angles, 0, 1);
+    const moving = trajectory.velocities || trajectory.places;
+    const matrix = trajectory.velocities ? splines.values : splines.slopes;
+    this.velocityX = splined(matrix, moving, 0, 2);
+    this.velocityZ = splined(matrix, moving, 1, 2);
+    this.labels = Array.from({ length }, () => Float32Array.from(label));
+    this.now = length - 1;
+    this.recorded = 0;
+  }
+
+  /** The current root: x and z in metres, angle in radians. */
+  get root() {
+    return { x: this.x[this.now], z: this.z[this.now], angle: this.angles[this.now] };
+  }
+
+  /** Add a frame; its velocity is the predicted one until the next frame is known. */
+  record(x, z, angle, velocityX, velocityZ, label) {
+    const last = this.now;
+    const before = positiveRemainder(last - 1, this.length);
+    const now = (last + 1) % this.length;
+    if (this.recorded) {
+      // Central differences, as in the data.
+      this.velocityX[last] = 0.5 * this.frameRate * (x - this.x[before]);
+      this.velocityZ[last] = 0.5 * this.frameRate * (z - this.z[before]);
+    }
+    this.x[now] = x;
+    this.z[now] = z;
+    this.angles[now] = angle;
+    this.velocityX[now] = velocityX;
+    this.velocityZ[now] = velocityZ;
+    this.labels[now].set(label);
+    this.now = now;
+    this.recorded += 1;
+  }
+
+  /** Write the past samples, relative to the current root, to the beginning of the blocks. */
+  fill(blocks, labels) {
+    const { x: hereX, z: hereZ, angle } = this.root;
+    const cosine = Math.cos(angle), sine = Math.sin(angle);
+    const put = (block, sample, x, z) => {
+      block[2 * sample] = x * cosine - z * sine;
+      block[2 * sample + 1] = x * sine + z * cosine;
+    };
+    for (let sample = 0; sample < this.before.length; sample++) {
+      const nearest = this.frame(this.nearest[sample]);
+      put(blocks.places, sample, this.at(this.x, sample) - hereX, this.at(this.z, sample) - hereZ);
+      put(blocks.velocities, sample, this.velocityX[nearest], this.velocityZ[nearest]);
+      const turned = this.at(this.angles, sample) - angle;
+      blocks.directions[2 * sample] = Math.sin(turned);
+      blocks.directions[2 * sample + 1] = Math.cos(turned);
+      labels.set(this.labels[nearest], sample * this.labels[nearest].length);
+    }
+  }
+
+  /** Value at the time of a sample, between two frames. */
+  at(values, sample) {
+    const before = values[this.frame(this.before[sample])];
+    const share = this.shares[sample];
+    if (share === 0) return before;
+    return before + share * (values[this.frame(this.before[sample] + 1)] - before);
+  }
+
+  /** Place in the ring of a frame, counted from now. */
+  frame(frames) {
+    return positiveRemainder(this.now + frames, this.length);
+  }
+}
+
+/** matrix (frames, samples) @ every `stride`-th value from `first` on. */
+function splined(matrix, values, first, stride) {
+  return Float64Array.from(matrix, (row) =>
+    row.reduce((sum, weight, sample) => sum + weight * values[first + stride * sample], 0),
+  );
+}

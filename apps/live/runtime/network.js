@@ -1,0 +1,312 @@
+/** Networks of controllers, for raw inputs and outputs, evaluated from their weights. */
+
+import { catmullRomCoefficients, openPhase } from "./catmull_rom.js";
+import { Matrix, paddedLength } from "./matrix.js";
+import { positiveRemainder } from "./springs.js";
+
+// Smaller shares of a matrix change outputs by less than the rounding of float32 weights does.
+const NEGLIGIBLE_SHARE = 1e-7;
+// Precomputed form of a PFNN -> number of phases in its table.
+const TABLE_SIZES = { linear: 10, constant: 50 };
+
+/**
+ * The network of an asset.
+ *
+ * @param asset  a controller
+ * @param {string} form  of a PFNN: "cubic" evaluates the spline of its weights, "linear" and
+ *   "constant" take the weights from a table, which is faster and takes more memory
+ */
+export function networkOf(asset, form = "cubic") {
+  asset.networks = asset.networks || {};
+  if (!asset.networks[form]) asset.networks[form] = new Network(asset, form);
+  return asset.networks[form];
+}
+
+/** A network with its normalisation. Characters share it; each has its own state. */
+class Network {
+  constructor(asset, form) {
+    const make = NETWORKS[asset.header.network.kind];
+    if (!make) throw new Error(`no network ${asset.header.network.kind}`);
+    const { arrays, schema } = asset;
+    this.arrays = arrays;
+    this.gateDims = schema.gate ? schema.gate.dims : 0;
+    this.inputs = new Float32Array(schema.inputs.dims);
+    this.gate = new Float32Array(this.gateDims);
+    this.outputs = new Float32Array(schema.outputs.dims);
+    this.network = make(asset, form);
+  }
+
+  /** The state of one character: null, or the arrays that `step` changes. */
+  initialState(random) {
+    return this.network.initialState ? this.network.initialState(random) : null;
+  }
+
+  /** Raw outputs of raw inputs and gate; the array is used again by the next step. */
+  step(inputs, gate, state) {
+    const { arrays, outputs } = this;
+    normalise(this.inputs, inputs, arrays.inputs_mean, arrays.inputs_scale);
+    normalise(this.gate, gate, arrays.gate_mean, arrays.gate_scale);
+    const values = this.network.step(this.inputs, this.gate, state);
+    const { outputs_mean: mean, outputs_unit: unit } = arrays;
+    for (let i = 0; i < outputs.length; i++) outputs[i] = values[i] * unit[i] + mean[i];
+    return outputs;
+  }
+
+  /** Shares of the experts or control points in the last step's weights, or null. */
+  get blendWeights() {
+    return this.network.blend || null;
+  }
+
+  /** Draw new noise for a stochastic network; `stepped` tells whether a foot touched down. */
+  redraw(state, stepped, random) {
+    if (this.network.redraw) this.network.redraw(state, stepped, random);
+  }
+}
+
+function normalise(out, values, mean, scale) {
+  for (let i = 0; i < out.length; i++) out[i] = (values[i] - mean[i]) * scale[i];
+}
+
+/** Layer whose weights are the blend of those of experts or control points. */
+class BlendedLayer {
+  /** @param weight, bias  (points, ins, outs) and (points, outs) */
+  constructor(weight, bias, points, ins, outs) {
+    this.outs = outs;
+    this.bias = bias;
+    this.matrices = [];
+    for (let point = 0; point < points; point++) {
+      const start = point * ins * outs;
+      this.matrices.push(new Matrix(ins, outs, (row, column) => weight[start + row * outs + column]));
+    }
+    this.values = new Float32Array(paddedLength(outs));
+  }
+
+  /** The layer's values; the array is used again by the next product. */
+  apply(x, blend) {
+    const { values, bias, outs, matrices } = this;
+    values.fill(0);
+    for (let point = 0; point < matrices.length; point++) {
+      const share = blend[point];
+      if (Math.abs(share) < NEGLIGIBLE_SHARE) continue;
+      for (let o = 0; o < outs; o++) values[o] += share * bias[point * outs + o];
+      matrices[point].addProduct(values, x, share);
+    }
+    return values;
+  }
+}
+
+/** Linear layer with weights (outs, ins), as PyTorch stores them. */
+class LinearLayer {
+  constructor(weight, bias, outs) {
+    const ins = weight.length / outs;
+    this.bias = bias;
+    this.matrix = new Matrix(ins, outs, (row, column) => weight[column * ins + row]);
+    this.values = new Float32Array(paddedLength(outs));
+  }
+
+  apply(x) {
+    const { values, bias } = this;
+    values.fill(0);
+    if (bias) values.set(bias);
+    this.matrix.addProduct(values, x, 1);
+    return values;
+  }
+}
+
+/** In place: x where it is positive, exp(x) - 1 elsewhere. */
+function elu(values) {
+  for (let i = 0; i < values.length; i++) if (values[i] < 0) values[i] = Math.expm1(values[i]);
+  return values;
+}
+
+function softmax(values, count) {
+  let largest = -Infinity, sum = 0;
+  for (let i = 0; i < count; i++) largest = Math.max(largest, values[i]);
+  for (let i = 0; i < count; i++) sum += values[i] = Math.exp(values[i] - largest);
+  for (let i = 0; i < count; i++) values[i] /= sum;
+}
+
+function linear(asset, name) {
+  const bias = asset.arrays[`network.${name}.bias`] || null;
+  const { shape } = asset.header.arrays[`network.${name}.weight`];
+  return new LinearLayer(asset.arrays[`network.${name}.weight`], bias, shape[0]);
+}
+
+function blended(asset, name) {
+  const { shape } = asset.header.arrays[`network.${name}.weight`];
+  const { arrays } = asset;
+  return new BlendedLayer(arrays[`network.${name}.weight`], arrays[`network.${name}.bias`], ...shape);
+}
+
+function threeBlended(asset) {
+  return ["layer_in", "layer_mid", "layer_out"].map((name) => blended(asset, name));
+}
+
+/** Three layers with the same blend of weights. */
+function throughLayers(layers, inputs, blend) {
+  let x = elu(layers[0].apply(inputs, blend));
+  x = elu(layers[1].apply(x, blend));
+  return layers[2].apply(x, blend);
+}
+
+/** Mixture of experts (DeepPhase, local phases, MANN, without phases), blended by a gate. */
+function experts(asset) {
+  const gating = ["gate_in", "gate_mid", "gate_out"].map((name) => linear(asset, name));
+  const layers = threeBlended(asset);
+  const blend = new Float32Array(asset.header.network.experts);
+  return {
+    blend,
+    step(inputs, gate) {
+      let g = elu(gating[0].apply(gate));
+      g = elu(gating[1].apply(g));
+      const shares = gating[2].apply(g);
+      softmax(shares, blend.length);
+      blend.set(shares.subarray(0, blend.length));
+      return throughLayers(layers, inputs, blend);
+    },
+  };
+}
+
+/** Phase-functioned network: weights are a Catmull-Rom spline of the phase. */
+function pfnn(asset, form) {
+  const { points, cyclic } = asset.header.network;
+  const blend = new Float32Array(points);
+  if (form !== "cubic") return pfnnTable(asset, form, points, cyclic, blend);
+  const layers = threeBlended(asset);
+  return {
+    blend,
+    step(inputs, gate) {
+      catmullRomCoefficients(blend, gate[0], cyclic);
+      return throughLayers(layers, inputs, blend);
+    },
+  };
+}
+
+/** A PFNN with its weights computed in advance at evenly spaced phases. */
+function pfnnTable(asset, form, points, cyclic, blend) {
+  const count = TABLE_SIZES[form];
+  if (!count) throw new Error(`no form ${form}: cubic, linear or constant`);
+  const last = cyclic ? count : count - 1;
+  const { arrays, header } = asset;
+  const layers = ["layer_in", "layer_mid", "layer_out"].map((name) => {
+    const [, ins, outs] = header.arrays[`network.${name}.weight`].shape;
+    const weight = tableOf(arrays[`network.${name}.weight`], points, last, cyclic);
+    const bias = tableOf(arrays[`network.${name}.bias`], points, last, cyclic);
+    return new BlendedLayer(weight, bias, last + 1, ins, outs);
+  });
+  const shares = new Float32Array(last + 1);
+  return {
+    blend,
+    step(inputs, gate) {
+      catmullRomCoefficients(blend, gate[0], cyclic);
+      const place = last * (cyclic ? positiveRemainder(gate[0], 1) : openPhase(gate[0]));
+      shares.fill(0);
+      if (form === "constant") {
+        shares[Math.round(place)] = 1;
+      } else {
+        const entry = Math.min(Math.floor(place), last - 1);
+        shares[entry + 1] = place - entry;
+        shares[entry] = 1 - shares[entry + 1];
+      }
+      return throughLayers(layers, inputs, shares);
+    },
+  };
+}
+
+/** (points, ...) -> (last + 1, ...) blended at phases 0, 1 / last, ..., 1. */
+function tableOf(values, points, last, cyclic) {
+  const size = values.length / points;
+  const table = new Float32Array((last + 1) * size);
+  const blend = new Float32Array(points);
+  for (let entry = 0; entry <= last; entry++) {
+    catmullRomCoefficients(blend, entry / last, cyclic);
+    for (let point = 0; point < points; point++) {
+      if (blend[point] === 0) continue;
+      for (let i = 0; i < size; i++) table[entry * size + i] += blend[point] * values[point * size + i];
+    }
+  }
+  return table;
+}
+
+/** A variational PFNN. Its state is the noise; layers take the first values that they need. */
+function variational(asset) {
+  const { variational: stochastic, redraw } = asset.header.network;
+  const layers = threeBlended(asset);
+  const width = Math.max(...stochastic.map((number) => layers[number - 1].outs / 2));
+  const blend = new Float32Array(4);
+  const draw = (noise, random) => {
+    for (let i = 0; i < noise.length; i++) noise[i] = random.normal();
+    return noise;
+  };
+  return {
+    blend,
+    initialState: (random) => draw(new Float32Array(width), random),
+    redraw(noise, stepped, random) {
+      if (stepped || redraw === "frame") draw(noise, random);
+    },
+    step(inputs, gate, noise) {
+      catmullRomCoefficients(blend, gate[0], true);
+      let x = inputs;
+      for (let number = 1; number <= 3; number++) {
+        x = layers[number - 1].apply(x, blend);
+        if (number < 3) elu(x);
+        if (stochastic.includes(number)) {
+          const half = layers[number - 1].outs / 2;
+          for (let i = 0; i < half; i++) x[i] += noise[i] * x[half + i];
+        }
+      }
+      return x;
+    },
+  };
+}
+
+/** Inputs, followed by sine and cosine of each gate value in cycles. */
+function withPhaseCircle(joined, inputs, gate) {
+  joined.set(inputs);
+  for (let i = 0; i < gate.length; i++) {
+    joined[inputs.length + i] = Math.sin(2 * Math.PI * gate[i]);
+    joined[inputs.length + gate.length + i] = Math.cos(2 * Math.PI * gate[i]);
+  }
+  return joined;
+}
+
+function joinedInputs(asset) {
+  const gateDims = asset.schema.gate ? asset.schema.gate.dims : 0;
+  return new Float32Array(asset.schema.inputs.dims + 2 * gateDims);
+}
+
+/** Feed-forward network, with or without a phase as a further input. */
+function plain(asset) {
+  const layers = ["layer_in", "layer_mid", "layer_out"].map((name) => linear(asset, name));
+  const joined = joinedInputs(asset);
+  return {
+    step: (inputs, gate) => throughLayers(layers, withPhaseCircle(joined, inputs, gate)),
+  };
+}
+
+/** Encoder, LSTM and decoder (ERD). */
+function recurrent(asset) {
+  const [first, fromInput, fromHidden, last] = ["layer_in", "from_input", "from_hidden", "layer_out"]
+    .map((name) => linear(asset, name));
+  const joined = joinedInputs(asset);
+  const width = fromHidden.matrix.ins;
+  const sigmoid = (value) => 1 / (1 + Math.exp(-value));
+  return {
+    initialState: () => ({ hidden: new Float32Array(width), cell: new Float32Array(width) }),
+    step(inputs, gate, state) {
+      const x = elu(first.apply(withPhaseCircle(joined, inputs, gate)));
+      const driven = fromInput.apply(x);
+      const kept = fromHidden.apply(state.hidden);
+      for (let i = 0; i < width; i++) {
+        const [enter, forget, value, leave] = [0, 1, 2, 3].map(
+          (part) => driven[part * width + i] + kept[part * width + i],
+        );
+        state.cell[i] = sigmoid(forget) * state.cell[i] + sigmoid(enter) * Math.tanh(value);
+        state.hidden[i] = sigmoid(leave) * Math.tanh(state.cell[i]);
+      }
+      return last.apply(state.hidden);
+    },
+  };
+}
+
+const NETWORKS = { experts, pfnn, variational, plain, recurrent };

@@ -1,0 +1,122 @@
+/** Poses of a skeleton from predicted values, with constant limb lengths. */
+
+import { aboutY, conjugate, multiply, multiplyInto, rotateInto } from "./quaternions.js";
+import { fromFacing } from "./trajectory.js";
+
+const MIN_AXIS = 1e-8;
+const IDENTITY_NUMBERS = [1, 0, 0, 0, 1, 0];
+
+/** Rotations of joints in six numbers each (x axis, y axis) without any rotation. */
+export function identityNumbers(block) {
+  for (let i = 0; i < block.length; i++) block[i] = IDENTITY_NUMBERS[i % 6];
+}
+
+/** Reads poses of the schema's joints, and places the whole skeleton in the world. */
+export class PoseReader {
+  constructor(schema, skeleton) {
+    const { joints } = schema;
+    const { parents, offsets } = skeleton;
+    const place = new Map(Array.from(joints, (joint, index) => [joint, index]));
+    this.skeleton = skeleton;
+    this.joints = joints;
+    this.parents = Array.from(joints, (joint) => place.get(parents[joint]) ?? 0);
+    this.offsets = Array.from(joints, (joint) => Array.from(offsets.subarray(3 * joint, 3 * joint + 3)));
+    // Joints above the hips; the topmost one moves with the root.
+    this.above = [];
+    for (let up = parents[joints[0]]; up >= 0; up = parents[up]) this.above.push(up);
+    this.rotations = new Float64Array(4 * joints.length);
+    this.numbers = new Float32Array(6 * joints.length);
+    this.positions = new Float64Array(3 * joints.length);
+  }
+
+  /**
+   * Read `rotations`, `numbers` (the same rotations, orthonormal) and `positions` in root space.
+   *
+   * @param numbers  six predicted numbers of each joint: its x and y axis in root space
+   * @param hips  predicted position of the hips, m, root space
+   */
+  read(numbers, hips) {
+    const { rotations, positions, parents } = this;
+    const turned = [0, 0, 0];
+    for (let joint = 0; joint < parents.length; joint++) {
+      const [x, y, z] = axesOf(numbers, 6 * joint);
+      this.numbers.set(x, 6 * joint);
+      this.numbers.set(y, 6 * joint + 3);
+      rotations.set(quaternionOf(x, y, z), 4 * joint);
+      if (joint === 0) {
+        positions.set(hips);
+        continue;
+      }
+      rotateInto(turned, 0, rotations, 4 * parents[joint], this.offsets[joint], 0);
+      for (let k = 0; k < 3; k++) {
+        positions[3 * joint + k] = positions[3 * parents[joint] + k] + turned[k];
+      }
+    }
+  }
+
+  /** Write local rotations and positions of all joints of the skeleton, its root in the world. */
+  inWorld(root, localRotations, localPositions) {
+    const { rotations, joints, above, positions, skeleton } = this;
+    localPositions.set(skeleton.offsets);
+    for (let joint = 0; joint < skeleton.parents.length; joint++) {
+      localRotations.set([0, 0, 0, 1], 4 * joint);
+    }
+    for (let index = 1; index < joints.length; index++) {
+      const parent = 4 * this.parents[index];
+      const inverse = conjugate(rotations.subarray(parent, parent + 4));
+      multiplyInto(localRotations, 4 * joints[index], inverse, 0, rotations, 4 * index);
+    }
+    const hips = joints[0];
+    const turn = aboutY(root.angle);
+    const ownTurn = rotations.subarray(0, 4);
+    if (above.length) {
+      for (const joint of above) localPositions.fill(0, 3 * joint, 3 * joint + 3);
+      localRotations.set(turn, 0);
+      localPositions.set([root.x, 0, root.z], 0);
+      localRotations.set(ownTurn, 4 * hips);
+      localPositions.set(positions.subarray(0, 3), 3 * hips);
+    } else {
+      const [x, z] = fromFacing(positions[0], positions[2], root.angle);
+      localRotations.set(multiply(turn, ownTurn), 4 * hips);
+      localPositions.set([root.x + x, positions[1], root.z + z], 3 * hips);
+    }
+  }
+}
+
+/** Unit x, y and z axes of six predicted numbers, which are not exactly orthonormal. */
+function axesOf(numbers, at) {
+  const x = unit([numbers[at], numbers[at + 1], numbers[at + 2]], [1, 0, 0]);
+  const given = [numbers[at + 3], numbers[at + 4], numbers[at + 5]];
+  // x is parallel to at most one of the two axes.
+  const aside = Math.abs(x[1]) < 0.9 ? [0, 1, 0] : [1, 0, 0];
+  const y = unit(across(given, x), unit(across(aside, x), [0, 0, 0]));
+  const z = [x[1] * y[2] - x[2] * y[1], x[2] * y[0] - x[0] * y[2], x[0] * y[1] - x[1] * y[0]];
+  return [x, y, z];
+}
+
+/** The part of a vector that is perpendicular to a unit vector. */
+function across(vector, axis) {
+  const along = vector[0] * axis[0] + vector[1] * axis[1] + vector[2] * axis[2];
+  return vector.map((value, k) => value - along * axis[k]);
+}
+
+function unit(vector, otherwise) {
+  const length = Math.sqrt(vector[0] ** 2 + vector[1] ** 2 + vector[2] ** 2);
+  return length > MIN_AXIS ? vector.map((value) => value / length) : otherwise;
+}
+
+/** Unit quaternion of right-handed axes, by its largest component (Shepperd 1978). */
+function quaternionOf([xx, xy, xz], [yx, yy, yz], [zx, zy, zz]) {
+  const squares = [1 + xx - yy - zz, 1 - xx + yy - zz, 1 - xx - yy + zz, 1 + xx + yy + zz];
+  const [ii, jj, kk, ww] = squares;
+  const largest = squares.indexOf(Math.max(...squares));
+  const rows = [
+    [ii, xy + yx, xz + zx, yz - zy],
+    [xy + yx, jj, yz + zy, zx - xz],
+    [xz + zx, yz + zy, kk, xy - yx],
+    [yz - zy, zx - xz, xy - yx, ww],
+  ];
+  const found = rows[largest];
+  const length = Math.hypot(...found);
+  return found.map((value) => value / length);
+}

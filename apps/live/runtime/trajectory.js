@@ -1,0 +1,190 @@
+/** Trajectories of a character: of its start state, predicted, desired, and blended of both. */
+
+import { wrappedAngle } from "./springs.js";
+
+/** Weights of the goal against the prediction: [position bias, direction bias]. */
+export const BLENDS = { natural: [0.5, 2], balanced: [2, 5], responsive: [5, 10] };
+
+/** Position, direction and velocity blocks of a row. */
+export const TRAJECTORY_BLOCKS = {
+  places: "trajectory_position",
+  directions: "trajectory_direction",
+  velocities: "trajectory_velocity",
+};
+
+/** A world vector as components to the left and ahead of a facing. */
+export function toFacing(x, z, angle) {
+  const cosine = Math.cos(angle), sine = Math.sin(angle);
+  return [x * cosine - z * sine, x * sine + z * cosine];
+}
+
+/** The inverse of `toFacing`. */
+export function fromFacing(x, z, angle) {
+  return toFacing(x, z, -angle);
+}
+
+/**
+ * The whole trajectory of a start state, placed in the world.
+ *
+ * @returns `places` [x, z, ...], continuous `angles`, and `velocities` or null
+ */
+export function startTrajectory(schema, inputs, position, heading) {
+  const read = (name) => schema.inputs.view(inputs, name);
+  const relative = read(TRAJECTORY_BLOCKS.places);
+  const facing = read(TRAJECTORY_BLOCKS.directions);
+  const moving = read(TRAJECTORY_BLOCKS.velocities);
+  const count = schema.offsets.length;
+  const angles = new Float64Array(count);
+  for (let i = 0; i < count; i++) {
+    const angle = Math.atan2(facing[2 * i], facing[2 * i + 1]);
+    angles[i] = i ? angles[i - 1] + wrappedAngle(angle - angles[i - 1]) : angle;
+  }
+  const now = angles[schema.now];
+  const turned = (block, origin) => {
+    const out = new Float64Array(2 * count);
+    for (let i = 0; i < count; i++) {
+      const [x, z] = fromFacing(block[2 * i], block[2 * i + 1], heading);
+      out[2 * i] = origin[0] + x;
+      out[2 * i + 1] = origin[1] + z;
+    }
+    return out;
+  };
+  return {
+    places: turned(relative, position),
+    angles: angles.map((angle) => heading + angle - now),
+    velocities: moving && turned(moving, [0, 0]),
+  };
+}
+
+/**
+ * The trajectory from now on in a row of inputs or outputs, relative to the root.
+ *
+ * @returns `places` [x, z, ...] m and `angles` rad without now, `velocities` [x, z, ...] m/s from
+ *   now on
+ */
+export function readFuture(layout, row, schema) {
+  const samples = schema.later - 1;
+  const latest = (name, count) => {
+    const block = layout.view(row, name);
+    return block && Float64Array.from(block.subarray(block.length - 2 * count));
+  };
+  const places = latest(TRAJECTORY_BLOCKS.places, samples);
+  const facing = latest(TRAJECTORY_BLOCKS.directions, samples);
+  const angles = new Float64Array(samples);
+  for (let i = 0; i < samples; i++) angles[i] = Math.atan2(facing[2 * i], facing[2 * i + 1]);
+  const velocities = latest(TRAJECTORY_BLOCKS.velocities, samples + 1);
+  return { places, angles, velocities: velocities || slopes(places, schema.stepSeconds) };
+}
+
+/** Velocities [x, z, ...] of places from the origin on: differences, central between the ends. */
+function slopes(places, stepSeconds) {
+  const from = new Float64Array(places.length + 2);
+  from.set(places, 2);
+  const last = from.length / 2 - 1;
+  const found = new Float64Array(from.length);
+  for (let i = 0; i <= last; i++) {
+    const before = Math.max(i - 1, 0), after = Math.min(i + 1, last);
+    for (let axis = 0; axis < 2; axis++) {
+      const moved = from[2 * after + axis] - from[2 * before + axis];
+      found[2 * i + axis] = moved / (stepSeconds * (after - before));
+    }
+  }
+  return found;
+}
+
+/** The trajectory in the world as [x, z, direction x, direction z] of every future sample. */
+export function futureInWorld(future, root) {
+  const samples = future.angles.length;
+  const world = new Float32Array(4 * samples);
+  for (let i = 0; i < samples; i++) {
+    const [x, z] = fromFacing(future.places[2 * i], future.places[2 * i + 1], root.angle);
+    const angle = root.angle + future.angles[i];
+    world.set([root.x + x, root.z + z, Math.sin(angle), Math.cos(angle)], 4 * i);
+  }
+  return world;
+}
+
+/** Blends predictions with goals (Holden, Komura and Saito 2017, section 6). */
+export class TrajectoryBlend {
+  /**
+   * @param schema
+   * @param {number} speedLimit  largest desired speed in m/s
+   */
+  constructor(schema, speedLimit) {
+    const later = Array.from(schema.offsets).filter((offset) => offset > 0);
+    const frame = 1 / schema.frameRate;
+    this.later = later;
+    // A frame before and after each sample gives its velocity.
+    this.moments = [...later, ...later.map((t) => t - frame), ...later.map((t) => t + frame)];
+    this.frameRate = schema.frameRate;
+    this.speedLimit = speedLimit;
+  }
+
+  /**
+   * The blended trajectory.
+   *
+   * @param predicted  as from `readFuture`
+   * @param goals  with `trajectory(root, moments)` -> `places` [x, z, ...] and `angles`, world
+   * @param root  x, z and angle
+   * @param {number[]} biases  of positions and directions, see `BLENDS`
+   * @returns `future`, `desired` (in the world, as from `futureInWorld`), and `limited`: whether
+   *   the goals were out of the limits
+   */
+  blended(predicted, goals, root, biases) {
+    const samples = this.later.length;
+    const desired = goals.trajectory(root, this.moments);
+    let limited = this.limitPlaces(desired.places, root);
+    const relative = new Float64Array(desired.places.length);
+    for (let i = 0; i < relative.length; i += 2) {
+      const [x, z] = [desired.places[i] - root.x, desired.places[i + 1] - root.z];
+      relative.set(toFacing(x, z, root.angle), i);
+    }
+    const places = new Float64Array(2 * samples);
+    const angles = new Float64Array(samples);
+    const velocities = Float64Array.from(predicted.velocities);
+    for (let i = 0; i < samples; i++) {
+      const time = (i + 1) / samples;
+      const weight = 1 - (1 - time) ** biases[0];
+      const turning = 1 - (1 - time) ** biases[1];
+      const wanted = [0, 1].map((axis) => {
+        const before = relative[2 * (samples + i) + axis];
+        return 0.5 * this.frameRate * (relative[2 * (2 * samples + i) + axis] - before);
+      });
+      const speed = Math.hypot(wanted[0], wanted[1]);
+      const kept = speed > this.speedLimit ? this.speedLimit / speed : 1;
+      limited = limited || kept < 1;
+      for (let axis = 0; axis < 2; axis++) {
+        const at = 2 * i + axis;
+        const ofPrediction = predicted.places[at] - (i ? predicted.places[at - 2] : 0);
+        const ofGoal = relative[at] - (i ? relative[at - 2] : 0);
+        places[at] = (i ? places[at - 2] : 0) + (1 - weight) * ofPrediction + weight * ofGoal;
+        velocities[at + 2] += weight * (kept * wanted[axis] - velocities[at + 2]);
+      }
+      const left = desired.angles[i] - root.angle - predicted.angles[i];
+      angles[i] = predicted.angles[i] + turning * wrappedAngle(left);
+    }
+    const world = new Float32Array(4 * samples);
+    for (let i = 0; i < samples; i++) {
+      const angle = desired.angles[i];
+      const place = desired.places.subarray(2 * i, 2 * i + 2);
+      world.set([place[0], place[1], Math.sin(angle), Math.cos(angle)], 4 * i);
+    }
+    return { future: { places, angles, velocities }, desired: world, limited };
+  }
+
+  /** Move places to within reach at the speed limit, in place; whether one was out of reach. */
+  limitPlaces(places, root) {
+    let limited = false;
+    this.moments.forEach((seconds, i) => {
+      const x = places[2 * i] - root.x, z = places[2 * i + 1] - root.z;
+      const length = Math.hypot(x, z);
+      if (length > this.speedLimit * seconds) {
+        const share = (this.speedLimit * seconds) / Math.max(length, 1e-12);
+        places[2 * i] = root.x + share * x;
+        places[2 * i + 1] = root.z + share * z;
+        limited = true;
+      }
+    });
+    return limited;
+  }
+}

@@ -1,0 +1,116 @@
+"""Description of a controller for programs that run it elsewhere: an engine, or a browser.
+
+It has everything beside the network that one frame needs; docs/engines.md explains each entry.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.interpolate import CubicSpline
+
+from controllers.runtime.body_pose import CharacterFeet
+from controllers.runtime.controller import Controller
+from controllers.runtime.frame import CharacterSettings
+from controllers.runtime.network_input import history_times
+from deepphase.arrays import Array
+from deepphase.features.layout import FeatureLayout
+from deepphase.features.trajectory import TRAJECTORY_VELOCITY
+from deepphase.motion.roles import Roles, find_roles
+from deepphase.motion.skeleton import Skeleton
+
+# Roles that are no index of a joint.
+_NO_JOINT = ("pairs", "kind", "tail", "notes")
+
+
+def describe_controller(controller: Controller) -> dict[str, Any]:
+    """Nested mappings of numbers, texts and arrays; arrays are float64 or int64.
+
+    The start states are not among them.
+    """
+    schema, config = controller.schema, controller.schema.config
+    skeleton = controller.skeleton
+    roles = find_roles(skeleton, description=dict(schema.body))
+    settings = CharacterSettings()
+    return {
+        "name": controller.name,
+        "frame_rate": schema.fps,
+        "skeleton": describe_skeleton(skeleton, roles),
+        "height": _height(controller),
+        "joints": [skeleton.index(name) for name in schema.joints],
+        "feet": [skeleton.index(name) for name in schema.feet],
+        "facing": dict(schema.body),
+        "offsets_s": list(config.offsets_s),
+        "step_s": config.step_s,
+        "channels": schema.channels,
+        "label": {"name": config.label, "values": list(schema.label_values)},
+        "tracks": list(config.tracks),
+        "layouts": {
+            "inputs": _blocks(schema.inputs),
+            "gate": None if schema.gate is None else _blocks(schema.gate),
+            "outputs": _blocks(schema.outputs),
+        },
+        "legs": _legs(controller),
+        "history": _history(controller),
+        "limits": {"speed": controller.goal_limits.speed},
+        "speeds": {
+            "walk": float(controller.data.get("travelling_speed", 0.0)),
+            "run": float(controller.data.get("top_speed", 0.0)),
+        },
+        "settings": {
+            "phase_blend": settings.phase_blend,
+            "label_halflife_s": settings.label_halflife_s,
+            "feedback": settings.feedback,
+        },
+    }
+
+
+def describe_skeleton(skeleton: Skeleton, roles: Roles) -> dict[str, Any]:
+    """Names, parents and rest offsets of a skeleton, its end sites, and the roles of its joints."""
+    joints = {name: each for name, each in vars(roles).items() if name not in _NO_JOINT}
+    return {
+        "names": list(skeleton.names),
+        "parents": skeleton.parents,
+        "offsets": skeleton.offsets,
+        "end_parents": skeleton.end_parents,
+        "end_offsets": skeleton.end_offsets,
+        "kind": roles.kind,
+        "roles": {name: int(each) for name, each in joints.items() if each is not None},
+    }
+
+
+def _height(controller: Controller) -> float:
+    """Metres: median height of the highest joint in the start states."""
+    block = controller.starts.inputs[:, controller.schema.inputs.slices["joint_position"]]
+    return float(np.median(block[:, 1::3].max(axis=1)))
+
+
+def _blocks(layout: FeatureLayout) -> dict[str, list[int]]:
+    """Block -> its first column and the one after its last."""
+    return {name: [place.start, place.stop] for name, place in layout.slices.items()}
+
+
+def _legs(controller: Controller) -> dict[str, Array]:
+    """Joints (legs, 4) of each leg from the hip to the tip, with its bend and contact column."""
+    feet = CharacterFeet(controller.skeleton, controller.schema, 1)
+    limbs = feet.limbs
+    return {
+        "joints": np.stack([limbs.upper, limbs.middle, limbs.last, limbs.tips], axis=1),
+        "bends": limbs.bends,
+        "contacts": feet.columns,
+    }
+
+
+def _history(controller: Controller) -> dict[str, Any]:
+    """Matrices from the samples of a start state to the frames before it.
+
+    ``values`` (frames, samples) are those of a cubic spline through the samples, ``slopes`` those
+    of its derivative; `slopes` is None if the inputs contain the velocities themselves.
+    """
+    schema = controller.schema
+    offsets = np.array(schema.config.offsets_s)
+    spline = CubicSpline(offsets, np.eye(len(offsets)))
+    times = history_times(schema)
+    moving = TRAJECTORY_VELOCITY in schema.inputs.slices
+    return {"values": spline(times), "slopes": None if moving else spline.derivative()(times)}

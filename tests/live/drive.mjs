@@ -1,0 +1,40 @@
+// Runs the JavaScript runtime for tests: reads a request from stdin and writes its answer to stdout.
+import { readFileSync } from "node:fs";
+
+import { readAsset } from "../../apps/live/runtime/asset.js";
+import { createCharacter } from "../../apps/live/runtime/character.js";
+import { networkOf } from "../../apps/live/runtime/network.js";
+import { createRandom } from "../../apps/live/runtime/random.js";
+
+const request = JSON.parse(readFileSync(0, "utf8"));
+const asset = readAsset(readFileSync(request.asset));
+
+/** Typed arrays as lists. */
+function plain(key, value) {
+  return ArrayBuffer.isView(value) ? Array.from(value) : value;
+}
+
+const tasks = {
+  /** Frames of a character on goals. */
+  run() {
+    const character = createCharacter(asset, request.options);
+    return request.goals.map((goal) => character.step(goal));
+  },
+  /** Raw outputs of rows of raw inputs and gates, the state carried on from row to row. */
+  network() {
+    const network = networkOf(asset, request.form);
+    const state = network.initialState(createRandom(0));
+    if (request.noise) state.set(request.noise);
+    return request.rows.map(({ inputs, gate }) => ({
+      outputs: Array.from(network.step(inputs, gate, state)),
+      blend: network.blendWeights,
+    }));
+  },
+  /** Everything of the asset but its arrays. */
+  asset() {
+    const { arrays, header, schema, ...values } = asset;
+    return values;
+  },
+};
+
+process.stdout.write(JSON.stringify(tasks[request.task](), plain));

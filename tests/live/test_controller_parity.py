@@ -1,0 +1,136 @@
+"""Characters in JavaScript against the same characters in Python."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from apps.demo.controller import CONTROLLER
+from apps.live.asset import live_asset
+from controllers.runtime.controller import Controller
+from controllers.runtime.frame import CharacterSettings
+from controllers.runtime.obstacles import Disk, Obstacles, Polygon, Wall
+from controllers.runtime.start import CharacterSource
+from deepphase.motion.clip import Clip
+from deepphase.motion.kinematics import joint_positions
+from deepphase.phase.parameters import PhaseParameters
+from deepphase.steering.goal_sources import GamepadGoals
+from deepphase.steering.root_states import RootStates
+from deepphase.steering.run import Frame
+from tests.live.node import ask_node, needs_node, python_run, wandering
+
+pytestmark = needs_node
+
+_MM = 1e-3
+
+
+@pytest.fixture(scope="module")
+def shipped() -> Controller:
+    return Controller.load(CONTROLLER)
+
+
+@pytest.fixture(scope="module")
+def asset(shipped) -> bytes:
+    return live_asset(shipped)
+
+
+def positions_of(controller: Controller, frames: list[Frame]) -> np.ndarray:
+    """(frames, joints, 3) metres in the world of the first character."""
+    clip = Clip(
+        controller.skeleton,
+        np.concatenate([frame.rotations for frame in frames]),
+        np.concatenate([frame.translations for frame in frames]),
+        60.0,
+    )
+    return joint_positions(clip)
+
+
+def positions_in(frames: list[dict]) -> np.ndarray:
+    """The same of the frames of `drive.mjs`."""
+    return np.array([frame["positions"] for frame in frames]).reshape(len(frames), -1, 3)
+
+
+def largest_distance(first: np.ndarray, second: np.ndarray) -> float:
+    return float(np.linalg.norm(first - second, axis=-1).max())
+
+
+@pytest.mark.parametrize(
+    ("blend", "biases"), [("natural", (0.5, 2.0)), ("responsive", (5.0, 10.0))]
+)
+def test_600_frames_with_facings_and_labels_stay_within_a_millimetre(
+    shipped, asset, tmp_path, blend, biases
+):
+    settings = CharacterSettings(position_bias=biases[0], direction_bias=biases[1])
+    source = CharacterSource(shipped, settings=settings)
+    sticks = wandering(600, 3, {"gait": shipped.schema.label_values})
+    made, goals = python_run(source, sticks, 600)
+    options = {"blend": blend, "goal": goals[0]}
+    frames = ask_node(tmp_path, asset, "run", goals=goals, options=options)
+    python, script = positions_of(shipped, made), positions_in(frames)
+    assert np.ptp(python[:, 0], axis=0)[[0, 2]].max() > 3.0
+    assert largest_distance(python, script) < _MM
+
+
+def test_a_frame_has_all_that_python_s_frame_has(shipped, asset, tmp_path):
+    sticks = wandering(40, 5)
+    made, goals = python_run(CharacterSource(shipped), sticks, 40)
+    frame = ask_node(tmp_path, asset, "run", goals=goals, options={"goal": goals[0]})[-1]
+    last = made[-1]
+    assert frame["root"]["position"] == pytest.approx(last.positions[0].tolist(), abs=1e-4)
+    assert frame["root"]["heading"] == pytest.approx(float(last.angles[0]), abs=1e-4)
+    assert frame["contacts"] == pytest.approx(last.contacts[0].tolist(), abs=1e-4)
+    assert frame["gating"] == pytest.approx(last.gating[0].tolist(), abs=1e-4)
+    assert sum(frame["gating"]) == pytest.approx(1.0, abs=1e-5)
+    predicted = np.reshape(frame["trajectory"]["predicted"], (-1, 4))
+    assert predicted[:, :2] == pytest.approx(last.trajectory[0], abs=1e-4)
+    angles = np.arctan2(predicted[:, 2], predicted[:, 3])
+    assert np.cos(angles - last.trajectory_angles[0]) == pytest.approx(1.0, abs=1e-6)
+    desired = np.reshape(frame["trajectory"]["desired"], (-1, 4))
+    assert desired[:, :2] == pytest.approx(last.desired[0], abs=1e-4)
+    phases: PhaseParameters = last.phases
+    assert frame["phases"]["phase"] == pytest.approx(phases.phase[0].tolist(), abs=1e-4)
+    assert frame["phases"]["amplitude"] == pytest.approx(phases.amplitude[0].tolist(), abs=1e-4)
+    assert frame["phases"]["frequency"] == pytest.approx(phases.frequency[0].tolist(), abs=1e-3)
+    local = np.reshape(frame["localRotations"], (-1, 4))
+    same = np.abs(np.sum(local * last.rotations[0], axis=1))
+    assert same == pytest.approx(1.0, abs=1e-6)
+    assert frame["rootPosition"] == pytest.approx(last.translations[0, 0].tolist(), abs=1e-4)
+    assert frame["alive"] is True
+
+
+def test_obstacles_turn_a_character_aside_as_in_python(shipped, asset, tmp_path):
+    obstacles = Obstacles(
+        [Wall((-3.0, 4.0), (3.0, 4.5)), Disk((5.0, 5.0), 1.0)],
+        [Polygon.box((-4.5, 6.0), (1.0, 3.0), 0.3), Polygon(((9, 9), (9, 12), (12, 9)))],
+    )
+    entries = [
+        {"kind": "wall", "segment": [-3.0, 4.0, 3.0, 4.5]},
+        {"kind": "wall", "circle": [5.0, 5.0, 1.0]},
+        {"kind": "pit", "box": [-4.5, 6.0, 1.0, 3.0, 0.3]},
+        {"kind": "pit", "polygon": [9, 9, 9, 12, 12, 9]},
+    ]
+    sticks = wandering(2, 0)
+    sticks = replace(sticks, move=np.tile([0.1, 0.45], (len(sticks.times), 1)))
+    made, goals = python_run(CharacterSource(shipped, obstacles=obstacles), sticks, 400)
+    given = [goal | {"obstacles": entries} for goal in goals]
+    frames = ask_node(tmp_path, asset, "run", goals=given, options={"goal": goals[0]})
+    assert largest_distance(positions_of(shipped, made), positions_in(frames)) < _MM
+    free, _ = python_run(CharacterSource(shipped), sticks, 400)
+    assert np.abs(free[-1].positions - made[-1].positions).max() > 1.0
+
+
+def test_a_character_starts_anywhere_and_without_goals_follows_its_prediction(
+    shipped, asset, tmp_path
+):
+    options = {"position": [3.0, -2.0], "heading": 1.0, "start": 5, "footIk": False}
+    frames = ask_node(tmp_path, asset, "run", goals=[None] * 60, options=options)
+    characters_of = CharacterSource(
+        shipped, starts=shipped.starts.select([5]), settings=CharacterSettings(foot_ik=False)
+    )
+    rest = np.zeros((1, 2))
+    roots = RootStates(np.array([[3.0, -2.0]]), rest, np.array([1.0]), np.zeros(1))
+    characters = characters_of.start(GamepadGoals(wandering(2, 0), roots), roots)
+    made = [characters.step() for _ in range(60)]
+    assert largest_distance(positions_of(shipped, made), positions_in(frames)) < _MM

@@ -6,12 +6,19 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from apps.corpus_notes import listed_counts, note_kinds, note_name_labels, note_store_kinds
 from apps.options.groups import FileOptions
 from apps.terminal import Outcome, list_left_out, next_step, note, progress, table, warn
+from deepphase.arrays import Array
 from deepphase.corpus.inspection import FileFacts, inspect_files
-from deepphase.errors import FormatError
+from deepphase.corpus.name_labels import read_name_labels
+from deepphase.errors import DeepPhaseError, FormatError
+from deepphase.features.moment_kinds import KINDS, clip_kinds
 from deepphase.formats.array_file import is_array_file
 from deepphase.formats.frame_rates import CORRECTED
+from deepphase.motion.clip import Clip
 
 _ROWS = 40
 
@@ -44,7 +51,9 @@ def command(
         reader["allow_truncated"] = True
     found: list[FileFacts] = []
     with progress() as report:
-        count, facts = inspect_files(path, description=reading.description, **reader)
+        count, facts = inspect_files(
+            path, description=reading.description, measure=_kind_seconds, **reader
+        )
         for index, of_file in enumerate(facts):
             found.extend(of_file)
             report("inspecting", index + 1, count, "")
@@ -56,6 +65,10 @@ def command(
         groups.setdefault((each.group, tuple(sorted(each.joints))), []).append(each)
     for (name, _), members in groups.items():
         _show_group(name, members, detailed=len(good) == 1)
+    names = read_name_labels(dict.fromkeys(each.file for each in found))
+    if len(names.labels) > 1:
+        note_name_labels(names)
+        note("")
     if len(good) > 1:
         _show_files(good if every else good[:_ROWS])
         if len(good) > _ROWS and not every:
@@ -72,6 +85,7 @@ def command(
             "stores": documents,
             "skeletons": [_group_document(name, members) for (name, _), members in groups.items()],
             "files": [_file_document(each) for each in found],
+            "labels": {"patterns": dict(names.patterns), "files": names.counts()},
         }
     )
 
@@ -86,7 +100,25 @@ def _group_document(name: str, members: list[FileFacts]) -> dict[str, Any]:
         "files": len({each.file for each in members}),
         "clips": len(members),
         "seconds": sum(each.seconds for each in members),
+        "kinds": _group_kinds(members),
     }
+
+
+def _kind_seconds(clip: Clip) -> Array | None:
+    """(kinds,) seconds of each kind of moment; None for bodies whose kinds cannot be found."""
+    try:
+        return np.bincount(clip_kinds(clip), minlength=len(KINDS)) / clip.fps
+    except DeepPhaseError:
+        return None
+
+
+def _group_kinds(members: list[FileFacts]) -> dict[str, float] | None:
+    """Share of each kind of moment in some files; None where no file has kinds."""
+    seconds = [each.measured for each in members if each.measured is not None]
+    if not seconds:
+        return None
+    total = np.sum(seconds, 0)
+    return dict(zip(KINDS, (total / total.sum()).tolist(), strict=True))
 
 
 def _file_document(facts: FileFacts) -> dict[str, Any]:
@@ -124,6 +156,9 @@ def _show_group(name: str, members: list[FileFacts], *, detailed: bool) -> None:
         ("up", Counter(each.up for each in members)),
     ):
         note(f"  {what}: {_counted(values)}")
+    kind_shares = _group_kinds(members)
+    if kind_shares is not None:
+        note_kinds(kind_shares, "  ")
     if not any(each.has_rotations for each in members):
         note("  points without rotations: joints have positions only")
     songs = sum(bool(each.song) for each in members)
@@ -200,7 +235,8 @@ def _show_store(path: Path) -> dict[str, Any]:
         for name in store.label_names:
             values = Counter(str(value) for value in store.label_column(name))
             labels[name] = dict(values)
-            note(f"  {name}: {_counted(values, 'clips')}")
+            note(f"  {name}: {listed_counts(values, 'clips')}")
+        shares = note_store_kinds(store, "  ")
         described.append(
             {
                 "name": group.name,
@@ -209,6 +245,7 @@ def _show_store(path: Path) -> dict[str, Any]:
                 "clips": group.clips,
                 "minutes": group.minutes,
                 "labels": labels,
+                "kinds": shares,
             }
         )
         left_out = list(store.left_out)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from apps.corpus_notes import note_name_labels, note_store_kinds
 from apps.options.groups import FileOptions, ShardOptions
 from apps.terminal import next_step, note, progress, table, warn
 from deepphase.corpus.prepare import prepare
+from deepphase.corpus.store import open_store
 from deepphase.formats.frame_rates import CORRECTED
 
 _SHOWN = 20
@@ -38,7 +40,8 @@ def command(
     mirror
         Add the mirror image of every clip.
     labels
-        Pattern that reads labels from file names, as in '{set}_{action}_{style}_{take}'.
+        names, the default without a table, finds labels in the names of files and folders; none
+        reads none. A pattern as in '{set}_{action}_{style}_{take}' says where they are.
     labels_csv
         CSV table of labels: a column `file`, one column per label and, optionally, start_s and
         stop_s to cut clips out.
@@ -85,11 +88,16 @@ def command(
         warn(f"left out: {left_out}")
     rows = [(g.name, str(len(g.joints)), str(g.clips), f"{g.minutes:.1f}") for g in done.groups]
     table(("skeleton", "joints", "clips", "minutes"), rows)
+    if done.name_labels is not None and done.files > 1:
+        note_name_labels(done.name_labels)
     if shard is not None:
         note(f"shard {shard}: {done.clips} clips of {done.files} files at {fps:g} fps -> {output}")
         note("with all shards in one place:")
         next_step("prepare", *folder, "-o", "mocap.store", "--merge", output, "...")
         return
+    for each in done.groups:
+        about = f"{each.name}: " if len(done.groups) > 1 else ""
+        note_store_kinds(open_store(output, each.name, verify=False), about)
     if len(done.groups) > 1:
         note("training takes one of these: --skeleton NAME")
     note(f"{done.clips} clips of {done.files} files at {fps:g} fps -> {done.path}")

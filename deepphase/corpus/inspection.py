@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -71,6 +71,8 @@ class FileFacts:
         Name of the sound file beside it, or empty.
     animation
         The animation's name, where the file holds several.
+    measured
+        Result of the function that was given to `inspect_files`.
     """
 
     file: str
@@ -89,6 +91,7 @@ class FileFacts:
     has_rotations: bool = True
     song: str = ""
     animation: str = ""
+    measured: Any = None
 
     @property
     def title(self) -> str:
@@ -115,6 +118,7 @@ def inspect_files(
     inputs: str | Path | Sequence[str | Path],
     *,
     description: Mapping[str, Any] | None = None,
+    measure: Callable[[Clip], Any] | None = None,
     workers: int | None = None,
     **reader: Any,
 ) -> tuple[int, Iterator[tuple[FileFacts, ...]]]:
@@ -128,6 +132,8 @@ def inspect_files(
         Files and folders.
     description
         A skeleton description that overrides the roles found.
+    measure
+        Function of each clip, called where it is read; its results are `FileFacts.measured`.
     workers
         Number of processes; by default chosen by cores and amount of data.
     reader
@@ -143,7 +149,7 @@ def inspect_files(
     check_file_options(reader.get("unit"), reader.get("up"), reader.get("fps"))
     files = find_motion_files(inputs)
     point_sets = agreed_point_sets(files, description, **reader)
-    tasks = [(each, point_sets, reader) for each in files]
+    tasks = [(each, point_sets, reader, measure) for each in files]
     return len(files), map_in_order(
         _facts,
         tasks,
@@ -152,12 +158,17 @@ def inspect_files(
     )
 
 
-def _facts(task: tuple[MotionFile, PointSets, dict[str, Any]]) -> tuple[FileFacts, ...]:
-    each, point_sets, reader = task
+_Measure = Callable[[Clip], Any] | None
+
+
+def _facts(
+    task: tuple[MotionFile, PointSets, dict[str, Any], _Measure],
+) -> tuple[FileFacts, ...]:
+    each, point_sets, reader, measure = task
 
     def facts() -> tuple[FileFacts, ...]:
         clips = load_clips(each.path, each.name, point_sets, **reader)
-        return tuple(_clip_facts(clip, each, point_sets, len(clips) > 1) for clip in clips)
+        return tuple(_clip_facts(clip, each, point_sets, len(clips) > 1, measure) for clip in clips)
 
     try:
         return within_memory(facts, about=each.path)
@@ -166,7 +177,11 @@ def _facts(task: tuple[MotionFile, PointSets, dict[str, Any]]) -> tuple[FileFact
 
 
 def _clip_facts(
-    clip: Clip, each: MotionFile, point_sets: PointSets, one_of_several: bool
+    clip: Clip,
+    each: MotionFile,
+    point_sets: PointSets,
+    one_of_several: bool,
+    measure: _Measure,
 ) -> FileFacts:
     animation = clip.labels[ANIMATION_LABEL] if one_of_several else ""
     try:
@@ -203,4 +218,5 @@ def _clip_facts(
         has_rotations=clip.has_rotations,
         song=song_beside(each.path),
         animation=animation,
+        measured=None if measure is None else measure(clip),
     )

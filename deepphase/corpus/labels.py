@@ -188,6 +188,7 @@ def _wrong(path: Path, line: int, fact: str) -> FormatError:
 
 
 _FIELD = re.compile(r"\{([^{}]*)\}")
+_DIGITS = ":d"
 
 
 class LabelPattern:
@@ -195,7 +196,8 @@ class LabelPattern:
 
     A field matches the text before the next literal part of the pattern; the last field matches
     the rest, literal parts included. Fields whose names start with an underscore are matched and
-    dropped. A pattern with n slashes is matched with the last n folders and the file's name.
+    dropped. A field '{take:d}' matches digits alone, so that '{action}{take:d}' reads "walk2". A
+    pattern with n slashes is matched with the last n folders and the file's name.
 
     Parameters
     ----------
@@ -206,21 +208,29 @@ class LabelPattern:
     ------
     ParameterError
         Where it has no field, a field twice, a brace that is not closed, or nothing between two
-        fields.
+        fields of which not exactly one is of digits.
     """
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern.replace("\\", "/")
         parts = _FIELD.split(self.pattern)
-        literals, fields = parts[0::2], parts[1::2]
-        self._check(literals, fields)
+        literals, written = parts[0::2], parts[1::2]
+        fields = [each.removesuffix(_DIGITS) for each in written]
+        digits = [each.endswith(_DIGITS) for each in written]
+        self._check(literals, fields, digits)
         self.fields = tuple(name for name in fields if not name.startswith("_"))
         self._names = fields
         expression = re.escape(literals[0])
         for number, literal in enumerate(literals[1:], start=1):
             # No field contains a slash, so folders stay apart.
-            last = number == len(fields)
-            value = r"([^/]+)" if last else rf"((?:(?!{re.escape(literal)})[^/])+)"
+            if digits[number - 1]:
+                value = r"([0-9]+)" if literal else r"([0-9]+)(?![0-9])"
+            elif number == len(fields):
+                value = r"([^/]+)"
+            elif literal:
+                value = rf"((?:(?!{re.escape(literal)})[^/])+)"
+            else:
+                value = r"([^/]*?[^/0-9])"
             expression += value + re.escape(literal)
         self._expression = re.compile(expression)
 
@@ -242,7 +252,7 @@ class LabelPattern:
             if not name.startswith("_")
         }
 
-    def _check(self, literals: list[str], fields: list[str]) -> None:
+    def _check(self, literals: list[str], fields: list[str], digits: list[bool]) -> None:
         wrong = ""
         if not fields:
             wrong = "names no field"
@@ -252,16 +262,15 @@ class LabelPattern:
             wrong = "has a field without a plain name"
         elif len({name for name in fields if name != "_"}) < len(fields) - fields.count("_"):
             wrong = "names a field twice"
-        elif "" in literals[1:-1]:
+        elif any(
+            not literal and one == other
+            for literal, (one, other) in zip(
+                literals[1:-1], itertools.pairwise(digits), strict=True
+            )
+        ):
             wrong = "has nothing between two fields"
         if wrong:
             raise ParameterError(
                 f"the label pattern {self.pattern!r} {wrong}",
                 hint="write it as in '{set}_{action}_{style}_{take}'",
             )
-
-
-def folder_labels(file: str | PurePosixPath) -> dict[str, str]:
-    """The subfolder of a file as label "folder"; empty for a file at the top."""
-    parent = PurePosixPath(file).parent.as_posix()
-    return {} if parent == "." else {"folder": parent}

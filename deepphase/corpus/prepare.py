@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from deepphase.corpus.group_passes import add_mirrored_clips, files_of_another_unit
-from deepphase.corpus.labels import LabelPattern, folder_labels, read_label_table
+from deepphase.corpus.labels import LabelPattern, read_label_table
 from deepphase.corpus.motion_files import (
     MotionFile,
     check_file_options,
     find_motion_files,
     fitting_workers,
 )
+from deepphase.corpus.name_labels import NameLabels, read_name_labels
 from deepphase.corpus.parallel import check_parallel, map_in_order
 from deepphase.corpus.point_sets import PointSets, agreed_point_sets
 from deepphase.corpus.prepared_file import FileTask, PreparedFile, left_out_file, prepare_file
@@ -64,6 +65,8 @@ class Preparation:
         (file or group, sentence) for unusual steps.
     glitches
         (file, glitch) for frames of the captures that look wrong; they are kept unchanged.
+    name_labels
+        Labels that were found in the names of the files; None where they were not looked for.
     """
 
     path: Path
@@ -72,6 +75,7 @@ class Preparation:
     left_out: tuple[LeftOut, ...]
     notes: tuple[tuple[str, str], ...]
     glitches: tuple[tuple[str, Glitch], ...]
+    name_labels: NameLabels | None = None
 
     @property
     def clips(self) -> int:
@@ -84,6 +88,8 @@ class Preparation:
         return sum(group.minutes for group in self.groups)
 
 
+# Values of `labels` that are no pattern.
+NAMES, NO_LABELS = "names", "none"
 _REASONS_SHOWN = 5
 # Lower rates lose all movement; higher ones only take memory.
 _MIN_FPS, _MAX_FPS = 1.0, 1000.0
@@ -127,8 +133,9 @@ def prepare(
     mirror
         Add the mirror image of every clip, named "... mirrored" and labelled mirrored=yes.
     labels
-        A :class:`LabelPattern` for file names. Without it and without a table, the subfolder is
-        label "folder".
+        "names" finds labels in the names of files and folders, see :func:`read_name_labels`;
+        labels inside the files override them. "none" reads none from names. Anything else is a
+        :class:`LabelPattern`. The default is "names" without a table, and "none" with one.
     labels_csv
         A table of labels, see :func:`read_label_table`; its rows can cut clips into pieces.
     description
@@ -167,7 +174,8 @@ def prepare(
     check_parallel(workers, cluster)
     if shard is not None and merge:
         raise ParameterError("a merge is of all shards", hint="leave --shard out")
-    pattern = None if labels is None else LabelPattern(labels)
+    read_names = labels == NAMES or (labels is None and labels_csv is None)
+    pattern = LabelPattern(labels) if labels not in (None, NAMES, NO_LABELS) else None
     files = find_motion_files(inputs)
     output = Path(output)
     real = output.resolve()
@@ -188,7 +196,10 @@ def prepare(
     reader = {name: value for name, value in reader.items() if value not in (None, False)}
     point_sets = agreed_point_sets(files, description, **reader)
     notes: list[tuple[str, str]] = list(point_sets.notes)
-    tasks = _tasks(files, pattern, labels_csv, reader, fps, min_seconds, point_sets, notes)
+    in_names = read_name_labels(each.file for each in files) if read_names else None
+    tasks = _tasks(
+        files, pattern, in_names, labels_csv, reader, fps, min_seconds, point_sets, notes
+    )
     common = {
         "fps": float(fps),
         "unit": unit,
@@ -221,7 +232,7 @@ def prepare(
                 progress("preparing", done, len(tasks), task.file)
         if shard is not None:
             write_shard(writer, shard, common, run.prepared())
-            return run.preparation(output, len(tasks), writer.summary())
+            return run.preparation(output, len(tasks), writer.summary(), in_names)
         if not len(writer):
             raise _nothing_left(run.left_out, inputs)
         if unit is None:
@@ -235,13 +246,14 @@ def prepare(
             "file_fps": file_fps,
             "mirror": mirror,
             "labels": labels,
+            "label_patterns": [] if in_names is None else list(in_names.patterns),
             "labels_csv": None if labels_csv is None else Path(labels_csv).name,
             "allow_truncated": allow_truncated,
             "min_seconds": min_seconds,
             "notes": [list(note) for note in notes],
         }
         writer.finish(options, [vars(each) for each in run.left_out])
-    return run.preparation(output, len(files), store_groups(output))
+    return run.preparation(output, len(files), store_groups(output), in_names)
 
 
 def corpus_of(
@@ -301,7 +313,13 @@ class _Run:
             (file, result, self._numbers.get(file, [])) for file, result in self._results.items()
         ]
 
-    def preparation(self, path: Path, files: int, groups: Iterable[StoreGroup]) -> Preparation:
+    def preparation(
+        self,
+        path: Path,
+        files: int,
+        groups: Iterable[StoreGroup],
+        name_labels: NameLabels | None,
+    ) -> Preparation:
         return Preparation(
             path=path,
             files=files,
@@ -311,6 +329,7 @@ class _Run:
             glitches=tuple(
                 (file, glitch) for file, glitches in self.glitches.items() for glitch in glitches
             ),
+            name_labels=name_labels,
         )
 
     def take(self, writer: StoreWriter, task: FileTask, result: PreparedFile) -> None:
@@ -344,6 +363,7 @@ class _Run:
 def _tasks(
     files: list[MotionFile],
     pattern: LabelPattern | None,
+    in_names: NameLabels | None,
     table: str | Path | None,
     reader: dict[str, Any],
     fps: float,
@@ -359,8 +379,10 @@ def _tasks(
             labels = pattern.labels(each.file)
             if labels is None:
                 notes.append((each.file, f"no labels: its name is not like {pattern.pattern}"))
-        elif table is None:
-            labels = folder_labels(each.file)
+        if in_names is not None and each.file in in_names.unlike:
+            notes.append(
+                (each.file, f"no labels: its name is not like {in_names.unlike[each.file]}")
+            )
         if table is not None and each.file not in pieces:
             notes.append((each.file, f"no labels: it has no row in {Path(table).name}"))
         tasks.append(
@@ -369,6 +391,7 @@ def _tasks(
                 file=each.file,
                 name=each.name,
                 labels=labels or {},
+                name_labels={} if in_names is None else in_names.labels[each.file],
                 pieces=tuple(pieces.get(each.file, ())),
                 table=None if table is None else Path(table),
                 fps=float(fps),

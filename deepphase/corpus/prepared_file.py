@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -30,7 +31,7 @@ class FileTask:
     path, file, name
         As in :class:`deepphase.corpus.motion_files.MotionFile`.
     labels
-        Labels of the whole clip.
+        Labels of the whole clip, which override those in the file.
     pieces
         Rows of a label table; the whole clip if empty.
     table
@@ -45,6 +46,8 @@ class FileTask:
         The hierarchies that point tracks share.
     limit
         What resampling may produce of all clips of the file.
+    name_labels
+        Labels that were found in the file's name, which those in the file override.
     """
 
     path: Path
@@ -58,6 +61,7 @@ class FileTask:
     min_seconds: float
     point_sets: PointSets
     limit: ResampleLimit = DEFAULT_LIMIT
+    name_labels: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -181,8 +185,8 @@ def _prepared_clip(captured: Clip, task: FileTask, limit: ResampleLimit) -> _Pre
     kept, kept_from, notes = _without_stray_ends(captured, glitches)
     source = replace(kept.source, path=task.file, notes=(*kept.source.notes, *notes))
     notes = (*corrections(captured), *notes)
-    # Given labels override those of the file.
-    kept = replace(kept, labels={**kept.labels, **task.labels}, source=source)
+    labels = {**task.name_labels, **kept.labels, **task.labels}
+    kept = replace(kept, labels=labels, source=source)
     clip = _in_float32(resample(kept, task.fps, limit))
     return _PreparedClip(clip, kept_from, notes, tuple(glitches))
 

@@ -107,6 +107,17 @@ def moment_kinds(clip: Clip, frames: BodyFrames, body: Mapping[str, str] | None 
     return _settled(kinds, frames.fps)
 
 
+def clip_kinds(clip: Clip, body: Mapping[str, str] | None = None) -> Array:
+    """(frames,) uint8 kinds of a clip as of `moment_kinds`, which reads its frames in root space.
+
+    Raises
+    ------
+    SkeletonError
+        Where the joints of the body are not found.
+    """
+    return moment_kinds(clip, BodyFrames.of_clip(clip, body), body)
+
+
 def kind_numbers(names: Iterable[str]) -> list[int]:
     """Numbers of named kinds; ParameterError where a name is none of `KINDS`."""
     numbers = []

@@ -15,9 +15,8 @@ from deepphase.arrays import Array, JoinedRows
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
 from deepphase.features.layout import FeatureLayout, checked_block
-from deepphase.features.moment_kinds import KINDS, kind_numbers, moment_kinds
+from deepphase.features.moment_kinds import KINDS, clip_kinds, kind_numbers
 from deepphase.features.normalisation import Normalisation
-from deepphase.features.pose import BodyFrames
 from deepphase.features.trajectory import facing_directions
 from deepphase.motion.clip import Clip
 from deepphase.phase.parameters import PhaseParameters
@@ -299,7 +298,7 @@ class MotionDatabase:
         found, count = [], len(self.clip_names)
         for index in range(count):
             clip = self.clip(index)
-            found.append(moment_kinds(clip, BodyFrames.of_clip(clip, self.body), self.body))
+            found.append(clip_kinds(clip, self.body))
             if progress is not None:
                 progress("finding kinds of moments", index + 1, count, clip.name)
         return replace(self, kinds=np.concatenate(found))

@@ -446,6 +446,34 @@ def test_labels_come_from_file_names(swings, tmp_path):
     run("prepare", swings, "-o", store, "--labels", "{a}_{b").refused("{a}_{b", "brace")
 
 
+def test_labels_are_found_in_file_names(swings, tmp_path):
+    store = tmp_path / "s.store"
+    found = ("--labels '{_}_{_}_{style}_{_}'", "  style: calm (3 files), wild (3 files)")
+    ran = run("prepare", swings, "-o", store)
+    assert all(text in ran.out for text in (*found, "--labels none leaves them out"))
+    assert "moments: idle 0%, locomotion" in ran.out
+    ran = run("inspect", swings)
+    assert all(text in ran.out for text in (*found, "moments: idle 0%, locomotion"))
+    ran = run("inspect", store)
+    assert "  style: calm (3 clips), wild (3 clips)" in ran.out
+    assert "moments: idle 0%, locomotion" in ran.out
+    assert "a label 'kind' of a clip overrules its kind" in ran.out
+    ran = run("prepare", swings, "-o", store, "--labels", "none")
+    assert "style" not in ran.out
+    assert open_store(store).label_names == ()
+    # One file has no fields that vary.
+    assert "\nlabels" not in run("prepare", swings / "a_swing_wild_0.bvh", "-o", store).out
+
+
+def test_a_label_sets_the_kind_of_moments(swings, tmp_path):
+    table = tmp_path / "labels.csv"
+    names = [path.stem for path in sorted(swings.glob("*.bvh"))]
+    table.write_text("file,kind\n" + "".join(f"{name},idle\n" for name in names[:3]))
+    ran = run("prepare", swings, "-o", tmp_path / "s", "--labels-csv", table)
+    assert ran.status == 0
+    assert "moments: idle 50%, locomotion" in ran.out
+
+
 def test_labels_come_from_a_table(swings, tmp_path):
     table = tmp_path / "labels.csv"
     table.write_text("file,mood,stop_s\na_swing_calm_1,good,2\n")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deepphase.corpus.labels import LabelledPiece, LabelPattern, folder_labels, read_label_table
+from deepphase.corpus.labels import LabelledPiece, LabelPattern, read_label_table
 from deepphase.errors import FormatError, ParameterError
 
 FILES = ["walk.bvh", "a/run.bvh", "b/run.bvh", "b/dance 1.bvh"]
@@ -36,6 +36,15 @@ def test_fields_take_what_stands_between_the_literal_parts():
         ("{who}/{action}", "walk.bvh", None),
         ("{all}", "a.b.bvh", {"all": "a.b"}),
         ("(+){x}[.]", "(+)1[.].bvh", {"x": "1"}),
+        ("{gait}{take:d}", "walk12.bvh", {"gait": "walk", "take": "12"}),
+        ("{gait}{take:d}", "walk.bvh", None),
+        ("{take:d}{gait}_{_}", "12walk_x.bvh", {"take": "12", "gait": "walk"}),
+        (
+            "{gait}{_:d}_{who}{n:d}",
+            "a1b2_subject3.bvh",
+            {"gait": "a1b", "who": "subject", "n": "3"},
+        ),
+        ("{gait}_{n:d}", "walk_1b.bvh", None),
     ],
 )
 def test_names_and_patterns(pattern, file, expected):
@@ -50,18 +59,14 @@ def test_what_is_joined_by_a_pattern_is_read_by_it(values, last):
 
 
 @pytest.mark.parametrize(
-    "pattern", ["", "walk", "{a}{b}", "{a}_{a}", "{a}_{b", "a}", "{a b}", "{}"]
+    "pattern",
+    ["", "walk", "{a}{b}", "{a}_{a}", "{a}_{b", "a}", "{a b}", "{}", "{a:d}{b:d}", "{a:x}"],
 )
 def test_impossible_patterns_are_refused(pattern):
     with pytest.raises(ParameterError) as caught:
         LabelPattern(pattern)
     assert repr(pattern) in caught.value.fact
     assert "{action}" in caught.value.hint
-
-
-def test_folders_are_labels():
-    assert folder_labels("walk.bvh") == {}
-    assert folder_labels("old/slow/walk.bvh") == {"folder": "old/slow"}
 
 
 @pytest.fixture

@@ -1,0 +1,319 @@
+"""Labels in the names of files and folders: fields that vary, and repeat from file to file."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+
+from deepphase.corpus.label_words import field_name, is_subject
+from deepphase.corpus.labels import LabelPattern
+
+# Texts between two fields, in the order in which they are tried.
+_SEPARATORS = ("_-_", "__", " - ", "_", " ", "-", ".")
+# Share of the names that must have the same number of fields.
+_ALIKE = 0.8
+# Share of the names whose value of a field must occur in another name, too.
+_REPEATED = 0.6
+# Share of a field's values with digits above which it is an identifier.
+_IDENTIFIER = 0.5
+# Folders with fewer files are read together.
+_SMALL_FOLDER = 5
+# Folders of one file each are no label where there are as many as this.
+_UNIQUE_FOLDERS = 3
+_LETTERS_DIGITS = re.compile(r"(.*[^0-9])([0-9]+)", re.DOTALL)
+_DIGITS_LETTERS = re.compile(r"([0-9]+)([^0-9].*)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class NameLabels:
+    """Labels read from the names of files.
+
+    Parameters
+    ----------
+    labels
+        File -> its labels.
+    patterns
+        Pattern, as of :class:`LabelPattern`, -> number of files whose labels it reads.
+    unlike
+        File -> pattern that its name does not match, though those of its kind do.
+    """
+
+    labels: Mapping[str, dict[str, str]]
+    patterns: Mapping[str, int]
+    unlike: Mapping[str, str]
+
+    def counts(self) -> dict[str, Counter[str]]:
+        """Label -> number of files of each value, in the order of the names."""
+        counts: dict[str, Counter[str]] = {}
+        for labels in self.labels.values():
+            for name, value in labels.items():
+                counts.setdefault(name, Counter())[value] += 1
+        return counts
+
+
+@dataclass(frozen=True)
+class _Field:
+    """A field of names that are built alike.
+
+    `part` is its place between the separators of the whole name, `before` the text before it, and
+    `values` one value a name.
+    """
+
+    part: int
+    before: str
+    values: tuple[str, ...]
+    label: str = ""
+
+    @property
+    def digits(self) -> bool:
+        return all(value.isascii() and value.isdigit() for value in self.values)
+
+    @property
+    def identifier(self) -> bool:
+        distinct = set(self.values)
+        with_digits = sum(any(map(str.isdigit, value)) for value in distinct)
+        return with_digits > _IDENTIFIER * len(distinct)
+
+    @property
+    def shape(self) -> tuple[int, str, bool, bool]:
+        """What fields of names of the same kind have in common."""
+        return self.part, self.before, self.digits, self.identifier
+
+
+def read_name_labels(files: Iterable[str | PurePosixPath]) -> NameLabels:
+    """The labels that the names of some files have.
+
+    A name is split at the separator that gives most names the same number of fields, and each
+    field again where all of its values have the same parts or end in digits. A field is a label if
+    it varies, is no number, and most of its values occur in several files. Its name is "action" or
+    "style" where most of its values are words for it, a word such as "subject" where that stands
+    before a number, and else "field1" and so on. Folders that vary are the labels "folder",
+    "folder2" and so on, or "action" and "style". Names of folders with differently built names are
+    read apart.
+
+    Parameters
+    ----------
+    files
+        Relative to the folder that is prepared.
+    """
+    paths = [PurePosixPath(each) for each in files]
+    kinds = [(_with_labels(fields), members) for fields, members in _kinds(paths)]
+    kinds = _numbered(kinds)
+    levels = _folder_labels(paths, kinds)
+    labels: dict[str, dict[str, str]] = {each.as_posix(): {} for each in paths}
+    patterns: Counter[str] = Counter()
+    unlike = {}
+    for fields, members in kinds:
+        by_depth = defaultdict(list)
+        for path in members:
+            by_depth[len(path.parts) - 1].append(path)
+        for depth, some in by_depth.items():
+            text = _pattern(levels[:depth], fields)
+            if not text:
+                continue
+            pattern = LabelPattern(text)
+            for path in some:
+                file = path.as_posix()
+                found = pattern.labels(file)
+                if found is None:
+                    unlike[file] = text
+                    found = {
+                        level: path.parts[number]
+                        for number, level in enumerate(levels[:depth])
+                        if level
+                    }
+                else:
+                    patterns[text] += 1
+                labels[file] = found
+    return NameLabels(labels, dict(patterns.most_common()), unlike)
+
+
+_Kind = tuple[list[_Field], list[PurePosixPath]]
+
+
+def _kinds(paths: Sequence[PurePosixPath]) -> list[_Kind]:
+    """The fields of names that are built alike, and their files."""
+    folders = defaultdict(list)
+    for path in paths:
+        folders[path.parent].append(path)
+    small = [path for each in folders.values() if len(each) < _SMALL_FOLDER for path in each]
+    large = [each for each in folders.values() if len(each) >= _SMALL_FOLDER]
+    kinds: dict[tuple[object, ...], _Kind] = {}
+    for members in [*large, small] if small else large:
+        fields = _fields([path.with_suffix("").name for path in members])
+        key = tuple(field.shape for field in fields)
+        if key not in kinds:
+            kinds[key] = fields, list(members)
+            continue
+        known, files = kinds[key]
+        joined = [
+            replace(one, values=one.values + other.values)
+            for one, other in zip(known, fields, strict=True)
+        ]
+        kinds[key] = joined, files + members
+    return list(kinds.values())
+
+
+def _fields(names: Sequence[str]) -> list[_Field]:
+    separator, rows = _separated(names, _ALIKE)
+    if not separator:
+        numbered = [[name] for name in names if _LETTERS_DIGITS.fullmatch(name)]
+        rows = numbered if len(numbered) >= _ALIKE * len(names) else rows
+    fields = []
+    for part, values in enumerate(zip(*rows, strict=True)):
+        for number, (before, some) in enumerate(_refined(values)):
+            fields.append(_Field(part, separator if part and not number else before, some))
+    return fields
+
+
+def _separated(values: Sequence[str], alike: float) -> tuple[str, list[list[str]]]:
+    """The separator that gives the most fields, and the fields of each value that has as many."""
+    chosen, rows = "", [[value] for value in values]
+    for separator in _SEPARATORS:
+        split = [value.split(separator) for value in values]
+        split = [parts for parts in split if all(map(_has_content, parts))]
+        counts = Counter(map(len, split))
+        count, names = max(counts.items(), key=lambda item: (item[1], item[0]), default=(0, 0))
+        if count > len(rows[0]) and names >= alike * len(values):
+            chosen, rows = separator, [parts for parts in split if len(parts) == count]
+    return chosen, rows
+
+
+def _has_content(part: str) -> bool:
+    return any(map(str.isalnum, part))
+
+
+def _refined(values: tuple[str, ...]) -> list[tuple[str, tuple[str, ...]]]:
+    """The parts of a field that all its values have, each with the text before it."""
+    separator, rows = _separated(values, 1.0)
+    if separator:
+        refined = []
+        for number, part in enumerate(zip(*rows, strict=True)):
+            first, *others = _refined(part)
+            refined += [(separator if number else "", first[1]), *others]
+        return refined
+    for expression in (_LETTERS_DIGITS, _DIGITS_LETTERS):
+        matches = [expression.fullmatch(value) for value in values]
+        found = [match.groups() for match in matches if match is not None]
+        if len(found) == len(values):
+            one, other = zip(*found, strict=True)
+            return [*_refined(one), ("", other), *_refined(other)[1:]]
+    return [("", values)]
+
+
+def _with_labels(fields: list[_Field]) -> list[_Field]:
+    """The fields, with a label's name for those that are one and "?" where it is not known."""
+    labels = [_label(fields, number) for number in range(len(fields))]
+    for label in set(labels) - {"", "?"}:
+        same = [number for number, each in enumerate(labels) if each == label]
+        # Of "standing walk" and "crouched walk", "walk" is the action.
+        best = max(same, key=lambda number: len(set(fields[number].values)))
+        for number in same:
+            labels[number] = label if number == best else "?"
+    return [replace(field, label=label) for field, label in zip(fields, labels, strict=True)]
+
+
+def _label(fields: Sequence[_Field], number: int) -> str:
+    field = fields[number]
+    counts = Counter(field.values)
+    repeated = sum(count for count in counts.values() if count > 1)
+    if len(counts) == 1 or repeated < _REPEATED * len(field.values):
+        return ""
+    if field.digits:
+        before = set(fields[number - 1].values) if number else set()
+        word = next(iter(before)).lower() if len(before) == 1 else ""
+        return word if is_subject(word) else ""
+    return "" if field.identifier else field_name(counts) or "?"
+
+
+def _numbered(kinds: Sequence[_Kind]) -> list[_Kind]:
+    """The kinds with names for labels without one, which no two kinds have in common."""
+    number = 0
+    named = []
+    for fields, members in kinds:
+        renamed = []
+        for field in fields:
+            if field.label == "?":
+                number += 1
+                field = replace(field, label=f"field{number}")
+            renamed.append(field)
+        named.append((renamed, members))
+    return named
+
+
+def _folder_labels(paths: Sequence[PurePosixPath], kinds: Sequence[_Kind]) -> list[str]:
+    """The label of each level of folders, the highest first; empty for none."""
+    in_names = {field.label for fields, _ in kinds for field in fields}
+    labels: list[str] = []
+    for level in range(max((len(path.parts) - 1 for path in paths), default=0)):
+        values = [path.parts[level] for path in paths if len(path.parts) - 1 > level]
+        distinct = set(values)
+        varies = len(distinct) > 1 or len(values) < len(paths)
+        unique = len(distinct) == len(values) >= _UNIQUE_FOLDERS
+        if not varies or unique or _stands_in_names(level, kinds):
+            labels.append("")
+            continue
+        name = field_name(distinct)
+        if name is None or name in in_names or name in labels:
+            others = sum(each.startswith("folder") for each in labels)
+            name = f"folder{others + 1}" if others else "folder"
+        labels.append(name)
+    return labels
+
+
+def _stands_in_names(level: int, kinds: Sequence[_Kind]) -> bool:
+    """Whether each file's folder stands in its name as the value of a label."""
+    for fields, members in kinds:
+        labels = [field for field in fields if field.label]
+        folders = [path.parts[level] if len(path.parts) - 1 > level else None for path in members]
+        if not any(list(field.values) == folders for field in labels):
+            return False
+    return True
+
+
+def _pattern(levels: Sequence[str], fields: Sequence[_Field]) -> str:
+    """The pattern that reads the labels of folders and fields; empty where there is none."""
+    name = _name_pattern(fields)
+    labelled = [number for number, level in enumerate(levels) if level]
+    if not labelled and not any(field.label for field in fields):
+        return ""
+    folders = levels[labelled[0] :] if labelled else []
+    return "/".join([*(f"{{{level or '_'}}}" for level in folders), name])
+
+
+def _name_pattern(fields: Sequence[_Field]) -> str:
+    if not any(field.label for field in fields):
+        return "{_}"
+    text, number = "", 0
+    while number < len(fields):
+        field = fields[number]
+        stop = number + 1
+        if not field.label:
+            stop = _end_of_dropped(fields, number)
+        alone = stop == number + 1
+        digits = ":d" if alone and field.digits and _touches(fields, number) else ""
+        text += f"{field.before}{{{field.label or '_'}{digits}}}"
+        number = stop
+    return text
+
+
+def _end_of_dropped(fields: Sequence[_Field], start: int) -> int:
+    """The end of fields from `start` on that a pattern drops as one."""
+    stop = start
+    part = fields[start].part
+    while stop < len(fields) and fields[stop].part == part and not fields[stop].label:
+        stop += 1
+    inside = start and fields[start - 1].part == part
+    begins = not inside or fields[start].before
+    ends = stop == len(fields) or fields[stop].part != part or fields[stop].before
+    return stop if begins and ends else start + 1
+
+
+def _touches(fields: Sequence[_Field], number: int) -> bool:
+    """Whether no text stands between a field and the one before or after it."""
+    before = number > 0 and not fields[number].before
+    after = number + 1 < len(fields) and not fields[number + 1].before
+    return before or after

@@ -47,6 +47,10 @@ COMMANDS = {
     "match merge": ("match_merge", "merge the shards of a motion database into one file"),
     "match query": ("match_query", "find the frames of a database nearest to a frame of a clip"),
     "match run": ("match_run", "move characters along a path or by a gamepad, by motion matching"),
+    "match why": (
+        "match_why",
+        "show why a run plays a moment: costs by feature and rejected moments",
+    ),
     "control": ("control", "move characters along a path or by a gamepad, with a controller"),
     "export": (
         "export_model",

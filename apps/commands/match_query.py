@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from apps.options.groups import parse_labels
-from apps.terminal import Outcome, next_step, note, table, warn
+from apps.terminal import Outcome, next_step, note, progress, table, warn
 from deepphase.errors import ParameterError
 
 
@@ -19,6 +19,7 @@ def command(
     model: Path | None = None,
     index: Literal["auto", "exact", "flat", "ivf", "hnsw", "ivfpq"] = "auto",
     labels: str | None = None,
+    why: bool = False,
     advance_s: float = 0.0,
     apart_s: float = 0.5,
     exclude_s: float = 1.0,
@@ -50,6 +51,9 @@ def command(
         auto takes the index of the database.
     labels
         Search only clips with these labels, as in style=old+happy,action=walk.
+    why
+        Print the cost of every match by feature: squared distances, which add up to the square
+        of the cost. matches.csv and the page have them in any case.
     advance_s
         Search for the state this many seconds later, with phases advanced by their frequency.
     apart_s
@@ -64,7 +68,7 @@ def command(
     store
         Store of the database's clips, if it was moved.
     """
-    from apps.reports.matches_page import save_matches
+    from apps.reports.matches_page import match_terms, save_matches
     from apps.runs.database import index_line
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.store import open_store
@@ -78,7 +82,8 @@ def command(
     opened = MotionDatabase.load(database, store=None if store is None else open_store(store))
     check_writable(output / "index.html")
     query = query_moment(opened, clip, frame, model=model, advance_s=advance_s)
-    searcher = open_searcher(opened, index, note=warn)
+    with progress() as shown:
+        searcher = open_searcher(opened, index, progress=shown, note=warn)
     allowed = None if labels is None else opened.rows_with(parse_labels(labels))
     own = None if query.row is None else opened.neighbourhood(query.row, exclude_s)
     found = nearest_moments(
@@ -91,18 +96,30 @@ def command(
     if len(found) < k:
         warn(f"{len(found)} matches instead of {k}: no more are --apart-s {apart_s:g} s apart")
     page = save_matches(opened, query, found, output, seconds=seconds, format=format)
-    rows = [
-        (
-            str(rank),
-            each.clip,
-            str(each.frame),
-            f"{each.time_s:.2f}",
-            f"{each.distance:.4f}",
-            ", ".join(f"{name}={value}" for name, value in each.labels.items()),
-        )
+    features = list(opened.layout.slices)
+    terms = match_terms(opened, query, found)
+    moments = [
+        (str(rank), each.clip, str(each.frame), f"{each.time_s:.2f}", f"{each.distance:.4f}")
         for rank, each in enumerate(found, start=1)
     ]
-    table(("rank", "clip", "frame", "s", "distance", "labels"), rows)
+    columns = ("rank", "clip", "frame", "s", "distance")
+    table(
+        (*columns, "labels"),
+        [
+            (*row, ", ".join(f"{name}={value}" for name, value in each.labels.items()))
+            for row, each in zip(moments, found, strict=True)
+        ],
+    )
+    if why:
+        note("squared distances by feature, which add up to the square of the distance:")
+        cells = [[f"{term:.4f}" for term in own] for own in terms]
+        table(
+            ("rank", *features, "sum"),
+            [
+                (row[0], *own, f"{total:.4f}")
+                for row, own, total in zip(moments, cells, terms.sum(1), strict=True)
+            ],
+        )
     note(index_line(searcher))
     note(f"page: {page}")
     next_step("match", "run", database, "--path", "square", "-o", "run")
@@ -121,8 +138,9 @@ def command(
                     "time_s": float(each.time_s),
                     "distance": float(each.distance),
                     "labels": dict(each.labels),
+                    "squared_distances": dict(zip(features, own.tolist(), strict=True)),
                 }
-                for rank, each in enumerate(found, start=1)
+                for rank, (each, own) in enumerate(zip(found, terms, strict=True), start=1)
             ],
         }
     )

@@ -12,12 +12,14 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write
 from deepphase.figures.player.actor import Actor
+from deepphase.figures.player.costs import ComparedCosts, CostComparison, CostOption
 from deepphase.figures.player.page import save_player
 from deepphase.figures.player.take import Marker, Take
 from deepphase.formats.load import save
 from deepphase.motion.clip import Clip
 from matching.database.database import MotionDatabase
 from matching.database.queries import QueryMoment
+from matching.search.cost_terms import cost_terms
 from matching.search.moments import Moment, following, placed
 
 
@@ -73,27 +75,39 @@ def save_matches(
 ) -> Path:
     """Write matches.csv, query and matches as motion files, and index.html; return its path.
 
-    Every motion file begins at the matched moment. The page begins half a second before it.
+    Every motion file begins at the matched moment. The page begins half a second before it. Table
+    and page have the squared distances of every feature, which add up to the square of the cost.
     """
-    _write_table(folder / "matches.csv", found)
+    terms = match_terms(database, query, found)
+    _write_table(folder / "matches.csv", found, list(database.layout.slices), terms)
     _following_query(folder, query, seconds, database.fps, format)
     for rank, each in enumerate(found, start=1):
         clip = following(database, each.row, seconds)
         save(clip, folder / f"match_{rank:02d}.{format}")
     return save_player(
         folder / "index.html",
-        [_take(database, query, found[:_MAX_ACTORS], seconds)],
+        [_take(database, query, found[:_MAX_ACTORS], terms, seconds)],
         title=f"Moments like {query.clip.name}, frame {query.frame}",
     )
 
 
-def _write_table(path: Path, found: Sequence[Moment]) -> None:
+def match_terms(database: MotionDatabase, query: QueryMoment, found: Sequence[Moment]) -> Array:
+    """(matches, features) squared distances, as of `cost_terms`."""
+    rows = database.features[np.array([each.row for each in found])]
+    return cost_terms(database.layout, query.query, rows)
+
+
+def _write_table(
+    path: Path, found: Sequence[Moment], features: Sequence[str], terms: Array
+) -> None:
     labels = list(dict.fromkeys(name for each in found for name in each.labels))
     text = io.StringIO(newline="")
     writer = csv.writer(text)
-    writer.writerow(["rank", "clip", "frame", "time_s", "distance", *labels])
-    for rank, each in enumerate(found, start=1):
+    squared = [f"squared_{name}" for name in features]
+    writer.writerow(["rank", "clip", "frame", "time_s", "distance", *labels, *squared])
+    for rank, (each, own) in enumerate(zip(found, terms, strict=True), start=1):
         values = [each.labels.get(name, "") for name in labels]
+        values += [f"{term:.6g}" for term in own]
         writer.writerow(
             [rank, each.clip, each.frame, f"{each.time_s:.4f}", f"{each.distance:.6g}", *values]
         )
@@ -109,7 +123,11 @@ def _following_query(
 
 
 def _take(
-    database: MotionDatabase, query: QueryMoment, found: Sequence[Moment], seconds: float
+    database: MotionDatabase,
+    query: QueryMoment,
+    found: Sequence[Moment],
+    terms: Array,
+    seconds: float,
 ) -> Take:
     actors = [
         moment_actor(
@@ -137,6 +155,14 @@ def _take(
                 seconds=seconds,
             )
         )
+    compared = ComparedCosts(
+        0.0,
+        "Squared distances between the query and its matches.",
+        [
+            CostOption(f"{each.clip} at {each.time_s:.2f} s ({rank})", own)
+            for rank, (each, own) in enumerate(zip(found, terms, strict=False), start=1)
+        ],
+    )
     return Take(
         name=f"{query.clip.name}, frame {query.frame}",
         actors=actors,
@@ -146,4 +172,5 @@ def _take(
             f"{rank}: {each.clip} at {each.time_s:.2f} s, distance {each.distance:.3f}"
             for rank, each in enumerate(found, start=1)
         ),
+        costs=CostComparison(tuple(database.layout.slices), [compared]),
     )

@@ -15,6 +15,7 @@ from deepphase.motion.root_motion import RootMotion
 from deepphase.steering.run import Run
 
 _SUFFIXES = (".bvh", ".glb")
+DECISIONS_SUFFIX = ".decisions.csv"
 # Root motion -> the joint that carries the travel, in words.
 _CARRIERS: dict[RootMotion, str] = {
     "auto": "the topmost joint carries the travel",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from apps.options.groups import parse_labels
+from apps.runs.decisions import run_decisions
 from apps.runs.report import RunReport, RunSubject, Section, run_report
 from apps.runs.request import Goal, RunRequest
 from deepphase.features.moment_kinds import KINDS
@@ -64,6 +66,7 @@ def matching_report(
             counts,
             note=moments_line(each.database, each.played),
             features=name,
+            costs=partial(run_decisions, each),
         )
         for name, each in sources.items()
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
@@ -12,11 +12,12 @@ from typing import Any
 
 from apps.reports.evaluation_report import FORMAT, VERSION
 from apps.reports.page import Link, Page
-from apps.runs.files import motion_note, write_run
+from apps.runs.files import DECISIONS_SUFFIX, motion_note, write_run
 from apps.runs.request import Goal, MeasuredRun, RunRequest, measured_run
 from apps.runs.take import run_take
 from deepphase.atomic_write import atomic_write
 from deepphase.evaluation.run_measures import RUN_MEASURES, data_values, joint_rotations
+from deepphase.figures.player.costs import CostComparison
 from deepphase.figures.player.page import save_player
 from deepphase.progress import Progress
 from deepphase.steering.run import Runner, RunnerSource
@@ -61,6 +62,9 @@ class RunSubject:
         Further text under the measures.
     features
         Name of the features that are searched, if several kinds are compared; else empty.
+    costs
+        Function that writes the decisions of a run to a file and returns them for the player's
+        page; not given for runners that do not search.
     """
 
     source: RunnerSource[Runner]
@@ -70,6 +74,7 @@ class RunSubject:
     data: Mapping[str, Any]
     note: str = ""
     features: str = ""
+    costs: Callable[[MeasuredRun, Path], CostComparison | None] | None = None
 
 
 def run_report(
@@ -104,7 +109,12 @@ def run_report(
             label = goal.name if len(subjects) == 1 else f"{goal.name}, {subject.features}"
             stem = label.replace(", ", "-").replace(" ", "-")
             files += write_run(made.run, folder, stem, subject.source.columns, request.root_motion)
-            takes.append(run_take(made, label))
+            costs = None
+            if subject.costs is not None:
+                table = folder / f"{stem}{DECISIONS_SUFFIX}"
+                costs = subject.costs(made, table)
+                files.append((table.name, "searches: costs of the moments compared, by feature"))
+            takes.append(run_take(made, label, costs))
             by = {"goal": goal.name} | ({"features": subject.features} if subject.features else {})
             runs.append(_Labelled(label, by, made, joint_rotations(made.run)))
     save_player(folder / "player.html", takes, title=first.title)

@@ -91,6 +91,8 @@ class MeasuredRun:
         (characters, 2) metres: origin of each character's copy of the path.
     measures
         None if no character was alive long enough.
+    runner
+        The runner, after the last frame.
     findings
         Sentences on characters that ran away, stood still or were lost.
     """
@@ -100,6 +102,7 @@ class MeasuredRun:
     path: GroundPath | None
     origins: Array
     measures: RunMeasures | None
+    runner: Runner
     findings: tuple[str, ...] = ()
 
     def value(self, measure: str) -> float | None:
@@ -127,6 +130,7 @@ def measured_run(
     origins = np.zeros((count, 2))
     if isinstance(goal, GroundPath):
         path = goal
+        runner: Runner
         runner, goal_source = start_on_path(source, goal, characters=count)
         origins = goal_source.origins
         run = rollout(runner, goal_source, request.seconds or goal.duration, progress)
@@ -152,7 +156,7 @@ def measured_run(
     except ParameterError:
         if run.alive[:, : round(run.fps)].all():
             raise
-    return MeasuredRun(goal.name, run, path, origins, measures, tuple(findings))
+    return MeasuredRun(goal.name, run, path, origins, measures, runner, tuple(findings))
 
 
 def _frame_labels(source: RunnerSource[Runner], run: Run) -> tuple[Array | None, Array | None]:

@@ -7,6 +7,7 @@ import numpy as np
 from apps.runs.request import MeasuredRun
 from deepphase.arrays import Array
 from deepphase.figures.player.actor import Actor
+from deepphase.figures.player.costs import CostComparison
 from deepphase.figures.player.take import Channels, Curve, Gating, Marker, Take
 from deepphase.motion.kinematics import end_positions, global_transforms
 from deepphase.steering.run import Run
@@ -20,8 +21,8 @@ _FLOOR_PERCENTILE = 5
 _CURVES = {"cost": ("cost of the last search", "")}
 
 
-def run_take(measured: MeasuredRun, name: str) -> Take:
-    """All characters of a run; phases, gating weights and jumps are the first one's."""
+def run_take(measured: MeasuredRun, name: str, costs: CostComparison | None = None) -> Take:
+    """All characters of a run; phases, gating weights, jumps and costs are the first one's."""
     run = measured.run
     shown = min(run.characters, MAX_ACTORS)
     speeds = np.linalg.norm(np.gradient(run.positions[:shown], axis=1), axis=-1) * run.fps
@@ -35,7 +36,7 @@ def run_take(measured: MeasuredRun, name: str) -> Take:
     jumps = np.zeros(0) if run.jumped is None else np.flatnonzero(run.jumped[0]) / run.fps
     note = f"Motion {run.spec.note}. Circles ahead: the trajectory of the next second."
     if run.characters > 1:
-        note += " Phases, weights and jumps are the first character's."
+        note += " Phases, weights, jumps and costs are the first character's."
     if run.characters > shown:
         note += f" The first {shown} of {run.characters} characters."
     return Take(
@@ -46,6 +47,7 @@ def run_take(measured: MeasuredRun, name: str) -> Take:
         curves=curves,
         markers=[Marker("jump", float(time), float(time)) for time in jumps],
         note=note,
+        costs=costs,
     )
 
 

@@ -19,6 +19,7 @@ from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import Frame, RunnerSpec
 from deepphase.steering.springs import damping_share, spring_rate, wrapped_angle
 from matching.database.database import MotionDatabase
+from matching.player.decisions import DecisionLog
 from matching.player.moment_filter import MomentFilter
 from matching.player.playback import Playback, check_same_rows
 from matching.player.trajectory_search import SearchPolicy, TrajectorySearch, future_offsets
@@ -123,6 +124,9 @@ class Player:
         Intervals, halflives and limits.
     search_policy
         Chooses the rows to jump to; a `TrajectorySearch` if not given.
+    log_decisions
+        Whether to record the searches of the first character in `log`, for
+        :func:`matching.player.decisions.decisions`.
 
     Raises
     ------
@@ -142,6 +146,7 @@ class Player:
         labels: Mapping[str, str | Sequence[str]] | None = None,
         settings: PlayerSettings | None = None,
         search_policy: SearchPolicy | None = None,
+        log_decisions: bool = False,
     ) -> None:
         check_same_rows(database, playback)
         self.spec = runner_spec(database, playback)
@@ -158,6 +163,10 @@ class Player:
             min_improvement=self.settings.min_improvement,
             neighbourhood_s=self.settings.neighbourhood_s,
         )
+        self.log: DecisionLog | None = None
+        if log_decisions and isinstance(self._search_policy, TrajectorySearch):
+            self.log = DecisionLog(self._search_policy)
+        self._frame = 0
         self._seconds = 1.0 / playback.fps
         self._ranges = database.ranges_of
         starts, self._stops = self._ranges(self.rows)
@@ -208,6 +217,7 @@ class Player:
         play, before = self.playback, self.rows.copy()
         changed = goal_source.advance(self.root_states, self._seconds)
         jumped = self._search(goal_source, changed)
+        self._frame += 1
         jump_distance = self._jump_distances(before, jumped)
         moved = play.steps[self.rows] + self._seconds * self._transitions.root_velocity
         self._step = moved
@@ -256,21 +266,34 @@ class Player:
         labels = goal_source.labels()
         current = PosePair(*self._poses_before, *self._poses, self._step / self._seconds)
         ending = self.rows[which] + _ENDING_S / self._seconds >= self._stops[which]
+        limited = LimitedGoals(goal_source, self.playback.goal_limits, self._limited)
+        goals = self._search_policy.goals(limited, self.root_states, which)
+        desired = [labels[index] for index in which]
         targets, costs, smooth = self._search_policy.search(
             self.rows[which],
             ending,
-            self._search_policy.goals(
-                LimitedGoals(goal_source, self.playback.goal_limits, self._limited),
-                self.root_states,
-                which,
-            ),
-            [labels[index] for index in which],
+            goals,
+            desired,
             lambda some, rows: self._transitions.costs(rows, current.of(which[some])),
         )
         self._until_search[which] = np.where(smooth, self.settings.search_interval_s, _RETRY_S)
         self._costs[which] = costs
         # A transition that is not smooth is put off, up to the clip's last frame.
         jumps = (targets >= 0) & (smooth | forced[which])
+        if self.log is not None:
+            improvement = self.settings.min_improvement
+            for index in np.flatnonzero(which == self.log.character).tolist():
+                self.log.add(
+                    self._frame,
+                    self.rows[which[index]],
+                    tuple(each[index : index + 1] for each in goals),
+                    desired[index],
+                    bool(ending[index]),
+                    improvement,
+                    int(targets[index]),
+                    bool(smooth[index]),
+                    bool(jumps[index]),
+                )
         which, rows = which[jumps], targets[jumps]
         if which.size:
             jumped[which] = True

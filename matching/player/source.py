@@ -79,6 +79,7 @@ class PlayerSource:
             angles=root_states.angles,
             labels=self.labels or None,
             settings=self.settings,
+            log_decisions=True,
         )
 
     def _rows(self, goal_source: GoalSource, root_states: RootStates) -> Array:

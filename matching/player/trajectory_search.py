@@ -178,19 +178,16 @@ class TrajectorySearch:
             False where the transition to the row is not smooth.
         """
         database = self._database
-        queries = self._queries(rows, goals)
+        queries = self.queries(rows, goals)
         staying = np.linalg.norm(queries - database.features[rows], axis=1).astype(np.float64)
         chosen, costs, smooth = np.full(len(rows), -1), staying.copy(), np.ones(len(rows), bool)
         groups: dict[tuple[tuple[str, str], ...], list[int]] = {}
         for index, desired in enumerate(labels):
-            key = tuple(sorted((k, v) for k, v in desired.items() if k in self._known))
-            groups.setdefault(key, []).append(index)
+            groups.setdefault(tuple(sorted(self._known_labels(desired).items())), []).append(index)
         for key, members in groups.items():
             some = np.array(members)
             allowed = self._rows_of(dict(key))
-            must_jump = leaving[some].copy()
-            if allowed.playable is not None:
-                must_jump |= ~allowed.playable[self._later(rows[some])]
+            must_jump = self.must_jump(rows[some], leaving[some], dict(key))
             distances, nearest = self._searcher.search(
                 queries[some],
                 _CANDIDATES,
@@ -241,7 +238,7 @@ class TrajectorySearch:
                 queries[:, self._database.layout.slices[feature.name]] = 0.0
         return self._searcher.search(queries, 1, allowed=self._rows_of({}).targets)[1][:, 0]
 
-    def _queries(self, rows: Array, goals: tuple[Array, Array, Array, Array]) -> Array:
+    def queries(self, rows: Array, goals: tuple[Array, Array, Array, Array]) -> Array:
         """(q, dims) the features of rows with the desired future trajectory."""
         blocks = self._desired_blocks(self._database.query(rows), goals)
         return self._database.query(rows, blocks)
@@ -274,6 +271,19 @@ class TrajectorySearch:
         targets = self._rows_of({}).targets
         offered = self._database.offered
         return np.flatnonzero(offered if targets is None else offered & targets)
+
+    def target_rows(self, labels: Mapping[str, str]) -> Array | None:
+        """(rows,) bool: rows that may be jumped to with goals of these labels; None for all."""
+        return self._rows_of(self._known_labels(labels)).targets
+
+    def must_jump(self, rows: Array, leaving: Array, labels: Mapping[str, str]) -> Array:
+        """(q,) bool: rows that are leaving, or soon followed by rows that may not be played."""
+        playable = self._rows_of(self._known_labels(labels)).playable
+        return leaving if playable is None else leaving | ~playable[self._later(rows)]
+
+    def _known_labels(self, labels: Mapping[str, str]) -> dict[str, str]:
+        """The labels that the database has."""
+        return {name: value for name, value in labels.items() if name in self._known}
 
     def check_labels(self, labels: Mapping[str, str]) -> None:
         """Raise ParameterError where goals with these labels would leave nothing to play."""

@@ -101,3 +101,52 @@ def test_a_stick_leads_and_poses_are_compared(database, tmp_path):
 def test_mistakes_are_named(database, tmp_path, capsys, words, fact):
     assert main(["match", "run", str(database), "-o", str(tmp_path / "out"), *words]) == 2
     assert fact in capsys.readouterr().err
+
+
+def test_a_run_says_why_it_plays_a_moment(database, tmp_path, capsys):
+    words = ["match", "run", str(database), "-o", str(tmp_path), "--seconds", "2"]
+    assert main([*words, "--path", "circle,wave"]) == 0
+    with (tmp_path / "wave.decisions.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    squared = [name for name in rows[0] if name.startswith("squared_")]
+    assert len(squared) == len(MotionDatabase.load(database).layout.features)
+    for row in rows:
+        total = sum(float(row[name]) for name in squared)
+        assert float(row["cost"]) ** 2 == pytest.approx(total, rel=1e-3, abs=1e-6)
+    with (tmp_path / "wave.frames.csv").open() as file:
+        jumps = {row["t"] for row in csv.DictReader(file) if row["jumped"] == "1"}
+    assert {row["t"] for row in rows if row["mark"] == "chosen"} == jumps
+    capsys.readouterr()
+    assert main(["match", "why", str(tmp_path), "--time", "1", "--name", "wave"]) == 0
+    said = capsys.readouterr().out
+    times = sorted({float(row["t"]) for row in rows})
+    last = max(time for time in times if time <= 1.001)
+    assert f"wave at {last:.2f} s: It " in said
+    assert "continuing costs" in said
+    assert "trajectory_position" in said
+    assert main(["match", "why", str(tmp_path), "--time", "1", "--name", "wave", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    shown = [row for row in rows if float(row["t"]) == pytest.approx(last, abs=1e-3)]
+    assert [each["clip"] for each in document["moments"]] == [row["clip"] for row in shown]
+    assert document["moments"][0]["mark"] == "playing"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["{folder}"], "2 runs in"),
+        (["{folder}", "--name", "squre"], "no run 'squre'"),
+        (["{folder}", "--name", "a", "--time", "-1"], "no decision until -1 s"),
+        (["{folder}", "--name", "b"], "no table of decisions"),
+        (["{folder}/a.decisions.csv"], "no decisions of a run"),
+    ],
+)
+def test_what_cannot_be_explained_is_an_error(tmp_path, capsys, words, said):
+    columns = "t,mark,clip,frame,time_s,cost,squared_x,reason"
+    (tmp_path / "a.decisions.csv").write_text(
+        f"{columns}\n0.5,playing,walk,3,0.05,2,4,It continues.\n"
+    )
+    (tmp_path / "b.decisions.csv").write_text("t,x\n")
+    command = ["match", "why", *(word.format(folder=tmp_path) for word in words)]
+    assert main(command) != 0
+    assert said in capsys.readouterr().err

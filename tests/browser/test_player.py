@@ -11,7 +11,7 @@ from deepphase.figures.player.song import PlayerSong
 from deepphase.figures.player.take import Channels, Curve, Marker, Take
 from tests.browser.dashboard_pages import PATIENCE_S
 from tests.figures.made_phases import FPS, made_phases
-from tests.figures.player_pages import made_actor, made_take, wav_bytes
+from tests.figures.player_pages import made_actor, made_costs, made_take, wav_bytes
 
 HOSTILE = "</script><b onmouseover=alert(1)>name</b><img src=x onerror=alert(2)>"
 # Pixels of a part of a canvas, on a canvas of their own: reading slows a canvas down.
@@ -451,3 +451,34 @@ def test_drawing_time_of_30000_frames_of_30_joints(open_page, record_property):
     )
     record_property("drawing", words)
     print(words)
+
+
+def test_costs_follow_the_time(open_page):
+    take = Take("costs", [made_actor(240)], costs=made_costs())
+    page = open_page(player_html([take, made_take(name="without")]))
+    wait_until_drawn(page)
+    assert page.is_visible("#costs-card")
+    assert page.is_hidden("#wheels-card")
+    page.evaluate("deepphasePlayer.seek(1.2)")
+    settle(page)
+    assert page.text_content("#costs-text") == "It jumps."
+    assert page.locator("#costs-rows tr").all_text_contents() == [
+        "walk at 1.00 splaying4.90",
+        "run at 3.00 schosen2.45",
+    ]
+    # Bars are as long as the squares are: 24 and 6, of which the last feature is half.
+    widths = page.locator("#costs-rows .terms span").evaluate_all(
+        "spans => spans.map(span => span.getBoundingClientRect().width)"
+    )
+    np.testing.assert_allclose(
+        np.array(widths) / sum(widths[:3]),
+        np.outer([1, 1 / 4], [1 / 6, 2 / 6, 3 / 6]).ravel(),
+        atol=0.01,
+    )
+    page.evaluate("deepphasePlayer.seek(0.9)")
+    settle(page)
+    assert page.text_content("#costs-text") == "It continues."
+    assert page.locator("#costs-rows tr").count() == 1
+    page.select_option("#take", "1")
+    settle(page)
+    assert page.is_hidden("#costs-card")

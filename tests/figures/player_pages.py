@@ -12,6 +12,7 @@ from html.parser import HTMLParser
 import numpy as np
 
 from deepphase.figures.player.actor import Actor
+from deepphase.figures.player.costs import ComparedCosts, CostComparison, CostOption
 from deepphase.figures.player.take import Channels, Curve, Gating, ManifoldCloud, Marker, Take
 from deepphase.phase.manifold import ManifoldProjection
 from tests.figures.made_phases import FPS, made_phases
@@ -63,6 +64,25 @@ def made_take(frames: int = 120, channels: int = 5, *, name: str = "made", **giv
         "markers": [Marker("first half", 0.0, frames / FPS / 2)],
     }
     return Take(name, **(known | given))
+
+
+def made_costs(features: int = 3) -> CostComparison:
+    """Searches at 0.5 and 1 s; the second one compares two moments."""
+    terms = np.arange(1.0, features + 1)
+    return CostComparison(
+        tuple(f"feature {index}" for index in range(features)),
+        [
+            ComparedCosts(0.5, "It continues.", [CostOption("walk at 0.50 s", terms, "playing")]),
+            ComparedCosts(
+                1.0,
+                "It jumps.",
+                [
+                    CostOption("walk at 1.00 s", 4 * terms, "playing"),
+                    CostOption("run at 3.00 s", terms, "chosen"),
+                ],
+            ),
+        ],
+    )
 
 
 def wav_bytes(seconds: float, rate: int = 8000) -> bytes:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from deepphase.errors import FormatError, ParameterError
 from deepphase.figures.colouring import Colouring
 from deepphase.figures.player.actor import Actor, links_of
+from deepphase.figures.player.costs import ComparedCosts, CostComparison, CostOption
 from deepphase.figures.player.packing import PackedArrays
 from deepphase.figures.player.page import player_html, save_player
 from deepphase.figures.player.song import PlayerSong
@@ -30,6 +31,7 @@ from tests.figures.player_pages import (
     PageParts,
     addresses,
     made_actor,
+    made_costs,
     made_take,
     wav_bytes,
 )
@@ -272,3 +274,39 @@ def _nan(shape):
 def test_impossible_input_is_refused(make, words):
     with pytest.raises(ParameterError, match=words):
         make()
+
+
+def test_costs_come_back_search_by_search():
+    parts = PageParts(player_html([made_take(costs=made_costs(), name="costs")]))
+    stated = parts.scene["takes"][0]["costs"]
+    assert stated["times"] == [0.5, 1.0]
+    assert stated["counts"] == [1, 2]
+    assert [stated["names"][label] for label in stated["labels"]] == [
+        "walk at 0.50 s",
+        "walk at 1.00 s",
+        "run at 3.00 s",
+    ]
+    assert stated["marks"] == ["playing", "playing", "chosen"]
+    np.testing.assert_array_equal(
+        parts.array(stated["terms"]), np.outer([1, 4, 1], [1, 2, 3]).astype(np.float32)
+    )
+    assert PageParts(player_html([made_take()])).scene["takes"][0]["costs"] is None
+
+
+@pytest.mark.parametrize(
+    ("times", "terms", "fact"),
+    [
+        ([], [1.0], "at least one"),
+        ([1.0, 0.5], [1.0], "rising order"),
+        ([np.nan], [1.0], "finite"),
+        ([0.0], None, "compares no moments"),
+        ([0.0], [1.0, 2.0], "(2,) terms of 1 features"),
+        ([0.0], [-1.0], "0 or more"),
+        ([0.0], [np.inf], "finite"),
+    ],
+)
+def test_costs_that_cannot_be_shown_are_refused(times, terms, fact):
+    options = [] if terms is None else [CostOption("walk", np.array(terms))]
+    with pytest.raises(ParameterError) as caught:
+        CostComparison(("one",), [ComparedCosts(time, "", options) for time in times])
+    assert fact in caught.value.fact

@@ -14,6 +14,7 @@ from deepphase.atomic_write import atomic_write
 from deepphase.errors import ParameterError
 from deepphase.figures.page_data import json_in_page
 from deepphase.figures.player.actor import Actor
+from deepphase.figures.player.costs import CostComparison
 from deepphase.figures.player.packing import PackedArrays
 from deepphase.figures.player.song import PlayerSong
 from deepphase.figures.player.take import Channels, ManifoldCloud, Take
@@ -65,6 +66,7 @@ def describe_take(take: Take, packed: PackedArrays) -> dict[str, Any]:
         "gating": None
         if take.gating is None
         else _timed(take.gating, values=packed.add_series(take.gating.weights)),
+        "costs": None if take.costs is None else _costs(take.costs, packed),
         "curves": [
             _timed(
                 curve,
@@ -131,6 +133,21 @@ def _manifold(cloud: ManifoldCloud, packed: PackedArrays) -> dict[str, Any]:
     )
 
 
+def _costs(costs: CostComparison, packed: PackedArrays) -> dict[str, Any]:
+    options = [option for search in costs.searches for option in search.options]
+    names = {name: place for place, name in enumerate(dict.fromkeys(each.name for each in options))}
+    return {
+        "features": list(costs.features),
+        "times": _rounded([search.time_s for search in costs.searches]),
+        "texts": [search.text for search in costs.searches],
+        "counts": [len(search.options) for search in costs.searches],
+        "names": list(names),
+        "labels": [names[each.name] for each in options],
+        "marks": [each.mark for each in options],
+        "terms": packed.add(np.array([each.terms for each in options], np.float32)),
+    }
+
+
 def _song(song: PlayerSong, packed: PackedArrays) -> dict[str, Any]:
     spectrogram = None
     if song.spectrogram is not None:
@@ -166,6 +183,7 @@ _SCRIPTS = (
     "wheels",
     "manifold",
     "gating",
+    "costs",
     "curves",
     "lane_kinds",
     "lanes",

@@ -25,6 +25,9 @@ function startPlayer() {
   const wheels = new Wheels(element("wheels"), invalidate);
   const manifold = new Manifold(element("manifold"), [element("manifold-2d"), element("manifold-3d")], invalidate);
   const gating = new GatingBars(element("gating"), invalidate);
+  const costs = new CostTable({
+    text: element("costs-text"), legend: element("costs-legend"), rows: element("costs-rows"),
+  });
   let overview = null;
   const lanes = new Lanes({
     box: element("lanes-box"), list: element("lanes"), axis: element("axis"),
@@ -48,6 +51,7 @@ function startPlayer() {
     wheels.draw(clock.time);
     manifold.draw(clock.time);
     gating.draw(clock.time);
+    costs.draw(clock.time);
     lanes.draw(clock.time);
     overview.draw(clock.time);
     updateTexts();
@@ -128,6 +132,7 @@ function startPlayer() {
     wheels.open(parts.channels);
     manifold.open(take.manifold);
     gating.open(parts.gating);
+    costs.open(take.costs);
     lanes.open(lanesOf({ take, ...parts, song }), clock.duration, take.markers);
     overview.open(take, clock.duration);
     fillActors(stage, element, invalidate);
@@ -139,9 +144,10 @@ function startPlayer() {
     element("manifold-axes").hidden = take.manifold?.path.shape[1] === 2;
     element("manifold-colours").textContent = take.manifold?.colourTitle ? `coloured by ${take.manifold.colourTitle}` : "";
     element("gating-card").hidden = !parts.gating;
+    element("costs-card").hidden = !take.costs;
     element("wheels").hidden = !parts.channels;
-    element("wheels-card").hidden = !parts.channels && Boolean(take.manifold);
-    const stageOnly = !parts.channels && !take.manifold && !parts.gating;
+    element("wheels-card").hidden = !parts.channels && Boolean(take.manifold || take.costs);
+    const stageOnly = !parts.channels && !take.manifold && !parts.gating && !take.costs;
     element("app").classList.toggle("stage-only", stageOnly && parts.bodies.length > 0);
     showEmpty("wheels-empty", parts.channels ? "" :
       "This clip has no phases. “deepphase play CLIP --model MODEL” adds those of a phase model.");
@@ -173,6 +179,7 @@ function startPlayer() {
       document.documentElement.style.setProperty(`--${name}`, look[name]);
     }
     manifold.redraw();
+    costs.redraw();
     lanes.redraw();
     overview.stale = true;
     for (const [i, body] of stage.bodies.entries()) {

@@ -12,6 +12,7 @@ from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.figures.colouring import Colouring
 from deepphase.figures.player.actor import Actor
+from deepphase.figures.player.costs import CostComparison
 from deepphase.figures.player.song import PlayerSong
 from deepphase.figures.theme import CYCLIC, SEQUENTIAL, percentile_range
 from deepphase.phase.parameters import PhaseParameters
@@ -177,7 +178,7 @@ class Take:
         Name in the list of clips.
     actors
         Bodies, all on one time axis.
-    channels, manifold, gating, curves, markers, song
+    channels, manifold, gating, curves, markers, song, costs
         Further data on the same time axis.
     note
         A sentence below the name, for example on the origin of the clip.
@@ -192,6 +193,7 @@ class Take:
     markers: Sequence[Marker] = ()
     song: PlayerSong | None = None
     note: str = ""
+    costs: CostComparison | None = None
 
     @property
     def fps(self) -> float:

@@ -1,12 +1,13 @@
 // Runs the JavaScript runtime for tests: reads a request from stdin and writes its answer to stdout.
 import { readFileSync } from "node:fs";
 
-import { readAsset } from "../../apps/live/runtime/asset.js";
+import { projectManifold, readAsset } from "../../apps/live/runtime/asset.js";
 import { createCharacter } from "../../apps/live/runtime/character.js";
 import { networkOf } from "../../apps/live/runtime/network.js";
 import { createRandom } from "../../apps/live/runtime/random.js";
 
 const request = JSON.parse(readFileSync(0, "utf8"));
+if (request.withoutWebAssembly) globalThis.WebAssembly = undefined;
 const asset = readAsset(readFileSync(request.asset));
 
 /** Typed arrays as lists. */
@@ -27,13 +28,14 @@ const tasks = {
     if (request.noise) state.set(request.noise);
     return request.rows.map(({ inputs, gate }) => ({
       outputs: Array.from(network.step(inputs, gate, state)),
-      blend: network.blendWeights,
+      blend: network.blendWeights && network.blendWeights.slice(),
     }));
   },
-  /** Everything of the asset but its arrays. */
+  /** What a page reads of an asset, and a point of its manifold. */
   asset() {
     const { arrays, header, schema, ...values } = asset;
-    return values;
+    const point = request.phases && projectManifold(asset.manifold, request.phases);
+    return { ...values, point };
   },
 };
 

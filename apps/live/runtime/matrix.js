@@ -1,58 +1,82 @@
-/** Products of a vector and many matrices of weights, in plain loops. */
+/** Vectors and matrices of weights in one memory, and their products. */
 
-const TILE = 8;
+import { simdLoops, TILE } from "./simd.js";
 
-/** Numbers that vectors of that length take: whole tiles. */
-export function paddedLength(length) {
-  return TILE * Math.ceil(length / TILE);
+const PAGE_BYTES = 65536;
+
+/** Memory of the vectors and matrices of one network or database. */
+export class Arena {
+  constructor() {
+    const hasMemory = typeof WebAssembly === "object";
+    this.memory = hasMemory ? new WebAssembly.Memory({ initial: 1 }) : null;
+    this.loops = this.memory && simdLoops(this.memory);
+    this.top = 0;
+  }
+
+  /** A vector of zeros; its length is rounded up to whole tiles. */
+  vector(length) {
+    const whole = TILE * Math.ceil(length / TILE);
+    if (!this.loops) return new Vector(null, 0, new Float32Array(whole));
+    const place = this.top;
+    this.top += 4 * whole;
+    const missing = this.top - this.memory.buffer.byteLength;
+    if (missing > 0) this.memory.grow(Math.ceil(missing / PAGE_BYTES));
+    return new Vector(this.memory, place, new Float32Array(this.memory.buffer, place, whole));
+  }
 }
 
-/**
- * A matrix (ins, outs) in tiles of eight columns, [tile][row][column], read once from its beginning
- * to its end by a product.
- */
+/** Numbers at a place in the memory. */
+class Vector {
+  constructor(memory, place, values) {
+    this.memory = memory;
+    this.place = place;
+    this.length = values.length;
+    this.current = values;
+  }
+
+  /** A view of the numbers, which is valid until the memory grows. */
+  get values() {
+    if (this.memory && this.current.buffer !== this.memory.buffer) {
+      this.current = new Float32Array(this.memory.buffer, this.place, this.length);
+    }
+    return this.current;
+  }
+}
+
+/** A matrix (ins, outs) in tiles of columns, [tile][row][column], read in order by a product. */
 export class Matrix {
   /**
+   * @param {Arena} arena  the memory of the matrix and of all vectors that it is multiplied with
    * @param ins, outs  number of rows and columns
-   * @param valueAt  (row, column) -> number
+   * @param weights  their values
+   * @param {number} start  place of the first value
+   * @param rowStep, columnStep  distance of a value from the next row and the next column
    */
-  constructor(ins, outs, valueAt) {
+  constructor(arena, ins, outs, weights, start, rowStep, columnStep) {
+    this.loops = arena.loops;
     this.ins = ins;
-    this.outs = outs;
     this.tiles = Math.ceil(outs / TILE);
-    this.values = new Float32Array(this.tiles * ins * TILE);
+    this.weights = arena.vector(this.tiles * TILE * ins);
+    const { values } = this.weights;
     for (let column = 0; column < outs; column++) {
-      const start = Math.floor(column / TILE) * ins * TILE + (column % TILE);
-      for (let row = 0; row < ins; row++) this.values[start + row * TILE] = valueAt(row, column);
+      const tile = Math.floor(column / TILE) * ins * TILE + (column % TILE);
+      const from = start + column * columnStep;
+      for (let row = 0; row < ins; row++) values[tile + row * TILE] = weights[from + row * rowStep];
     }
   }
 
-  /** y += share * (x @ matrix); y has `paddedLength(outs)` numbers. */
+  /** y += share * (x @ matrix). */
   addProduct(y, x, share) {
-    const { ins, tiles, values } = this;
-    let at = 0;
-    for (let tile = 0; tile < tiles; tile++) {
-      let a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0;
-      for (let row = 0; row < ins; row++, at += TILE) {
-        const s = x[row];
-        a += s * values[at];
-        b += s * values[at + 1];
-        c += s * values[at + 2];
-        d += s * values[at + 3];
-        e += s * values[at + 4];
-        f += s * values[at + 5];
-        g += s * values[at + 6];
-        h += s * values[at + 7];
-      }
-      const o = tile * TILE;
-      y[o] += share * a;
-      y[o + 1] += share * b;
-      y[o + 2] += share * c;
-      y[o + 3] += share * d;
-      y[o + 4] += share * e;
-      y[o + 5] += share * f;
-      y[o + 6] += share * g;
-      y[o + 7] += share * h;
+    const { ins, tiles, weights, loops } = this;
+    if (loops) {
+      loops.addProduct(y.place, x.place, weights.place, ins, tiles, share);
+      return;
+    }
+    const { values } = weights;
+    for (let column = 0; column < tiles * TILE; column++) {
+      let sum = 0, at = Math.floor(column / TILE) * ins * TILE + (column % TILE);
+      for (let row = 0; row < ins; row++, at += TILE) sum += x.values[row] * values[at];
+      y.values[column] += share * sum;
     }
   }
 }

@@ -1,11 +1,12 @@
 /** Networks of controllers, for raw inputs and outputs, evaluated from their weights. */
 
 import { catmullRomCoefficients, openPhase } from "./catmull_rom.js";
-import { Matrix, paddedLength } from "./matrix.js";
+import { Arena, Matrix } from "./matrix.js";
 import { positiveRemainder } from "./springs.js";
 
 // Smaller shares of a matrix change outputs by less than the rounding of float32 weights does.
 const NEGLIGIBLE_SHARE = 1e-7;
+const BLENDED_LAYERS = ["layer_in", "layer_mid", "layer_out"];
 // Precomputed form of a PFNN -> number of phases in its table.
 const TABLE_SIZES = { linear: 10, constant: 50 };
 
@@ -29,11 +30,11 @@ class Network {
     if (!make) throw new Error(`no network ${asset.header.network.kind}`);
     const { arrays, schema } = asset;
     this.arrays = arrays;
-    this.gateDims = schema.gate ? schema.gate.dims : 0;
-    this.inputs = new Float32Array(schema.inputs.dims);
-    this.gate = new Float32Array(this.gateDims);
+    this.arena = new Arena();
+    this.inputs = this.arena.vector(schema.inputs.dims);
+    this.gate = this.arena.vector(schema.gate ? schema.gate.dims : 0);
     this.outputs = new Float32Array(schema.outputs.dims);
-    this.network = make(asset, form);
+    this.network = make(asset, this.arena, form);
   }
 
   /** The state of one character: null, or the arrays that `step` changes. */
@@ -46,7 +47,7 @@ class Network {
     const { arrays, outputs } = this;
     normalise(this.inputs, inputs, arrays.inputs_mean, arrays.inputs_scale);
     normalise(this.gate, gate, arrays.gate_mean, arrays.gate_scale);
-    const values = this.network.step(this.inputs, this.gate, state);
+    const { values } = this.network.step(this.inputs, this.gate, state);
     const { outputs_mean: mean, outputs_unit: unit } = arrays;
     for (let i = 0; i < outputs.length; i++) outputs[i] = values[i] * unit[i] + mean[i];
     return outputs;
@@ -64,59 +65,61 @@ class Network {
 }
 
 function normalise(out, values, mean, scale) {
-  for (let i = 0; i < out.length; i++) out[i] = (values[i] - mean[i]) * scale[i];
+  const normalised = out.values;
+  for (let i = 0; i < values.length; i++) normalised[i] = (values[i] - mean[i]) * scale[i];
 }
 
 /** Layer whose weights are the blend of those of experts or control points. */
 class BlendedLayer {
   /** @param weight, bias  (points, ins, outs) and (points, outs) */
-  constructor(weight, bias, points, ins, outs) {
+  constructor(arena, weight, bias, points, ins, outs) {
     this.outs = outs;
     this.bias = bias;
     this.matrices = [];
     for (let point = 0; point < points; point++) {
-      const start = point * ins * outs;
-      this.matrices.push(new Matrix(ins, outs, (row, column) => weight[start + row * outs + column]));
+      this.matrices.push(new Matrix(arena, ins, outs, weight, point * ins * outs, outs, 1));
     }
-    this.values = new Float32Array(paddedLength(outs));
+    this.product = arena.vector(outs);
   }
 
-  /** The layer's values; the array is used again by the next product. */
+  /** The layer's values; the vector is used again by the next product. */
   apply(x, blend) {
-    const { values, bias, outs, matrices } = this;
+    const { product, bias, outs, matrices } = this;
+    const { values } = product;
     values.fill(0);
     for (let point = 0; point < matrices.length; point++) {
       const share = blend[point];
       if (Math.abs(share) < NEGLIGIBLE_SHARE) continue;
       for (let o = 0; o < outs; o++) values[o] += share * bias[point * outs + o];
-      matrices[point].addProduct(values, x, share);
+      matrices[point].addProduct(product, x, share);
     }
-    return values;
+    return product;
   }
 }
 
 /** Linear layer with weights (outs, ins), as PyTorch stores them. */
 class LinearLayer {
-  constructor(weight, bias, outs) {
+  constructor(arena, weight, bias, outs) {
     const ins = weight.length / outs;
     this.bias = bias;
-    this.matrix = new Matrix(ins, outs, (row, column) => weight[column * ins + row]);
-    this.values = new Float32Array(paddedLength(outs));
+    this.matrix = new Matrix(arena, ins, outs, weight, 0, 1, ins);
+    this.product = arena.vector(outs);
   }
 
   apply(x) {
-    const { values, bias } = this;
-    values.fill(0);
-    if (bias) values.set(bias);
-    this.matrix.addProduct(values, x, 1);
-    return values;
+    const { product, bias } = this;
+    product.values.fill(0);
+    if (bias) product.values.set(bias);
+    this.matrix.addProduct(product, x, 1);
+    return product;
   }
 }
 
 /** In place: x where it is positive, exp(x) - 1 elsewhere. */
-function elu(values) {
+function elu(x) {
+  const { values } = x;
   for (let i = 0; i < values.length; i++) if (values[i] < 0) values[i] = Math.expm1(values[i]);
-  return values;
+  return x;
 }
 
 function softmax(values, count) {
@@ -126,20 +129,19 @@ function softmax(values, count) {
   for (let i = 0; i < count; i++) values[i] /= sum;
 }
 
-function linear(asset, name) {
+function linear(asset, arena, name) {
   const bias = asset.arrays[`network.${name}.bias`] || null;
   const { shape } = asset.header.arrays[`network.${name}.weight`];
-  return new LinearLayer(asset.arrays[`network.${name}.weight`], bias, shape[0]);
+  return new LinearLayer(arena, asset.arrays[`network.${name}.weight`], bias, shape[0]);
 }
 
-function blended(asset, name) {
-  const { shape } = asset.header.arrays[`network.${name}.weight`];
-  const { arrays } = asset;
-  return new BlendedLayer(arrays[`network.${name}.weight`], arrays[`network.${name}.bias`], ...shape);
-}
-
-function threeBlended(asset) {
-  return ["layer_in", "layer_mid", "layer_out"].map((name) => blended(asset, name));
+function threeBlended(asset, arena) {
+  const { arrays, header } = asset;
+  return BLENDED_LAYERS.map((name) => {
+    const { shape } = header.arrays[`network.${name}.weight`];
+    const bias = arrays[`network.${name}.bias`];
+    return new BlendedLayer(arena, arrays[`network.${name}.weight`], bias, ...shape);
+  });
 }
 
 /** Three layers with the same blend of weights. */
@@ -150,16 +152,16 @@ function throughLayers(layers, inputs, blend) {
 }
 
 /** Mixture of experts (DeepPhase, local phases, MANN, without phases), blended by a gate. */
-function experts(asset) {
-  const gating = ["gate_in", "gate_mid", "gate_out"].map((name) => linear(asset, name));
-  const layers = threeBlended(asset);
+function experts(asset, arena) {
+  const gating = ["gate_in", "gate_mid", "gate_out"].map((name) => linear(asset, arena, name));
+  const layers = threeBlended(asset, arena);
   const blend = new Float32Array(asset.header.network.experts);
   return {
     blend,
     step(inputs, gate) {
       let g = elu(gating[0].apply(gate));
       g = elu(gating[1].apply(g));
-      const shares = gating[2].apply(g);
+      const shares = gating[2].apply(g).values;
       softmax(shares, blend.length);
       blend.set(shares.subarray(0, blend.length));
       return throughLayers(layers, inputs, blend);
@@ -168,38 +170,40 @@ function experts(asset) {
 }
 
 /** Phase-functioned network: weights are a Catmull-Rom spline of the phase. */
-function pfnn(asset, form) {
+function pfnn(asset, arena, form) {
   const { points, cyclic } = asset.header.network;
   const blend = new Float32Array(points);
-  if (form !== "cubic") return pfnnTable(asset, form, points, cyclic, blend);
-  const layers = threeBlended(asset);
+  if (form !== "cubic") return pfnnTable(asset, arena, form, blend);
+  const layers = threeBlended(asset, arena);
   return {
     blend,
     step(inputs, gate) {
-      catmullRomCoefficients(blend, gate[0], cyclic);
+      catmullRomCoefficients(blend, gate.values[0], cyclic);
       return throughLayers(layers, inputs, blend);
     },
   };
 }
 
 /** A PFNN with its weights computed in advance at evenly spaced phases. */
-function pfnnTable(asset, form, points, cyclic, blend) {
+function pfnnTable(asset, arena, form, blend) {
+  const { points, cyclic } = asset.header.network;
   const count = TABLE_SIZES[form];
   if (!count) throw new Error(`no form ${form}: cubic, linear or constant`);
   const last = cyclic ? count : count - 1;
   const { arrays, header } = asset;
-  const layers = ["layer_in", "layer_mid", "layer_out"].map((name) => {
+  const layers = BLENDED_LAYERS.map((name) => {
     const [, ins, outs] = header.arrays[`network.${name}.weight`].shape;
     const weight = tableOf(arrays[`network.${name}.weight`], points, last, cyclic);
     const bias = tableOf(arrays[`network.${name}.bias`], points, last, cyclic);
-    return new BlendedLayer(weight, bias, last + 1, ins, outs);
+    return new BlendedLayer(arena, weight, bias, last + 1, ins, outs);
   });
   const shares = new Float32Array(last + 1);
   return {
     blend,
     step(inputs, gate) {
-      catmullRomCoefficients(blend, gate[0], cyclic);
-      const place = last * (cyclic ? positiveRemainder(gate[0], 1) : openPhase(gate[0]));
+      catmullRomCoefficients(blend, gate.values[0], cyclic);
+      const [phase] = gate.values;
+      const place = last * (cyclic ? positiveRemainder(phase, 1) : openPhase(phase));
       shares.fill(0);
       if (form === "constant") {
         shares[Math.round(place)] = 1;
@@ -229,9 +233,9 @@ function tableOf(values, points, last, cyclic) {
 }
 
 /** A variational PFNN. Its state is the noise; layers take the first values that they need. */
-function variational(asset) {
+function variational(asset, arena) {
   const { variational: stochastic, redraw } = asset.header.network;
-  const layers = threeBlended(asset);
+  const layers = threeBlended(asset, arena);
   const width = Math.max(...stochastic.map((number) => layers[number - 1].outs / 2));
   const blend = new Float32Array(4);
   const draw = (noise, random) => {
@@ -245,14 +249,15 @@ function variational(asset) {
       if (stepped || redraw === "frame") draw(noise, random);
     },
     step(inputs, gate, noise) {
-      catmullRomCoefficients(blend, gate[0], true);
+      catmullRomCoefficients(blend, gate.values[0], true);
       let x = inputs;
       for (let number = 1; number <= 3; number++) {
         x = layers[number - 1].apply(x, blend);
         if (number < 3) elu(x);
         if (stochastic.includes(number)) {
           const half = layers[number - 1].outs / 2;
-          for (let i = 0; i < half; i++) x[i] += noise[i] * x[half + i];
+          const { values } = x;
+          for (let i = 0; i < half; i++) values[i] += noise[i] * values[half + i];
         }
       }
       return x;
@@ -260,43 +265,44 @@ function variational(asset) {
   };
 }
 
-/** Inputs, followed by sine and cosine of each gate value in cycles. */
-function withPhaseCircle(joined, inputs, gate) {
-  joined.set(inputs);
-  for (let i = 0; i < gate.length; i++) {
-    joined[inputs.length + i] = Math.sin(2 * Math.PI * gate[i]);
-    joined[inputs.length + gate.length + i] = Math.cos(2 * Math.PI * gate[i]);
-  }
-  return joined;
-}
-
-function joinedInputs(asset) {
-  const gateDims = asset.schema.gate ? asset.schema.gate.dims : 0;
-  return new Float32Array(asset.schema.inputs.dims + 2 * gateDims);
-}
-
-/** Feed-forward network, with or without a phase as a further input. */
-function plain(asset) {
-  const layers = ["layer_in", "layer_mid", "layer_out"].map((name) => linear(asset, name));
-  const joined = joinedInputs(asset);
-  return {
-    step: (inputs, gate) => throughLayers(layers, withPhaseCircle(joined, inputs, gate)),
+/** Writer of the inputs, followed by sine and cosine of each gate value in cycles. */
+function phaseCircle(asset, arena) {
+  const { inputs: layout, gate: gateLayout } = asset.schema;
+  const gateDims = gateLayout ? gateLayout.dims : 0;
+  const joined = arena.vector(layout.dims + 2 * gateDims);
+  return (inputs, gate) => {
+    const { values } = joined;
+    values.set(inputs.values.subarray(0, layout.dims));
+    for (let i = 0; i < gateDims; i++) {
+      values[layout.dims + i] = Math.sin(2 * Math.PI * gate.values[i]);
+      values[layout.dims + gateDims + i] = Math.cos(2 * Math.PI * gate.values[i]);
+    }
+    return joined;
   };
 }
 
+/** Feed-forward network, with or without a phase as a further input. */
+function plain(asset, arena) {
+  const layers = BLENDED_LAYERS.map((name) => linear(asset, arena, name));
+  const joined = phaseCircle(asset, arena);
+  return { step: (inputs, gate) => throughLayers(layers, joined(inputs, gate)) };
+}
+
 /** Encoder, LSTM and decoder (ERD). */
-function recurrent(asset) {
+function recurrent(asset, arena) {
   const [first, fromInput, fromHidden, last] = ["layer_in", "from_input", "from_hidden", "layer_out"]
-    .map((name) => linear(asset, name));
-  const joined = joinedInputs(asset);
+    .map((name) => linear(asset, arena, name));
+  const joined = phaseCircle(asset, arena);
   const width = fromHidden.matrix.ins;
+  const hidden = arena.vector(width);
   const sigmoid = (value) => 1 / (1 + Math.exp(-value));
   return {
     initialState: () => ({ hidden: new Float32Array(width), cell: new Float32Array(width) }),
     step(inputs, gate, state) {
-      const x = elu(first.apply(withPhaseCircle(joined, inputs, gate)));
-      const driven = fromInput.apply(x);
-      const kept = fromHidden.apply(state.hidden);
+      const x = elu(first.apply(joined(inputs, gate)));
+      const driven = fromInput.apply(x).values;
+      hidden.values.set(state.hidden);
+      const kept = fromHidden.apply(hidden).values;
       for (let i = 0; i < width; i++) {
         const [enter, forget, value, leave] = [0, 1, 2, 3].map(
           (part) => driven[part * width + i] + kept[part * width + i],
@@ -304,7 +310,8 @@ function recurrent(asset) {
         state.cell[i] = sigmoid(forget) * state.cell[i] + sigmoid(enter) * Math.tanh(value);
         state.hidden[i] = sigmoid(leave) * Math.tanh(state.cell[i]);
       }
-      return last.apply(state.hidden);
+      hidden.values.set(state.hidden);
+      return last.apply(hidden);
     },
   };
 }

@@ -10,7 +10,6 @@ from apps.live.asset import live_asset
 from controllers.config import ControllerConfig
 from controllers.data.initial_states import InitialStates
 from controllers.runtime.controller import Controller
-from controllers.runtime.frame import CharacterSettings
 from controllers.runtime.start import CharacterSource
 from deepphase.errors import ParameterError
 from tests.controllers.made_controllers import samples_for, small_controller, walking_store
@@ -18,8 +17,8 @@ from tests.live.node import ask_node, needs_node, python_run, wandering
 from tests.live.test_controller_parity import largest_distance, positions_in, positions_of
 
 SIZES = {
-    **dict.fromkeys(("experts", "mann", "lmp", "no_phase"), {"experts": 3, "hidden": 24}),
-    **dict.fromkeys(("pfnn", "nn", "nn_phase", "erd", "erd_phase"), {"hidden": 24}),
+    **{name: {"experts": 3, "hidden": 24} for name in ("experts", "mann", "lmp", "no_phase")},
+    **{name: {"hidden": 24} for name in ("pfnn", "nn", "nn_phase", "erd", "erd_phase")},
     "vinn": {"hidden": 24, "variational": (1, 3)},
 }
 

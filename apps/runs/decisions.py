@@ -23,13 +23,16 @@ SQUARED = "squared_"
 _COLUMNS = ("t", "mark", "clip", "frame", "time_s", "cost")
 
 
-def run_decisions(source: PlayerSource, measured: MeasuredRun, path: Path) -> CostComparison | None:
-    """Write the first character's decisions, and return them for the player's page."""
+def run_costs(
+    source: PlayerSource, measured: MeasuredRun, path: Path | None = None
+) -> CostComparison | None:
+    """The first character's decisions for the player's page, also written to a file if given."""
     runner, database = measured.runner, source.database
     if not isinstance(runner, Player) or runner.log is None:
         return None
     found = decisions(runner.log, database, source.searcher)
-    write_decisions(path, found, database, measured.run.fps)
+    if path is not None:
+        write_decisions(path, found, database, measured.run.fps)
     return cost_comparison(found, database, measured.run.fps)
 
 

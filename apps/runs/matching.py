@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from apps.options.groups import parse_labels
-from apps.runs.decisions import run_decisions
+from apps.runs.decisions import run_costs
 from apps.runs.report import RunReport, RunSubject, Section, run_report
 from apps.runs.request import Goal, RunRequest
 from deepphase.features.moment_kinds import KINDS
@@ -66,7 +66,7 @@ def matching_report(
             counts,
             note=moments_line(each.database, each.played),
             features=name,
-            costs=partial(run_decisions, each),
+            costs=partial(run_costs, each),
         )
         for name, each in sources.items()
     ]

@@ -313,10 +313,12 @@ def test_a_folder_offers_its_controllers_databases_and_clips(tmp_path, monkeypat
     assert offered[:2] == ["Controller: mine.controller", "Motion matching: walks.database"]
     assert any("walks.store, by phases" in each for each in offered)
     assert take(app)["gating"]
+    assert take(app)["costs"] is None
     database = f"database:{tmp_path / 'walks.database'}"
     app.selectbox(key="steerable").set_value(database).run()
     assert not app.exception
     assert measures(app)["Path error"] < 1.0
+    assert take(app)["costs"]["features"][-2:] == ["trajectory_position", "trajectory_direction"]
 
 
 def test_speeds_are_those_of_the_data(demo, walks):

@@ -13,6 +13,7 @@ import streamlit as st
 
 from apps.dashboard.parts.result_cache import ResultCache
 from apps.dashboard.parts.steerables import OpenController, OpenMatching
+from apps.runs.decisions import run_costs
 from apps.runs.files import write_run
 from apps.runs.request import MeasuredRun, RunRequest, measured_run
 from apps.runs.take import run_take
@@ -27,6 +28,7 @@ from deepphase.steering.path import GroundPath
 from deepphase.steering.run import Runner, RunnerSource
 from deepphase.temporary_files import temporary_folder
 from matching.player.player import PlayerSettings
+from matching.player.source import PlayerSource
 
 # Runs in the cache that all sessions share.
 _CACHED_RUNS = 8
@@ -163,8 +165,9 @@ def steered_run(
             f"The network diverged after {run.survived_s.min():.1f} s, and the character stands "
             "still from there. Try a slower or smoother path, or a more natural blending."
         )
+    costs = run_costs(source, measured) if isinstance(source, PlayerSource) else None
     return SteeredRun(
-        take=run_take(measured, name),
+        take=run_take(measured, name, costs),
         measures=_measures(measured, source.data),
         note=note,
         clip=lambda character, root_motion: run.clip(character, name, root_motion),

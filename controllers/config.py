@@ -36,6 +36,29 @@ class ControllerTraining:
         Number of frames over which other networks are unrolled in training: from the second on,
         the network's own pose, trajectory and phases are its input. 1 trains on recorded frames
         only, as the papers do.
+    unroll_after
+        Fraction of the training that is on recorded frames only. The number of unrolled frames
+        then doubles from 2 to `unroll_frames`, in stages of equal length. 0 unrolls over
+        `unroll_frames` from the beginning.
+    final_dropout
+        Dropout probability to which that of the network falls, linearly after `unroll_after` of the
+        training; None keeps the network's. Dropout steadies the training on recorded frames, and
+        damps the motion.
+    unroll_goals
+        Whether unrolled inputs have the clip's trajectory, relative to where the network has moved
+        the body, blended with the predicted one as in runs. Otherwise they have the predicted one.
+    root_weight
+        Weight in the loss of the root's mean velocity error since the first of the unrolled frames,
+        in m2/s2. With `unroll_goals` only.
+    foot_weight
+        Weight in the loss of the mean squared error of the velocities of feet on the floor, in
+        m2/s2, from the second of the unrolled frames on.
+    run_checks
+        Number of times in the second half of the training that the controller runs along a course
+        of its own, at most one for 100,000 frame pairs. The weights that run best are kept. 0 keeps
+        the last weights; so do data that do not travel, and controllers with tracks.
+    run_patience
+        The training ends early after this many checks without a better run; 0 never ends it.
     learning_rate
         Highest learning rate of AdamW. The papers have 1e-4.
     weight_decay
@@ -76,6 +99,13 @@ class ControllerTraining:
     batch_size: int = 256
     sequence_frames: int = 16
     unroll_frames: int = 1
+    unroll_after: float = 0.0
+    final_dropout: float | None = None
+    unroll_goals: bool = False
+    root_weight: float = 0.0
+    foot_weight: float = 0.0
+    run_checks: int = 6
+    run_patience: int = 0
     learning_rate: float = 1e-3
     weight_decay: float = 1e-4
     schedule: Schedule = "cosine"
@@ -101,14 +131,19 @@ class ControllerTraining:
             raise ParameterError(
                 f"learning_rate must lie between 0 and 1, not {self.learning_rate}"
             )
-        for name in ("weight_decay", "warmup", "held_out"):
+        for name in ("weight_decay", "warmup", "held_out", "unroll_after"):
             if not 0 <= getattr(self, name) < 1:
                 raise ParameterError(f"{name} must lie in 0 to 1, not {getattr(self, name)}")
         if not 0 < self.held_out < 0.9:
             raise ParameterError(f"held_out must lie in 0 to 0.9, not {self.held_out}")
+        if self.final_dropout is not None and not 0 <= self.final_dropout < 1:
+            raise ParameterError(f"final_dropout must lie in 0 to 1, not {self.final_dropout}")
         if not 0 <= self.final_rate <= 1:
             raise ParameterError(f"final_rate must lie in 0 to 1, not {self.final_rate}")
-        for name in ("weight_magnitude", "pose_noise"):
+        for name in (
+            *("weight_magnitude", "pose_noise", "root_weight", "foot_weight"),
+            *("run_checks", "run_patience"),
+        ):
             if not (math.isfinite(getattr(self, name)) and getattr(self, name) >= 0):
                 raise ParameterError(f"{name} must not be negative, not {getattr(self, name)}")
         if not (self.restart_epochs > 0 and self.restart_factor >= 1):
@@ -121,6 +156,21 @@ class ControllerTraining:
         for name in ("seed", "split_seed"):
             if not 0 <= getattr(self, name) < 2**31:
                 raise ParameterError(f"{name} must lie in 0 to 2147483647")
+
+    @property
+    def unroll_stages(self) -> tuple[tuple[float, int], ...]:
+        """(fraction of the training, number of unrolled frames from there on) of each stage."""
+        if self.unroll_after == 0 or self.unroll_frames == 1:
+            return ((0.0, self.unroll_frames),)
+        doublings = (self.unroll_frames - 1).bit_length()
+        each = (1.0 - self.unroll_after) / doublings
+        return (
+            (0.0, 1),
+            *(
+                (self.unroll_after + stage * each, min(2 ** (stage + 1), self.unroll_frames))
+                for stage in range(doublings)
+            ),
+        )
 
 
 @dataclass(frozen=True)

@@ -108,4 +108,10 @@ def _network_arrays(controller: Controller, weights: Weights) -> dict[str, Array
         arrays[part] = controller.network.get_buffer(part).cpu().numpy()
     for part in ("outputs_mean", "outputs_unit"):
         arrays[part] = controller.network.get_buffer(part).cpu().numpy()
+    carried = controller.schema.carried
+    if carried is not None:
+        arrays["carried_columns"], arrays["carried_shares"] = (
+            carried[0].astype(np.int32),
+            carried[1],
+        )
     return arrays

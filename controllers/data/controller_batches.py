@@ -37,14 +37,16 @@ class FrameBatch:
     outputs: Tensor
 
     def __len__(self) -> int:
-        return len(self.inputs)
+        """Number of frame pairs."""
+        return self.inputs[..., 0].numel()
 
 
 class ControllerBatches(ResumableData, pl.LightningDataModule):
     """Training and held-out sequences of frames, for `ControllerModule` in any trainer.
 
-    The data loader yields the first rows of the sequences; on the device they become a
-    `FrameBatch`.
+    Positions in the training count frame pairs, and a step has `batch_size` of them: as sequences
+    get longer in the course of a training, a step has fewer. The data loader yields the rows of the
+    sequences, (sequences[, frames]); on the device they become a `FrameBatch`.
 
     Parameters
     ----------
@@ -64,61 +66,72 @@ class ControllerBatches(ResumableData, pl.LightningDataModule):
         self.data, self.config = data, config
         options, samples, split = config.training, data.samples, data.split
         recurrent = network_kind(config.name).is_recurrent
-        frames = options.sequence_frames if recurrent else options.unroll_frames
-        self._frames = torch.arange(frames)
-        # Rows whose following frames are training samples of the same run.
-        starts = split.train[samples.following(split.train) >= frames]
-        if not len(starts):
-            raise ParameterError(
-                f"no {frames} consecutive training frames",
-                hint=f"lower training.{'sequence' if recurrent else 'unroll'}_frames, or add clips",
-            )
-        held_out = split.held_out[samples.following(split.held_out) >= frames]
+        stages = ((0.0, options.sequence_frames),) if recurrent else options.unroll_stages
+        self._stages, self.frames = stages, stages[-1][1]
+        self.batch_size = options.batch_size
+        following = samples.following(split.train)
+        self._starts, self._orders = {}, {}
+        for _, frames in stages:
+            # Rows whose following frames are training samples of the same run.
+            starts = split.train[following >= frames]
+            if not len(starts):
+                raise ParameterError(
+                    f"no {frames} consecutive training frames",
+                    hint=f"lower training.{'sequence' if recurrent else 'unroll'}_frames, or add "
+                    "clips",
+                )
+            self._starts[frames] = torch.from_numpy(starts)
+            self._orders[frames] = WindowOrder(len(starts), options.seed)
+        # Other networks are measured by one step from a recorded frame.
+        self._measured = torch.arange(self.frames if recurrent else 1)
+        held_out = split.held_out[samples.following(split.held_out) >= len(self._measured)]
         choice = np.linspace(0, len(held_out) - 1, _VALIDATION_SAMPLES, dtype=int)
         self.held_out = torch.from_numpy(held_out[np.unique(choice)])
-        self.batch_size = max(options.batch_size // frames, 1)
-        self._starts = torch.from_numpy(starts)
-        self._order = WindowOrder(len(starts), options.seed)
         self._rows = tuple(
             torch.from_numpy(np.asarray(each))
             for each in (samples.inputs, samples.gate, samples.outputs)
         )
 
     @property
-    def frames(self) -> int:
-        """Number of frames in a sequence."""
-        return len(self._frames)
-
-    @property
-    def pairs(self) -> int:
-        """Number of pairs of frames that start a sequence: an epoch of the config."""
-        return len(self._starts)
-
-    @property
     def total_samples(self) -> int:
-        """Number of sequences in the whole training that the config asks for."""
+        """Number of frame pairs in the whole training that the config asks for."""
         options = self.config.training
-        if options.samples:
-            return max(math.ceil(options.samples / self.frames), 1)
-        return math.ceil(options.epochs * self.pairs / self.frames)
+        return options.samples or math.ceil(options.epochs * self.epoch_samples)
 
     @property
     def epoch_samples(self) -> int:
-        """Number of sequences in one pass over the pairs of frames."""
-        return math.ceil(self.pairs / self.frames)
+        """Number of frame pairs in one pass over those that start a sequence."""
+        return len(self._starts[self.frames])
+
+    def frames_at(self, position: int) -> int:
+        """Number of frames in the sequences at a position of the training."""
+        share = position / self.total_samples
+        return next(frames for begin, frames in reversed(self._stages) if begin <= share)
 
     def batch(self, start: int, stop: int, share: slice = slice(None)) -> Tensor:
-        """First rows of a share of the sequences at these positions of the training."""
-        return self._starts[self._order(start, stop)[share]]
+        """(sequences[, frames]) rows of a share of the sequences at these positions."""
+        frames = self.frames_at(start)
+        devices = max((stop - start) // self.batch_size, 1)
+        count = max((stop - start) // devices // frames, 1) * devices
+        first = start // (stop - start) * count
+        rows = self._starts[frames][self._orders[frames](first, first + count)[share]]
+        return _sequences(rows, torch.arange(frames))
+
+    def validation_batch(self, rows: Tensor) -> Tensor:
+        """(sequences[, frames]) rows of the held-out sequences that begin with these."""
+        return _sequences(rows, self._measured)
 
     def on_after_batch_transfer(self, batch: Tensor, dataloader_idx: int) -> FrameBatch:
-        """The sequences with these first rows, on their device."""
+        """The frames of these rows, (sequences[, frames]), on their device."""
         device = batch.device
         if device.type == "cuda" and self._rows[0].device != device:
             needed = sum(each.numel() * each.element_size() for each in self._rows)
             if _SPARE * needed < torch.cuda.mem_get_info(device)[0]:
                 self._rows = tuple(each.to(device) for each in self._rows)
         rows = batch.to(self._rows[0].device)
-        if self.frames > 1:
-            rows = rows[:, None] + self._frames.to(rows.device)
         return FrameBatch(*(each[rows].to(device) for each in self._rows))
+
+
+def _sequences(rows: Tensor, frames: Tensor) -> Tensor:
+    """(sequences, frames) rows from the first ones on; (sequences,) where frames are one each."""
+    return rows if len(frames) == 1 else rows[:, None] + frames

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from controllers.config import ControllerConfig
+from controllers.data.initial_states import InitialStates
 from controllers.data.sample_split import SampleSplit
 from controllers.data.samples import ClipTracks, ControllerSamples, Ends, schema_of_store
 from controllers.networks.registry import network_kind
@@ -15,10 +19,16 @@ from controllers.schema.phase_choice import phase_choice
 from controllers.schema.schema import ControllerSchema
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
+from deepphase.evaluation.motion_measures import measured_data
 from deepphase.features.frame_rows import reach_inside
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.windows import interior_frames
 from deepphase.progress import Progress
+
+# Number of initial states in a controller's file.
+_STARTS = 256
+# Maximum number of clips that are measured.
+_MAX_MEASURED_CLIPS = 120
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +115,32 @@ class ControllerData:
         )
         split = SampleSplit.of_samples(samples, options.held_out, options.split_seed)
         return cls(store, phases, schema, samples, split, tracks)
+
+    @cached_property
+    def starts(self) -> InitialStates:
+        """Initial states spread evenly over the training clips, for every value of the label."""
+        rows, schema, samples = self.split.train, self.schema, self.samples
+        groups = [rows]
+        if schema.config.label:
+            columns = self.store.label_column(schema.config.label)
+            value_of = dict(zip(self.store.names, columns.tolist(), strict=True))
+            of_row = np.array([value_of[name] for name in samples.names])[samples.run_of(rows)]
+            groups = [rows[of_row == value] for value in schema.label_values]
+        each = max(_STARTS // len(groups), 1)
+        chosen = [
+            group[np.unique(np.linspace(0, len(group) - 1, each).astype(np.int64))]
+            for group in groups
+            if len(group)
+        ]
+        return InitialStates.of_samples(samples, np.unique(np.concatenate(chosen)))
+
+    @cached_property
+    def measures(self) -> Mapping[str, Any]:
+        """Measures of the clips; see `deepphase.evaluation.motion_measures.measured_data`."""
+        store = self.store
+        count = min(_MAX_MEASURED_CLIPS, len(store))
+        some = np.unique(np.linspace(0, len(store) - 1, count).astype(int))
+        return measured_data((store.clip(int(index)) for index in some), self.schema)
 
 
 def _ends(

@@ -26,6 +26,8 @@ ClipTracks = Callable[[Clip], Mapping[str, Array]]
 Ends = Literal["left_out", "continued"]
 # Larger samples, in bytes, are memory-mapped in an unnamed temporary file.
 _MAX_IN_MEMORY = 1 << 30
+# Number of rows that are normalised at a time.
+_ROWS_AT_ONCE = 1 << 14
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,17 +157,27 @@ class ControllerSamples:
     def normalisations(
         self, rows: Array | None = None
     ) -> tuple[Normalisation, Normalisation, Normalisation]:
-        """Normalisations of inputs, gate and outputs over these rows, or over all rows."""
-        schema = self.schema
-        pairs = (
-            (schema.inputs, self.inputs),
-            (schema.gate, self.gate),
-            (schema.outputs, self.outputs),
+        """Normalisations over these rows, or over all rows.
+
+        Those of outputs are of what the network predicts: without what the pose carries over.
+        """
+        schema, carried = self.schema, self.schema.carried
+        chosen = np.arange(len(self)) if rows is None else np.asarray(rows)
+        batches = [
+            chosen[start : start + _ROWS_AT_ONCE] for start in range(0, len(chosen), _ROWS_AT_ONCE)
+        ]
+
+        def outputs(batch: Array) -> Array:
+            if carried is None:
+                return self.outputs[batch]
+            columns, shares = carried
+            return self.outputs[batch] - shares * self.inputs[batch][:, columns]
+
+        return (
+            normalisation_of(schema.inputs, (self.inputs[each] for each in batches)),
+            normalisation_of(schema.gate, (self.gate[each] for each in batches)),
+            normalisation_of(schema.outputs, map(outputs, batches)),
         )
-        inputs, gate, outputs = (
-            normalisation_of(layout, each if rows is None else each[rows]) for layout, each in pairs
-        )
-        return inputs, gate, outputs
 
 
 def schema_of_store(

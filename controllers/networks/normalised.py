@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -13,20 +15,19 @@ from deepphase.errors import ParameterError
 from deepphase.features.layout import FeatureLayout
 from deepphase.features.normalisation import Moments, Normalisation
 
-_ROWS_AT_ONCE = 1 << 14
 _MOMENTS = ("mean", "scale")
 
 
-def normalisation_of(layout: FeatureLayout | None, rows: Array) -> Normalisation:
-    """The normalisation of raw rows (rows, dims); blocks in cycles keep their values.
+def normalisation_of(layout: FeatureLayout | None, batches: Iterable[Array]) -> Normalisation:
+    """The normalisation of batches of raw rows (rows, dims); blocks in cycles keep their values.
 
     Raises ParameterError if there are no rows.
     """
     if layout is None:
         return Normalisation(np.zeros(0, np.float32), np.zeros(0, np.float32))
     moments = Moments(layout.dims)
-    for start in range(0, len(rows), _ROWS_AT_ONCE):
-        moments.add(rows[start : start + _ROWS_AT_ONCE])
+    for rows in batches:
+        moments.add(rows)
     found = moments.normalisation(layout)
     for feature in layout:
         if feature.unit == CYCLES_UNIT:
@@ -44,6 +45,9 @@ class NormalisedController(nn.Module):
         Network for normalised values.
     inputs, gate, outputs
         Normalisation of each.
+    carried
+        Columns of the inputs that raw outputs add to, and their shares, (outputs,) each; None where
+        outputs are predicted as they are. See `ControllerSchema.carried`.
 
     Raises
     ------
@@ -58,6 +62,8 @@ class NormalisedController(nn.Module):
     outputs_mean: Tensor
     outputs_scale: Tensor
     outputs_unit: Tensor
+    carried_columns: Tensor
+    carried_shares: Tensor
 
     def __init__(
         self,
@@ -65,6 +71,7 @@ class NormalisedController(nn.Module):
         inputs: Normalisation,
         gate: Normalisation,
         outputs: Normalisation,
+        carried: tuple[Array, Array] | None = None,
     ) -> None:
         super().__init__()
         self.network = network
@@ -80,15 +87,19 @@ class NormalisedController(nn.Module):
         untrained = self.outputs_scale == 0
         inverse = torch.where(untrained, torch.ones(()), self.outputs_scale).reciprocal()
         self.register_buffer("outputs_unit", torch.where(untrained, torch.zeros(()), inverse))
+        self._carries = carried is not None
+        columns, shares = ((), ()) if carried is None else carried
+        self.register_buffer("carried_columns", torch.as_tensor(columns, dtype=torch.long))
+        self.register_buffer("carried_shares", torch.as_tensor(shares, dtype=torch.float32))
 
     def forward(self, inputs: Tensor, gate: Tensor) -> Tensor:
         """Raw (batch, inputs) and (batch, gate) -> raw (batch, outputs)."""
-        return self.raw(self.network(*self.normalised(inputs, gate)))
+        return self.raw(self.network(*self.normalised(inputs, gate)), inputs)
 
     def step(self, inputs: Tensor, gate: Tensor, state: State) -> tuple[Tensor, State]:
         """One frame of a run in raw values; see `ControllerNetwork.step`."""
         outputs, state = self.network.step(*self.normalised(inputs, gate), state)
-        return self.raw(outputs), state
+        return self.raw(outputs, inputs), state
 
     def normalised(self, inputs: Tensor, gate: Tensor) -> tuple[Tensor, Tensor]:
         """Raw inputs and gate -> normalised ones."""
@@ -103,16 +114,25 @@ class NormalisedController(nn.Module):
 
     def precomputed(self, form: str) -> NormalisedController:
         """This network in a precomputed form; see `ControllerNetwork.precomputed`."""
-        values = (
+        inputs, gate, outputs = (
             Normalisation(*(self.get_buffer(f"{name}_{part}").numpy() for part in _MOMENTS))
             for name in ("inputs", "gate", "outputs")
         )
-        return NormalisedController(self.network.precomputed(form), *values)
+        carried = None
+        if self._carries:
+            carried = (self.carried_columns.cpu().numpy(), self.carried_shares.cpu().numpy())
+        return NormalisedController(self.network.precomputed(form), inputs, gate, outputs, carried)
 
-    def target(self, outputs: Tensor) -> Tensor:
-        """Raw outputs -> normalised targets of the loss."""
+    def target(self, outputs: Tensor, inputs: Tensor) -> Tensor:
+        """Raw outputs (..., outputs) after raw inputs -> normalised targets of the loss."""
+        if self._carries:
+            outputs = outputs - self._carried(inputs)
         return (outputs - self.outputs_mean) * self.outputs_scale
 
-    def raw(self, outputs: Tensor) -> Tensor:
-        """Normalised outputs of the network -> raw outputs."""
-        return outputs * self.outputs_unit + self.outputs_mean
+    def raw(self, outputs: Tensor, inputs: Tensor) -> Tensor:
+        """Normalised outputs (..., outputs) of the network, after raw inputs -> raw outputs."""
+        made = outputs * self.outputs_unit + self.outputs_mean
+        return made + self._carried(inputs) if self._carries else made
+
+    def _carried(self, inputs: Tensor) -> Tensor:
+        return self.carried_shares * inputs[..., self.carried_columns]

@@ -218,7 +218,7 @@ class Controller:
             return cls(
                 config,
                 schema,
-                NormalisedController(network, *normalisations),
+                NormalisedController(network, *normalisations, carried=schema.carried),
                 Skeleton(
                     names,
                     *(np.array(arrays[f"skeleton.{name}"]) for name in _SKELETON),

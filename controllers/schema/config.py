@@ -43,6 +43,10 @@ class SchemaConfig:
         Whether the joint rotations are inputs.
     pose_weight
         Weight of the pose relative to the trajectory in the inputs; PFNN has 0.1.
+    pose_residual
+        Share of the current pose that the next one is predicted relative to: 0 predicts the pose
+        itself, as the papers do, and 1 its change. Poses that are predicted by their change alone
+        drift; with a share below 1, what is carried over fades away.
     label
         Label of the clips to steer by, such as style; none if empty.
     tracks
@@ -59,6 +63,7 @@ class SchemaConfig:
     trajectory_velocity: bool = True
     input_rotation: bool = True
     pose_weight: float = 1.0
+    pose_residual: float = 0.0
     label: str = ""
     tracks: tuple[str, ...] = ()
     phase_channel: int | None = None
@@ -75,6 +80,8 @@ class SchemaConfig:
             raise ParameterError(f"predicts is 'future' or 'all', not {self.predicts!r}")
         if not (math.isfinite(self.pose_weight) and self.pose_weight > 0):
             raise ParameterError(f"pose_weight must be positive, not {self.pose_weight}")
+        if not 0.0 <= self.pose_residual <= 1.0:
+            raise ParameterError(f"pose_residual must lie in 0 to 1, not {self.pose_residual}")
         named = [*self.tracks, self.label]
         for name in named:
             if name in _OWN_BLOCKS or (name and named.count(name) > 1):

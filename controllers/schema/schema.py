@@ -34,9 +34,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, get_args
 
+import numpy as np
+
 from controllers.networks.network import NetworkDims
 from controllers.schema.blocks import SchemaBlocks
-from controllers.schema.config import GATES_OF_PHASES, Gate, SchemaConfig
+from controllers.schema.config import GATES_OF_PHASES, POSE_BLOCKS, Gate, SchemaConfig
+from deepphase.arrays import Array
 from deepphase.config import current_keys
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError, SkeletonError
 from deepphase.features.layout import FeatureLayout
@@ -163,6 +166,26 @@ class ControllerSchema:
         """Dimensions of a network with this schema."""
         gate = 0 if self.gate is None else self.gate.dims
         return NetworkDims(self.inputs.dims, gate, self.outputs.dims)
+
+    @property
+    def carried(self) -> tuple[Array, Array] | None:
+        """What outputs add to, of the inputs; None if they are predicted as they are.
+
+        Returns
+        -------
+        columns, shares : (outputs,)
+            Column of the inputs of each output, and the share of it that is added; shares are 0
+            for outputs that are no pose, and where the inputs lack the block.
+        """
+        share = self.config.pose_residual
+        if not share:
+            return None
+        columns, shares = np.zeros(self.outputs.dims, np.int64), np.zeros(self.outputs.dims)
+        for name in POSE_BLOCKS:
+            if name in self.inputs.slices:
+                given, made = self.inputs.slices[name], self.outputs.slices[name]
+                columns[made], shares[made] = np.arange(given.start, given.stop), share
+        return columns, shares.astype(np.float32)
 
     def check_same(self, other: ControllerSchema, *, ours: str, theirs: str) -> None:
         """Raise ParameterError with both schemas unless they are equal.

@@ -12,6 +12,7 @@ import torch
 from controllers.data.controller_data import ControllerData
 from controllers.data.initial_states import InitialStates
 from controllers.data.samples import ControllerSamples
+from controllers.evaluation.course import COURSE_S, course_run
 from controllers.runtime.characters import Characters
 from controllers.runtime.controller import Controller
 from controllers.runtime.frame import CharacterSettings
@@ -152,7 +153,8 @@ def free_running_errors(controller: Controller, data: ControllerData) -> dict[st
     later = (free.rows[:, None] + np.arange(len(run))).reshape(-1)
     place = schema.outputs.slices["joint_position"]
     truth = np.asarray(samples.outputs[later][:, place])
-    mean = controller.network.get_buffer("outputs_mean").cpu().numpy()[place]
+    given = schema.inputs.slices["joint_position"]
+    mean = controller.network.get_buffer("inputs_mean").cpu().numpy()[given]
     desired = run.positions if run.desired_positions is None else run.desired_positions
     away = np.linalg.norm(run.positions - desired, axis=-1)
     joints = [controller.skeleton.names.index(name) for name in schema.joints]
@@ -227,6 +229,11 @@ def _poses(run: Run, joints: list[int]) -> Array:
 
 
 _ONE_STEP_SAMPLES = 4096
+# Measures of runs along the course.
+_ON_COURSE = (
+    *("survived", "clock_error", "worst_clock_error", "runaways", "speed", "desired_speed"),
+    *("rotation_ratio", "jerk_ratio", "skating", "idle_ratio"),
+)
 # Shares of the clips' own joint rotation: below the first the motion fades out, above the second
 # it jitters.
 _FADES, _JITTERS = 0.6, 1.7
@@ -249,18 +256,29 @@ def training_health(
     run_path_cm          mean distance of the root from the clip's, over the runs
     run_movement         joint rotation rate divided by that of the clips
     alive                share of the runs without diverged values
+    course               measures of a run along `controllers.evaluation.course`, if weights were
+                         chosen by it: its score, and some of `RunMeasures`
     findings             problems and what to try against them
     ===================  ==========================================================================
     """
     if progress is not None:
-        progress("measuring", 0, 2, "one step on held-out clips")
+        progress("measuring", 0, 3, "one step on held-out clips")
     found = _one_step(controller, data.samples, data.split.held_out)
     if progress is not None:
-        progress("measuring", 1, 2, "free runs on held-out clips")
+        progress("measuring", 1, 3, "free runs on held-out clips")
     found |= free_running_errors(controller, data)
-    found["findings"] = _findings(found)
+    findings = _findings(found)
+    if controller.provenance.get("run_checks"):
+        if progress is not None:
+            progress("measuring", 2, 3, "a run along a course")
+        run = course_run(controller)
+        found["course"] = {"score": run.score.total, "seconds": COURSE_S} | {
+            name: getattr(run.measures, name, None) for name in _ON_COURSE
+        }
+        findings += run.findings
+    found["findings"] = findings or ["nothing out of the ordinary"]
     if progress is not None:
-        progress("measuring", 2, 2, "")
+        progress("measuring", 3, 3, "")
     return found
 
 
@@ -278,7 +296,26 @@ def health_lines(health: Mapping[str, Any]) -> list[str]:
             f"{health['mean_position_cm']:.1f} cm), root {health['run_path_cm']:.1f} cm, "
             f"{health['run_movement']:.0%} of the clips' movement, {health['alive']:.0%} alive"
         )
+    if course := health.get("course"):
+        lines.append(_course_line(course))
     return lines + list(health["findings"])
+
+
+def _course_line(course: Mapping[str, Any]) -> str:
+    parts = []
+    if course["clock_error"] is not None:
+        parts.append(
+            f"{100.0 * course['clock_error']:.0f} cm from the path by the clock (worst character "
+            f"{100.0 * course['worst_clock_error']:.0f} cm), {course['runaways']:.0%} run away"
+        )
+        parts.append(f"{course['speed']:.2f} m/s of {course['desired_speed']:.2f} m/s")
+    for name, text in (("rotation_ratio", "joint rotation"), ("jerk_ratio", "jerk")):
+        if course[name] is not None:
+            parts.append(f"{text} {course[name]:.2f} of the data's")
+    if course["skating"] is not None:
+        parts.append(f"skating {course['skating']:.2f}")
+    measured = ", ".join(parts) or "no character lived"
+    return f"along a course of {course['seconds']:g} s: {measured}; score {course['score']:.2f}"
 
 
 @torch.inference_mode()
@@ -290,8 +327,8 @@ def _one_step(controller: Controller, samples: ControllerSamples, rows: Array) -
     )
     network = controller.network
     predicted = network(inputs, gate)
-    target = network.target(outputs)
-    unexplained = float((network.target(predicted) - target).square().sum())
+    target = network.target(outputs, inputs)
+    unexplained = float((network.target(predicted, inputs) - target).square().sum())
     slices, input_slices = controller.schema.outputs.slices, controller.schema.inputs.slices
     made, truth = predicted.numpy(), outputs.numpy()
     place, turn = slices["joint_position"], slices["joint_rotation"]
@@ -333,4 +370,4 @@ def _findings(found: Mapping[str, Any]) -> list[str]:
         findings.append("free runs fade out: train longer, or use a network with phases")
     if found["run_movement"] > _JITTERS:
         findings.append("free runs jitter: train longer, or raise training.pose_noise")
-    return findings or ["nothing out of the ordinary"]
+    return findings

@@ -13,25 +13,20 @@ import torch
 from controllers.config import ControllerConfig
 from controllers.data.controller_batches import ControllerBatches
 from controllers.data.controller_data import ControllerData
-from controllers.data.initial_states import InitialStates
 from controllers.data.samples import ControllerSamples
 from controllers.networks.normalised import NormalisedController
 from controllers.runtime.controller import Controller
+from controllers.training.assembled import assembled_controller
 from controllers.training.health import training_health
 from controllers.training.module import ControllerModule, new_network
 from deepphase.arrays import Array
-from deepphase.evaluation.motion_measures import measured_data
 from deepphase.phase.training.resumable import fit
 from deepphase.phase.training.trainer import check_trainer, versions
 from deepphase.phase.training.world import joined
 from deepphase.progress import Progress
 
-# Number of initial states in a controller's file.
-_STARTS = 256
 # Maximum number of samples that a network is fitted to.
 _MAX_FITTED = 40_000
-# Maximum number of clips that are measured.
-_MAX_MEASURED_CLIPS = 120
 
 
 def train_controller(
@@ -101,6 +96,7 @@ def train_controller(
         if runner is None:
             return None
         provenance = {"steps": runner.global_step, "precision": str(runner.precision)}
+        provenance |= module.restore_best()
     return measured_controller(controller, config, data, provenance=provenance, progress=progress)
 
 
@@ -121,18 +117,9 @@ def measured_controller(
     provenance
         Further entries of the controller's provenance.
     """
-    network.to("cpu")
     samples = {"samples": len(data.samples), "training_samples": len(data.split.train)}
-    made = Controller(
-        config=replace(config, schema=data.schema.config),
-        schema=data.schema,
-        network=network,
-        skeleton=data.store.skeleton,
-        starts=_starts(data),
-        phases={} if data.phases is None else {"sha256": data.phases.sha256},
-        data=_data(data),
-        provenance={**samples, **(provenance or {}), **_provenance(data, config)},
-        source=data.store.sources[0].conventions,
+    made = assembled_controller(
+        network, config, data, {**samples, **(provenance or {}), **_provenance(data, config)}
     )
     return replace(made, health=training_health(made, data, progress))
 
@@ -167,35 +154,9 @@ def _fit_network(
         torch.from_numpy(np.asarray(each[rows]))
         for each in (samples.inputs, samples.gate, samples.outputs)
     )
-    controller.network.fit(*controller.normalised(inputs, gate), controller.target(outputs))
+    controller.network.fit(*controller.normalised(inputs, gate), controller.target(outputs, inputs))
     if progress is not None:
         progress("fitting", 1, 1, "")
-
-
-def _starts(data: ControllerData) -> InitialStates:
-    """Initial states spread evenly over the training clips, for every value of the label."""
-    rows, schema = data.split.train, data.schema
-    groups = [rows]
-    if schema.config.label:
-        columns = data.store.label_column(schema.config.label)
-        value_of = dict(zip(data.store.names, columns.tolist(), strict=True))
-        samples = data.samples
-        of_row = np.array([value_of[name] for name in samples.names])[samples.run_of(rows)]
-        groups = [rows[of_row == value] for value in schema.label_values]
-    each = max(_STARTS // len(groups), 1)
-    chosen = [
-        group[np.unique(np.linspace(0, len(group) - 1, each).astype(np.int64))]
-        for group in groups
-        if len(group)
-    ]
-    return InitialStates.of_samples(data.samples, np.unique(np.concatenate(chosen)))
-
-
-def _data(data: ControllerData) -> Mapping[str, Any]:
-    store = data.store
-    count = min(_MAX_MEASURED_CLIPS, len(store))
-    some = np.unique(np.linspace(0, len(store) - 1, count).astype(int))
-    return measured_data((store.clip(int(index)) for index in some), data.schema)
 
 
 def _provenance(data: ControllerData, config: ControllerConfig) -> dict[str, Any]:

@@ -23,6 +23,8 @@ from deepphase.evaluation.runs import (
 )
 from deepphase.evaluation.speed_bins import means_by_speed
 from deepphase.evaluation.survival import kinetic_energies, seconds_of
+from deepphase.features.moment_kinds import IDLE, moment_kinds
+from deepphase.features.pose import BodyFrames
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import GRAVITY, foot_contacts
 from deepphase.motion.kinematics import end_positions, global_transforms, velocities
@@ -240,6 +242,8 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
     standing_speed          m/s: slower motion counts as standing
     still_speed             m/s: 1st percentile, over seconds of travel, of the mean joint speed
                             relative to the root; 0 without such seconds
+    idle_speed              m/s: mean joint speed relative to the root in the frames that
+                            `features.moment_kinds` finds idle; 0 where they are less than a second
     limb_lengths            metres of each joint to its parent by its name
     by_speed                means of joint_rotation, jerk and acceleration (m/s^2, of the joint that
                             accelerates most) in bins of speed that are standing_speed wide; see
@@ -258,6 +262,7 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
         If no clip has enough frames.
     """
     rotations, jerks, energies, contacts, speeds, turns, stills = ([] for _ in range(7))
+    idle: list[Array] = []
     accelerations, smoothed = [], []
     by_speed: dict[str, list[Array]] = {}
     changes: dict[str, list[float]] = {}
@@ -276,6 +281,8 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
         speeds.append(motion.speeds)
         turns.append(np.abs(motion.turn_rates))
         stills.append(_travelling_seconds(motion))
+        kinds = moment_kinds(clip, BodyFrames.of_clip(clip, dict(body.body)), dict(body.body))
+        idle.append(motion.pose_speeds.mean(axis=1)[kinds == IDLE])
         smoothed.append(motion.smoothed_speeds)
         for name, values in motion.by_speed.items():
             by_speed.setdefault(name, []).append(values)
@@ -291,7 +298,7 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
         raise ParameterError(f"no clip of {MIN_FRAMES} frames or more to measure")
     rates, contact = np.concatenate(rotations), np.concatenate(contacts)
     speed, turn, seconds = np.concatenate(speeds), np.concatenate(turns), np.concatenate(stills)
-    travelling = speed[speed > standing]
+    travelling, resting = speed[speed > standing], np.concatenate(idle)
     largest = float(contact.max(initial=0.0))
     at_speeds: dict[str, Any] = {}
     if standing > 0:
@@ -316,6 +323,7 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
         "turning_rate": float(turn.mean()),
         "top_turning_rate": float(np.percentile(turn, BAND[1])),
         "standing_speed": standing,
+        "idle_speed": float(resting.mean()) if len(resting) >= clip.fps else 0.0,
         "still_speed": float(np.percentile(seconds, BAND[0])) if seconds.size else 0.0,
         "limb_lengths": lengths,
         **at_speeds,

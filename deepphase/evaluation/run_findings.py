@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.evaluation.run_measures import RUNAWAY_M
+from deepphase.evaluation.motion_measures import MeasuredMotion
+from deepphase.evaluation.run_measures import AT_REST_M_S, RUNAWAY_M, idle_speeds
 from deepphase.evaluation.survival import seconds_of
 from deepphase.motion.kinematics import joint_positions, velocities
 from deepphase.motion.root_trajectory import to_root_space
@@ -21,6 +22,8 @@ _TOO_FAST = 1.25
 _STILL_SHARE, _SLOW_SHARE = 0.5, 0.25
 # Share of the seconds with a desired speed in which a statue stands.
 _STATUE_SHARE = 0.25
+# Share of the data's idle movement below which a body that stands is lifeless.
+_LIFELESS_SHARE = 0.5
 
 
 def run_findings(run: Run, data: Mapping[str, Any], desired_speeds: Array) -> list[str]:
@@ -33,6 +36,8 @@ def run_findings(run: Run, data: Mapping[str, Any], desired_speeds: Array) -> li
     statue    in more than a quarter of the seconds with a desired speed, the joints moved less than
               half as fast as in the data's slowest travel, or the root less than a quarter as fast
               as desired
+    lifeless  where standing was desired, the joints moved less than half as fast as in the idle
+              frames of the data, as a mean over its seconds
     ========  ====================================================================================
 
     Lost characters are in no other count. Characters that lived less than a second are not judged.
@@ -65,6 +70,12 @@ def run_findings(run: Run, data: Mapping[str, Any], desired_speeds: Array) -> li
             f"{_some(len(statues), count)} stood like a statue in more than {_STATUE_SHARE:.0%} "
             "of the seconds in which movement was desired"
         )
+    lifeless = [each for each in living.tolist() if _is_lifeless(run, each, data, desired_speeds)]
+    if lifeless:
+        findings.append(
+            f"{_some(len(lifeless), count)} stood without life: the joints moved less than half as "
+            f"fast as in the data's idle frames ({100.0 * data['idle_speed']:.1f} cm/s)"
+        )
     return findings
 
 
@@ -89,6 +100,14 @@ def _runaways(run: Run, living: Array, desired_speeds: Array) -> list[str]:
         "the desired place on average"
         for each in order.tolist()
     ]
+
+
+def _is_lifeless(run: Run, character: int, data: Mapping[str, Any], desired_speeds: Array) -> bool:
+    idle = float(data.get("idle_speed", 0.0))
+    if not (idle > 0 and (seconds_of(desired_speeds, run.fps) < AT_REST_M_S).any()):
+        return False
+    speeds = idle_speeds(MeasuredMotion.of_clip(run.clip(character), run.spec), desired_speeds)
+    return bool(speeds.size and speeds.mean() < _LIFELESS_SHARE * idle)
 
 
 def _is_statue(run: Run, character: int, data: Mapping[str, Any], desired_speeds: Array) -> bool:

@@ -29,6 +29,8 @@ from deepphase.steering.run import Run
 _IN_CONTACT = 0.5
 # Share of the data's `still_speed` below which a body counts as frozen.
 _FROZEN_SHARE = 0.5
+# Goals that are slower stand.
+AT_REST_M_S = 0.05
 # Metres from the path's place at its clock, on average, beyond which a character ignores its goal.
 RUNAWAY_M = 0.5
 _CM = 100.0
@@ -97,6 +99,11 @@ RUN_MEASURES: dict[str, tuple[str, str]] = {
     ),
     **{kind: ("", f"share of frames of {kind}") for kind in KINDS},
     "style_changes": ("1/s", "changes of the label style per second"),
+    "idle_ratio": (
+        "",
+        "joint speed relative to the root where standing is desired and the root stands, over that "
+        "of the data's idle frames",
+    ),
     "limited_goals": (
         "",
         "share of frames whose goals were faster than the data can be, and were limited",
@@ -171,6 +178,9 @@ class RunMeasures:
         Shares of frames of each kind; None if kinds are not known.
     style_changes
         Changes of style per second; None if styles are not known.
+    idle_ratio
+        Mean joint speed, relative to the root, in the seconds in which the goal and the root stand,
+        over that of the data's idle frames; None without such seconds or frames.
     limited_goals
         Share of frames whose goals were out of `goal_limits.GoalLimits`; None without goals.
     jump_jerk, jump_acceleration
@@ -226,6 +236,7 @@ class RunMeasures:
     locomotion: float | None = None
     action: float | None = None
     style_changes: float | None = None
+    idle_ratio: float | None = None
     limited_goals: float | None = None
     jump_jerk: float | None = None
     jump_acceleration: float | None = None
@@ -333,6 +344,7 @@ def run_measures(
         runaways=None if worst is None else float((worst > RUNAWAY_M).mean()),
         **_responses(run, measured, motions),
         **_kinds(kinds, styles, living, run.fps),
+        idle_ratio=_idle_ratio(run, measured, motions, data),
         limited_goals=None if run.limited is None else float(run.limited.mean()),
         **_jumps(run, measured, motions, data),
     )
@@ -379,6 +391,8 @@ def data_values(data: Mapping[str, Any]) -> dict[str, float]:
         values[f"{kind}_s"] = found["median"]
     for kind, found in data.get("headings", {}).items():
         values[f"{_heading(kind)}_s"] = found["median"]
+    if data.get("idle_speed"):
+        values["idle_ratio"] = 1.0
     optional = {"speed": "mean_speed", "jump_acceleration": "usual_acceleration"}
     return values | {name: data[key] for name, key in optional.items() if key in data}
 
@@ -528,6 +542,33 @@ def _frozen(
     if not any(weights):
         return None
     return float(np.average(shares, weights=weights))
+
+
+def _idle_ratio(
+    run: Run, characters: list[int], motions: list[MeasuredMotion], data: Mapping[str, Any]
+) -> float | None:
+    idle = float(data.get("idle_speed", 0.0))
+    if run.commanded_velocities is None or not idle > 0:
+        return None
+    found = []
+    for character, motion in zip(characters, motions, strict=True):
+        desired = np.linalg.norm(run.commanded_velocities[character, : len(motion)], axis=-1)
+        found.append(idle_speeds(motion, desired))
+    speeds = np.concatenate(found)
+    return float(speeds.mean() / idle) if speeds.size else None
+
+
+def idle_speeds(motion: MeasuredMotion, desired: Array) -> Array:
+    """(seconds,) m/s: mean joint speed in each second in which a body stands as it should.
+
+    Parameters
+    ----------
+    desired : (frames,)
+        m/s of the goal.
+    """
+    fps, limit = motion.fps, motion.standing_speed
+    stands = (seconds_of(desired, fps) < AT_REST_M_S) & (seconds_of(motion.speeds, fps) < limit)
+    return seconds_of(motion.pose_speeds.mean(axis=1), fps)[stands]
 
 
 def _jumps(

@@ -70,9 +70,12 @@ def walking_store() -> ClipStore:
     return ClipStore.from_clips(clips)
 
 
-def samples_for(name: str, store: ClipStore, **options) -> ControllerSamples:
-    """The samples of a network's shipped recipe."""
-    kind, recipe = network_kind(name), ControllerConfig.load(name)
+def samples_for(
+    name: str, store: ClipStore, pose_residual: float | None = None, **options
+) -> ControllerSamples:
+    """The samples of a network's shipped recipe, perhaps with another share of residual poses."""
+    changes = {} if pose_residual is None else {"schema.pose_residual": pose_residual}
+    kind, recipe = network_kind(name), ControllerConfig.load(name, **changes)
     schema = schema_of_store(store, kind.gate, recipe.schema, channels=2, tracks=None)
     return ControllerSamples.read(store, schema, FormulaPhases(), **options)
 
@@ -81,7 +84,8 @@ def small_controller(name: str, samples: ControllerSamples, **sizes) -> Normalis
     """An untrained controller of few neurons for samples."""
     torch.manual_seed(0)
     network = make_network(name, samples.schema.dims, network_kind(name).make_config(**sizes))
-    return NormalisedController(network, *samples.normalisations()).eval()
+    normalisations = samples.normalisations()
+    return NormalisedController(network, *normalisations, carried=samples.schema.carried).eval()
 
 
 def data_of(samples: ControllerSamples, train, held_out) -> ControllerData:

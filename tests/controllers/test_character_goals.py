@@ -47,12 +47,15 @@ def untrained(name: str, store: ClipStore) -> tuple[Controller, ControllerSample
     torch.manual_seed(0)
     kind = NETWORKS[name]
     network = kind.network(samples.schema.dims, kind.make_config(**sizes))
-    running = NormalisedController(network, *samples.normalisations())
+    running = NormalisedController(
+        network, *samples.normalisations(), carried=samples.schema.carried
+    )
     if name in ("gp", "pfgp"):
         inputs, gate = running.normalised(
             torch.from_numpy(samples.inputs), torch.from_numpy(samples.gate)
         )
-        network.fit(inputs, gate, running.target(torch.from_numpy(samples.outputs)))
+        outputs = torch.from_numpy(samples.outputs)
+        network.fit(inputs, gate, running.target(outputs, torch.from_numpy(samples.inputs)))
     starts = InitialStates.of_samples(samples, np.array([3, 40, 90]))
     config = ControllerConfig.load(name)
     skeleton = store.clip(0).skeleton

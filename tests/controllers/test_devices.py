@@ -113,6 +113,9 @@ def test_a_training_step_keeps_to_its_device(name, store):
 def test_a_training_step_on_own_frames_keeps_to_its_device(name, store):
     changes = {"training.unroll_frames": 3, "training.pose_noise": 0.1}
     _train_and_validate(*_made(name, store, **changes))
+    terms = {"training.root_weight": 1.0, "training.foot_weight": 1.0, "schema.pose_residual": 0.5}
+    changes |= {"training.unroll_goals": True, **terms}
+    _train_and_validate(*_made(name, store, **changes))
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -142,7 +145,9 @@ def test_a_tensor_left_on_the_cpu_is_found(name, store, monkeypatch):
     rows = torch.ones(1)
     target = NormalisedController.target
     monkeypatch.setattr(
-        NormalisedController, "target", lambda self, outputs: target(self, outputs) * rows
+        NormalisedController,
+        "target",
+        lambda self, outputs, inputs: target(self, outputs, inputs) * rows,
     )
     with pytest.raises(FakeTensorDeviceMismatchError, match="cpu"):
         _train_and_validate(*_made(name, store))

@@ -162,9 +162,10 @@ def test_sequences_lie_in_one_run():
     config = _config("erd")
     options, rows = config.training, np.arange(len(samples))
     batches = ControllerBatches(data_of(samples, rows, rows[:40]), config)
-    starts = batches.batch(0, 500).numpy()
-    last = starts + options.sequence_frames - 1
-    np.testing.assert_array_equal(samples.run_of(starts), samples.run_of(last))
+    rows = batches.batch(0, 512).numpy()
+    assert rows.shape == (512 // options.sequence_frames, options.sequence_frames)
+    assert (np.diff(rows, axis=1) == 1).all()
+    np.testing.assert_array_equal(samples.run_of(rows[:, 0]), samples.run_of(rows[:, -1]))
     # As many pairs a step as a network without memory is shown.
     assert batches.steps(1) == round(options.samples / options.batch_size)
 
@@ -181,7 +182,8 @@ def test_the_pose_alone_is_trained_with_noise_of_the_scale_that_the_config_gives
     rows = np.flatnonzero(samples.following(np.arange(len(samples))) >= unroll_frames)
     batches = ControllerBatches(data_of(samples, rows, rows[:40]), config)
     module = ControllerModule(batches, controller)
-    batch = batches.on_after_batch_transfer(torch.from_numpy(rows), 0)
+    sequences = rows[:, None] + np.arange(unroll_frames) if unroll_frames > 1 else rows
+    batch = batches.on_after_batch_transfer(torch.from_numpy(sequences), 0)
     seen, outputs = [], controller.network.training_outputs
 
     def recorded(inputs, gate):
@@ -207,7 +209,8 @@ def test_the_pose_alone_is_trained_with_noise_of_the_scale_that_the_config_gives
     # What training is measured by has none.
     module.on_validation_epoch_start()
     seen.clear()
-    module.validation_step(batch)
+    measured = batches.validation_batch(torch.from_numpy(rows))
+    module.validation_step(batches.on_after_batch_transfer(measured, 0))
     np.testing.assert_array_equal(seen[0], clean)
 
 

@@ -108,7 +108,7 @@ def test_frames_of_its_own_are_learnt(store, tmp_path):
     def error(network):
         module = ControllerModule(batches, network)
         module.eval()
-        batch = batches.on_after_batch_transfer(batches.batch(0, 64), 0)
+        batch = batches.on_after_batch_transfer(batches.batch(0, 256), 0)
         return float(module.training_step(batch).detach())
 
     made = train_controller(data, config, folder=tmp_path)

@@ -15,6 +15,7 @@ from deepphase.synthetic.locomotion import locomotion
 from tests.controllers.replaying import replay_of
 
 SPEED, SECONDS = 1.3, 3.0
+_MOTION = ("rotations", "translations", "positions", "angles")
 
 
 @pytest.fixture(scope="module")
@@ -68,3 +69,25 @@ def test_lost_characters_are_counted_once(walked):
     alone = run_findings(replace(run.part(0, 30), alive=np.zeros((3, 30), bool)), data, speeds[:30])
     assert alone == ["3 of 3 characters were lost, first after 0.0 s: the values were not those of "
                      "a body any more"]  # fmt: skip
+
+
+def test_a_body_that_stands_as_it_should_and_does_not_move_is_lifeless(walked):
+    run, data, _ = walked
+    still = replace(
+        run,
+        **{name: np.repeat(getattr(run, name)[:, :1], len(run), 1) for name in _MOTION},
+        desired_positions=None,
+    )
+    stands = np.zeros(len(run))
+    idle = {**data, "idle_speed": 0.04}
+    (found,) = run_findings(still, idle, stands)
+    assert found.startswith("3 of 3 characters stood without life")
+    assert "data's idle frames (4.0 cm/s)" in found
+    # Bodies that breathe live, and those that walk on do not stand.
+    bobbing = still.translations.copy()
+    bobbing[..., 1] += 0.05 * np.sin(np.arange(len(run)) / 10)[:, None]
+    assert run_findings(replace(still, translations=bobbing), idle, stands) == []
+    assert run_findings(replace(run, desired_positions=None), idle, stands) == []
+    # Data without idle frames say nothing about them.
+    assert data["idle_speed"] == 0.0
+    assert run_findings(still, data, stands) == []

@@ -216,6 +216,32 @@ def test_frames_have_kinds_and_styles_where_they_are_known(replayed):
     assert without.idle is without.style_changes is None
 
 
+def test_movement_while_standing_is_compared_with_the_datas_idle_frames(replayed):
+    _, controller, run = replayed
+    still = replace(
+        run,
+        **{
+            name: np.repeat(getattr(run, name)[:, :1], len(run), 1)
+            for name in ("rotations", "positions", "angles")
+        },
+        commanded_velocities=np.zeros((1, len(run), 2)),
+        commanded_angles=np.zeros((1, len(run))),
+    )
+    times = np.arange(len(run)) / run.fps
+    # Bobbing at 0.2 m/s on average.
+    bobbing = np.repeat(still.translations[:, :1], len(run), 1)
+    bobbing[..., 1] += 0.05 * np.sin(2 * np.pi * times)[:, None]
+    still = replace(still, translations=bobbing)
+    data = {**controller.data, "idle_speed": 0.1}
+    assert run_measures(still, data).idle_ratio == pytest.approx(2.0, rel=0.02)
+    assert data_values(data)["idle_ratio"] == 1.0
+    # Where the body should walk, or data have no idle frames, nothing is measured.
+    walks = replace(still, commanded_velocities=np.ones((1, len(run), 2)))
+    assert run_measures(walks, data).idle_ratio is None
+    assert run_measures(still, controller.data).idle_ratio is None
+    assert "idle_ratio" not in data_values(controller.data)
+
+
 def test_every_measure_has_a_unit_and_a_definition():
     assert list(RUN_MEASURES) == list(RunMeasures.__dataclass_fields__)
 

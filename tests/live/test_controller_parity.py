@@ -9,10 +9,12 @@ import pytest
 
 from apps.demo.controller import CONTROLLER
 from apps.live.asset import live_asset
+from controllers.networks.normalised import NormalisedController
 from controllers.runtime.controller import Controller
 from controllers.runtime.frame import CharacterSettings
 from controllers.runtime.obstacles import Disk, Obstacles, Polygon, Wall
 from controllers.runtime.start import CharacterSource
+from deepphase.features.normalisation import Normalisation
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
 from deepphase.phase.parameters import PhaseParameters
@@ -24,6 +26,7 @@ from tests.live.node import ask_node, needs_node, python_run, wandering
 pytestmark = needs_node
 
 _MM = 1e-3
+_MOMENTS = ("mean", "scale")
 
 
 @pytest.fixture(scope="module")
@@ -134,3 +137,29 @@ def test_a_character_starts_anywhere_and_without_goals_follows_its_prediction(
     characters = characters_of.start(GamepadGoals(wandering(2, 0), roots), roots)
     made = [characters.step() for _ in range(60)]
     assert largest_distance(positions_of(shipped, made), positions_in(frames)) < _MM
+
+
+def test_poses_relative_to_the_current_one_are_those_of_python(shipped, tmp_path):
+    """What is carried over fades away, and the mean makes up for it."""
+    share = 0.3
+    config = replace(shipped.schema.config, pose_residual=share)
+    schema = replace(shipped.schema, config=config)
+    inputs, gate, outputs = (
+        Normalisation(*(shipped.network.get_buffer(f"{name}_{part}").numpy() for part in _MOMENTS))
+        for name in ("inputs", "gate", "outputs")
+    )
+    columns, shares = schema.carried
+    mean = outputs.mean - shares * inputs.mean[columns]
+    network = NormalisedController(
+        shipped.network.network, inputs, gate, Normalisation(mean, outputs.scale), (columns, shares)
+    )
+    relative = replace(shipped, schema=schema, network=network)
+    sticks = wandering(120, 3)
+    made, goals = python_run(CharacterSource(relative), sticks, 120)
+    plain, _ = python_run(CharacterSource(shipped), sticks, 120)
+    frames = ask_node(
+        tmp_path, live_asset(relative), "run", goals=goals, options={"goal": goals[0]}
+    )
+    python = positions_of(relative, made)
+    assert largest_distance(python, positions_in(frames)) < _MM
+    assert largest_distance(python, positions_of(shipped, plain)) > 0.01

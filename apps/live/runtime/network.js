@@ -50,6 +50,10 @@ class Network {
     const { values } = this.network.step(this.inputs, this.gate, state);
     const { outputs_mean: mean, outputs_unit: unit } = arrays;
     for (let i = 0; i < outputs.length; i++) outputs[i] = values[i] * unit[i] + mean[i];
+    const { carried_columns: columns, carried_shares: shares } = arrays;
+    if (columns) {
+      for (let i = 0; i < outputs.length; i++) outputs[i] += shares[i] * inputs[columns[i]];
+    }
     return outputs;
   }
 

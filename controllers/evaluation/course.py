@@ -1,0 +1,196 @@
+"""A course for controllers: one path with curves, corners, changes of speed and stops.
+
+Weights are chosen, and the health of a controller is measured, by runs along it. It is none of the
+made paths, so that these can show how a chosen controller does elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from controllers.runtime.controller import Controller
+from controllers.runtime.frame import CharacterSettings
+from controllers.runtime.start import CharacterSource
+from deepphase.errors import ParameterError
+from deepphase.evaluation.motion_measures import MIN_FRAMES
+from deepphase.evaluation.run_findings import run_findings
+from deepphase.evaluation.run_measures import (
+    RUNAWAY_M,
+    RunMeasures,
+    run_measures,
+    travelling_speed,
+)
+from deepphase.steering.path import GroundPath
+from deepphase.steering.run import Run, rollout, start_on_path
+
+_POINTS_PER_S = 30
+# Seconds, share of the speed, degrees turned at once, degrees turned on the way.
+_PARTS = (
+    (2.0, 1.0, 0.0, 0.0),
+    (3.0, 1.0, 0.0, 150.0),
+    (3.0, 1.0, 0.0, -220.0),
+    (1.5, 1.0, 70.0, 0.0),
+    (1.5, 1.0, -110.0, 0.0),
+    (2.0, 0.7, 0.0, 0.0),
+    (2.0, 1.3, 0.0, 60.0),
+    (2.0, 0.0, 0.0, 0.0),
+    (2.0, 1.0, 180.0, 0.0),
+    (3.0, 1.0, 0.0, 200.0),
+    (2.0, 0.0, 0.0, 0.0),
+)
+COURSE_S = sum(part[0] for part in _PARTS)
+"""Duration of the course in seconds."""
+COURSE_CHARACTERS = 12
+"""Number of characters, which start from different states."""
+# A character counts with at most this distance from its target.
+_MOST_M = 2.0
+# A factor counts as at most this power of 2.
+_MOST_OCTAVES = 4.0
+
+
+def course(speed: float) -> GroundPath:
+    """The course at a speed in m/s.
+
+    It has curves to both sides, corners of 70 and 110 degrees, stretches at 0.7 and 1.3 times the
+    speed, a stop, a turn round and a last stop.
+
+    Raises
+    ------
+    ParameterError
+        If the speed is not finite.
+    """
+    if not np.isfinite(speed):
+        raise ParameterError(f"a course with a speed of {speed} m/s")
+    velocities, heading = [], 0.0
+    for seconds, share, at_once, on_the_way in _PARTS:
+        frames = round(seconds * _POINTS_PER_S)
+        heading += np.radians(at_once)
+        angles = heading + np.radians(on_the_way) * (np.arange(frames) + 0.5) / frames
+        velocities.append(share * speed * np.stack([np.sin(angles), np.cos(angles)], axis=1))
+        heading += np.radians(on_the_way)
+    steps = np.concatenate(velocities) / _POINTS_PER_S
+    places = np.concatenate([np.zeros((1, 2)), np.cumsum(steps, axis=0)])
+    return GroundPath(np.arange(len(places)) / _POINTS_PER_S, places, name="course")
+
+
+@dataclass(frozen=True)
+class CourseScore:
+    """Terms of the score of a run along the course; all are 0 for motion like the data's.
+
+    Parameters
+    ----------
+    distance
+        Distance from the path's place at the character's clock, in units of 0.5 m: mean over
+        characters, each at most 2 m.
+    runaways
+        Share of the characters that are more than 0.5 m away on average, or were lost.
+    speed, rotation, jerk
+        Factor by which the mean speed differs from the desired one, and joint rotation and jerk
+        from the data's at the same speeds, in octaves: 1 is twice as much, or half.
+    sliding
+        The same for v / v_max of feet in contact; less than the data's counts as 0.
+    """
+
+    distance: float
+    runaways: float
+    speed: float | None
+    rotation: float | None
+    jerk: float | None
+    sliding: float | None
+
+    @property
+    def total(self) -> float:
+        """Their sum; the lower the better. Terms that were not measured are left out."""
+        return float(sum(value for value in asdict(self).values() if value is not None))
+
+
+@dataclass(frozen=True, eq=False)
+class CourseRun:
+    """Characters on the course, without foot locking, at the most natural blend.
+
+    Parameters
+    ----------
+    run
+        Their run.
+    measures
+        Its measures; None if no character lived for some frames.
+    score
+        How far it is from the goals and from the data's motion.
+    findings
+        Characters that ran away, stood still or were lost, in words.
+    """
+
+    run: Run
+    measures: RunMeasures | None
+    score: CourseScore
+    findings: list[str]
+
+
+def course_run(
+    controller: Controller,
+    *,
+    characters: int = COURSE_CHARACTERS,
+    seconds: float = COURSE_S,
+    seed: int = 0,
+) -> CourseRun:
+    """Run a controller along the course, or its beginning, at the data's travelling speed.
+
+    Raises
+    ------
+    ParameterError
+        If no motion of the data travels, or the controller needs tracks.
+    """
+    path = course(travelling_speed(controller.data))
+    settings = CharacterSettings(foot_ik=False, gating=False)
+    source = CharacterSource(controller, settings=settings, seed=seed)
+    character, goal_source = start_on_path(source, path, characters=characters)
+    run = rollout(character, goal_source, seconds)
+    measures = None
+    if any(run.lived(index) >= MIN_FRAMES for index in range(characters)):
+        measures = run_measures(run, controller.data, path=path, origins=goal_source.origins)
+    times = np.arange(len(run)) / run.fps
+    speeds = np.linalg.norm(path.velocities_at(times), axis=1)
+    return CourseRun(
+        run,
+        measures,
+        course_score(run, measures, controller.data),
+        run_findings(run, controller.data, speeds),
+    )
+
+
+def course_score(run: Run, measures: RunMeasures | None, data: Mapping[str, Any]) -> CourseScore:
+    """The score of a run along the course; without measures, of its distance alone."""
+    assert run.desired_positions is not None
+    away = np.linalg.norm(run.positions - run.desired_positions, axis=-1).mean(axis=1)
+    away = np.where(run.alive.all(axis=1), np.minimum(away, _MOST_M), _MOST_M)
+    ratios: dict[str, float | None] = dict.fromkeys(("speed", "rotation", "jerk", "sliding"))
+    if measures is not None:
+        ratios = {
+            "speed": _octaves(measures.speed, measures.desired_speed),
+            "rotation": _octaves(measures.rotation_ratio),
+            "jerk": _octaves(measures.jerk_ratio),
+            "sliding": _octaves(measures.skating, data["skating"]),
+        }
+    return CourseScore(
+        distance=float(away.mean() / RUNAWAY_M),
+        runaways=float((away > RUNAWAY_M).mean()),
+        **{name: _size(name, ratio) for name, ratio in ratios.items()},
+    )
+
+
+def _octaves(value: float | None, expected: float | None = 1.0) -> float | None:
+    """Factor between two values as a power of 2, within 4 octaves; None where one is missing."""
+    if value is None or not expected:
+        return None
+    return float(np.clip(np.log2(max(value, 1e-9) / expected), -_MOST_OCTAVES, _MOST_OCTAVES))
+
+
+def _size(name: str, octaves: float | None) -> float | None:
+    if octaves is None:
+        return None
+    # Feet may slide less than the data's.
+    return max(octaves, 0.0) if name == "sliding" else abs(octaves)

@@ -1,0 +1,337 @@
+"""Unrolled training: a network's outputs as inputs of its next frame, differentiably.
+
+Clips give the recorded root of every frame. The body that a network moves deviates from it, and
+sees the clip's trajectory from where it is, as a running character sees its goals.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from controllers.networks.phase_update import updated_phases
+from controllers.schema.config import POSE_BLOCKS
+from controllers.schema.schema import ControllerSchema
+from deepphase.features.layout import FeatureLayout
+from deepphase.features.trajectory import (
+    TRAJECTORY_BLOCKS,
+    TRAJECTORY_DIRECTION,
+    TRAJECTORY_POSITION,
+    TRAJECTORY_VELOCITY,
+    TrajectoryBlocks,
+)
+
+# Lower bound on a direction's length, to avoid division by zero.
+_MIN_LENGTH = 1e-6
+# Biases of the goals in training: those of positions, and by how much those of directions are
+# higher. They include the three blends of runs, 0.5 and 2, 2 and 5, 5 and 10.
+_BIASES, _HIGHER = (0.3, 6.0), (1.5, 5.0)
+
+
+class ClosedLoop(nn.Module):
+    """Writes the outputs of a network into the inputs of the next frame, differentiably.
+
+    The pose, the future trajectory and the phases from now on come from the network. The past
+    trajectory, tracks and labels remain those of the clip, from which a body does not deviate far
+    over the few frames of an unrolled training. `NetworkInput` does the same at run time.
+
+    Parameters
+    ----------
+    schema
+        Layouts of the columns.
+    blend
+        Share of the predicted phase against the advanced one; see `updated_phases`.
+    """
+
+    inputs_here: Tensor
+    inputs_there: Tensor
+    gate_here: Tensor
+    gate_there: Tensor
+
+    def __init__(self, schema: ControllerSchema, blend: float = 0.5) -> None:
+        super().__init__()
+        self._seconds, self._blend = 1.0 / schema.fps, blend
+        self._gated = schema.gate is not None
+        # Buffers move to the device once, with the module.
+        for name, layout in (("inputs", schema.inputs), ("gate", schema.gate)):
+            here, there = ([], []) if layout is None else _columns(schema, layout)
+            self.register_buffer(
+                f"{name}_here", torch.tensor(here, dtype=torch.long), persistent=False
+            )
+            self.register_buffer(
+                f"{name}_there", torch.tensor(there, dtype=torch.long), persistent=False
+            )
+        self._manifold = self._phase = None
+        slices = schema.outputs.slices
+        self._direction = slices[TRAJECTORY_DIRECTION]
+        if schema.gate is not None and "phase_manifold" in schema.gate.slices:
+            block = schema.gate.slices["phase_manifold"]
+            names = ("phase_manifold", "phase_frequency", "phase_amplitude")
+            width = slices["phase_manifold"].stop - slices["phase_manifold"].start
+            self._later = len(schema.config.later_s)
+            self._manifold = slice(block.stop - width, block.stop)
+            self._updates = [slices[name] for name in names]
+        elif schema.gate is not None and "phase" in schema.gate.slices:
+            self._phase, self._rate = schema.gate.slices["phase"], slices["phase_rate"]
+
+    def next_frame(
+        self, inputs: Tensor, gate: Tensor, input_gate: Tensor, outputs: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Raw inputs and gate of a frame, with the network's own values in place of the recorded.
+
+        Parameters
+        ----------
+        inputs, gate : (batch, dims)
+            Raw values of the clip's next frame.
+        input_gate : (batch, dims)
+            Raw gate of the outputs' own frame.
+        outputs : (batch, dims)
+            Raw outputs.
+
+        Returns
+        -------
+        Inputs and gate, (batch, dims) each, as in a run.
+        """
+        outputs = self._facing(outputs)
+        inputs = inputs.index_copy(1, self.inputs_here, outputs[:, self.inputs_there])
+        if self._gated:
+            gate = gate.index_copy(1, self.gate_here, outputs[:, self.gate_there])
+        if self._manifold is not None:
+            shape = (len(outputs), self._later, -1)
+            predicted, frequency, amplitude = (
+                outputs[:, block].reshape(shape) for block in self._updates
+            )
+            old = input_gate[:, self._manifold].reshape(shape)
+            new = updated_phases(old, predicted, frequency, amplitude, self._seconds, self._blend)
+            gate = _with_block(gate, self._manifold, new.flatten(1))
+        if self._phase is not None:
+            rate = outputs[:, self._rate].clamp(min=0.0)
+            grown = input_gate[:, self._phase] + self._seconds * rate
+            gate = _with_block(gate, self._phase, torch.remainder(grown + 0.5, 1.0) - 0.5)
+        return inputs, gate
+
+    def _facing(self, outputs: Tensor) -> Tensor:
+        """The outputs with trajectory directions of length 1."""
+        block = outputs[:, self._direction].unflatten(1, (-1, 2))
+        length = block.square().sum(-1, keepdim=True).clamp(min=_MIN_LENGTH**2).sqrt()
+        return _with_block(outputs, self._direction, (block / length).flatten(1))
+
+
+def _columns(schema: ControllerSchema, layout: FeatureLayout) -> tuple[list[int], list[int]]:
+    """Columns of a layout, and the columns of the outputs that fill them."""
+    slices, outputs = layout.slices, schema.outputs.slices
+    here: list[int] = []
+    there: list[int] = []
+    for name in POSE_BLOCKS:
+        if name in slices:
+            here += range(slices[name].start, slices[name].stop)
+            there += range(outputs[name].start, outputs[name].stop)
+    later = len(schema.config.later_s)
+    given, predicted = TrajectoryBlocks(slices, later), TrajectoryBlocks(outputs, later)
+    for name in TRAJECTORY_BLOCKS:
+        if name in given and name in predicted:
+            # The current position and direction are constants in root space.
+            now = name == TRAJECTORY_VELOCITY
+            here += given.columns_later(name, now=now)
+            there += predicted.columns_later(name, now=now)
+    if "foot_velocity" in slices:
+        start = outputs["joint_velocity"].start
+        feet = [schema.joints.index(name) for name in schema.feet]
+        here += range(slices["foot_velocity"].start, slices["foot_velocity"].stop)
+        there += [start + 3 * foot + axis for foot in feet for axis in range(3)]
+    return here, there
+
+
+def _with_block(rows: Tensor, block: slice, values: Tensor) -> Tensor:
+    return torch.cat([rows[:, : block.start], values, rows[:, block.stop :]], dim=1)
+
+
+class RootOffset(NamedTuple):
+    """Roots of a network's own motion relative to the recorded ones.
+
+    Parameters
+    ----------
+    place
+        (batch,) complex metres x + i z, in the axes of the recorded root.
+    angle
+        (batch,) radians.
+    """
+
+    place: Tensor
+    angle: Tensor
+
+    @classmethod
+    def none(cls, batch: int, device: torch.device) -> RootOffset:
+        """The offset of a recorded frame."""
+        return cls(
+            torch.zeros(batch, dtype=torch.complex64, device=device),
+            torch.zeros(batch, device=device),
+        )
+
+    def mean_square(self, seconds: float) -> Tensor:
+        """Mean square of the velocity error since the first frame, m2/s2; 1 rad/s is 0.5 m/s."""
+        error = self.place.real.square() + self.place.imag.square() + 0.25 * self.angle.square()
+        return error.mean() / seconds**2
+
+
+class ClipGoals(nn.Module):
+    """The clip's trajectory as the goal of the network's own motion in an unrolled training.
+
+    Parameters
+    ----------
+    schema
+        Layouts of the columns; inputs and outputs have positions and directions.
+    """
+
+    weights_at: Tensor
+
+    def __init__(self, schema: ControllerSchema) -> None:
+        super().__init__()
+        self._seconds, self._later = 1.0 / schema.fps, len(schema.config.later_s)
+        slices, self._outputs = schema.inputs.slices, schema.outputs.slices
+        self._inputs = {name: slices[name] for name in TRAJECTORY_BLOCKS if name in slices}
+        ahead = torch.arange(1, self._later, dtype=torch.float32) / (self._later - 1)
+        self.register_buffer("weights_at", ahead, persistent=False)
+
+    def biases(self, batch: int) -> tuple[Tensor, Tensor]:
+        """Random biases of positions and directions, (batch, 1) each, log-uniform."""
+        device = self.weights_at.device
+        position, higher = (
+            torch.empty(batch, 1, device=device).uniform_(*map(math.log, bounds)).exp()
+            for bounds in (_BIASES, _HIGHER)
+        )
+        return position, position * higher
+
+    def moved(self, offset: RootOffset, outputs: Tensor, recorded: Tensor) -> RootOffset:
+        """The offset one frame later, after the root's steps in raw outputs (batch, dims) each."""
+        step, turn = self._root(outputs)
+        recorded_step, recorded_turn = self._root(recorded)
+        place = offset.place + step * _turned(-offset.angle) - recorded_step
+        return RootOffset(place * _turned(recorded_turn), offset.angle + turn - recorded_turn)
+
+    def seen(self, inputs: Tensor, offset: RootOffset) -> Tensor:
+        """Raw recorded inputs with their trajectory relative to the network's own root."""
+        turn = _turned(offset.angle)[:, None]
+        for name, block in self._inputs.items():
+            values = _complex(inputs[:, block])
+            if name == TRAJECTORY_POSITION:
+                values = values - offset.place[:, None]
+            inputs = _with_block(inputs, block, _real(values * turn))
+        return inputs
+
+    def blended(self, outputs: Tensor, seen: Tensor, biases: tuple[Tensor, Tensor]) -> Tensor:
+        """Raw outputs with their future trajectory blended with the recorded one.
+
+        Parameters
+        ----------
+        outputs : (batch, dims)
+            Raw outputs.
+        seen : (batch, dims)
+            Raw inputs of the next frame by `seen`.
+        biases
+            Biases of positions and directions, (batch, 1) each; see `blended_positions`.
+        """
+        position, direction = (1.0 - (1.0 - self.weights_at) ** bias for bias in biases)
+        for name, block in self._inputs.items():
+            if name not in self._outputs:
+                continue
+            columns = self._outputs[name]
+            whole = _complex(outputs[:, columns])
+            before, own = whole[:, : -self._later + 1], whole[:, -self._later + 1 :]
+            goal = _complex(seen[:, block])[:, -self._later + 1 :]
+            if name == TRAJECTORY_POSITION:
+                steps = _steps(own) + position * (_steps(goal) - _steps(own))
+                mixed = torch.cumsum(steps, dim=1)
+            elif name == TRAJECTORY_DIRECTION:
+                apart = goal * own.conj()
+                # Without a direction, both 0, the angle would have no derivative.
+                angle = torch.atan2(apart.imag, apart.real + _MIN_LENGTH**2)
+                mixed = own * _turned(direction * angle)
+            else:
+                mixed = own + position * (goal - own)
+            outputs = _with_block(outputs, columns, _real(torch.cat([before, mixed], dim=1)))
+        return outputs
+
+    def _root(self, outputs: Tensor) -> tuple[Tensor, Tensor]:
+        return _root_step(outputs, self._outputs, self._seconds)
+
+
+class FootVelocities(nn.Module):
+    """Velocities of feet over the ground, between the pose of inputs and that of outputs.
+
+    Parameters
+    ----------
+    schema
+        Layouts of the columns.
+    """
+
+    feet: Tensor
+
+    def __init__(self, schema: ControllerSchema) -> None:
+        super().__init__()
+        self._seconds = 1.0 / schema.fps
+        self._inputs, self._outputs = schema.inputs.slices, schema.outputs.slices
+        feet = [schema.joints.index(name) for name in schema.feet]
+        self.register_buffer("feet", torch.tensor(feet, dtype=torch.long), persistent=False)
+
+    def error(
+        self, inputs: Tensor, outputs: Tensor, recorded_inputs: Tensor, recorded_outputs: Tensor
+    ) -> Tensor:
+        """Mean squared error of the velocities of feet on the floor, m2/s2.
+
+        Parameters
+        ----------
+        inputs, outputs : (batch, dims)
+            Raw values of the network's own frame, which count where the clip has contacts.
+        recorded_inputs, recorded_outputs : (batch, dims)
+            Those of the clip.
+        """
+        own = self._velocities(inputs, outputs)
+        recorded = self._velocities(recorded_inputs, recorded_outputs)
+        contacts = recorded_outputs[:, self._outputs["contact"]]
+        return (contacts * (own - recorded).square().sum(-1)).mean()
+
+    def _velocities(self, inputs: Tensor, outputs: Tensor) -> Tensor:
+        """(batch, feet, 3) m/s, in the axes of the root before the step."""
+        step, turn = _root_step(outputs, self._outputs, self._seconds)
+        before, after = (
+            rows[:, slices["joint_position"]].unflatten(1, (-1, 3))[:, self.feet]
+            for rows, slices in ((inputs, self._inputs), (outputs, self._outputs))
+        )
+        ground = torch.complex(after[..., 0], after[..., 2]) * _turned(-turn)[:, None]
+        ground = ground + step[:, None]
+        moved = torch.stack([ground.real, after[..., 1], ground.imag], dim=-1) - before
+        return moved / self._seconds
+
+
+def _root_step(
+    outputs: Tensor, slices: Mapping[str, slice], seconds: float
+) -> tuple[Tensor, Tensor]:
+    """(batch,) complex metres and (batch,) radians: the root's step in raw outputs."""
+    step = _complex(outputs[:, slices["root_velocity"]])[:, 0]
+    return seconds * step, seconds * outputs[:, slices["root_turn"]][:, 0]
+
+
+def _turned(angle: Tensor) -> Tensor:
+    """exp(i angle) of radians (...)."""
+    return torch.complex(torch.cos(angle), torch.sin(angle))
+
+
+def _complex(values: Tensor) -> Tensor:
+    """(batch, 2 * n) x and z interleaved -> (batch, n) complex."""
+    x, z = values.unflatten(1, (-1, 2)).unbind(-1)
+    return torch.complex(x, z)
+
+
+def _real(values: Tensor) -> Tensor:
+    """(batch, n) complex -> (batch, 2 * n)."""
+    return torch.view_as_real(values).flatten(1)
+
+
+def _steps(places: Tensor) -> Tensor:
+    """(batch, n) steps to places (batch, n), the first from the origin."""
+    return torch.diff(places, dim=1, prepend=torch.zeros_like(places[:, :1]))

@@ -1,0 +1,166 @@
+"""Choice of weights by runs along a course, and what it measures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from controllers.config import ControllerConfig
+from controllers.data.controller_data import ControllerData
+from controllers.evaluation.course import (
+    COURSE_S,
+    CourseScore,
+    course,
+    course_run,
+    course_score,
+)
+from controllers.training import course_checks, health
+from controllers.training.course_checks import CourseChecks
+from controllers.training.train import measured_controller, train_controller
+from deepphase.errors import ParameterError
+from deepphase.phase.training.metrics import read_metrics
+from deepphase.steering.made_paths import MADE_PATHS
+from tests.controllers.made_controllers import FormulaPhases, small_controller, walking_store
+
+_SMALL = {
+    "network.experts": 2,
+    "network.gating_hidden": 8,
+    "network.hidden": 16,
+    "training.samples": 800,
+    "training.batch_size": 32,
+    "training.run_checks": 4,
+}
+
+
+@pytest.fixture(scope="module")
+def data():
+    return ControllerData.read(walking_store(), _config(), FormulaPhases())
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """Checks of few characters, in trainings of few pairs."""
+    monkeypatch.setattr(course_checks, "_PAIRS_PER_CHECK", 100)
+    for module in (course_checks, health):
+        monkeypatch.setattr(
+            module, "course_run", lambda made: course_run(made, characters=2, seconds=1.0)
+        )
+
+
+def _config(**changes) -> ControllerConfig:
+    return ControllerConfig.load("experts", **{**_SMALL, **changes})
+
+
+def test_the_course_has_curves_corners_stops_and_other_speeds():
+    path = course(1.2)
+    assert path.duration == pytest.approx(COURSE_S)
+    assert "course" not in MADE_PATHS
+    speeds = np.linalg.norm(np.diff(path.positions, axis=0), axis=1) * 30.0
+    for speed in (0.0, 0.84, 1.2, 1.56):
+        assert np.isclose(speeds, speed).mean() > 0.05
+    assert np.isclose(speeds[-45:], 0.0).all()
+    moving = speeds > 0
+    steps = np.diff(path.positions, axis=0)[moving]
+    turns = np.degrees(np.diff(np.unwrap(np.arctan2(steps[:, 0], steps[:, 1]))))
+    corners = np.abs(turns[np.abs(turns) > 10.0])
+    np.testing.assert_allclose(corners, [70.0, 110.0, 180.0], atol=2.0)
+    bends = turns[np.abs(turns) < 10.0]
+    assert bends.max() > 1.0
+    assert bends.min() < -1.0
+    with pytest.raises(ParameterError):
+        course(np.inf)
+
+
+def test_a_score_is_the_sum_of_what_was_measured():
+    assert CourseScore(0.4, 0.1, 0.2, None, 1.0, 0.0).total == pytest.approx(1.7)
+    assert CourseScore(0.0, 0.0, None, None, None, None).total == 0.0
+
+
+def test_a_controller_that_does_not_move_has_a_worse_score_than_one_that_walks(data):
+    made = measured_controller(small_controller("experts", data.samples, hidden=8), _config(), data)
+    run = course_run(made, characters=2, seconds=2.0)
+    assert run.measures is not None
+    assert run.score.distance > 0
+    stands = replace(run.run, positions=0 * run.run.positions)
+    assert stands.desired_positions is not None
+    still = course_score(stands, run.measures, made.data)
+    assert still.distance != run.score.distance
+    lost = replace(run.run, alive=np.zeros_like(run.run.alive))
+    gone = course_score(lost, None, made.data)
+    assert (gone.distance, gone.runaways) == (4.0, 1.0)
+    assert gone.jerk is None
+
+
+def test_checks_are_spread_over_the_second_half_and_rare_in_short_trainings(data):
+    checks = CourseChecks(_config(), data, 1_000_000)
+    shares = []
+    for share in np.linspace(0.0, 1.0, 101):
+        if checks.is_due(share):
+            shares.append(round(float(share), 2))
+            checks.checks.append({"step": 0, "score": 0.0})
+    assert shares == [0.63, 0.75, 0.88, 1.0]
+    assert not CourseChecks(_config(), data, 99_999).is_due(1.0)
+    assert CourseChecks(_config(), data, 250_000).is_due(0.75)
+    assert not CourseChecks(_config(), data, 250_000).is_due(0.74)
+    tracks = replace(data.schema.config, tracks=("music",))
+    musical = replace(data, schema=replace(data.schema, config=tracks))
+    assert not CourseChecks(_config(), musical, 1_000_000).is_due(1.0)
+
+
+def test_patience_ends_a_training_that_gets_no_better(data):
+    checks = CourseChecks(_config(**{"training.run_patience": 2}), data, 1_000_000)
+    for score, over in ((3.0, False), (2.0, False), (2.5, False), (2.0, True)):
+        checks.checks.append({"step": len(checks.checks), "score": score})
+        assert checks.is_over is over
+    assert checks.best_step == 1
+
+
+@pytest.mark.slow
+def test_the_weights_that_run_best_are_kept_and_resumed_trainings_keep_the_same(
+    data, short, tmp_path, monkeypatch
+):
+    seen: list[dict[str, torch.Tensor]] = []
+    check = CourseChecks.check
+
+    def recorded(self, network, step):
+        seen.append({name: each.clone() for name, each in network.network.state_dict().items()})
+        return check(self, network, step)
+
+    monkeypatch.setattr(CourseChecks, "check", recorded)
+    made = train_controller(data, _config(), folder=tmp_path / "whole")
+    assert made is not None
+    checks = made.provenance["run_checks"]
+    assert [each["step"] for each in checks] == [16, 19, 22, 25]
+    scores = [each["score"] for each in checks]
+    best = int(np.argmin(scores))
+    assert made.provenance["best_step"] == checks[best]["step"]
+    kept = made.network.network.state_dict()
+    assert all(torch.equal(value, kept[name]) for name, value in seen[best].items())
+    assert made.health["course"]["score"] > 0
+    logged = read_metrics(tmp_path / "whole" / "metrics.csv")["run_score"]
+    np.testing.assert_allclose(logged[np.isfinite(logged)], scores, rtol=1e-4)
+
+    def interrupt(what, done, of, text):
+        if what == "training" and len(seen) >= 6:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_controller(data, _config(), folder=tmp_path / "parts", progress=interrupt)
+    resumed = train_controller(data, _config(), folder=tmp_path / "parts", resume=True)
+    assert resumed is not None
+    assert resumed.provenance["run_checks"] == checks
+    for name, value in resumed.network.network.state_dict().items():
+        assert torch.equal(value, kept[name]), name
+
+
+@pytest.mark.slow
+def test_an_impatient_training_ends_early(data, short, tmp_path, monkeypatch):
+    monkeypatch.setattr(CourseChecks, "is_over", property(lambda self: len(self.checks) == 2))
+    made = train_controller(
+        data, _config(**{"training.run_patience": 1}), folder=tmp_path / "whole"
+    )
+    assert made is not None
+    assert made.provenance["steps"] == 19

@@ -1,0 +1,203 @@
+"""Unrolled training in stages, goals in unrolled frames, and their loss terms."""
+
+import numpy as np
+import pytest
+import torch
+
+from controllers.config import ControllerConfig, ControllerTraining
+from controllers.data.controller_batches import ControllerBatches
+from controllers.runtime.future_trajectory import TrajectoryBlend, TrajectoryReader
+from controllers.training.closed_loop import ClipGoals, FootVelocities, RootOffset
+from controllers.training.health import RecordedGoals
+from controllers.training.module import ControllerModule
+from deepphase.errors import ParameterError
+from deepphase.features.trajectory import TRAJECTORY_BLOCKS, pairs
+from deepphase.steering.goal_limits import GoalLimits
+from deepphase.steering.root_states import RootStates
+from tests.controllers.made_controllers import (
+    data_of,
+    samples_for,
+    small_controller,
+    walking_store,
+)
+
+_STAGED = {"training.unroll_frames": 6, "training.unroll_after": 0.4, "training.batch_size": 32}
+
+
+@pytest.fixture(scope="module")
+def samples():
+    return samples_for("experts", walking_store())
+
+
+def test_the_number_of_frames_doubles_after_the_recorded_frames():
+    training = ControllerTraining(unroll_frames=6, unroll_after=0.4)
+    begins, frames = zip(*training.unroll_stages, strict=True)
+    assert frames == (1, 2, 4, 6)
+    np.testing.assert_allclose(begins, [0.0, 0.4, 0.6, 0.8])
+    assert ControllerTraining(unroll_frames=6).unroll_stages == ((0.0, 6),)
+    assert ControllerTraining(unroll_after=0.4).unroll_stages == ((0.0, 1),)
+    with pytest.raises(ParameterError, match="unroll_after"):
+        ControllerTraining(unroll_after=1.0)
+
+
+def test_every_step_has_as_many_pairs_whatever_the_stage(samples):
+    config = ControllerConfig.load("experts", **_STAGED, **{"training.samples": 3_200})
+    rows = np.arange(len(samples))
+    batches = ControllerBatches(data_of(samples, rows, rows[:40]), config)
+    assert batches.steps(1) == 100
+    shapes = [tuple(batches.batch(32 * step, 32 * step + 32).shape) for step in range(100)]
+    assert shapes == [(32,)] * 40 + [(16, 2)] * 20 + [(8, 4)] * 20 + [(5, 6)] * 20
+    last = batches.batch(32 * 99, 32 * 100)
+    assert (samples.run_of(last[:, 0]) == samples.run_of(last[:, -1])).all()
+
+
+@pytest.mark.parametrize("step", [3, 45, 99])
+def test_two_devices_share_the_sequences_of_one(samples, step):
+    config = ControllerConfig.load("experts", **_STAGED, **{"training.samples": 3_200})
+    twice = ControllerConfig.load(
+        "experts", **_STAGED | {"training.batch_size": 64}, **{"training.samples": 6_400}
+    )
+    rows = np.arange(len(samples))
+    one = ControllerBatches(data_of(samples, rows, rows[:40]), twice)
+    shared = ControllerBatches(
+        data_of(samples, rows, rows[:40]),
+        ControllerConfig.load("experts", **_STAGED, **{"training.samples": 6_400}),
+    )
+    assert config.training.batch_size == shared.batch_size
+    begin, end = 64 * step, 64 * step + 64
+    parts = [shared.batch(begin, end, slice(rank, None, 2)) for rank in (0, 1)]
+    count = min(map(len, parts))
+    whole = one.batch(begin, end)
+    for rank, part in enumerate(parts):
+        assert torch.equal(part[:count], whole[rank::2][:count])
+
+
+def _goals_and_rows(samples, rows):
+    goals = ClipGoals(samples.schema)
+    inputs = torch.from_numpy(samples.inputs[rows])
+    outputs = torch.from_numpy(samples.outputs[rows])
+    return goals, inputs, outputs
+
+
+def test_a_network_that_repeats_the_clip_stays_on_its_root(samples):
+    rows = np.array([5, 100])
+    goals, inputs, outputs = _goals_and_rows(samples, rows)
+    offset = RootOffset(torch.tensor([0.1 + 0.2j, 0.3j]), torch.tensor([0.2, -0.1]))
+    after = goals.moved(RootOffset.none(2, inputs.device), outputs, outputs)
+    assert float(after.mean_square(0.1)) < 1e-12
+    # A body elsewhere that makes the same steps in its own axes keeps its distance.
+    moved = goals.moved(offset, outputs, outputs)
+    turn = outputs[:, samples.schema.outputs.slices["root_turn"]][:, 0] / samples.schema.fps
+    assert moved.angle.allclose(offset.angle)
+    assert float(turn.abs().max()) > 0
+
+
+def test_the_seen_trajectory_is_the_clips_from_where_the_body_is(samples):
+    rows = np.array([5, 100])
+    goals, inputs, _ = _goals_and_rows(samples, rows)
+    place, angle = np.array([0.1 + 0.2j, 0.3j]), np.array([0.2, -0.1])
+    offset = RootOffset(
+        torch.from_numpy(place).to(torch.complex64), torch.from_numpy(angle).float()
+    )
+    seen = goals.seen(inputs, offset).numpy()
+    reader = TrajectoryReader(samples.schema.inputs, samples.schema)
+    recorded, own = reader.read(inputs.numpy()), reader.read(seen)
+    np.testing.assert_allclose(
+        own.places, (recorded.places - place[:, None]) * np.exp(1j * angle)[:, None], atol=1e-5
+    )
+    np.testing.assert_allclose(own.angles, recorded.angles - angle[:, None], atol=1e-5)
+    np.testing.assert_allclose(
+        own.velocities, recorded.velocities * np.exp(1j * angle)[:, None], atol=1e-5
+    )
+    slices = samples.schema.inputs.slices
+    kept = [name for name in slices if name not in TRAJECTORY_BLOCKS]
+    for name in kept:
+        np.testing.assert_array_equal(seen[:, slices[name]], inputs.numpy()[:, slices[name]])
+
+
+def test_goals_are_blended_as_running_characters_blend_them(samples):
+    schema, rows = samples.schema, np.array([5, 100])
+    goals, inputs, outputs = _goals_and_rows(samples, rows)
+    made = goals.blended(outputs, inputs, (torch.full((2, 1), 0.5), torch.full((2, 1), 2.0)))
+    blend = TrajectoryBlend(schema, 0.5, 2.0, GoalLimits.of_top_speed(10.0))
+    recorded = TrajectoryReader(schema.inputs, schema).read(inputs.numpy())
+    predicted = TrajectoryReader(schema.outputs, schema).read(outputs.numpy())
+
+    class Recorded(RecordedGoals):
+        def trajectory(self, root_states, which, offsets_s):
+            # Three moments for every sample, as `TrajectoryBlend` asks for velocities.
+            count = recorded.places.shape[1]
+            step = (recorded.velocities[:, 1:] / schema.fps)[which]
+            here = recorded.places[which]
+            places = np.concatenate([here, here - step, here + step], axis=1)
+            angles = np.tile(recorded.angles[which], (1, 3))
+            assert len(offsets_s) == 3 * count
+            return pairs(places), angles
+
+    source = Recorded(np.zeros((2, 2, 2)), np.zeros((2, 2)), schema.fps)
+    states = RootStates(np.zeros((2, 2)), np.zeros((2, 2)), np.zeros(2), np.zeros(2))
+    expected, _, _ = blend.blended(predicted, source, states)
+    found = TrajectoryReader(schema.outputs, schema).read(made.numpy())
+    np.testing.assert_allclose(found.places, expected.places, atol=1e-5)
+    np.testing.assert_allclose(found.angles, expected.angles, atol=1e-5)
+    np.testing.assert_allclose(found.velocities, expected.velocities, atol=1e-5)
+    slices = schema.outputs.slices
+    for name in slices:
+        if name not in TRAJECTORY_BLOCKS:
+            assert torch.equal(made[:, slices[name]], outputs[:, slices[name]])
+
+
+def test_the_root_term_is_the_velocity_error_and_teaches_the_root(samples):
+    changes = {"training.unroll_frames": 2, "training.unroll_goals": True, "network.dropout": 0.0}
+    rows = np.arange(len(samples) - 2)
+    losses, gradients = [], []
+    for weight in (0.0, 2.0):
+        config = ControllerConfig.load("experts", **changes, **{"training.root_weight": weight})
+        batches = ControllerBatches(data_of(samples, rows, rows[:40]), config)
+        controller = small_controller("experts", samples, hidden=8, dropout=0.0)
+        module = ControllerModule(batches, controller).train()
+        batch = batches.on_after_batch_transfer(torch.tensor([[5, 6], [100, 101]]), 0)
+        torch.manual_seed(0)
+        loss = module.training_step(batch)
+        loss.backward()
+        losses.append(float(loss.detach()))
+        gradients.append(controller.network.layer_out.bias.grad.clone())
+    assert losses[1] > losses[0]
+    changed = (gradients[1] - gradients[0]).abs().sum(0) > 0
+    slices = samples.schema.outputs.slices
+    assert changed[slices["root_velocity"]].all()
+    assert changed[slices["root_turn"]].all()
+
+
+def test_feet_that_step_as_the_clips_have_no_error_and_those_that_glide_have_theirs(samples):
+    rows = np.array([5, 100, 150])
+    inputs, outputs = (torch.from_numpy(each[rows]) for each in (samples.inputs, samples.outputs))
+    feet = FootVelocities(samples.schema)
+    assert float(feet.error(inputs, outputs, inputs, outputs)) < 1e-9
+    # Feet on the floor of a body that goes on, and whose pose is still, glide with its root.
+    slices = samples.schema.outputs.slices
+    still = outputs.clone()
+    place = samples.schema.inputs.slices["joint_position"]
+    still[:, slices["joint_position"]] = inputs[:, place]
+    still[:, slices["root_turn"]] = 0.0
+    stands = still.clone()
+    stands[:, slices["root_velocity"]] = 0.0
+    stands[:, slices["contact"]] = torch.tensor([1.0, 0.0])
+    speeds = still[:, slices["root_velocity"]].square().sum(1)
+    found = feet.error(inputs, still, inputs, stands)
+    assert float(found) == pytest.approx(0.5 * float(speeds.mean()), rel=1e-4)
+
+
+def test_dropout_falls_over_the_unrolled_part(samples):
+    config = ControllerConfig.load("experts", **_STAGED, **{"training.final_dropout": 0.1})
+    rows = np.arange(len(samples))
+    batches = ControllerBatches(data_of(samples, rows, rows[:40]), config)
+    controller = small_controller("experts", samples, hidden=8, dropout=0.3)
+    module = ControllerModule(batches, controller)
+    seen = []
+    for share in (0.0, 0.4, 0.7, 1.0):
+        module._set_dropout(share)
+        seen.append(controller.network.dropout.p)
+    np.testing.assert_allclose(seen, [0.3, 0.3, 0.2, 0.1])
+    with pytest.raises(ParameterError, match="final_dropout"):
+        ControllerTraining(final_dropout=1.0)

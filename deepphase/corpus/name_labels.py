@@ -200,7 +200,7 @@ def _refined(values: tuple[str, ...]) -> list[tuple[str, tuple[str, ...]]]:
         found = [match.groups() for match in matches if match is not None]
         if len(found) == len(values):
             one, other = zip(*found, strict=True)
-            return [*_refined(one), ("", other), *_refined(other)[1:]]
+            return [*_refined(one), *_refined(other)]
     return [("", values)]
 
 

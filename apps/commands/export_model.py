@@ -52,7 +52,11 @@ def _phase_model(path: Path) -> Callable[[Path], list[Parity]]:
 
 def _controller(path: Path) -> Callable[[Path], list[Parity]]:
     from controllers.runtime.controller import Controller
+    from controllers.runtime.engine_description import engine_metadata
     from controllers.runtime.onnx_export import export_controller
 
     controller = Controller.load(path)
-    return lambda output: export_controller(controller.network, controller.schema, output)
+    metadata = engine_metadata(controller)
+    return lambda output: export_controller(
+        controller.network, controller.schema, output, metadata=metadata
+    )

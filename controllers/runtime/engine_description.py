@@ -5,6 +5,8 @@ It has everything beside the network that one frame needs; docs/engines.md expla
 
 from __future__ import annotations
 
+import base64
+import json
 from typing import Any
 
 import numpy as np
@@ -114,3 +116,28 @@ def _history(controller: Controller) -> dict[str, Any]:
     times = history_times(schema)
     moving = TRAJECTORY_VELOCITY in schema.inputs.slices
     return {"values": spline(times), "slopes": None if moving else spline.derivative()(times)}
+
+
+def engine_metadata(controller: Controller) -> dict[str, str]:
+    """What an ONNX file of a controller holds beside the network, as texts.
+
+    Returns
+    -------
+    ``controller``: JSON of `describe_controller`. ``starts_inputs`` and ``starts_gate``: the raw
+    inputs and gates of the start states, row by row, as base64 of little-endian float32.
+    """
+    starts = controller.starts
+    return {
+        "controller": json.dumps(describe_controller(controller), default=_listed),
+        "starts_inputs": _base64(starts.inputs),
+        "starts_gate": _base64(starts.gate),
+    }
+
+
+def _listed(value: Any) -> Any:
+    """Arrays and NumPy numbers as JSON has them."""
+    return value.tolist()
+
+
+def _base64(values: Array) -> str:
+    return base64.b64encode(np.ascontiguousarray(values, "<f4").tobytes()).decode()

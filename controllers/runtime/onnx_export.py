@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
@@ -39,13 +40,18 @@ class ExportedStep(nn.Module):
 
 
 def export_controller(
-    controller: NormalisedController, schema: ControllerSchema, path: str | Path
+    controller: NormalisedController,
+    schema: ControllerSchema,
+    path: str | Path,
+    *,
+    metadata: Mapping[str, str] | None = None,
 ) -> list[Parity]:
     """Write a controller as ONNX.
 
     Inputs are `inputs`, `gate` (if there is one) and the network's `state_names`. Outputs are
     `outputs` and, for networks with a state, each of its tensors with the prefix `next_`. The
-    file's metadata holds the schema and the names of all columns.
+    file's metadata holds the schema and the names of all columns, and further entries such as
+    those of `engine_description.engine_metadata`.
 
     Returns
     -------
@@ -69,21 +75,22 @@ def export_controller(
     if not network.state_is_kept:
         outputs += [f"next_{name}" for name in network.state_names]
     layouts = {"inputs": schema.inputs, "gate": schema.gate, "outputs": schema.outputs}
-    metadata = {
+    entries = {
+        **(metadata or {}),
         "format": "deepphase.controller_step",
         "version": "1",
         "schema": json.dumps(schema.as_mapping()),
     }
     for name, layout in layouts.items():
         if layout is not None:
-            metadata[f"{name}_columns"] = json.dumps(layout.value_names)
+            entries[f"{name}_columns"] = json.dumps(layout.value_names)
     return export_onnx(
         ExportedStep(controller),
         path,
         inputs={name: tuple(tensors[name].shape[1:]) for name in names},
         outputs=outputs,
         made=tensors,
-        metadata=metadata,
+        metadata=entries,
     )
 
 

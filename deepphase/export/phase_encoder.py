@@ -10,7 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from deepphase.export.onnx_file import Parity, export_onnx
+from deepphase.motion.root_trajectory import FACING_SMOOTHING_S, VECTOR_SMOOTHING_S
 from deepphase.phase.model import CONVENTIONS, PhaseModel
+from deepphase.phase.signals import JointVelocities
 
 OUTPUTS = ("phase", "frequency", "amplitude", "offset", "manifold")
 
@@ -43,10 +45,11 @@ class PhaseEncoder(nn.Module):
 def export_phase_model(model: PhaseModel, path: str | Path) -> list[Parity]:
     """Write a model's encoder as ONNX: input `velocities`, outputs `OUTPUTS`.
 
-    The file's metadata says which joints it reads, their order, rate and unit, and the
-    conventions. Raises as `export_onnx` does.
+    The file's metadata says which joints it reads, their order, rate and unit, how their root space
+    is found, and the conventions. Raises as `export_onnx` does.
     """
     signals = model.signals.names
+    body = model.signals.body if isinstance(model.signals, JointVelocities) else {}
     metadata = {
         "format": "deepphase.phase_encoder",
         "version": "1",
@@ -55,6 +58,8 @@ def export_phase_model(model: PhaseModel, path: str | Path) -> list[Parity]:
         "unit": "m/s in root space",
         "fps": f"{model.fps:g}",
         "window_frames": str(model.window),
+        "facing": json.dumps(dict(body)),
+        "facing_smoothing_s": json.dumps([VECTOR_SMOOTHING_S, FACING_SMOOTHING_S]),
         "conventions": CONVENTIONS,
     }
     return export_onnx(

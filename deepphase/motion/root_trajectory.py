@@ -23,7 +23,7 @@ from deepphase.short_repr import counted, short_repr
 FACING_SMOOTHING_S = 0.15
 # Up to this standard deviation directions are averaged as vectors: over half a turn they would
 # cancel, and dancers spin once in 0.5 s. For longer ones their angles are averaged.
-_VECTOR_SMOOTHING_S = 0.03
+VECTOR_SMOOTHING_S = 0.03
 _GROUND = np.array([1.0, 0.0, 1.0])
 _UP = np.array([0.0, 1.0, 0.0])
 _FRONT = np.array([0.0, 0.0, 1.0])
@@ -137,7 +137,7 @@ def _smooth_angles(facing: Array, smoothing_s: float, fps: float) -> Array:
     frames = len(facing)
     smooth = smoothing_s > 0 and frames > 1
     if smooth:
-        sigma = min(_VECTOR_SMOOTHING_S, smoothing_s) * fps
+        sigma = min(VECTOR_SMOOTHING_S, smoothing_s) * fps
         facing = gaussian_filter1d(facing, sigma, axis=0, mode="nearest")
     weights = np.linalg.norm(facing, axis=1)
     if weights.max() < 1e-9:

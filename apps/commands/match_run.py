@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from apps.options.groups import SteeringOptions, parse_labels
+from apps.options.player import PlayerOptions
 from apps.terminal import next_step, note, progress, table, warn
 
 
@@ -16,11 +17,8 @@ def command(
     include: str | None = None,
     compare: bool = False,
     index: Literal["auto", "exact", "flat", "ivf", "hnsw", "ivfpq"] = "auto",
-    search_seconds: float = 0.1,
-    transition_halflife: float = 0.12,
-    adjust_share: float = 0.15,
-    foot_lock: bool = True,
     store: Path | None = None,
+    player: PlayerOptions = PlayerOptions(),  # noqa: B008 (frozen)
     steering: SteeringOptions = SteeringOptions(),  # noqa: B008 (frozen)
 ) -> None:
     """Move characters along a path or by a gamepad recording, by motion matching.
@@ -42,14 +40,6 @@ def command(
     index
         Kind of search index. exact is an exact tree; flat, ivf, hnsw and ivfpq are FAISS indices;
         auto takes the index of the database.
-    search_seconds
-        Time between two searches in seconds.
-    transition_halflife
-        Half-life of inertialization after a transition, in seconds.
-    adjust_share
-        Maximum root correction towards the desired path, as a fraction of the clip's speed.
-    foot_lock
-        Leave feet where the clips have them, without holding them during contacts.
     store
         Store of the database's clips, if it was moved.
     """
@@ -59,26 +49,21 @@ def command(
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.store import open_store
     from matching.database.database import MotionDatabase
+    from matching.database.reweighted import reweighted
     from matching.player.moment_filter import moments_line
     from matching.player.playback import Playback
-    from matching.player.player import PlayerSettings
     from matching.player.source import PlayerSource, database_measures
     from matching.search.searcher import open_searcher
 
     paths = goal_names(steering.path, steering.gamepad)
     request = RunRequest.of_options(steering)
-    settings = PlayerSettings(
-        search_interval_s=search_seconds,
-        transition_halflife_s=transition_halflife,
-        adjust_share=adjust_share,
-        foot_lock=foot_lock,
-        moments=played_moments(include),
-    )
+    settings, factors = player.settings(played_moments(include)), player.weight_factors
     wanted = parse_labels(labels) if labels else {}
     check_writable(output / "index.html")
     with progress() as report_progress:
         opened = MotionDatabase.load(database, store=None if store is None else open_store(store))
-        opened = opened.with_kinds(report_progress)
+        player.check(opened)
+        opened = reweighted(opened.with_kinds(report_progress), factors)
         read = read_goals(paths, steering.gamepad)
         playback = Playback.of_database(opened, report_progress)
         goals = goals_of(paths, read, request, playback.travelling_speed)

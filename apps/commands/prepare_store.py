@@ -40,8 +40,8 @@ def command(
     mirror
         Add the mirror image of every clip.
     labels
-        names, the default without a table, finds labels in the names of files and folders; none
-        reads none. A pattern as in '{set}_{action}_{style}_{take}' says where they are.
+        Where labels are: names, the default without a table, finds them in the names of files and
+        folders; none reads none; a pattern as in '{set}_{action}_{style}_{take}' says which parts.
     labels_csv
         CSV table of labels: a column `file`, one column per label and, optionally, start_s and
         stop_s to cut clips out.

@@ -1,4 +1,4 @@
-"""Findings of a run in words: characters that ran away, stood still, or were lost."""
+"""Findings of a run in words: characters that ran away, stood still, were lost, or faced away."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ _STILL_SHARE, _SLOW_SHARE = 0.5, 0.25
 _STATUE_SHARE = 0.25
 # Share of the data's idle movement below which a body that stands is lifeless.
 _LIFELESS_SHARE = 0.5
+# Share of frames whose facing was replaced by the direction of travel from which on it is said.
+_REPLACED_SHARE = 0.05
 
 
 def run_findings(run: Run, data: Mapping[str, Any], desired_speeds: Array) -> list[str]:
@@ -38,6 +40,8 @@ def run_findings(run: Run, data: Mapping[str, Any], desired_speeds: Array) -> li
               as desired
     lifeless  where standing was desired, the joints moved less than half as fast as in the idle
               frames of the data, as a mean over its seconds
+    facing    in more than a twentieth of the frames, the character faced its direction of travel
+              because the data has no motion that travels as desired with the desired facing
     ========  ====================================================================================
 
     Lost characters are in no other count. Characters that lived less than a second are not judged.
@@ -75,6 +79,12 @@ def run_findings(run: Run, data: Mapping[str, Any], desired_speeds: Array) -> li
         findings.append(
             f"{_some(len(lifeless), count)} stood without life: the joints moved less than half as "
             f"fast as in the data's idle frames ({100.0 * data['idle_speed']:.1f} cm/s)"
+        )
+    replaced = run.tracks.get("facing_replaced")
+    if replaced is not None and replaced.mean() > _REPLACED_SHARE:
+        findings.append(
+            f"in {replaced.mean():.0%} of the frames the facing was the direction of travel: the "
+            "data has too little motion that travels with the desired facing"
         )
     return findings
 

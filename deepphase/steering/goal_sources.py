@@ -23,6 +23,8 @@ from deepphase.steering.springs import (
 # Half the time over which the velocity of a path's line is taken, and m/s below which it stands.
 _LINE_S = 1.0 / 120.0
 _STANDING = 0.05
+# Before a corner of a path: what follows it is ahead already, and must be prepared.
+_BEFORE_CORNER_S = 0.3
 
 
 class GoalSource(Protocol):
@@ -127,16 +129,18 @@ class PathGoals:
         self.settings = settings or PathSettings()
         self.origins = np.zeros((1, 2)) if origins is None else np.asarray(origins, np.float64)
         self.times = np.full(len(self.origins), path.times[0])
+        self._corners = path.corners - _BEFORE_CORNER_S
 
     def advance(self, root_states: RootStates, seconds: float) -> Array:
-        """As `GoalSource.advance`; the goals of a path never jump."""
+        """As `GoalSource.advance`; goals change abruptly 0.3 s before a corner of the path."""
+        passed = np.searchsorted(self._corners, self.times)
         error = self.path.positions_at(self.times) + self.origins - root_states.positions
         way = self.path.velocities_at(self.times)
         distance = np.sqrt(np.vecdot(error, error))
         behind = np.vecdot(error, way) > 0
         waiting = np.minimum(np.maximum(2.0 - distance / self.settings.slack_m, 0.0), 1.0)
         self.times = self.times + seconds * np.where(behind, waiting, 1.0)
-        return np.zeros(len(self.times), bool)
+        return np.asarray(np.searchsorted(self._corners, self.times) > passed)
 
     def trajectory(
         self, root_states: RootStates, which: Array, offsets_s: Array
@@ -209,8 +213,8 @@ class GamepadSettings:
     """
 
     top_speed: float = 1.4
-    halflife_s: float = 0.25
-    facing_halflife_s: float = 0.25
+    halflife_s: float = 0.1
+    facing_halflife_s: float = 0.12
     jump: float = 0.3
     leash_m: float = 0.3
 

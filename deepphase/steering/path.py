@@ -10,7 +10,7 @@ from pathlib import Path as FilePath
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, true_runs
 from deepphase.errors import FormatError, ParameterError
 from deepphase.steering.timed_table import read_timed_table
 
@@ -20,6 +20,9 @@ _SMOOTHING_S = 0.1
 _GRID_FPS = 60.0
 # Below this speed in m/s a path stands, and the facing is constant.
 _STANDING = 0.05
+# A corner is a change of the velocity by this share of it, or of the second number in m/s where the
+# path is slower, within this many seconds.
+_CORNER, _CORNER_SPEED, _CORNER_S = 0.9, 0.2, 0.5
 _COMPLEX = np.array([1.0, 1.0j])
 # Larger float32 positions have errors above a millimetre.
 _MAX_COORDINATE_M = 10_000.0
@@ -155,6 +158,20 @@ class GroundPath:
                 for name, values in self.labels.items()
             },
         )
+
+    @cached_property
+    def corners(self) -> Array:
+        """(corners,) s: times at which the velocity changes abruptly, as at starts and stops.
+
+        It changes by nine tenths of the speed within half a second; a turn by 53 degrees does.
+        """
+        grid, velocities, _ = self._grid
+        half = round(_CORNER_S * _GRID_FPS / 2)
+        before, after = velocities[: -2 * half], velocities[2 * half :]
+        fastest = np.maximum(np.abs(before), np.abs(after))
+        share = np.abs(after - before) / np.maximum(fastest, _CORNER_SPEED)
+        middles = [(begin + stop) // 2 for begin, stop in true_runs(share > _CORNER)]
+        return grid[half + np.array(middles, int)]
 
     @cached_property
     def _places(self) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +14,7 @@ from deepphase.steering.goal_sources import GoalSource
 from deepphase.steering.root_states import RootStates
 from matching.database.database import MotionDatabase
 from matching.music.song_tracks import song_track, track_features
+from matching.player.trajectory_search import JumpRequest
 from matching.search.searcher import Searcher
 
 # Number of rows that a search returns; rows this near in time count as one moment.
@@ -123,6 +123,11 @@ class MusicSearch:
         """Whether the database has music features."""
         return bool(self._tracks)
 
+    @property
+    def playable(self) -> Array | None:
+        """As `SearchPolicy.playable`: all rows."""
+        return None
+
     def initial(self) -> Array:
         """(1,) initial row: one of those with the most similar music, chosen by the seed.
 
@@ -154,16 +159,13 @@ class MusicSearch:
         """As `SearchPolicy.goals`: raw values of the music features."""
         return self._audio()
 
-    def search(
-        self,
-        rows: Array,
-        leaving: Array,
-        goals: dict[str, Array],
-        labels: Sequence[Mapping[str, str]],
-        transition_costs: Callable[[Array, Array], Array],
-    ) -> tuple[Array, Array, Array]:
-        """As `SearchPolicy.search`, for a single dancer."""
+    def search(self, request: JumpRequest, goals: dict[str, Array]) -> tuple[Array, Array, Array]:
+        """As `SearchPolicy.search`, for a single dancer.
+
+        The required improvement is that of the dance's own settings, and labels are not read.
+        """
         database, settings = self._database, self._settings
+        rows, leaving = request.rows, request.leaving
         query = database.query(rows, goals)
         staying = float(np.linalg.norm(query[0] - database.features[rows[0]]))
         nowhere = np.full(1, -1), np.full(1, staying), np.ones(1, bool)
@@ -192,7 +194,7 @@ class MusicSearch:
             return nowhere
         if not left:
             kept = kept[costs[kept] <= (1.0 + _NEARLY) * costs[kept[0]]]
-        transition = transition_costs(np.zeros(1, np.int64), near[kept][None])[0]
+        transition = request.transition_costs(np.zeros(1, np.int64), near[kept][None])[0]
         best = int(transition.argmin())
         smooth = bool(transition[best] < _SMOOTH)
         if smooth:

@@ -10,7 +10,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from matching.database.database import MotionDatabase
-from matching.player.trajectory_search import TrajectorySearch
+from matching.player.trajectory_search import JumpRequest, TrajectorySearch
 from matching.search.cost_terms import cost_terms
 from matching.search.searcher import Searcher
 
@@ -29,6 +29,7 @@ class _Search:
     row: int
     query: Array
     labels: Mapping[str, str]
+    kept: Mapping[str, str]
     min_improvement: float
     must_jump: bool
     target: int
@@ -54,11 +55,9 @@ class DecisionLog:
     def add(
         self,
         frame: int,
-        row: int,
+        request: JumpRequest,
+        index: int,
         goals: Any,
-        labels: Mapping[str, str],
-        leaving: bool,
-        min_improvement: float,
         target: int,
         smooth: bool,
         jumped: bool,
@@ -69,23 +68,25 @@ class DecisionLog:
         ----------
         frame
             Number of the frame that it was made for.
-        row, goals, labels, leaving, min_improvement
+        request, index
+            Of `TrajectorySearch.search`, and the character's index in it.
+        goals
             As of `TrajectorySearch.search`, for the character alone.
         target, smooth
             Its results.
         jumped
             Whether the character jumps to the target.
         """
-        rows = np.array([row])
-        must_jump = self.policy.must_jump(rows, np.array([leaving]), labels)
-        query = self.policy.queries(rows, goals)[0]
+        rows, labels = request.rows[[index]], request.labels[index]
+        must_jump = self.policy.must_jump(rows, request.leaving[[index]], labels)
         self.searches.append(
             _Search(
                 frame,
-                int(row),
-                query,
+                int(rows[0]),
+                self.policy.queries(rows, goals)[0],
                 dict(labels),
-                min_improvement,
+                {name: each for name, each in request.kept[index].items() if name not in labels},
+                float(request.min_improvements[index]),
                 bool(must_jump[0]),
                 target,
                 smooth,
@@ -143,14 +144,16 @@ def decisions(log: DecisionLog, database: MotionDatabase, searcher: Searcher) ->
             _, nearest = searcher.search(queries, count, allowed=allowed)
             few = []
             for number, each, rows in zip(members, searches, nearest, strict=True):
-                found[number] = _decision(database, each, rows[rows >= 0])
+                found[number] = _decision(log.policy, database, each, rows[rows >= 0])
                 if rows[-1] >= 0 and found[number].marks.count("") < _REJECTED:
                     few.append(number)
             members, count = few, _MORE * count
     return [found[number] for number in range(len(log.searches))]
 
 
-def _decision(database: MotionDatabase, search: _Search, nearest: Array) -> Decision:
+def _decision(
+    policy: TrajectorySearch, database: MotionDatabase, search: _Search, nearest: Array
+) -> Decision:
     rows, marks = [search.row], [_PLAYING]
     if search.target >= 0:
         rows.append(search.target)
@@ -168,13 +171,12 @@ def _decision(database: MotionDatabase, search: _Search, nearest: Array) -> Deci
             taken.append((clip, row))
     terms = cost_terms(database.layout, search.query, database.features[np.array(rows)])
     costs = np.sqrt(terms.sum(axis=1))
-    return Decision(
-        search.frame,
-        np.array(rows),
-        terms,
-        tuple(marks),
-        _reason(search, costs, search.target >= 0),
-    )
+    reason = _reason(search, costs, search.target >= 0)
+    if search.target < 0 and len(rows) > 1 and not policy.keeps(rows[1], search.kept):
+        labels = ", ".join(f"{name}={label}" for name, label in search.kept.items())
+        bound = (1.0 - search.min_improvement) * costs[0] * (1.0 - policy.keep_improvement)
+        reason += f" It has not {labels}, so it would need less than {bound:.2f}."
+    return Decision(search.frame, np.array(rows), terms, tuple(marks), reason)
 
 
 def _reason(search: _Search, costs: Sequence[float], has_target: bool) -> str:

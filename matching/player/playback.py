@@ -243,18 +243,19 @@ class Playback:
     def travelling_speed(self) -> float:
         """Median speed of rows in locomotion, m/s; 0 where there are none."""
         speeds = np.linalg.norm(self.steps[:, :2], axis=1) * self.fps
-        moving = speeds[speeds > self._standing_speed]
+        moving = speeds[speeds > self.standing_speed]
         return float(np.median(moving)) if moving.size else 0.0
 
     @cached_property
     def goal_limits(self) -> GoalLimits:
         """Limits of goals, from the top speed of all rows."""
         speeds = np.linalg.norm(self.steps[:, :2], axis=1) * self.fps
-        standing = self._standing_speed
+        standing = self.standing_speed
         return GoalLimits.of_top_speed(max(float(np.percentile(speeds, _TOP_PERCENTILE)), standing))
 
     @property
-    def _standing_speed(self) -> float:
+    def standing_speed(self) -> float:
+        """m/s: a body that moves more slowly stands."""
         return _STANDING * float(np.sqrt(GRAVITY * self.leg_length))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.evaluation.runs import pose_distances
+from deepphase.features.moment_kinds import KINDS
 from deepphase.motion import quaternions
 from deepphase.motion.foot_ik import LimbSolver
 from deepphase.steering.foot_lock import FootLock, FootLockSettings
@@ -20,15 +21,23 @@ from deepphase.steering.run import Frame, RunnerSpec
 from deepphase.steering.springs import damping_share, spring_rate, wrapped_angle
 from matching.database.database import MotionDatabase
 from matching.player.decisions import DecisionLog
+from matching.player.facing import FacingCoverage, HeldFacings
 from matching.player.moment_filter import MomentFilter
 from matching.player.playback import Playback, check_same_rows
-from matching.player.trajectory_search import SearchPolicy, TrajectorySearch, future_offsets
+from matching.player.trajectory_search import (
+    JumpRequest,
+    SearchPolicy,
+    TrajectorySearch,
+    future_offsets,
+)
 from matching.player.transitions import PosePair, Transitions
 from matching.search.searcher import Searcher
 
 # Seconds before a clip's end from which on a jump needs no improvement, and seconds until the next
 # search where the transition to the chosen row is not smooth.
 _ENDING_S, _RETRY_S = 0.25, 0.03
+# Halflife of a change of the root's correction.
+_SETTLING_S = 0.03
 _COMPLEX = np.array([1.0, 1.0j])
 
 
@@ -44,6 +53,15 @@ class PlayerSettings:
         Halflife of the offset that inertializes a jump.
     min_improvement
         A jump must reduce the cost of continuing the clip by this share.
+    change_s, change_improvement
+        For `change_s` seconds after an abrupt change of the goals, a jump must reduce the cost by
+        the share `change_improvement` only.
+    keep
+        Names of labels whose values are kept: rows of clips with other values are jumped to only
+        where they reduce the cost by the share `keep_improvement` against the best row that keeps
+        them all. Labels that goals ask for, or that the database lacks, are not kept.
+    keep_improvement
+        See `keep`; 0 keeps nothing.
     neighbourhood_s
         Rows of the same clip within this many seconds are no targets of a jump.
     adjust_halflife_s
@@ -63,10 +81,14 @@ class PlayerSettings:
     search_interval_s: float = 0.1
     transition_halflife_s: float = 0.12
     min_improvement: float = 0.3
+    change_s: float = 0.6
+    change_improvement: float = 0.1
+    keep: tuple[str, ...] = ("style",)
+    keep_improvement: float = 0.5
     neighbourhood_s: float = 0.3
-    adjust_halflife_s: float = 0.3
-    adjust_share: float = 0.15
-    adjust_turn: float = 0.2
+    adjust_halflife_s: float = 0.12
+    adjust_share: float = 0.4
+    adjust_turn: float = 2.0
     foot_lock: bool = True
     foot_halflife_s: float = 0.1
     moments: MomentFilter | None = None
@@ -76,11 +98,12 @@ class PlayerSettings:
             spring_rate(getattr(self, name))
         if not (np.isfinite(self.search_interval_s) and self.search_interval_s > 0):
             raise ParameterError(f"search_interval_s {self.search_interval_s}: it must be above 0")
-        if not 0 <= self.min_improvement < 1:
-            raise ParameterError(
-                f"min_improvement {self.min_improvement}: it must be at least 0 and below 1"
-            )
-        for name in ("neighbourhood_s", "adjust_share", "adjust_turn"):
+        for name in ("min_improvement", "change_improvement", "keep_improvement"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ParameterError(
+                    f"{name} {getattr(self, name)}: it must be at least 0 and below 1"
+                )
+        for name in ("neighbourhood_s", "change_s", "adjust_share", "adjust_turn"):
             if not getattr(self, name) >= 0:
                 raise ParameterError(f"{name} {getattr(self, name)}: it must not be negative")
 
@@ -106,8 +129,10 @@ class Player:
     """Characters that play a database's motion. A `Runner`.
 
     Its frames have the tracks ``row``, the row of the database that plays, ``cost``, the distance
-    between the query of the last search and the row that plays since, and ``jump_distance``, the
-    mean distance in metres of corresponding joints on both sides of a jump, 0 without one.
+    between the query of the last search and the row that plays since, ``jump_distance``, the mean
+    distance in metres of corresponding joints on both sides of a jump, 0 without one, and
+    ``facing_replaced``, whether it faces its direction of travel because the motion cannot travel
+    with the desired facing.
 
     Parameters
     ----------
@@ -149,6 +174,7 @@ class Player:
         log_decisions: bool = False,
     ) -> None:
         check_same_rows(database, playback)
+        self._database = database
         self.spec = runner_spec(database, playback)
         self.playback, self.settings = playback, settings or PlayerSettings()
         self.rows = np.array(rows, np.int64).reshape(-1)
@@ -160,7 +186,7 @@ class Player:
             searcher,
             labels=labels,
             moments=self.settings.moments,
-            min_improvement=self.settings.min_improvement,
+            keep_improvement=self.settings.keep_improvement,
             neighbourhood_s=self.settings.neighbourhood_s,
         )
         self.log: DecisionLog | None = None
@@ -176,6 +202,11 @@ class Player:
         self._angle = np.zeros(count) if angles is None else np.array(angles, float)
         # Searches are spread over frames, so that no frame searches for all characters.
         self._until_search = self.settings.search_interval_s * (np.arange(count) % 7) / 7.0
+        self._kept: list[dict[str, str]] = [{} for _ in range(count)]
+        self._keep_labels(np.arange(count))
+        self._coverage = FacingCoverage.of_playback(playback, self._search_policy.playable)
+        self._ways = np.full(count, np.nan)
+        self._since_change = np.full(count, np.inf)
         self._costs = np.zeros(count)
         self._limited = np.zeros(count, bool)
         self._transitions = Transitions(
@@ -184,6 +215,7 @@ class Player:
         self._poses = self._transitions.applied(self.rows)
         self._poses_before = self._poses
         self._step = np.zeros((count, 3))
+        self._correction = np.zeros((count, 3))
         self._velocity = self._world(playback.steps[self.rows][:, :2].astype(float) / self._seconds)
         self._rate = playback.steps[self.rows][:, 2] / self._seconds
         self._local = np.broadcast_to(
@@ -215,6 +247,7 @@ class Player:
                 hint="give the follower of a path or of a recorded gamepad",
             )
         play, before = self.playback, self.rows.copy()
+        goal_source = HeldFacings(goal_source, self._coverage, self._ways)
         changed = goal_source.advance(self.root_states, self._seconds)
         jumped = self._search(goal_source, changed)
         self._frame += 1
@@ -241,6 +274,7 @@ class Player:
                 "row": self.rows.copy(),
                 "cost": self._costs.copy(),
                 "jump_distance": jump_distance,
+                "facing_replaced": np.isfinite(self._ways),
             },
         )
 
@@ -256,6 +290,7 @@ class Player:
     def _search(self, goal_source: GoalSource, changed: Array) -> Array:
         """Search for the characters that are due; (characters,) bool: those that jump."""
         self._until_search -= self._seconds
+        self._since_change = np.where(changed, 0.0, self._since_change + self._seconds)
         forced = self.rows + 1 >= self._stops
         # Half a frame: sums of frame times are not exact.
         due = (self._until_search < 0.5 * self._seconds) | changed | forced
@@ -266,30 +301,34 @@ class Player:
         labels = goal_source.labels()
         current = PosePair(*self._poses_before, *self._poses, self._step / self._seconds)
         ending = self.rows[which] + _ENDING_S / self._seconds >= self._stops[which]
-        limited = LimitedGoals(goal_source, self.playback.goal_limits, self._limited)
-        goals = self._search_policy.goals(limited, self.root_states, which)
-        desired = [labels[index] for index in which]
-        targets, costs, smooth = self._search_policy.search(
+        settings = self.settings
+        improvements = np.where(
+            self._since_change[which] < settings.change_s,
+            settings.change_improvement,
+            settings.min_improvement,
+        )
+        request = JumpRequest(
             self.rows[which],
             ending,
-            goals,
-            desired,
+            improvements,
+            [labels[index] for index in which],
+            [self._kept[index] for index in which],
             lambda some, rows: self._transitions.costs(rows, current.of(which[some])),
         )
-        self._until_search[which] = np.where(smooth, self.settings.search_interval_s, _RETRY_S)
+        limited = LimitedGoals(goal_source, self.playback.goal_limits, self._limited)
+        goals = self._search_policy.goals(limited, self.root_states, which)
+        targets, costs, smooth = self._search_policy.search(request, goals)
+        self._until_search[which] = np.where(smooth, settings.search_interval_s, _RETRY_S)
         self._costs[which] = costs
         # A transition that is not smooth is put off, up to the clip's last frame.
         jumps = (targets >= 0) & (smooth | forced[which])
         if self.log is not None:
-            improvement = self.settings.min_improvement
             for index in np.flatnonzero(which == self.log.character).tolist():
                 self.log.add(
                     self._frame,
-                    self.rows[which[index]],
+                    request,
+                    index,
                     tuple(each[index : index + 1] for each in goals),
-                    desired[index],
-                    bool(ending[index]),
-                    improvement,
                     int(targets[index]),
                     bool(smooth[index]),
                     bool(jumps[index]),
@@ -299,7 +338,22 @@ class Player:
             jumped[which] = True
             self._transitions.begin(which, rows, current.of(which))
             self.rows[which], self._stops[which] = rows, self._ranges(rows)[1]
+            self._keep_labels(which)
         return jumped
+
+    def _keep_labels(self, which: Array) -> None:
+        """Take over the labels to keep from the rows that characters play, unless these idle."""
+        keep, database = self.settings.keep, self._database
+        if not (keep and self.settings.keep_improvement):
+            return
+        rows = self.rows[which]
+        idle = np.zeros(len(rows), bool)
+        if database.kinds is not None:
+            idle = database.kinds[rows] == KINDS.index("idle")
+        clips = database.clip_of(rows)
+        for index, clip in zip(which[~idle].tolist(), clips[~idle].tolist(), strict=True):
+            labels = database.labels[clip]
+            self._kept[index] = {name: labels[name] for name in keep if name in labels}
 
     def _world(self, local: Array) -> Array:
         """(characters, 2) vectors of root space in the world."""
@@ -322,7 +376,11 @@ class Player:
         max_turn = settings.adjust_share * np.abs(moved[:, 2]) + settings.adjust_turn * length
         turn = share * wrapped_angle(facing - angle)
         turn = np.minimum(np.maximum(turn, -max_turn), max_turn)
-        position, angle = position + correction, angle + turn
+        # A correction that begins or ends at once would jerk the body.
+        self._correction += damping_share(_SETTLING_S, seconds) * (
+            np.column_stack([correction, turn]) - self._correction
+        )
+        position, angle = position + self._correction[:, :2], angle + self._correction[:, 2]
         self._velocity = (position - self._position) / seconds
         self._rate = (angle - self._angle) / seconds
         self._position, self._angle = position, angle

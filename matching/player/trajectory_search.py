@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -26,9 +26,9 @@ _MARGIN_S = 0.25
 # most the tolerance count as equally good.
 _CANDIDATES, _TOLERANCE = 16, 0.15
 _ROWS_AT_ONCE = 1 << 20
-# A transition is smooth if its peak acceleration is below 80 % of the data's 99.9th percentile.
+# A transition is smooth if its peak acceleration is below 65 % of the data's 99.9th percentile.
 # The margin covers root motion and foot locking, which the estimate leaves out.
-_MAX_SMOOTH_COST = 0.8
+_MAX_SMOOTH_COST = 0.65
 
 
 def _trajectory_features(layout: FeatureLayout) -> list[Feature]:
@@ -41,24 +41,51 @@ def future_offsets(layout: FeatureLayout) -> Array:
     return np.array(sorted({time for each in features for time in each.offsets_s if time > 0}))
 
 
+@dataclass(frozen=True, eq=False)
+class JumpRequest:
+    """Characters that may jump to other rows.
+
+    Parameters
+    ----------
+    rows
+        (q,) rows that play.
+    leaving
+        (q,) bool: the clip ends soon, so a jump needs no improvement.
+    min_improvements
+        (q,) shares by which the distance of a row must be below that of the current row.
+    labels
+        (q,) desired labels; labels that the database does not have are ignored.
+    kept
+        (q,) labels that are kept where rows without them are not much better.
+    transition_costs
+        Function of indices (n,) into the q and candidate rows (n, candidates): the peak
+        acceleration of each transition as a share of the data's usual one, (n, candidates).
+    """
+
+    rows: Array
+    leaving: Array
+    min_improvements: Array
+    labels: Sequence[Mapping[str, str]]
+    kept: Sequence[Mapping[str, str]]
+    transition_costs: Callable[[Array, Array], Array]
+
+
 class SearchPolicy(Protocol):
     """Choice of the row that each character jumps to.
 
-    `TrajectorySearch` documents the arguments and results.
+    `TrajectorySearch` documents the results.
     """
+
+    @property
+    def playable(self) -> Array | None:
+        """(rows,) bool: rows that may be played where goals have no labels; None for all."""
+        ...
 
     def goals(self, goal_source: GoalSource, root_states: RootStates, which: Array) -> Any:
         """Goals of the characters `which`, as `search` takes them."""
         ...
 
-    def search(
-        self,
-        rows: Array,
-        leaving: Array,
-        goals: Any,
-        labels: Sequence[Mapping[str, str]],
-        transition_costs: Callable[[Array, Array], Array],
-    ) -> tuple[Array, Array, Array]:
+    def search(self, request: JumpRequest, goals: Any) -> tuple[Array, Array, Array]:
         """Rows to jump to, their distances, and whether the transitions are smooth."""
         ...
 
@@ -69,6 +96,13 @@ class _Rows:
 
     playable: Array | None
     targets: Array | None
+
+
+class _LabelSets(NamedTuple):
+    """Labels that are desired, and labels of the row that plays that are kept; sorted."""
+
+    desired: tuple[tuple[str, str], ...]
+    kept: tuple[tuple[str, str], ...]
 
 
 class TrajectorySearch:
@@ -85,8 +119,9 @@ class TrajectorySearch:
         Label -> value or values that all clips must have.
     moments
         The moments that are played; all if not given.
-    min_improvement
-        A row is taken only if its distance is below that of the current row by this share.
+    keep_improvement
+        A row without the labels that are kept is taken only if its distance is below that of the
+        best row with them by this share.
     neighbourhood_s
         Rows of the same clip within this many seconds of the current row are excluded.
 
@@ -103,15 +138,18 @@ class TrajectorySearch:
         *,
         labels: Mapping[str, str | Sequence[str]] | None = None,
         moments: MomentFilter | None = None,
-        min_improvement: float = 0.0,
+        keep_improvement: float = 0.0,
         neighbourhood_s: float = 0.0,
     ) -> None:
         self._database, self._searcher = database, searcher
-        self._min_improvement, self._neighbourhood_s = min_improvement, neighbourhood_s
+        self._neighbourhood_s = neighbourhood_s
+        self.keep_improvement = keep_improvement
         self._labels = dict(labels or {})
         self._moments = None if moments is None else moments.rows(database)
         self._margin = round(_MARGIN_S * database.fps)
         self._known = {name for each in database.labels for name in each}
+        self._keeping: dict[tuple[tuple[str, str], ...], Array] = {}
+        self._kept: dict[tuple[tuple[tuple[str, str], ...], ...], Array | None] = {}
         self._allowed: dict[tuple[tuple[str, str], ...], _Rows] = {}
         self._features = _trajectory_features(database.layout)
         self.offsets_s = future_offsets(database.layout)
@@ -141,12 +179,7 @@ class TrajectorySearch:
         )
 
     def search(
-        self,
-        rows: Array,
-        leaving: Array,
-        goals: tuple[Array, Array, Array, Array],
-        labels: Sequence[Mapping[str, str]],
-        transition_costs: Callable[[Array, Array], Array],
+        self, request: JumpRequest, goals: tuple[Array, Array, Array, Array]
     ) -> tuple[Array, Array, Array]:
         """Rows to jump to.
 
@@ -155,18 +188,10 @@ class TrajectorySearch:
 
         Parameters
         ----------
-        rows
-            (q,) rows that play.
-        leaving
-            (q,) bool: the clip ends soon, so a jump needs no improvement.
+        request
+            The characters.
         goals
             As the method `goals` returns them.
-        labels
-            (q,) desired labels; labels that the database does not have are ignored.
-        transition_costs
-            Function of indices (n,) into the q and candidate rows (n, candidates): the peak
-            acceleration of each transition as a share of the data's usual one,
-            (n, candidates).
 
         Returns
         -------
@@ -177,25 +202,22 @@ class TrajectorySearch:
         smooth : (q,) bool
             False where the transition to the row is not smooth.
         """
+        rows = request.rows
         database = self._database
         queries = self.queries(rows, goals)
         staying = np.linalg.norm(queries - database.features[rows], axis=1).astype(np.float64)
         chosen, costs, smooth = np.full(len(rows), -1), staying.copy(), np.ones(len(rows), bool)
-        groups: dict[tuple[tuple[str, str], ...], list[int]] = {}
-        for index, desired in enumerate(labels):
-            groups.setdefault(tuple(sorted(self._known_labels(desired).items())), []).append(index)
-        for key, members in groups.items():
-            some = np.array(members)
-            allowed = self._rows_of(dict(key))
-            must_jump = self.must_jump(rows[some], leaving[some], dict(key))
-            distances, nearest = self._searcher.search(
+        for label_sets, some in self._groups(request).items():
+            desired, kept = dict(label_sets.desired), dict(label_sets.kept)
+            allowed = self._rows_of(desired)
+            must_jump = self.must_jump(rows[some], request.leaving[some], desired)
+            improvements = request.min_improvements[some]
+            distances, nearest, ranks = self._nearest(
                 queries[some],
-                _CANDIDATES,
-                allowed=allowed.targets,
-                excluded=database.neighbourhood(rows[some], self._neighbourhood_s),
-                cost_bound=np.where(
-                    must_jump, np.inf, (1.0 - self._min_improvement) * staying[some]
-                ),
+                np.where(must_jump, np.inf, (1.0 - improvements) * staying[some]),
+                database.neighbourhood(rows[some], self._neighbourhood_s),
+                allowed.targets,
+                self._kept_targets(desired, kept) if kept else None,
             )
             stuck = must_jump & (nearest[:, 0] < 0)
             if stuck.any():
@@ -203,16 +225,19 @@ class TrajectorySearch:
                 distances[stuck], nearest[stuck] = self._searcher.search(
                     queries[some[stuck]], _CANDIDATES, allowed=allowed.targets
                 )
+                ranks[stuck] = distances[stuck]
             any_row = nearest[:, 0] >= 0
             if not any_row.any():
                 continue
-            some, distances, nearest = some[any_row], distances[any_row], nearest[any_row]
+            some, distances, nearest, ranks = (
+                each[any_row] for each in (some, distances, nearest, ranks)
+            )
             usable = (nearest >= 0) & (
-                must_jump[any_row, None] | (distances <= (1.0 + _TOLERANCE) * distances[:, :1])
+                must_jump[any_row, None] | (ranks <= (1.0 + _TOLERANCE) * ranks[:, :1])
             )
             transition = np.where(
                 usable,
-                transition_costs(some, np.where(usable, nearest, nearest[:, :1])),
+                request.transition_costs(some, np.where(usable, nearest, nearest[:, :1])),
                 np.inf,
             )
             best = transition.argmin(1)[:, None]
@@ -220,6 +245,54 @@ class TrajectorySearch:
             costs[some] = np.take_along_axis(distances, best, 1)[:, 0]
             smooth[some] = np.take_along_axis(transition, best, 1)[:, 0] < _MAX_SMOOTH_COST
         return chosen, costs, smooth
+
+    def _groups(self, request: JumpRequest) -> dict[_LabelSets, Array]:
+        """Indices of the characters by the labels that they desire and those that they keep."""
+        groups: dict[_LabelSets, list[int]] = {}
+        for index, (desired, own) in enumerate(zip(request.labels, request.kept, strict=True)):
+            known = self._known_labels(desired)
+            kept = {name: value for name, value in own.items() if name not in known}
+            label_sets = _LabelSets(tuple(sorted(known.items())), tuple(sorted(kept.items())))
+            groups.setdefault(label_sets, []).append(index)
+        return {label_sets: np.array(some) for label_sets, some in groups.items()}
+
+    def _nearest(
+        self,
+        queries: Array,
+        bound: Array,
+        excluded: Array,
+        targets: Array | None,
+        kept_targets: Array | None,
+    ) -> tuple[Array, Array, Array]:
+        """Candidates of queries: their distances, rows, and distances by which they are ranked.
+
+        Those of rows that do not keep the labels are ranked by what a row that keeps them would
+        need.
+        """
+        if kept_targets is None:
+            found = self._searcher.search(
+                queries, _CANDIDATES, allowed=targets, excluded=excluded, cost_bound=bound
+            )
+            return *found, found[0].copy()
+        near, near_rows = self._searcher.search(
+            queries, _CANDIDATES, allowed=kept_targets, excluded=excluded, cost_bound=bound
+        )
+        share = 1.0 - self.keep_improvement
+        # Rows that keep the labels are none of these: the nearest of them is at the bound.
+        far, far_rows = self._searcher.search(
+            queries,
+            _CANDIDATES,
+            allowed=targets,
+            excluded=excluded,
+            cost_bound=share * np.minimum(bound, near[:, 0]),
+        )
+        ranks = np.concatenate([near, far / share], axis=1)
+        order = ranks.argsort(axis=1, kind="stable")[:, :_CANDIDATES]
+        return (
+            np.take_along_axis(np.concatenate([near, far], axis=1), order, 1),
+            np.take_along_axis(np.concatenate([near_rows, far_rows], axis=1), order, 1),
+            np.take_along_axis(ranks, order, 1),
+        )
 
     def initial(self, goals: tuple[Array, Array, Array, Array]) -> Array:
         """(q,) rows to start with: those that fit the goals best, in any pose.
@@ -293,6 +366,36 @@ class TrajectorySearch:
         """Rows that are played a quarter of a second after others, up to the end of the clip."""
         _, stops = self._database.ranges_of(rows)
         return np.minimum(rows + self._margin, stops - 1)
+
+    def keeps(self, row: int, kept: Mapping[str, str]) -> bool:
+        """Whether a row keeps labels.
+
+        Idle moments keep them all: a body that stands may have come there in any style.
+        """
+        return not kept or bool(self._keeping_rows(kept)[row])
+
+    def _keeping_rows(self, kept: Mapping[str, str]) -> Array:
+        """(rows,) bool: rows that keep labels."""
+        key = tuple(sorted(kept.items()))
+        if key not in self._keeping:
+            database = self._database
+            try:
+                keeping = database.rows_with(kept)
+            except ParameterError:
+                keeping = np.zeros(len(database), bool)
+            if database.kinds is not None:
+                keeping |= database.rows_of_kinds(["idle"])
+            self._keeping[key] = keeping
+        return self._keeping[key]
+
+    def _kept_targets(self, desired: Mapping[str, str], kept: Mapping[str, str]) -> Array | None:
+        """(rows,) bool: rows to jump to that keep labels; None where there are none."""
+        key = (tuple(sorted(desired.items())), tuple(sorted(kept.items())))
+        if key not in self._kept:
+            targets, keeping = self._rows_of(desired).targets, self._keeping_rows(kept)
+            both = keeping if targets is None else keeping & targets
+            self._kept[key] = both if (self._database.offered & both).any() else None
+        return self._kept[key]
 
     def _rows_of(self, labels: Mapping[str, str]) -> _Rows:
         """Rows of clips with these and the policy's own labels, of moments that are played."""

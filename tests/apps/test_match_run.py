@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 
 from apps.cli import main
+from apps.options.player import PlayerOptions
 from deepphase.corpus.store import open_store
 from deepphase.formats.load import load, save
 from deepphase.motion.kinematics import joint_positions
 from deepphase.steering.path import read_path
 from deepphase.synthetic.locomotion import locomotion
 from matching.database.database import MotionDatabase
+from matching.player.player import PlayerSettings
 
 pytestmark = pytest.mark.slow
 
@@ -70,10 +72,10 @@ def test_a_path_file_is_followed_by_several_side_by_side(database, tmp_path):
 
 def test_a_stick_leads_and_poses_are_compared(database, tmp_path):
     gamepad = tmp_path / "hand.csv"
-    # The database has no turn round.
+    # The database has no turn round, and the player may not add one.
     gamepad.write_text("t,move_x,move_z\n0,0,1\n1,0,1\n1.02,0,-1\n3,0,-1\n")
     words = ["match", "run", str(database), "-o", str(tmp_path / "out"), "--gamepad", str(gamepad)]
-    assert main([*words, "--compare"]) == 0
+    assert main([*words, "--compare", "--adjust-share", "0", "--adjust-turn", "0"]) == 0
     report = json.loads((tmp_path / "out" / "report.json").read_text())
     features = {each["by"]["features"] for each in report["measures"]}
     assert features == {"as built", "reduced pose", "full pose"}
@@ -81,6 +83,25 @@ def test_a_stick_leads_and_poses_are_compared(database, tmp_path):
     (turn, *_) = (each for each in report["measures"] if each["name"] == "turn_180_s")
     assert (turn["value"], turn["text"]) == (None, "never")
     assert "never" in (tmp_path / "out" / "index.html").read_text()
+
+
+def test_weights_and_labels_to_keep_are_checked(database, tmp_path, capsys):
+    words = ["match", "run", str(database), "-o", str(tmp_path / "out"), "--seconds", "1"]
+    for option, value, fact in (
+        ("--weight", "trajectory_direction", "not of the form feature=factor"),
+        ("--weight", "speed=2", "no feature 'speed'"),
+        ("--weight", "trajectory_direction=-1", "it must be 0 or more"),
+        ("--keep", "mood", "no label 'mood' to keep"),
+        ("--keep-improvement", "1", "keep_improvement 1"),
+    ):
+        assert main([*words, option, value]) == 2
+        assert fact in capsys.readouterr().err
+    weights = "trajectory_direction=0.5,trajectory_position=2"
+    assert main([*words, "--weight", weights, "--keep", "none"]) == 0
+
+
+def test_options_of_players_have_the_defaults_of_their_settings():
+    assert PlayerOptions().settings() == PlayerSettings()
 
 
 @pytest.mark.parametrize(

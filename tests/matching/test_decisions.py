@@ -102,15 +102,17 @@ def test_rejected_moments_are_the_nearest_that_may_be_played(square):
 
 def test_reasons_state_the_costs_and_the_limit(square):
     source, run, runner = square
-    share = 1 - source.settings.min_improvement
-    kinds = set()
+    settings = source.settings
+    kinds, shares = set(), set()
     for search, each in zip(
         runner.log.searches,
         decisions(runner.log, source.database, source.searcher),
         strict=True,
     ):
         assert f"continuing costs {each.costs[0]:.2f}" in each.reason
-        limit = f"less than {share * each.costs[0]:.2f}, 70% of the first"
+        share = 1.0 - search.min_improvement
+        shares.add(share)
+        limit = f"less than {share * each.costs[0]:.2f}, {share:.0%} of the first"
         if run.jumped[0, each.frame] and not search.must_jump:
             kinds.add("jumps")
             assert each.reason.startswith("It jumps: ")
@@ -123,6 +125,8 @@ def test_reasons_state_the_costs_and_the_limit(square):
             # Rows near the one that plays are none of the rejected.
             assert each.costs[1] >= share * each.costs[0] * (1 - 1e-6)
     assert kinds == {"jumps", "continues"}
+    # The second holds before corners of the path.
+    assert shares == {1.0 - settings.min_improvement, 1.0 - settings.change_improvement}
 
 
 def test_an_end_of_a_clip_and_a_rough_transition_are_reasons(square):

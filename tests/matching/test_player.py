@@ -373,7 +373,7 @@ def test_players_come_back_from_absurd_goals_and_count_them(walks):
     source = PlayerSource(database, play, searcher)
     sizes, frames = every_kind()
     player, goals = start_on_path(source, made_path("wave", SPEED, 10.0), characters=len(sizes))
-    run = rollout(player, AbsurdGoals(goals, sizes, frames), 3.0)
+    run = rollout(player, AbsurdGoals(goals, sizes, frames), 5.0)
     speeds = np.linalg.norm(np.diff(run.positions, axis=1), axis=-1) * run.fps
     assert run.alive.all()
     assert speeds.max() < 1.5 * SPEED

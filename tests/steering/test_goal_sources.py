@@ -7,7 +7,7 @@ from deepphase.errors import ParameterError
 from deepphase.steering.blending import blended_angles, blended_positions, desired_weights
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_sources import GamepadGoals, GamepadSettings, PathGoals
-from deepphase.steering.made_paths import circle
+from deepphase.steering.made_paths import circle, made_path
 from deepphase.steering.path import GroundPath
 from deepphase.steering.root_states import RootStates
 
@@ -129,3 +129,17 @@ def test_the_command_of_a_gamepad_is_that_of_its_sticks():
     velocities, facings = goal_source.command()
     np.testing.assert_allclose(velocities, [[goal_source.settings.top_speed, 0.0]])
     np.testing.assert_allclose(np.abs(facings), np.pi)
+
+
+def test_goals_of_a_path_change_before_corners_only():
+    corner = GroundPath(np.array([0.0, 5.0, 10.0]), np.array([[0.0, 0.0], [0.0, 5.0], [5.0, 5.0]]))
+    np.testing.assert_allclose(corner.corners, [0.0, 5.0, 10.0], atol=0.1)
+    goals = PathGoals(corner)
+    changed = []
+    for step in range(9 * 60):
+        states = RootStates.at_rest(corner.positions_at(np.full(1, step / 60.0)))
+        if goals.advance(states, 1.0 / 60.0)[0]:
+            changed.append((step + 1) / 60.0)
+    np.testing.assert_allclose(changed, [4.7], atol=0.1)
+    assert len(made_path("circle", 1.3, 10.0).corners) == 2
+    assert len(made_path("square", 1.3, 10.0).corners) > 3

@@ -1,0 +1,148 @@
+"""Labels that players keep: a cost of other values, not a wall."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.features.moment_kinds import KINDS
+from deepphase.steering.made_paths import made_path
+from deepphase.steering.run import rollout, start_on_path
+from deepphase.synthetic.locomotion import locomotion
+from matching.player.decisions import decisions
+from matching.player.player import Player, PlayerSettings
+from matching.player.source import PlayerSource
+from matching.player.trajectory_search import JumpRequest, TrajectorySearch
+from tests.matching.test_player import SPEED, opened
+
+
+def styled_store(rates_of_styles):
+    clips = []
+    for style, rates in rates_of_styles.items():
+        for number, rate in enumerate(rates):
+            seed = 10 * len(style) + number
+            clip = locomotion(seed, 5.0, speed=SPEED, turn_rate=rate, variety=0.3).clip
+            clips.append(replace(clip, name=f"{style}{number}", labels={"style": style}))
+    return ClipStore.from_clips(clips)
+
+
+@pytest.fixture(scope="module")
+def alike():
+    rates = (-0.8, 0.0, 0.8)
+    return opened(styled_store({"old": rates, "proud": rates}))
+
+
+def styles_of(source, path, seconds=6.0):
+    player, goals = start_on_path(source, path, characters=2)
+    run = rollout(player, goals, seconds)
+    return np.array([source.columns(run, index)["label_style"] for index in range(2)])
+
+
+def test_a_style_is_kept_where_both_have_the_motion(alike):
+    path = made_path("wave", SPEED, 10.0)
+    free = styles_of(PlayerSource(*alike, settings=PlayerSettings(keep=())), path)
+    kept = styles_of(PlayerSource(*alike), path)
+    assert (free[:, 1:] != free[:, :-1]).sum() > (kept[:, 1:] != kept[:, :-1]).sum()
+    assert (kept == kept[:, :1]).all()
+
+
+def test_a_style_is_left_where_it_lacks_the_motion():
+    source = PlayerSource(*opened(styled_store({"old": (0.0,) * 3, "proud": (-0.9, 0.9)})))
+    path = made_path("circle", SPEED, 10.0, size=2.6)
+    assert "proud" in styles_of(source, path)[0]
+
+
+class _Goals:
+    """The trajectory of a row, as the goal of another."""
+
+    def __init__(self, database, row):
+        self._database, self._row = database, row
+
+    def of(self, search, rows):
+        steps = np.round(search.offsets_s * self._database.fps).astype(int)
+        later = self._row + steps
+        positions = self._database.root_positions[later][None].repeat(len(rows), 0)
+        directions = self._database.root_directions[later][None].repeat(len(rows), 0)
+        now = np.full(len(rows), self._row)
+        return (
+            positions,
+            directions,
+            self._database.root_positions[now],
+            self._database.root_directions[now],
+        )
+
+
+@pytest.mark.parametrize("improvement", [0.2, 0.5, 0.8])
+def test_candidates_are_those_of_a_full_comparison(alike, improvement):
+    database, _, searcher = alike
+    search = TrajectorySearch(database, searcher, keep_improvement=improvement)
+    rows = database.offered_rows[::97]
+    goals = _Goals(database, int(database.offered_rows[40])).of(search, rows)
+    kept = [{"style": database.labels[clip]["style"]} for clip in database.clip_of(rows)]
+    count = len(rows)
+    request = JumpRequest(
+        rows,
+        np.zeros(count, bool),
+        np.full(count, 0.1),
+        [{}] * count,
+        kept,
+        lambda some, near: np.tile(np.arange(near.shape[1]) * 1e-3, (len(some), 1)),
+    )
+    found, costs, _ = search.search(request, goals)
+    queries = search.queries(rows, goals)
+    offered = database.offered_rows
+    distances = np.linalg.norm(queries[:, None] - database.features[offered], axis=2)
+    styles = np.array([database.labels[clip]["style"] for clip in database.clip_of(offered)])
+    for index, row in enumerate(rows):
+        own = styles == kept[index]["style"]
+        staying = np.linalg.norm(queries[index] - database.features[row])
+        ranks = np.where(own, distances[index], distances[index] / (1.0 - improvement))
+        ranks = np.where(ranks < 0.9 * staying, ranks, np.inf)
+        best = int(ranks.argmin())
+        if np.isinf(ranks[best]):
+            assert found[index] == -1
+            assert costs[index] == pytest.approx(staying, rel=1e-5)
+        else:
+            assert found[index] == offered[best]
+            assert costs[index] == pytest.approx(distances[index, best], rel=1e-5)
+    assert len(set((found >= 0).tolist())) == 2
+
+
+def test_idle_moments_keep_every_label(alike):
+    database, play, searcher = alike
+    kinds = np.full(len(database), KINDS.index("locomotion"), np.uint8)
+    proud = database.rows_with({"style": "proud"})
+    idle = np.flatnonzero(proud)[100:160]
+    kinds[idle] = KINDS.index("idle")
+    database = replace(database, kinds=kinds)
+    keeping = TrajectorySearch(database, searcher)._kept_targets({}, {"style": "old"})
+    assert keeping[idle].all()
+    assert not keeping[np.setdiff1d(np.flatnonzero(proud), idle)].any()
+    player, _ = start_on_path(PlayerSource(database, play, searcher), made_path("wave", SPEED, 5.0))
+    player.rows[:] = np.flatnonzero(~proud)[10]
+    player._keep_labels(np.arange(1))
+    player.rows[:] = idle[5]
+    player._keep_labels(np.arange(1))
+    assert player._kept == [{"style": "old"}]
+
+
+def test_reasons_say_that_a_moment_has_other_labels():
+    source = PlayerSource(
+        *opened(styled_store({"old": (0.0,) * 2, "proud": (-0.9, 0.9)})),
+        settings=PlayerSettings(keep_improvement=0.9),
+    )
+    player, goals = start_on_path(source, made_path("circle", SPEED, 10.0, size=4.0))
+    player = Player(
+        source.database, source.playback, source.searcher, [100], log_decisions=True,
+        settings=source.settings,
+    )  # fmt: skip
+    rollout(player, goals, 1.0)
+    found = decisions(player.log, source.database, source.searcher)
+    said = [each for each in found if "It has not style=old" in each.reason]
+    assert said
+    for each in said:
+        clip = source.database.clip_of(each.rows[1])
+        assert source.database.labels[clip]["style"] == "proud"

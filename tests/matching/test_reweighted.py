@@ -1,0 +1,63 @@
+"""Databases with other weights of their features."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from deepphase.arrays import JoinedRows
+from deepphase.errors import ParameterError
+from matching.database.reweighted import reweighted
+from matching.search.searcher import open_searcher
+from tests.matching.test_player import opened, walking_store
+
+
+@pytest.fixture(scope="module")
+def walks():
+    return opened(walking_store((-0.8, 0.0, 0.8), seconds=4.0))[0]
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_distances_are_those_of_the_weights(walks, joined):
+    database = walks
+    if joined:
+        raw = database.normalisation.inverse(np.asarray(database.features))
+        parts = [raw[:100], raw[100:]]
+        database = replace(database, features=JoinedRows(parts, database.normalisation))
+    factors = {"trajectory_direction": 0.25, "foot_velocity": 3.0}
+    other = reweighted(database, factors)
+    columns = np.ones(database.dims)
+    for name, factor in factors.items():
+        columns[database.layout.slices[name]] = factor
+    expected = np.asarray(database.features) * columns
+    np.testing.assert_allclose(np.asarray(other.features), expected, rtol=1e-4, atol=1e-5)
+    raw = walks.normalisation.inverse(np.asarray(walks.features[7]))
+    np.testing.assert_allclose(other.normalised(raw), expected[7], rtol=1e-3, atol=1e-4)
+    assert other.layout["foot_velocity"].weight == 3.0 * database.layout["foot_velocity"].weight
+    query = other.query([5], {"trajectory_direction": np.zeros((1, 6), np.float32)})
+    distances = np.linalg.norm(query - expected[other.offered_rows], axis=1)
+    _, found = open_searcher(other).search(query)
+    assert found[0, 0] == other.offered_rows[distances.argmin()]
+
+
+def test_a_weight_of_zero_ignores_a_feature(walks):
+    other = reweighted(walks, {"trajectory_direction": 0.0})
+    one, two = (
+        other.query([5], {"trajectory_direction": np.full((1, 6), value, np.float32)})
+        for value in (0.0, 1.0)
+    )
+    np.testing.assert_array_equal(one, two)
+
+
+def test_impossible_weights_are_refused(walks):
+    assert reweighted(walks, {}) is walks
+    assert reweighted(walks, {"foot_velocity": 1.0}) is walks
+    with pytest.raises(ParameterError, match="no feature 'speed'"):
+        reweighted(walks, {"speed": 2.0})
+    for factor in (-1.0, np.nan, np.inf):
+        with pytest.raises(ParameterError, match="factor"):
+            reweighted(walks, {"foot_velocity": factor})
+    with pytest.raises(ParameterError, match="weight 0"):
+        reweighted(walks, dict.fromkeys(walks.layout.names, 0.0))

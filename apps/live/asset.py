@@ -1,4 +1,4 @@
-"""Live assets: controllers in the form that the JavaScript runtime reads."""
+"""Live assets: controllers and motion databases in the form that the JavaScript runtime reads."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any, Literal
 import numpy as np
 
 from apps.live.asset_file import asset_bytes
+from apps.live.database_asset import database_asset
+from apps.live.manifold import manifold_arrays
 from controllers.networks.experts import Experts
 from controllers.networks.pfnn import Pfnn
 from controllers.networks.plain import Plain
@@ -17,6 +19,7 @@ from controllers.runtime.controller import Controller
 from controllers.runtime.engine_description import describe_controller
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
+from matching.database.database import MotionDatabase
 
 Weights = Literal["float32", "float16"]
 
@@ -30,20 +33,25 @@ _NETWORKS = {
 }
 
 
-def live_asset(source: Controller, *, weights: Weights = "float32") -> bytes:
-    """The asset of a controller.
+def live_asset(source: Controller | MotionDatabase, *, weights: Weights = "float32") -> bytes:
+    """The asset of a controller or a motion database.
 
     Parameters
     ----------
     weights
-        Type of the network's weights. float16 halves the file and changes the motion slightly;
-        normalisations and start states stay float32.
+        Type of a network's weights, or of a database's rotations. float16 halves the file and
+        changes the motion slightly; all other arrays stay float32.
 
     Raises
     ------
     ParameterError
-        If the runtime cannot evaluate the network, or the controller reads tracks such as music.
+        If the runtime cannot evaluate the network, the controller reads tracks such as music, or a
+        database's features have no trajectory ahead.
+    CheckpointError
+        If a store of a database's clips is missing or was replaced.
     """
+    if isinstance(source, MotionDatabase):
+        return database_asset(source, weights)
     kind = _NETWORKS.get(type(source.network.network))
     if kind is None:
         raise ParameterError(
@@ -70,32 +78,6 @@ def live_asset(source: Controller, *, weights: Weights = "float32") -> bytes:
         vectors = source.starts.gate[:, gate.slices["phase_manifold"]]
         arrays |= manifold_arrays(vectors.reshape(-1, 2 * source.schema.channels))
     return asset_bytes(header, arrays)
-
-
-def manifold_arrays(vectors: Array) -> dict[str, Array]:
-    """Projection of a phase manifold to three dimensions by its principal components.
-
-    Parameters
-    ----------
-    vectors : (points, 2 * channels)
-        (A sin, A cos) of each channel, interleaved.
-
-    Returns
-    -------
-    ``manifold.mean`` (2 * channels,) and ``manifold.basis`` (3, 2 * channels), so that a vector is
-    projected to basis @ (vector - mean); ``manifold.points`` (points, 3), the projected vectors;
-    ``manifold.phase`` (points,) cycles, of the channel with the largest amplitude.
-    """
-    vectors = vectors.astype(np.float64)
-    mean = vectors.mean(axis=0)
-    _, _, axes = np.linalg.svd(vectors - mean, full_matrices=False)
-    basis = np.zeros((3, vectors.shape[1]))
-    basis[: len(axes[:3])] = axes[:3]
-    pairs = vectors.reshape(len(vectors), -1, 2)
-    strongest = np.square(pairs).sum(axis=(0, 2)).argmax()
-    phase = np.arctan2(pairs[:, strongest, 0], pairs[:, strongest, 1]) / (2.0 * np.pi)
-    arrays = {"mean": mean, "basis": basis, "points": (vectors - mean) @ basis.T, "phase": phase}
-    return {f"manifold.{name}": each.astype(np.float32) for name, each in arrays.items()}
 
 
 def _network_arrays(controller: Controller, weights: Weights) -> dict[str, Array]:

@@ -21,6 +21,7 @@ from deepphase.features.layout import FeatureLayout
 from deepphase.features.trajectory import TRAJECTORY_VELOCITY
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.skeleton import Skeleton
+from deepphase.steering.goal_sources import GamepadSettings
 
 # Roles that are no index of a joint.
 _NO_JOINT = ("pairs", "kind", "tail", "notes")
@@ -64,7 +65,19 @@ def describe_controller(controller: Controller) -> dict[str, Any]:
             "phase_blend": settings.phase_blend,
             "label_halflife_s": settings.label_halflife_s,
             "feedback": settings.feedback,
+            **goal_settings(),
         },
+    }
+
+
+def goal_settings() -> dict[str, float]:
+    """Response to a stick: half-lives in seconds, the abrupt change of a stick and the leash."""
+    stick = GamepadSettings()
+    return {
+        "goal_halflife_s": stick.halflife_s,
+        "goal_facing_halflife_s": stick.facing_halflife_s,
+        "goal_jump": stick.jump,
+        "goal_leash_m": stick.leash_m,
     }
 
 

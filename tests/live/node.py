@@ -61,15 +61,17 @@ def python_run(source: CharacterSource, gamepad: Gamepad, frames: int, heading: 
     characters = source.start(goals, roots)
     made, given = [], []
     for _ in range(frames):
-        now = goals.time
-        (label,) = [next(iter(each.values()), None) for each in goals.labels()]
-        facing = gamepad.look_at(np.array(now))
-        given.append(
-            {
-                "velocity": TOP_SPEED * gamepad.move_at(np.array(now)),
-                "facing": facing if facing.any() else None,
-                "label": label,
-            }
-        )
+        given.append(stick_goal(goals, TOP_SPEED))
         made.append(characters.step(goals))
     return made, given
+
+
+def stick_goal(goals: GamepadGoals, top_speed: float) -> dict[str, Any]:
+    """The current goal of a gamepad as JavaScript takes it."""
+    now = np.array(goals.time)
+    facing = goals.gamepad.look_at(now)
+    return {
+        "velocity": top_speed * goals.gamepad.move_at(now),
+        "facing": facing if facing.any() else None,
+        "label": next(iter(goals.labels()[0].values()), None),
+    }

@@ -1,6 +1,7 @@
 /** Characters of any asset, which all have the same interface. */
 
 import { ControllerCharacter } from "./controller.js";
+import { DatabaseCharacter } from "./player.js";
 
 /**
  * A character.
@@ -14,5 +15,6 @@ import { ControllerCharacter } from "./controller.js";
  */
 export function createCharacter(asset, options = {}) {
   if (asset.kind === "controller") return new ControllerCharacter(asset, options);
+  if (asset.kind === "database") return new DatabaseCharacter(asset, options);
   throw new Error(`no character of an asset of the kind ${asset.kind}`);
 }

@@ -1,6 +1,7 @@
 /** A character moved by a controller, frame by frame. */
 
 import { FootLock } from "./feet.js";
+import { frameOf } from "./frame.js";
 import { VelocityGoals } from "./goals.js";
 import { RootHistory } from "./history.js";
 import { DesiredLabel } from "./labels.js";
@@ -9,10 +10,10 @@ import { NetworkInput } from "./network_input.js";
 import { Obstacles } from "./obstacles.js";
 import { createPhases } from "./phases.js";
 import { identityNumbers, PoseReader } from "./pose.js";
-import { forwardKinematics } from "./quaternions.js";
 import { createRandom } from "./random.js";
 import {
   BLENDS, fromFacing, futureInWorld, readFuture, startTrajectory, toFacing, TrajectoryBlend,
+  trajectoryRows,
 } from "./trajectory.js";
 
 // Bound of all outputs in SI units; larger values mean that the network has diverged.
@@ -51,7 +52,7 @@ export class ControllerCharacter {
     this.history = new RootHistory(schema, header.history, trajectory, this.input.label);
     this.future = this.startFuture();
     this.trajectoryBlend = new TrajectoryBlend(schema, header.limits.speed);
-    this.goals = new VelocityGoals(heading);
+    this.goals = new VelocityGoals(heading, header.settings, position);
     this.obstacles = null;
     this.obstacleEntries = null;
     this.pose = new PoseReader(schema, asset.skeleton);
@@ -74,14 +75,14 @@ export class ControllerCharacter {
     let future = this.future, desired = new Float32Array(4 * (schema.later - 1));
     let limited = false;
     if (goal) {
-      this.goals.set(goal, seconds);
+      this.goals.set(goal, seconds, root);
       const biases = typeof this.blend === "string" ? BLENDS[this.blend] : this.blend;
       ({ future, desired, limited } = this.trajectoryBlend.blended(future, this.goals, root, biases));
       this.labels.set(goal.label);
     }
     this.setObstacles(goal);
     if (this.obstacles) future = this.aroundObstacles(future, root);
-    const ahead = futureInWorld(future, root);
+    const ahead = trajectoryRows(futureInWorld(future, root));
     this.labels.advance();
     this.input.fill(this.history, future, this.labels.current, this.phases);
     const predicted = this.network.step(this.input.inputs, this.input.gate, this.state);
@@ -103,20 +104,9 @@ export class ControllerCharacter {
     if (this.footIk) {
       this.feet.hold(localRotations, localPositions, this.contacts, root.angle, seconds);
     }
-    const rotations = new Float32Array(4 * count), positions = new Float32Array(3 * count);
-    forwardKinematics(skeleton.parents, localRotations, localPositions, rotations, positions);
-    return {
-      root: { position: [root.x, root.z], heading: root.angle },
-      positions,
-      rotations,
-      localRotations: Float32Array.from(localRotations),
-      rootPosition: Array.from(localPositions.subarray(0, 3)),
-      localPositions: Float32Array.from(localPositions),
-      trajectory: {
-        predicted: ahead,
-        desired,
-        times: Float32Array.from(schema.offsets.subarray(schema.now + 1)),
-      },
+    const times = Float32Array.from(schema.offsets.subarray(schema.now + 1));
+    return frameOf(skeleton, root, localRotations, localPositions, {
+      trajectory: { predicted: ahead, desired, times },
       contacts: this.contacts.slice(),
       phases: this.phases && this.phases.parameters(),
       gating,
@@ -125,14 +115,14 @@ export class ControllerCharacter {
       cost: null,
       jumped: false,
       row: null,
-    };
+    });
   }
 
   /** Index of the start state whose trajectory is nearest to the goal; any near one with a seed. */
   chooseStart(label, goal, heading, seed) {
-    const { schema, arrays } = this.asset;
+    const { schema, arrays, header } = this.asset;
     const samples = schema.later - 1;
-    const goals = new VelocityGoals(heading);
+    const goals = new VelocityGoals(heading, header.settings);
     goals.set(goal || { velocity: [0, 0], facing: null }, 0);
     const moments = Array.from(schema.offsets.subarray(schema.now + 1));
     const { places } = goals.trajectory({ x: 0, z: 0 }, moments);
@@ -185,7 +175,7 @@ export class ControllerCharacter {
 
   /** The trajectory around obstacles, slower where they are in the way. */
   aroundObstacles(future, root) {
-    const world = futurePlaces(future, root);
+    const { places: world } = futureInWorld(future, root);
     const kept = this.obstacles.keptOff([root.x, root.z], world);
     const places = new Float64Array(kept.length);
     const velocities = Float64Array.from(future.velocities);
@@ -261,14 +251,4 @@ export class ControllerCharacter {
 /** Row of a matrix as a view. */
 function row(values, index, width) {
   return values.subarray(index * width, (index + 1) * width);
-}
-
-function futurePlaces(future, root) {
-  const world = new Float64Array(future.places.length);
-  for (let i = 0; i < world.length; i += 2) {
-    const [x, z] = fromFacing(future.places[i], future.places[i + 1], root.angle);
-    world[i] = root.x + x;
-    world[i + 1] = root.z + z;
-  }
-  return world;
 }

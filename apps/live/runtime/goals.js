@@ -2,13 +2,18 @@
 
 import { springRate, springToAngle, springToVelocity } from "./springs.js";
 
-const HALFLIFE_S = 0.25;
-
 /** The desired trajectory from the current place on, at the desired velocity and facing. */
 export class VelocityGoals {
-  /** @param {number} heading  initial facing in radians */
-  constructor(heading) {
-    this.rate = springRate(HALFLIFE_S);
+  /**
+   * @param {number} heading  initial facing in radians
+   * @param settings  of the asset's header
+   * @param position  [x, z] of a character that follows the goals exactly
+   */
+  constructor(heading, settings, position = [0, 0]) {
+    this.rate = springRate(settings.goal_halflife_s);
+    this.facingRate = springRate(settings.goal_facing_halflife_s);
+    this.leash = settings.goal_leash_m;
+    this.position = [...position];
     this.velocity = [0, 0];
     this.acceleration = [0, 0];
     this.angle = heading;
@@ -21,19 +26,23 @@ export class VelocityGoals {
    *
    * @param goal  `velocity` [x, z] in m/s and `facing` [x, z], or null for the travel direction
    * @param {number} seconds  since the last frame
+   * @param root  the character, which `position` stays within a leash of
    */
-  set(goal, seconds) {
+  set(goal, seconds, root) {
     const first = this.goal === null;
     this.goal = goal;
     if (first) return;
     for (let axis = 0; axis < 2; axis++) {
-      [, this.velocity[axis], this.acceleration[axis]] = springToVelocity(
-        0, this.velocity[axis], this.acceleration[axis], goal.velocity[axis], this.rate, seconds,
+      [this.position[axis], this.velocity[axis], this.acceleration[axis]] = springToVelocity(
+        this.position[axis], this.velocity[axis], this.acceleration[axis], goal.velocity[axis], this.rate, seconds,
       );
     }
     [this.angle, this.turning] = springToAngle(
-      this.angle, this.turning, this.goalAngle(), this.rate, seconds,
+      this.angle, this.turning, this.goalAngle(), this.facingRate, seconds,
     );
+    const lead = [this.position[0] - root.x, this.position[1] - root.z];
+    const kept = Math.min(1, this.leash / Math.max(Math.hypot(lead[0], lead[1]), 1e-9));
+    this.position = [root.x + kept * lead[0], root.z + kept * lead[1]];
   }
 
   /** The desired facing in radians; the current one where nothing is desired. */
@@ -56,7 +65,7 @@ export class VelocityGoals {
           this.rate, seconds,
         );
       }
-      [angles[i]] = springToAngle(this.angle, this.turning, goalAngle, this.rate, seconds);
+      [angles[i]] = springToAngle(this.angle, this.turning, goalAngle, this.facingRate, seconds);
     });
     return { places, angles };
   }

@@ -92,16 +92,24 @@ function slopes(places, stepSeconds) {
   return found;
 }
 
-/** The trajectory in the world as [x, z, direction x, direction z] of every future sample. */
+/** The trajectory of `readFuture` in the world: `places` [x, z, ...] and `angles`. */
 export function futureInWorld(future, root) {
-  const samples = future.angles.length;
-  const world = new Float32Array(4 * samples);
-  for (let i = 0; i < samples; i++) {
-    const [x, z] = fromFacing(future.places[2 * i], future.places[2 * i + 1], root.angle);
-    const angle = root.angle + future.angles[i];
-    world.set([root.x + x, root.z + z, Math.sin(angle), Math.cos(angle)], 4 * i);
+  const places = new Float64Array(future.places.length);
+  for (let i = 0; i < places.length; i += 2) {
+    const [x, z] = fromFacing(future.places[i], future.places[i + 1], root.angle);
+    places[i] = root.x + x;
+    places[i + 1] = root.z + z;
   }
-  return world;
+  return { places, angles: future.angles.map((angle) => root.angle + angle) };
+}
+
+/** [x, z, direction x, direction z] of every sample of places and angles, as frames have them. */
+export function trajectoryRows({ places, angles }, samples = angles.length) {
+  const rows = new Float32Array(4 * samples);
+  for (let i = 0; i < samples; i++) {
+    rows.set([places[2 * i], places[2 * i + 1], Math.sin(angles[i]), Math.cos(angles[i])], 4 * i);
+  }
+  return rows;
 }
 
 /** Blends predictions with goals (Holden, Komura and Saito 2017, section 6). */
@@ -127,13 +135,13 @@ export class TrajectoryBlend {
    * @param goals  with `trajectory(root, moments)` -> `places` [x, z, ...] and `angles`, world
    * @param root  x, z and angle
    * @param {number[]} biases  of positions and directions, see `BLENDS`
-   * @returns `future`, `desired` (in the world, as from `futureInWorld`), and `limited`: whether
+   * @returns `future`, `desired` (in the world, as from `trajectoryRows`), and `limited`: whether
    *   the goals were out of the limits
    */
   blended(predicted, goals, root, biases) {
     const samples = this.later.length;
     const desired = goals.trajectory(root, this.moments);
-    let limited = this.limitPlaces(desired.places, root);
+    let limited = limitPlaces(desired.places, this.moments, root, this.speedLimit);
     const relative = new Float64Array(desired.places.length);
     for (let i = 0; i < relative.length; i += 2) {
       const [x, z] = [desired.places[i] - root.x, desired.places[i + 1] - root.z];
@@ -163,28 +171,22 @@ export class TrajectoryBlend {
       const left = desired.angles[i] - root.angle - predicted.angles[i];
       angles[i] = predicted.angles[i] + turning * wrappedAngle(left);
     }
-    const world = new Float32Array(4 * samples);
-    for (let i = 0; i < samples; i++) {
-      const angle = desired.angles[i];
-      const place = desired.places.subarray(2 * i, 2 * i + 2);
-      world.set([place[0], place[1], Math.sin(angle), Math.cos(angle)], 4 * i);
-    }
-    return { future: { places, angles, velocities }, desired: world, limited };
+    return { future: { places, angles, velocities }, desired: trajectoryRows(desired, samples), limited };
   }
+}
 
-  /** Move places to within reach at the speed limit, in place; whether one was out of reach. */
-  limitPlaces(places, root) {
-    let limited = false;
-    this.moments.forEach((seconds, i) => {
-      const x = places[2 * i] - root.x, z = places[2 * i + 1] - root.z;
-      const length = Math.hypot(x, z);
-      if (length > this.speedLimit * seconds) {
-        const share = (this.speedLimit * seconds) / Math.max(length, 1e-12);
-        places[2 * i] = root.x + share * x;
-        places[2 * i + 1] = root.z + share * z;
-        limited = true;
-      }
-    });
-    return limited;
-  }
+/** Move places to within reach of the root at a speed limit, in place; whether one was not. */
+export function limitPlaces(places, moments, root, speedLimit) {
+  let limited = false;
+  moments.forEach((seconds, i) => {
+    const x = places[2 * i] - root.x, z = places[2 * i + 1] - root.z;
+    const length = Math.hypot(x, z);
+    if (length > speedLimit * seconds) {
+      const share = (speedLimit * seconds) / Math.max(length, 1e-12);
+      places[2 * i] = root.x + share * x;
+      places[2 * i + 1] = root.z + share * z;
+      limited = true;
+    }
+  });
+  return limited;
 }

@@ -1,0 +1,157 @@
+"""Live assets of motion databases: feature rows with the motion that they are of."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from apps.live.asset_file import asset_bytes
+from apps.live.manifold import manifold_arrays
+from controllers.runtime.engine_description import describe_skeleton, goal_settings
+from deepphase.arrays import Array
+from deepphase.errors import ParameterError
+from deepphase.evaluation.runs import BLEND_S
+from deepphase.features.trajectory import TRAJECTORY_DIRECTION, TRAJECTORY_PATH
+from matching.database.database import MotionDatabase
+from matching.player.facing import FacingCoverage
+from matching.player.moment_filter import MomentFilter
+from matching.player.playback import Playback
+from matching.player.player import PlayerSettings
+
+# Rotations of this many rows are read at once, and a view of the manifold has so many points.
+_ROWS_AT_ONCE, _MANIFOLD_POINTS = 1 << 14, 20_000
+# Labels that a page offers first.
+_FIRST_LABELS = ("style", "gait")
+
+
+def database_asset(database: MotionDatabase, motion: str) -> bytes:
+    """The asset of a motion database; moments that are neither idle nor locomotion are left out.
+
+    Parameters
+    ----------
+    motion
+        "float32" or "float16": type of the rotations. Features stay float32.
+
+    Raises
+    ------
+    ParameterError
+        If the features have no trajectory ahead, or no moment may be played.
+    CheckpointError
+        If a store of the clips is missing or was replaced.
+    """
+    playback = Playback.of_database(database)
+    moments = None if database.kinds is None else MomentFilter()
+    played = np.ones(len(database), bool) if moments is None else moments.rows(database)
+    if not (played & database.offered).any():
+        raise ParameterError("no moment of the database can be searched for and played")
+    header: dict[str, Any] = {
+        "kind": "database",
+        "name": "database" if database.path is None else database.path.stem,
+        "frame_rate": database.fps,
+        "skeleton": describe_skeleton(playback.skeleton, playback.roles),
+        "height": _height(playback),
+        "feet": playback.limbs.last,
+        "label": _label(database),
+        "channels": 0 if database.phases is None else database.phases.channels,
+        "clips": {
+            "names": database.clip_names,
+            "starts": database.range_starts,
+            "stops": database.range_stops,
+            "labels": [dict(labels) for labels in database.labels],
+        },
+        "dims": database.dims,
+        "trajectory": _trajectory(database),
+        "legs": {
+            "joints": np.stack([getattr(playback.limbs, part) for part in _LEG_PARTS], axis=1),
+            "bends": playback.limbs.bends,
+            "contacts": np.arange(len(playback.limbs)),
+        },
+        "body": playback.body,
+        "translated_joints": playback.translated_joints,
+        "usual_acceleration": playback.usual_acceleration,
+        "blend_s": BLEND_S,
+        "limits": {"speed": playback.goal_limits.speed},
+        "speeds": {"walk": playback.travelling_speed, "run": playback.goal_limits.speed / 1.5},
+        "facing_coverage": _facing_coverage(playback, played),
+        "settings": {**goal_settings(), **_player_settings()},
+    }
+    arrays = {
+        "features": np.ascontiguousarray(database.features[np.arange(len(database))], np.float32),
+        "mean": database.normalisation.mean,
+        "scale": database.normalisation.scale,
+        "rotations": _rotations(playback).astype(motion),
+        "translations": playback.translations,
+        "steps": playback.steps,
+        "contacts": playback.contacts.astype(np.float32),
+        "offered": database.offered.astype(np.int32),
+        "played": played.astype(np.int32),
+    }
+    if database.kinds is not None:
+        arrays["idle"] = database.rows_of_kinds(["idle"]).astype(np.int32)
+    if database.phases is not None:
+        for name in ("phase", "amplitude", "frequency"):
+            arrays[f"phases.{name}"] = np.asarray(getattr(database.phases, name), np.float32)
+        spread = np.linspace(0, len(database) - 1, min(len(database), _MANIFOLD_POINTS)).astype(int)
+        arrays |= manifold_arrays(database.phases[spread].manifold())
+    return asset_bytes(header, arrays)
+
+
+_LEG_PARTS = ("upper", "middle", "last", "tips")
+
+
+def _player_settings() -> dict[str, Any]:
+    return {name: each for name, each in asdict(PlayerSettings()).items() if name != "moments"}
+
+
+def _facing_coverage(playback: Playback, played: Array) -> dict[str, Any]:
+    coverage = FacingCoverage.of_playback(playback, played)
+    return {"covered": coverage.covered, "standing_speed": coverage.standing_speed}
+
+
+def _height(playback: Playback) -> float:
+    """Metres: median height of the highest joint, of up to 200 rows."""
+    rows = np.unique(np.linspace(0, len(playback) - 1, 200).astype(int))
+    positions = playback.positions(playback.rotations[rows], playback.translations[rows])
+    return float(np.median(positions[..., 1].max(axis=1)))
+
+
+def _rotations(playback: Playback) -> Array:
+    """(rows, joints, 4) float32."""
+    rows = range(0, len(playback), _ROWS_AT_ONCE)
+    parts = [
+        playback.rotations[np.arange(start, min(start + _ROWS_AT_ONCE, len(playback)))]
+        for start in rows
+    ]
+    return np.concatenate(parts)
+
+
+def _label(database: MotionDatabase) -> dict[str, Any]:
+    """The label to steer by: one with several values; style or gait if there is one."""
+    names = {name for labels in database.labels for name in labels}
+    for name in sorted(names, key=lambda each: (each not in _FIRST_LABELS, each)):
+        values = {labels[name] for labels in database.labels if name in labels}
+        if len(values) > 1:
+            return {"name": name, "values": sorted(values)}
+    return {"name": "", "values": []}
+
+
+def _trajectory(database: MotionDatabase) -> list[dict[str, Any]]:
+    """Every future sample of the trajectory features: its time, first column, and what it holds."""
+    samples = []
+    for kind in TRAJECTORY_PATH:
+        for feature in database.layout.of_kind(kind):
+            start = database.layout.slices[feature.name].start
+            samples += [
+                {
+                    "time": time,
+                    "column": start + 2 * index,
+                    "direction": kind == TRAJECTORY_DIRECTION,
+                }
+                for index, time in enumerate(feature.offsets_s)
+                if time > 0
+            ]
+    if not samples:
+        raise ParameterError("the database's features have no trajectory ahead")
+    return samples

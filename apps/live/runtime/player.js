@@ -1,0 +1,374 @@
+/** A character that plays a motion database: motion matching, frame by frame. */
+
+import { FootLock } from "./feet.js";
+import { frameOf } from "./frame.js";
+import { VelocityGoals } from "./goals.js";
+import { aboutY, multiply, rotate } from "./quaternions.js";
+import { createRandom } from "./random.js";
+import { RowSearch } from "./search.js";
+import { positiveRemainder, wrappedAngle } from "./springs.js";
+import { fromFacing, limitPlaces, toFacing, trajectoryRows } from "./trajectory.js";
+import { RowMotion, Transition } from "./transitions.js";
+
+// Seconds before a clip's end from which on a jump needs no improvement, and seconds until the next
+// search where the transition to the chosen row is not smooth.
+const ENDING_S = 0.25, RETRY_S = 0.03;
+// Half-life of a change of the root's correction.
+const SETTLING_S = 0.03;
+// Seconds that can be played from a target before moments that are not played.
+const MARGIN_S = 0.25;
+// Nearest rows whose transitions are compared; those within the tolerance count as equally good.
+const CANDIDATES = 16, TOLERANCE = 0.15;
+// Largest acceleration of a smooth transition, as a share of the usual one of the data.
+const MAX_SMOOTH_COST = 0.65;
+
+/** See `createCharacter`; further options: `row` to start with, `topSpeed` of a full stick, m/s. */
+export class DatabaseCharacter {
+  constructor(asset, options = {}) {
+    const { arrays, header } = asset;
+    this.asset = asset;
+    this.settings = header.settings;
+    this.seconds = 1 / asset.frameRate;
+    asset.search = asset.search || new RowSearch(arrays.features, header.dims);
+    this.motion = new RowMotion(asset);
+    this.times = [...new Set(header.trajectory.map((sample) => sample.time))].sort((a, b) => a - b);
+    this.masks = new Map();
+    this.reset(options);
+  }
+
+  /** Begin again, with the options of `createCharacter`; those left out keep their defaults. */
+  reset(options = {}) {
+    const { seed = 0, position = [0, 0], heading = 0, label = null, goal = null } = options;
+    const { asset, settings } = this;
+    // Goals without a label leave all rows to play, or those of the character's own label.
+    this.ownLabel = label;
+    this.label = label;
+    this.jumpOfGoal = settings.goal_jump * (options.topSpeed || asset.speeds.run);
+    this.footIk = options.footIk !== false && settings.foot_lock;
+    this.root = { x: position[0], z: position[1], angle: heading };
+    this.goals = new VelocityGoals(heading, settings, position);
+    this.goals.set(goal || { velocity: [0, 0], facing: null }, 0, this.root);
+    this.lastGoal = this.goals.goal;
+    const row = options.row ?? this.startRow(seed);
+    const [start, stop] = this.rangeOf(row);
+    this.row = Math.max(Math.min(row, stop - 2), start);
+    this.transition = new Transition(this.motion, asset, (each) => this.rangeOf(each));
+    this.pose = this.motion.pose(this.row, this.transition.offset);
+    this.poseBefore = this.pose;
+    this.moved = [0, 0, 0];
+    this.correction = [0, 0, 0];
+    this.untilSearch = 0;
+    this.sinceChange = Infinity;
+    this.travel = null;
+    this.kept = {};
+    this.keepLabels();
+    this.cost = 0;
+    this.limited = false;
+    this.feet = new FootLock(asset);
+  }
+
+  /** Advance by one frame; a goal as controllers take it, obstacles left out. */
+  step(goal) {
+    const { settings, seconds, root } = this;
+    const given = goal || this.goals.goal;
+    this.goals.set(given, seconds, root);
+    this.label = given.label ?? this.ownLabel;
+    const jumped = this.search(this.changed(given));
+    const own = this.asset.arrays.steps.subarray(3 * this.row, 3 * this.row + 3);
+    const extra = this.transition.rootVelocity;
+    this.moved = [0, 1, 2].map((k) => own[k] + seconds * extra[k]);
+    this.row += 1;
+    this.transition.advance();
+    this.poseBefore = this.pose;
+    this.pose = this.motion.pose(this.row, this.transition.offset);
+    this.move(settings);
+    return this.frame(jumped);
+  }
+
+  /** Whether the goal has changed abruptly since it last did. */
+  changed(goal) {
+    const facingOf = (each) => (each.facing ? each.facing : [0, 0]);
+    const apart = [0, 1].some(
+      (axis) =>
+        Math.abs(goal.velocity[axis] - this.lastGoal.velocity[axis]) > this.jumpOfGoal ||
+        Math.abs(facingOf(goal)[axis] - facingOf(this.lastGoal)[axis]) > this.settings.goal_jump,
+    );
+    if (apart) this.lastGoal = goal;
+    return apart;
+  }
+
+  /** First row and one after the last of the clip of a row. */
+  rangeOf(row) {
+    const clip = this.clipOf(row);
+    return [this.asset.header.clips.starts[clip], this.asset.header.clips.stops[clip]];
+  }
+
+  clipOf(row) {
+    const { stops } = this.asset.header.clips;
+    let low = 0, high = stops.length - 1;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (row < stops[middle]) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+
+  /** Rows that may be played, and those that may be jumped to, with a value of the label. */
+  masksOf(value) {
+    const { asset, masks } = this;
+    const { clips, label } = asset.header;
+    if (masks.has(value)) return masks.get(value);
+    const playable = Uint8Array.from(asset.arrays.played);
+    if (value !== null) {
+      clips.labels.forEach((labels, clip) => {
+        if (labels[label.name] !== value) playable.fill(0, clips.starts[clip], clips.stops[clip]);
+      });
+    }
+    const targets = Uint8Array.from(playable, (each, row) =>
+      each && asset.arrays.offered[row] && playable[this.later(row)] ? 1 : 0,
+    );
+    if (!targets.includes(1)) throw new Error(`no row of the database can be played with ${label.name} ${value}`);
+    masks.set(value, { playable, targets });
+    return masks.get(value);
+  }
+
+  /** The row that is played a quarter of a second after another, up to the end of the clip. */
+  later(row) {
+    return Math.min(row + Math.round(MARGIN_S / this.seconds), this.rangeOf(row)[1] - 1);
+  }
+
+  /** The row that fits the goal best in any pose; any row with a seed. */
+  startRow(seed) {
+    const { targets } = this.masksOf(this.label);
+    if (seed) {
+      const rows = [];
+      targets.forEach((target, row) => target && rows.push(row));
+      return rows[Math.floor(createRandom(seed).uniform() * rows.length)];
+    }
+    const query = new Float32Array(this.asset.header.dims);
+    this.writeGoals(query, this.goals.trajectory(this.root, this.times));
+    return this.asset.search.nearest(query, 1, targets)[0].row;
+  }
+
+  /**
+   * The desired trajectory, with facings that the motion can hold: where no clip travels as desired
+   * with the desired facing, the character faces its direction of travel.
+   */
+  heldTrajectory() {
+    const { root, times } = this;
+    const { covered, standing_speed: standing } = this.asset.header.facing_coverage;
+    const { places, angles } = this.goals.trajectory(root, times);
+    const ways = times.map((time, i) => {
+      const before = i ? [places[2 * i - 2], places[2 * i - 1]] : [root.x, root.z];
+      const seconds = time - (i ? times[i - 1] : 0);
+      return [0, 1].map((axis) => (places[2 * i + axis] - before[axis]) / seconds);
+    });
+    const last = times.length - 1;
+    const [x, z] = ways[last];
+    const sectors = covered.length;
+    const turned = wrappedAngle(Math.atan2(x, z) - angles[last]) / (2 * Math.PI);
+    const sector = positiveRemainder(Math.floor(sectors * turned + 0.5), sectors);
+    const held = !(Math.hypot(x, z) > standing) || covered[sector];
+    this.travel = held ? null : Math.atan2(ways[0][0], ways[0][1]);
+    if (held) return { places, angles };
+    const facings = angles.map((angle, i) => angle + wrappedAngle(Math.atan2(...ways[i]) - angle));
+    return { places, angles: facings };
+  }
+
+  /** Take over the labels to keep from the row that plays, unless it is idle. */
+  keepLabels() {
+    const { settings, asset, row } = this;
+    if (!settings.keep_improvement || (asset.arrays.idle && asset.arrays.idle[row])) return;
+    const labels = asset.header.clips.labels[this.clipOf(row)];
+    this.kept = {};
+    for (const name of settings.keep) if (name in labels) this.kept[name] = labels[name];
+  }
+
+  /** Targets of a mask that keep the labels, idle moments among them; null where there are none. */
+  keptTargets(targets) {
+    const { clips, label } = this.asset.header;
+    const { idle } = this.asset.arrays;
+    const desired = this.label === null ? "" : label.name;
+    const kept = Object.entries(this.kept).filter(([name]) => name !== desired);
+    if (!kept.length) return null;
+    const key = JSON.stringify([this.label, kept]);
+    if (!this.masks.has(key)) {
+      const both = Uint8Array.from(targets);
+      clips.labels.forEach((labels, clip) => {
+        if (kept.every(([name, value]) => labels[name] === value)) return;
+        for (let row = clips.starts[clip]; row < clips.stops[clip]; row++) {
+          if (!(idle && idle[row])) both[row] = 0;
+        }
+      });
+      this.masks.set(key, both.includes(1) ? both : null);
+    }
+    return this.masks.get(key);
+  }
+
+  /**
+   * Candidates for a jump with a `rank`, the distance that they are compared by: rows that do not
+   * keep the labels must be nearer.
+   */
+  candidates(query, targets, near, bound) {
+    const { search } = this.asset;
+    const ranked = (found, share) => found.map((each) => ({ ...each, rank: each.distance / share }));
+    const kept = this.keptTargets(targets);
+    if (!kept) return ranked(search.nearest(query, CANDIDATES, targets, near, bound), 1);
+    const keeping = search.nearest(query, CANDIDATES, kept, near, bound);
+    const share = 1 - this.settings.keep_improvement;
+    const nearer = share * Math.min(bound, keeping.length ? keeping[0].distance : Infinity);
+    const others = search.nearest(query, CANDIDATES, targets, near, nearer);
+    const both = [...ranked(keeping, 1), ...ranked(others, share)];
+    return both.sort((a, b) => a.rank - b.rank).slice(0, CANDIDATES);
+  }
+
+  /** Replace the future trajectory of a query by a desired one, within the limits. */
+  writeGoals(query, desired) {
+    const { asset, root, times } = this;
+    this.limited = limitPlaces(desired.places, times, root, asset.header.limits.speed);
+    for (const { time, column, direction } of asset.header.trajectory) {
+      const i = times.indexOf(time);
+      const angle = desired.angles[i];
+      const vector = direction
+        ? [Math.sin(angle), Math.cos(angle)]
+        : [desired.places[2 * i] - root.x, desired.places[2 * i + 1] - root.z];
+      toFacing(vector[0], vector[1], root.angle).forEach((value, axis) => {
+        const at = column + axis;
+        query[at] = (value - asset.arrays.mean[at]) * asset.arrays.scale[at];
+      });
+    }
+  }
+
+  /** Jump to a better row if one is due and found; whether it did. */
+  search(changed) {
+    const { settings, seconds, asset, row } = this;
+    const { dims } = asset.header;
+    const [start, stop] = this.rangeOf(row);
+    this.untilSearch -= seconds;
+    this.sinceChange = changed ? 0 : this.sinceChange + seconds;
+    const forced = row + 1 >= stop;
+    // Half a frame: sums of frame times are not exact.
+    if (!(this.untilSearch < 0.5 * seconds || changed || forced)) return false;
+    const features = asset.arrays.features.subarray(row * dims, (row + 1) * dims);
+    const query = Float32Array.from(features);
+    this.writeGoals(query, this.heldTrajectory());
+    const staying = Math.sqrt(asset.search.square(query, row));
+    const { playable, targets } = this.masksOf(this.label);
+    const must = row + ENDING_S / seconds >= stop || !playable[this.later(row)];
+    const radius = Math.round(settings.neighbourhood_s / seconds);
+    const near = [Math.max(row - radius, start), Math.min(row + radius + 1, stop)];
+    const { change_s: recent, change_improvement: afterChange, min_improvement: usual } = settings;
+    const improvement = this.sinceChange < recent ? afterChange : usual;
+    const bound = must ? Infinity : (1 - improvement) * staying;
+    let found = this.candidates(query, targets, near, bound);
+    if (must && !found.length) {
+      // Only neighbouring rows remain; allow them rather than stop.
+      found = asset.search.nearest(query, CANDIDATES, targets);
+      for (const each of found) each.rank = each.distance;
+    }
+    this.cost = staying;
+    this.untilSearch = settings.search_interval_s;
+    if (!found.length) return false;
+    const usable = must ? found : found.filter((each) => each.rank <= (1 + TOLERANCE) * found[0].rank);
+    const rootVelocity = this.moved.map((value) => value / seconds);
+    const current = { before: this.poseBefore, now: this.pose, rootVelocity };
+    const costs = usable.map((each) => this.transition.cost(each.row, current));
+    const best = costs.indexOf(Math.min(...costs));
+    const smooth = costs[best] < MAX_SMOOTH_COST;
+    this.cost = usable[best].distance;
+    // A transition that is not smooth is put off, up to the clip's last frame.
+    if (!smooth) this.untilSearch = RETRY_S;
+    if (!smooth && !forced) return false;
+    this.transition.begin(usable[best].row, current);
+    this.row = usable[best].row;
+    this.keepLabels();
+    return true;
+  }
+
+  /** Move the root by the step of the motion, corrected towards the target. */
+  move(settings) {
+    const { root, seconds, moved, goals } = this;
+    const [stepX, stepZ] = fromFacing(moved[0], moved[1], root.angle);
+    const share = 1 - 0.5 ** (seconds / settings.adjust_halflife_s);
+    const length = Math.hypot(stepX, stepZ);
+    let x = root.x + stepX, z = root.z + stepZ, angle = root.angle + moved[2];
+    const correction = [share * (goals.position[0] - x), share * (goals.position[1] - z)];
+    const size = Math.hypot(correction[0], correction[1]);
+    const kept = Math.min(1, (settings.adjust_share * length) / Math.max(size, 1e-12));
+    const most = settings.adjust_share * Math.abs(moved[2]) + settings.adjust_turn * length;
+    const facing = this.travel === null ? goals.angle : this.travel;
+    const turn = Math.min(Math.max(share * wrappedAngle(facing - angle), -most), most);
+    // A correction that begins or ends at once would jerk the body.
+    const settling = 1 - 0.5 ** (seconds / SETTLING_S);
+    [kept * correction[0], kept * correction[1], turn].forEach((value, k) => {
+      this.correction[k] += settling * (value - this.correction[k]);
+    });
+    x += this.correction[0];
+    z += this.correction[1];
+    angle += this.correction[2];
+    this.root = { x, z, angle };
+  }
+
+  frame(jumped) {
+    const { asset, root, row, seconds } = this;
+    const { skeleton, arrays, header } = asset;
+    const limbs = header.legs.bends.length;
+    const localRotations = Float64Array.from(this.pose.rotations);
+    const localPositions = Float64Array.from(this.pose.positions);
+    const turn = aboutY(root.angle);
+    localRotations.set(multiply(turn, localRotations.subarray(0, 4)), 0);
+    const [x, y, z] = rotate(turn, localPositions.subarray(0, 3));
+    localPositions.set([x + root.x, y, z + root.z], 0);
+    const contacts = arrays.contacts.slice(limbs * row, limbs * (row + 1));
+    if (this.footIk) this.feet.hold(localRotations, localPositions, contacts, root.angle, seconds);
+    const clip = this.clipOf(row);
+    const time = (row - header.clips.starts[clip]) * seconds;
+    return frameOf(skeleton, root, localRotations, localPositions, {
+      trajectory: {
+        predicted: this.ahead(),
+        desired: trajectoryRows(this.goals.trajectory(root, this.times)),
+        times: Float32Array.from(this.times),
+      },
+      contacts,
+      phases: this.phases(),
+      gating: null,
+      limited: this.limited,
+      alive: true,
+      cost: this.cost,
+      jumped,
+      row: { index: row, clip: header.clips.names[clip], time },
+    });
+  }
+
+  /** The clip's own way on, as [x, z, direction x, direction z] at `times`. */
+  ahead() {
+    const { steps } = this.asset.arrays;
+    const last = this.rangeOf(this.row)[1] - 1;
+    let { x, z, angle } = this.root;
+    const places = [], angles = [];
+    let frame = 0;
+    for (const time of this.times) {
+      for (; frame < Math.round(time / this.seconds); frame++) {
+        const row = Math.min(this.row + frame, last);
+        const [stepX, stepZ] = fromFacing(steps[3 * row], steps[3 * row + 1], angle);
+        x += stepX;
+        z += stepZ;
+        angle += steps[3 * row + 2];
+      }
+      places.push(x, z);
+      angles.push(angle);
+    }
+    return trajectoryRows({ places, angles });
+  }
+
+  phases() {
+    const { arrays, phases } = this.asset;
+    if (!phases) return null;
+    const part = (name) => {
+      const values = arrays[`phases.${name}`];
+      return values.slice(this.row * phases.channels, (this.row + 1) * phases.channels);
+    };
+    return { phase: part("phase"), amplitude: part("amplitude"), frequency: part("frequency") };
+  }
+}

@@ -1,0 +1,176 @@
+/** Inertialized transitions between rows of a database: offsets that decay by springs. */
+
+import { conjugate, cross, dot, forwardKinematics, multiply, rotate } from "./quaternions.js";
+import { faded, springRate } from "./springs.js";
+
+// Below these angles in radians, series replace ill-conditioned quotients.
+const SMALL_SINE = 1e-4, SMALL_ANGLE = 1e-2;
+
+/** The motion of the rows of an asset: poses in root space. */
+export class RowMotion {
+  constructor(asset) {
+    const { arrays, header, skeleton } = asset;
+    this.parents = skeleton.parents;
+    this.joints = skeleton.parents.length;
+    this.moved = header.translated_joints;
+    this.body = header.body;
+    this.offsets = skeleton.offsets;
+    this.arrays = arrays;
+  }
+
+  /** Local rotations and positions (4 and 3 numbers a joint) of a row, with an offset added. */
+  pose(row, offset = null) {
+    const { joints, moved, arrays } = this;
+    const rotations = Float64Array.from(arrays.rotations.subarray(4 * joints * row, 4 * joints * (row + 1)));
+    const positions = Float64Array.from(this.offsets);
+    if (offset) {
+      for (let joint = 0; joint < joints; joint++) {
+        const own = rotations.subarray(4 * joint, 4 * joint + 4);
+        own.set(multiply(fromVector(offset.subarray(3 * joint, 3 * joint + 3)), own));
+      }
+    }
+    moved.forEach((joint, k) => {
+      for (let axis = 0; axis < 3; axis++) {
+        const shift = offset ? offset[3 * (joints + k) + axis] : 0;
+        positions[3 * joint + axis] = arrays.translations[3 * (moved.length * row + k) + axis] + shift;
+      }
+    });
+    return { rotations, positions };
+  }
+
+  /** Positions of all joints of a pose, root space. */
+  positionsOf({ rotations, positions }) {
+    const worldRotations = new Float64Array(rotations.length);
+    const worldPositions = new Float64Array(positions.length);
+    forwardKinematics(this.parents, rotations, positions, worldRotations, worldPositions);
+    return worldPositions;
+  }
+}
+
+/** Offsets of joints, translations and root velocity that the last jump has left. */
+export class Transition {
+  /**
+   * @param {RowMotion} motion
+   * @param asset
+   * @param rangeOf  function of a row: first row and one after the last of its clip
+   */
+  constructor(motion, asset, rangeOf) {
+    this.motion = motion;
+    this.rangeOf = rangeOf;
+    this.header = asset.header;
+    this.steps = asset.arrays.steps;
+    this.seconds = 1 / asset.frameRate;
+    this.springs = springRate(asset.header.settings.transition_halflife_s);
+    const size = 3 * (motion.joints + motion.moved.length + 1);
+    this.offset = new Float64Array(size);
+    this.rate = new Float64Array(size);
+  }
+
+  /** What is added to the root's step: m/s, m/s and rad/s in root space. */
+  get rootVelocity() {
+    return this.offset.subarray(this.offset.length - 3);
+  }
+
+  begin(row, current) {
+    const { offset, rate } = this.offsetsTo(row, current);
+    this.offset = offset;
+    this.rate = rate;
+  }
+
+  advance() {
+    for (let i = 0; i < this.offset.length; i++) {
+      [this.offset[i], this.rate[i]] = faded(this.offset[i], this.rate[i], this.springs, this.seconds);
+    }
+  }
+
+  /**
+   * Largest acceleration of a joint after a jump to a row, as a share of the data's usual one.
+   *
+   * @param current  `before` and `now`, the last two poses, and `rootVelocity`
+   */
+  cost(row, current) {
+    const { motion, header, seconds } = this;
+    const { offset, rate } = this.offsetsTo(row, current);
+    const last = this.rangeOf(row)[1] - 1;
+    const frames = [motion.positionsOf(current.before), motion.positionsOf(current.now)];
+    const count = Math.round(header.blend_s / seconds) + 1;
+    for (let step = 1; step <= count; step++) {
+      const left = offset.map((value, i) => faded(value, rate[i], this.springs, step * seconds)[0]);
+      frames.push(motion.positionsOf(motion.pose(Math.min(row + step, last), left)));
+    }
+    let largest = 0;
+    for (let frame = 1; frame < frames.length - 1; frame++) {
+      for (const joint of motion.body) {
+        let square = 0;
+        for (let at = 3 * joint; at < 3 * joint + 3; at++) {
+          square += (frames[frame + 1][at] - 2 * frames[frame][at] + frames[frame - 1][at]) ** 2;
+        }
+        largest = Math.max(largest, square);
+      }
+    }
+    return Math.sqrt(largest) / seconds ** 2 / Math.max(header.usual_acceleration, 1e-9);
+  }
+
+  /** Offsets, and their rates, from the pose and velocity of a row to the current ones. */
+  offsetsTo(row, current) {
+    const { motion, seconds } = this;
+    const { joints, moved } = motion;
+    const later = row > this.rangeOf(row)[0];
+    const [here, before, after] = [row, later ? row - 1 : row, later ? row : row + 1].map((each) => motion.pose(each));
+    const offset = new Float64Array(this.offset.length), rate = new Float64Array(offset.length);
+    for (let joint = 0; joint < joints; joint++) {
+      const at = (pose) => pose.rotations.subarray(4 * joint, 4 * joint + 4);
+      const [turn, turning] = rotationOffset(
+        at(current.now), angularVelocity(at(current.before), at(current.now), seconds),
+        at(here), angularVelocity(at(before), at(after), seconds),
+      );
+      offset.set(turn, 3 * joint);
+      rate.set(turning, 3 * joint);
+    }
+    moved.forEach((joint, k) => {
+      for (let axis = 0; axis < 3; axis++) {
+        const at = 3 * joint + axis, to = 3 * (joints + k) + axis;
+        offset[to] = current.now.positions[at] - here.positions[at];
+        const old = current.now.positions[at] - current.before.positions[at];
+        rate[to] = (old - (after.positions[at] - before.positions[at])) / seconds;
+      }
+    });
+    for (let k = 0; k < 3; k++) {
+      offset[offset.length - 3 + k] = current.rootVelocity[k] - this.steps[3 * row + k] / seconds;
+    }
+    return { offset, rate };
+  }
+}
+
+/** Axis times angle of a rotation, at most pi long. */
+function toVector(q) {
+  const sign = q[3] < 0 ? -1 : 1;
+  const sine = Math.hypot(q[0], q[1], q[2]);
+  const scale = sine < SMALL_SINE ? 2 : (2 * Math.atan2(sine, sign * q[3])) / sine;
+  return [q[0], q[1], q[2]].map((value) => sign * scale * value);
+}
+
+function fromVector(vector) {
+  const half = 0.5 * Math.hypot(vector[0], vector[1], vector[2]);
+  const scale = (0.5 * Math.sin(half)) / Math.max(half, 1e-30);
+  return [scale * vector[0], scale * vector[1], scale * vector[2], Math.cos(half)];
+}
+
+function angularVelocity(before, after, seconds) {
+  return toVector(multiply(after, conjugate(before))).map((value) => value / seconds);
+}
+
+/** Rotation vector, and its rate, so that a new motion continues an old one. */
+function rotationOffset(old, oldVelocity, now, newVelocity) {
+  const turn = multiply(old, conjugate(now));
+  const offset = toVector(turn);
+  const moved = rotate(turn, newVelocity);
+  const wanted = oldVelocity.map((value, k) => value - moved[k]);
+  // The rate of the vector is the angular velocity by the inverse of the left Jacobian.
+  const angle = Math.sqrt(dot(offset, offset));
+  const half = 0.5 * angle;
+  const factor = angle < SMALL_ANGLE ? 1 / 12 : (1 - half / Math.tan(half)) / angle ** 2;
+  const once = cross(offset, wanted);
+  const twice = cross(offset, once);
+  return [offset, wanted.map((value, k) => value - 0.5 * once[k] + factor * twice[k])];
+}

@@ -71,7 +71,7 @@ class ControllerBatches(ResumableData, pl.LightningDataModule):
         self.batch_size = options.batch_size
         following = samples.following(split.train)
         self._starts, self._orders = {}, {}
-        for _, frames in stages:
+        for _, frames in reversed(stages):
             # Rows whose following frames are training samples of the same run.
             starts = split.train[following >= frames]
             if not len(starts):

@@ -135,4 +135,4 @@ class NormalisedController(nn.Module):
         return made + self._carried(inputs) if self._carries else made
 
     def _carried(self, inputs: Tensor) -> Tensor:
-        return self.carried_shares * inputs[..., self.carried_columns]
+        return self.carried_shares * torch.index_select(inputs, -1, self.carried_columns)

@@ -217,7 +217,7 @@ def test_the_pose_alone_is_trained_with_noise_of_the_scale_that_the_config_gives
 @pytest.mark.parametrize(
     ("name", "changes"),
     [
-        ("experts", {"training.unroll_frames": 3}),
+        ("experts", {"training.unroll_frames": 3, "training.unroll_after": 0.0}),
         ("erd", {}),
         ("nn", {"training.schedule": "restarts", "training.learning_rate": 0.01}),
     ],

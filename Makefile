@@ -42,6 +42,7 @@ bench: $(VENV)/installed
 	$(ONE_THREAD) $(BIN)/python -m tests.benchmarks.bench_matching
 	$(ONE_THREAD) $(BIN)/python -m tests.benchmarks.bench_matching_player
 	$(BIN)/python -m tests.benchmarks.bench_controllers
+	$(ONE_THREAD) $(BIN)/python -m tests.benchmarks.bench_crowd
 	$(BIN)/python -m tests.benchmarks.bench_dashboard
 
 # Guides and API reference, into site/. A warning is an error.

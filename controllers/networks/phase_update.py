@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 # Shorter vectors have no direction, and for more nearly opposite directions no mean is defined.
-_MIN_LENGTH = 1e-8
-_NEARLY_OPPOSITE = 1e-4
+MIN_LENGTH = 1e-8
+NEARLY_OPPOSITE = 1e-4
 
 
 def updated_phases(
@@ -52,7 +52,7 @@ def updated_phases(
     # Sine and cosine of the angle from the rotated to the predicted direction.
     ahead = goal[..., 0] * turned[..., 1] - goal[..., 1] * turned[..., 0]
     along = (goal * turned).sum(-1)
-    opposite = along < _NEARLY_OPPOSITE - 1.0
+    opposite = along < NEARLY_OPPOSITE - 1.0
     apart = torch.where(opposite, torch.zeros_like(along), torch.atan2(ahead, along))
     middle = turned_by(turned, blend * apart)
     direction = torch.where(has_old & has_goal, middle, torch.where(has_old, turned, goal))
@@ -68,7 +68,7 @@ def turned_by(vectors: Tensor, angle: Tensor) -> Tensor:
 
 def _directions(vectors: Tensor) -> tuple[Tensor, Tensor]:
     """Unit vectors of (..., 2), and whether there is a direction (..., 1); if not, phase 0."""
-    found = vectors.square().sum(-1, keepdim=True) > _MIN_LENGTH**2
+    found = vectors.square().sum(-1, keepdim=True) > MIN_LENGTH**2
     ahead = torch.tensor([0.0, 1.0], dtype=vectors.dtype, device=vectors.device)
     safe = torch.where(found, vectors, ahead)
     return safe / safe.square().sum(-1, keepdim=True).sqrt(), found

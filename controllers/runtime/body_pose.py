@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from controllers.schema.rotations_6d import axes_of, from_axes
+from controllers.runtime.pose_kernel import localise, read_poses
 from controllers.schema.schema import ControllerSchema
 from deepphase.arrays import Array
 from deepphase.errors import SkeletonError
-from deepphase.motion import quaternions
 from deepphase.motion.foot_ik import LegChains, LimbSolver
 from deepphase.motion.limbs import ancestors
 from deepphase.motion.roles import find_roles
@@ -122,12 +121,8 @@ class BodyPoses:
             raise SkeletonError(f"the joint {loose!r} does not descend from {schema.joints[0]!r}")
         self._parents = np.array([0, *parents[1:]])
         self._offsets = skeleton.offsets[self.body].astype(np.float32)
-        self._offsets[0] = 0.0
-        # Offsets that sum to the position of each joint.
-        self._chain = np.zeros((len(self.body), len(self.body)), np.float32)
-        for index, joint in enumerate(self.body.tolist()):
-            above = [place[each] for each in ancestors(skeleton, joint) if each in place]
-            self._chain[index, above] = 1.0
+        # A skeleton's parents come before its children.
+        self._order = np.argsort(self.body)
         hips = int(self.body[0])
         # If the hips have ancestors, the topmost one moves with the root.
         self._above = np.array([each for each in ancestors(skeleton, hips) if each != hips], int)
@@ -144,15 +139,16 @@ class BodyPoses:
         hips : (characters, 3)
             Metres, root space.
         """
-        axes = axes_of(
-            numbers.reshape(len(numbers), -1, _ROTATION_NUMBERS)
-        )  # (characters, joints, 3, 3)
-        above = axes.take(self._parents, axis=1)
-        # (characters, joints, 3): each joint's offset, rotated with its parent.
-        turned = (self._offsets[:, None, :] @ above)[..., 0, :]
-        positions = self._chain @ turned + hips[:, None]
-        numbers = axes[..., :2, :].reshape(*axes.shape[:2], _ROTATION_NUMBERS)
-        return BodyPose(from_axes(axes), numbers, positions)
+        count, joints = len(numbers), len(self.body)
+        numbers = np.ascontiguousarray(numbers, np.float32).reshape(count, joints, -1)
+        rotations, axes, positions = (
+            np.empty((count, joints, width), np.float32) for width in (4, 9, 3)
+        )
+        hips = np.ascontiguousarray(hips, np.float32)
+        read_poses(
+            numbers, hips, self._order, self._parents, self._offsets, rotations, axes, positions
+        )
+        return BodyPose(rotations, axes[..., :_ROTATION_NUMBERS], positions)
 
     def in_world(self, pose: BodyPose, places: Array, angles: Array) -> tuple[Array, Array]:
         """Local rotations and translations of the whole skeleton, with the root in the world.
@@ -175,20 +171,18 @@ class BodyPoses:
         turn[:, 1], turn[:, 3] = np.sin(0.5 * angles), np.cos(0.5 * angles)
         rotations = np.zeros((count, len(self.skeleton), 4), np.float32)
         rotations[..., 3] = 1.0
-        above = quaternions.conjugate(pose.rotations.take(self._parents, axis=1))
         translations = np.zeros((count, len(self.translated_joints), 3), np.float32)
         hips = pose.positions[:, 0]
         if len(self._above):
-            above[:, 0] = rotations[:, 0]
-            rotations[:, 0] = turn
+            first, rotations[:, 0] = rotations[:, 0].copy(), turn
             translations[:, 0, 0], translations[:, 0, 2] = places.real, places.imag
             translations[:, self._hips_place] = hips
         else:
-            above[:, 0] = turn
+            first = turn
             ground = places + (hips[:, 0] + 1j * hips[:, 2]) * np.exp(-1j * angles)
             translations[:, 0, 0], translations[:, 0, 2] = ground.real, ground.imag
             translations[:, 0, 1] = hips[:, 1]
-        rotations[:, self.body] = quaternions.multiply(above, pose.rotations)
+        localise(pose.rotations, first, self._parents, self.body, rotations)
         return rotations, translations
 
     def local_positions(self, translations: Array) -> Array:

@@ -10,7 +10,8 @@ import numpy as np
 import torch
 
 from controllers.networks.normalised import NormalisedController
-from controllers.networks.phase_update import updated_phases
+from controllers.networks.phase_update import MIN_LENGTH, NEARLY_OPPOSITE
+from controllers.runtime.phase_kernel import advance_phases
 from controllers.schema.schema import ControllerSchema
 from deepphase.arrays import Array
 from deepphase.cycles import wrapped
@@ -95,7 +96,7 @@ class ManifoldHistory:
         times = np.maximum(np.arange(1 - self._length, 1) / schema.fps, offsets[0])
         self._history = _between_samples(vectors, offsets, times).swapaxes(0, 1).copy()
         self._history[-1] = vectors[:, past]
-        self._later = torch.from_numpy(np.array(vectors[:, past:], np.float32))
+        self._later = np.array(vectors[:, past:], np.float32)
         self._frequency = np.zeros((count, schema.channels), np.float32)
         self._now = self._length - 1
 
@@ -104,22 +105,29 @@ class ManifoldHistory:
         block = gate[:, self._gate_block].reshape(len(gate), -1, self._later.shape[-1])
         past = len(self._past)
         block[:, :past] = self._history[(self._now + self._past) % self._length].swapaxes(0, 1)
-        block[:, past:] = self._later.numpy()
+        block[:, past:] = self._later
         gate[:, self._gate_block] = block.reshape(len(gate), -1)
 
     def advance(self, outputs: Array) -> None:
         """As `RunningPhases.advance`."""
-        count, samples = self._later.shape[:2]
+        count, samples, width = self._later.shape
+        rows = count * samples
         predicted, frequency, amplitude = (
-            torch.from_numpy(np.array(outputs[:, block]).reshape(count, samples, -1))
-            for block in self._blocks
+            np.ascontiguousarray(outputs[:, block]).reshape(rows, -1) for block in self._blocks
         )
-        self._later = updated_phases(
-            self._later, predicted, frequency, amplitude, self._seconds, self._blend
+        advance_phases(
+            self._later.reshape(rows, width),
+            predicted,
+            frequency,
+            amplitude,
+            self._seconds,
+            self._blend,
+            MIN_LENGTH,
+            NEARLY_OPPOSITE,
         )
-        self._frequency = np.maximum(frequency[:, 0].numpy(), 0.0)
+        self._frequency = np.maximum(frequency.reshape(count, samples, -1)[:, 0], 0.0)
         self._now = (self._now + 1) % self._length
-        self._history[self._now] = self._later[:, 0].numpy()
+        self._history[self._now] = self._later[:, 0]
 
     def parameters(self) -> PhaseParameters:
         """As `RunningPhases.parameters`."""

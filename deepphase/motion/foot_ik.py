@@ -10,6 +10,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.motion import quaternions
 from deepphase.motion.kinematics import joint_depths
+from deepphase.motion.limb_kernel import limb_transforms
 from deepphase.motion.limbs import ancestors
 from deepphase.motion.roles import Roles
 from deepphase.motion.skeleton import Skeleton
@@ -215,26 +216,20 @@ class LimbSolver:
     def __init__(self, skeleton: Skeleton, limbs: LegChains) -> None:
         self.limbs = limbs
         above = {int(tip): ancestors(skeleton, int(tip)) for tip in (*limbs.tips, *limbs.last)}
-        depths = joint_depths(skeleton)
-        # Joints sorted by depth, so that each depth of the tree is computed in one step.
+        # Parents come before children, in order of depth.
         needed = {joint for path in above.values() for joint in path}
-        joints = sorted(needed, key=depths.__getitem__)
+        joints = sorted(needed, key=joint_depths(skeleton).__getitem__)
         self._joints = np.array(joints, np.int64)
         place = {joint: index for index, joint in enumerate(joints)}
-        parents = [place.get(int(skeleton.parents[joint]), -1) for joint in joints]
-        self._levels = [
-            (
-                slice(*np.searchsorted(depths[self._joints], (depth, depth + 1)).tolist()),
-                np.array([p for p, j in zip(parents, joints, strict=True) if depths[j] == depth]),
-            )
-            for depth in range(1, int(depths[self._joints].max(initial=0)) + 1)
-        ]
+        self._parents = np.array(
+            [place.get(int(skeleton.parents[joint]), -1) for joint in joints], np.int64
+        )
         self._solved = np.stack([limbs.upper, limbs.middle, limbs.last])
         self._bends = limbs.bends[:, None, None]
         at = np.vectorize(lambda joint: place[int(joint)], otypes=[np.int64])
         chain = np.stack([limbs.upper, limbs.middle, limbs.last, limbs.tips])
         self._chain = at(chain) if len(limbs) else chain
-        self._above = np.array(parents, np.int64)[self._chain[:3]] if len(limbs) else chain[:3]
+        self._above = self._parents[self._chain[:3]] if len(limbs) else chain[:3]
 
     def transforms(self, rotations: Array, local_positions: Array) -> LimbTransforms:
         """Forward kinematics of the limbs.
@@ -246,15 +241,21 @@ class LimbSolver:
         local_positions : (frames, joints, 3)
             Metres: offsets, replaced at translated joints.
         """
-        local = rotations.take(self._joints, axis=1).swapaxes(0, 1)
-        world = np.zeros((*local.shape[:2], 4, 4))
-        world[..., :3, :3] = _matrices(local)
-        world[..., :3, 3] = local_positions.take(self._joints, axis=1).swapaxes(0, 1)
-        world[..., 3, 3] = 1.0
-        for here, parents in self._levels:
-            np.matmul(world[parents], world[here], out=world[here])
-        chain = world[..., :3, 3].take(self._chain, axis=0)
-        return LimbTransforms(world[..., :3, :3].take(self._above, axis=0), chain)
+        frames, limbs = len(rotations), len(self.limbs)
+        matrices = np.empty((3, limbs * frames, 3, 3))
+        positions = np.empty((4, limbs * frames, 3))
+        limb_transforms(
+            rotations.take(self._joints, axis=1).astype(np.float64),
+            local_positions.take(self._joints, axis=1).astype(np.float64),
+            self._parents,
+            self._chain,
+            self._above,
+            matrices,
+            positions,
+        )
+        return LimbTransforms(
+            matrices.reshape(3, limbs, frames, 3, 3), positions.reshape(4, limbs, frames, 3)
+        )
 
     @property
     def joints(self) -> Array:
@@ -286,32 +287,3 @@ class LimbSolver:
         turns[..., :3] = (turns[..., None, :3] @ transforms.above)[..., 0, :]
         local = rotations.take(self._solved, axis=1).transpose(1, 2, 0, 3)
         rotations[:, self._solved] = quaternions.multiply(turns, local).transpose(2, 0, 1, 3)
-
-
-# Entries of a rotation matrix minus the identity, row by row, as products of x, y, z and w.
-_ENTRIES = (
-    *("-yy-zz", "+xy-zw", "+xz+yw"),
-    *("+xy+zw", "-xx-zz", "+yz-xw"),
-    *("+xz-yw", "+yz+xw", "-xx-yy"),
-)
-
-
-def _matrix_terms() -> Array:
-    """(16, 9) coefficient of each product q_i q_j in each entry."""
-    terms = np.zeros((16, 9))
-    for entry, text in enumerate(_ENTRIES):
-        for term in (text[:3], text[3:]):
-            sign, one, other = term[0], term[1], term[2]
-            place = 4 * "xyzw".index(one) + "xyzw".index(other)
-            terms[place, entry] = 2.0 if sign == "+" else -2.0
-    return terms
-
-
-_MATRIX_TERMS, _IDENTITY = _matrix_terms(), np.eye(3)
-
-
-def _matrices(rotations: Array) -> Array:
-    """(..., 3, 3) rotation matrices of unit quaternions (..., 4)."""
-    products = rotations[..., :, None] * rotations[..., None, :]
-    flat = products.reshape(-1, 16) @ _MATRIX_TERMS
-    return flat.reshape(*rotations.shape[:-1], 3, 3) + _IDENTITY

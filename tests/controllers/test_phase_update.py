@@ -8,7 +8,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controllers.networks.phase_update import updated_phases
+from controllers.networks.phase_update import MIN_LENGTH, NEARLY_OPPOSITE, updated_phases
+from controllers.runtime.phase_kernel import advance_phases
 from deepphase.phase.parameters import PhaseParameters
 
 DT = 1 / 60
@@ -104,3 +105,19 @@ def test_a_batch_of_characters_and_moments_is_each_alone():
             at = (who, when)
             alone = updated_phases(now[at], goal[at], frequency[at], amplitude[at], DT)
             torch.testing.assert_close(together[at], alone)
+
+
+@pytest.mark.parametrize("blend", [0.0, 0.5, 1.0])
+def test_the_compiled_form_is_the_same(blend):
+    random = np.random.default_rng(0)
+    now, goal = random.standard_normal((2, 400, 6)).astype(np.float32)
+    # Channels without a direction, and opposite directions.
+    now[::5, :2], goal[::7, 2:4], goal[1::5] = 0.0, 0.0, -now[1::5]
+    frequency, amplitude = random.standard_normal((2, 400, 3)).astype(np.float32)
+    frequency *= 3.0
+    frames = (torch.from_numpy(each) for each in (now, goal, frequency, amplitude))
+    expected = updated_phases(*frames, DT, blend).numpy()
+    found = now.copy()
+    advance_phases(found, goal, frequency, amplitude, DT, blend, MIN_LENGTH, NEARLY_OPPOSITE)
+    assert np.abs(found - now).max() > 0.1
+    np.testing.assert_allclose(found, expected, atol=2e-6)

@@ -14,13 +14,19 @@ from torch import Tensor, nn
 from torch.nn.functional import elu
 
 from controllers.networks.blended_linear import BlendedLinear
-from controllers.networks.catmull_rom import cyclic_coefficients, open_coefficients, open_phase
 from controllers.networks.network import (
     ControllerNetwork,
     ControllerNetworkConfig,
     NetworkDims,
     check_dropout,
     check_positive,
+)
+from controllers.networks.weight_spline import (
+    SplineKind,
+    check_spline,
+    cyclic_coefficients,
+    open_coefficients,
+    open_phase,
 )
 from deepphase.errors import ParameterError
 
@@ -40,6 +46,9 @@ class PfnnConfig(ControllerNetworkConfig):
         Number of control points of the spline of weights; at least 4.
     cyclic
         Whether the spline is closed. If not, the phase runs from 0 to 1, as in a punch.
+    spline
+        Spline of the weights: the paper's "catmull_rom"; or "natural", whose second derivative is
+        continuous, with as many parameters.
     dropout
         Dropout probability of the inputs of each layer.
     """
@@ -47,11 +56,13 @@ class PfnnConfig(ControllerNetworkConfig):
     hidden: int = 512
     points: int = 4
     cyclic: bool = True
+    spline: SplineKind = "catmull_rom"
     dropout: float = 0.3
 
     def __post_init__(self) -> None:
         check_positive(hidden=self.hidden)
         check_dropout(self.dropout)
+        check_spline(self.spline)
         if self.points < 4:
             raise ParameterError(f"points must be at least 4 for a cubic spline, not {self.points}")
 
@@ -75,8 +86,8 @@ class Pfnn(ControllerNetwork):
 
     def blend_weights(self, gate: Tensor) -> Tensor:
         """(batch, 1) cycles -> (batch, points): share of each control point in the weights."""
-        spline = cyclic_coefficients if self.config.cyclic else open_coefficients
-        return spline(gate, self.config.points)
+        coefficients = cyclic_coefficients if self.config.cyclic else open_coefficients
+        return coefficients(gate, self.config.points, self.config.spline)
 
     def forward(self, inputs: Tensor, gate: Tensor) -> Tensor:
         """(batch, inputs) and (batch, 1) cycles -> (batch, outputs)."""

@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from torch.nn.functional import elu
 
 from controllers.networks.blended_linear import BlendedLinear
-from controllers.networks.catmull_rom import cyclic_coefficients
 from controllers.networks.network import (
     ControllerNetwork,
     ControllerNetworkConfig,
@@ -20,6 +19,7 @@ from controllers.networks.network import (
     check_dropout,
     check_positive,
 )
+from controllers.networks.weight_spline import SplineKind, check_spline, cyclic_coefficients
 from deepphase.errors import ParameterError
 
 Redraw = Literal["frame", "step"]
@@ -40,6 +40,8 @@ class VariationalConfig(ControllerNetworkConfig):
         Stochastic layers, one or more of 1, 2 and 3.
     redraw
         When a run draws new noise: every "frame", or at every "step" of the character.
+    spline
+        Spline of the weights, as of a PFNN: "catmull_rom" or "natural".
     dropout
         Dropout probability of the inputs of each layer.
     divergence_weight
@@ -49,6 +51,7 @@ class VariationalConfig(ControllerNetworkConfig):
     hidden: int = 512
     variational: tuple[int, ...] = (1,)
     redraw: Redraw = "step"
+    spline: SplineKind = "catmull_rom"
     dropout: float = 0.3
     divergence_weight: float = 0.0
 
@@ -56,6 +59,7 @@ class VariationalConfig(ControllerNetworkConfig):
         object.__setattr__(self, "variational", tuple(self.variational))
         check_positive(hidden=self.hidden)
         check_dropout(self.dropout)
+        check_spline(self.spline)
         layers = self.variational
         if not layers or set(layers) - {1, 2, 3} or list(layers) != sorted(set(layers)):
             raise ParameterError(f"variational layers are some of 1, 2, 3, not {list(layers)}")
@@ -122,7 +126,7 @@ class Variational(ControllerNetwork):
 
     def blend_weights(self, gate: Tensor) -> Tensor:
         """(batch, 1) cycles -> (batch, 4): share of each control point in the weights."""
-        return cyclic_coefficients(gate, _POINTS)
+        return cyclic_coefficients(gate, _POINTS, self.config.spline)
 
     def sampled(self, inputs: Tensor, gate: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
         """Outputs (batch, outputs) with this noise, and the divergence (batch,) of the samples."""

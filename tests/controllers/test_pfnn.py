@@ -5,11 +5,12 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.interpolate import CubicSpline
 
 from controllers.networks.blended_linear import BlendedLinear
-from controllers.networks.catmull_rom import cyclic_coefficients, open_coefficients
 from controllers.networks.network import NetworkDims
 from controllers.networks.pfnn import Pfnn, PfnnConfig
+from controllers.networks.weight_spline import cyclic_coefficients, open_coefficients
 from deepphase.errors import ParameterError
 from tests.controllers.naive_blend import naive_body, naive_linear
 
@@ -39,16 +40,45 @@ def test_the_spline_is_the_papers(phase):
     np.testing.assert_allclose(found[0], paper_spline(points, phase), atol=1e-9)
 
 
-def test_the_spline_passes_its_control_points_and_wraps():
+@pytest.mark.parametrize("points", [4, 5, 9])
+def test_natural_splines_are_scipys(points):
+    values = np.random.default_rng(0).standard_normal((points, 3))
+    closed = np.concatenate([values, values[:1]])
+    periodic = CubicSpline(np.arange(points + 1) / points, closed, bc_type="periodic")
+    natural = CubicSpline(np.arange(points) / (points - 1), values, bc_type="natural")
+    phases = np.linspace(-0.5, 1.0, 301)
+    found = cyclic_coefficients(column(*phases), points, "natural").numpy() @ values
+    np.testing.assert_allclose(found, periodic(phases), atol=1e-12)
+    found = open_coefficients(column(*phases), points, "natural").numpy() @ values
+    np.testing.assert_allclose(found, natural(np.where(phases < 0, phases + 1, phases)), atol=1e-12)
+
+
+@pytest.mark.parametrize("cyclic", [True, False])
+def test_only_the_natural_splines_second_derivative_is_continuous(cyclic):
+    """A jump of the second derivative stays as large as it is at any step."""
+    coefficients = cyclic_coefficients if cyclic else open_coefficients
+    jumps = {}
+    for kind in ("catmull_rom", "natural"):
+        for step in (1e-3, 5e-4):
+            phases = torch.arange(0.02, 0.98, step, dtype=torch.float64)[:, None]
+            second = torch.diff(coefficients(phases, 4, kind), n=2, dim=0) / step**2
+            jumps[kind, step] = torch.diff(second, dim=0).abs().max()
+    assert jumps["natural", 5e-4] < 0.55 * jumps["natural", 1e-3]
+    assert jumps["catmull_rom", 5e-4] > 0.9 * jumps["catmull_rom", 1e-3]
+
+
+@pytest.mark.parametrize("kind", ["catmull_rom", "natural"])
+def test_the_spline_passes_its_control_points_and_wraps(kind):
     phases = column(0.0, 0.25, 0.5, 0.75, 1.0, -0.5, -0.25)
     expected = torch.eye(4, dtype=torch.float64)[[0, 1, 2, 3, 0, 2, 3]]
-    torch.testing.assert_close(cyclic_coefficients(phases, 4), expected)
+    torch.testing.assert_close(cyclic_coefficients(phases, 4, kind), expected)
 
 
+@pytest.mark.parametrize("kind", ["catmull_rom", "natural"])
 @pytest.mark.parametrize("points", [4, 5, 8])
-def test_the_spline_is_smooth_and_its_weights_sum_to_one(points):
+def test_the_spline_is_smooth_and_its_weights_sum_to_one(points, kind):
     phases = torch.linspace(-0.5, 1.5, 4001, dtype=torch.float64)[:, None]
-    weights = cyclic_coefficients(phases, points)
+    weights = cyclic_coefficients(phases, points, kind)
     torch.testing.assert_close(weights.sum(1), torch.ones(4001, dtype=torch.float64))
     # A jump in the first derivative would stay as large as it is at any step.
     slope = torch.diff(weights, dim=0) / (2.0 / 4000)
@@ -56,11 +86,12 @@ def test_the_spline_is_smooth_and_its_weights_sum_to_one(points):
     assert torch.diff(slope, dim=0).abs().max() < steepest_change
 
 
-def test_an_open_spline_begins_and_ends_at_its_outermost_points():
-    weights = open_coefficients(column(0.0, 1 / 3, -1 / 3, 1.0, 1.3), 4)
+@pytest.mark.parametrize("kind", ["catmull_rom", "natural"])
+def test_an_open_spline_begins_and_ends_at_its_outermost_points(kind):
+    weights = open_coefficients(column(0.0, 1 / 3, -1 / 3, 1.0, 1.3), 4, kind)
     expected = torch.eye(4, dtype=torch.float64)[[0, 1, 2, 3, 3]]
     torch.testing.assert_close(weights, expected)
-    between = open_coefficients(torch.linspace(0, 1, 101, dtype=torch.float64)[:, None], 4)
+    between = open_coefficients(torch.linspace(0, 1, 101, dtype=torch.float64)[:, None], 4, kind)
     torch.testing.assert_close(between.sum(1), torch.ones(101, dtype=torch.float64))
 
 
@@ -80,6 +111,18 @@ def test_blending_is_what_a_weight_matrix_a_sample_gives(points, ins, outs, batc
     torch.nn.init.normal_(layer.bias)
     x, blend = torch.randn(batch, ins), torch.randn(batch, points)
     torch.testing.assert_close(layer(x, blend), naive_linear(layer, x, blend), atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("ins", "outs"), [(50, 9), (9, 50)])
+def test_inference_of_many_rows_gives_the_same(ins, outs):
+    torch.manual_seed(0)
+    layer = BlendedLinear(4, ins, outs)
+    torch.nn.init.normal_(layer.bias)
+    x, blend = torch.randn(200, ins), torch.softmax(torch.randn(200, 4), 1)
+    with torch.inference_mode():
+        found, alone = layer(x, blend), layer(x[:1], blend[:1])
+    torch.testing.assert_close(found, naive_linear(layer, x, blend), atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(found[:1], alone, atol=1e-5, rtol=1e-5)
 
 
 def test_gradients_are_those_of_a_weight_matrix_a_sample():
@@ -112,10 +155,11 @@ def test_as_many_parameters_as_in_the_paper():
     assert tables["constant"] * 50 / 51 == pytest.approx(120.8, abs=0.1)
 
 
+@pytest.mark.parametrize("spline", ["catmull_rom", "natural"])
 @pytest.mark.parametrize("cyclic", [True, False])
 @pytest.mark.parametrize(("form", "order"), [("constant", 1), ("linear", 2)])
-def test_precomputed_forms_converge_to_the_cubic(form, order, cyclic):
-    made = network(cyclic=cyclic)
+def test_precomputed_forms_converge_to_the_cubic(form, order, cyclic, spline):
+    made = network(cyclic=cyclic, spline=spline)
     inputs, gate = torch.randn(200, 11), torch.rand(200, 1) - 0.5
     exact = made(inputs, gate)
     errors = []
@@ -165,6 +209,8 @@ def test_what_does_not_fit_is_refused():
         Pfnn(NetworkDims(3, 4, 3), PfnnConfig())
     with pytest.raises(ParameterError, match="at least 4"):
         PfnnConfig(points=3)
+    with pytest.raises(ParameterError, match="spline 'linear'"):
+        PfnnConfig(spline="linear")
     with pytest.raises(
         ParameterError, match="12 inputs and 1 gate values, the network takes 11 and 1"
     ):

@@ -18,8 +18,9 @@ from tests.live.test_controller_parity import largest_distance, positions_in, po
 
 SIZES = {
     **{name: {"experts": 3, "hidden": 24} for name in ("experts", "mann", "lmp", "no_phase")},
-    **{name: {"hidden": 24} for name in ("pfnn", "nn", "nn_phase", "erd", "erd_phase")},
-    "vinn": {"hidden": 24, "variational": (1, 3)},
+    **{name: {"hidden": 24} for name in ("nn", "nn_phase", "erd", "erd_phase")},
+    "pfnn": {"hidden": 24, "spline": "natural"},
+    "vinn": {"hidden": 24, "spline": "natural", "variational": (1, 3)},
 }
 
 
@@ -91,8 +92,11 @@ def test_the_tables_of_a_pfnn_are_python_s(form, store, tmp_path):
 
 
 @needs_node
-def test_an_open_spline_is_python_s(store, tmp_path):
-    same_steps(untrained("pfnn", store, cyclic=False, points=5), tmp_path)
+@pytest.mark.parametrize(
+    ("spline", "cyclic"), [("natural", False), ("catmull_rom", False), ("catmull_rom", True)]
+)
+def test_other_splines_are_python_s(spline, cyclic, store, tmp_path):
+    same_steps(untrained("pfnn", store, spline=spline, cyclic=cyclic, points=5), tmp_path)
 
 
 @needs_node

@@ -1,8 +1,8 @@
 /** Networks of controllers, for raw inputs and outputs, evaluated from their weights. */
 
-import { catmullRomCoefficients, openPhase } from "./catmull_rom.js";
 import { Arena, Matrix } from "./matrix.js";
 import { positiveRemainder } from "./springs.js";
+import { openPhase, weightSpline } from "./weight_spline.js";
 
 // Smaller shares of a matrix change outputs by less than the rounding of float32 weights does.
 const NEGLIGIBLE_SHARE = 1e-7;
@@ -173,23 +173,24 @@ function experts(asset, arena) {
   };
 }
 
-/** Phase-functioned network: weights are a Catmull-Rom spline of the phase. */
+/** Phase-functioned network: weights are a cubic spline of the phase. */
 function pfnn(asset, arena, form) {
-  const { points, cyclic } = asset.header.network;
+  const { points, cyclic, spline } = asset.header.network;
   const blend = new Float32Array(points);
-  if (form !== "cubic") return pfnnTable(asset, arena, form, blend);
+  const coefficients = weightSpline(points, cyclic, spline);
+  if (form !== "cubic") return pfnnTable(asset, arena, form, blend, coefficients);
   const layers = threeBlended(asset, arena);
   return {
     blend,
     step(inputs, gate) {
-      catmullRomCoefficients(blend, gate.values[0], cyclic);
+      coefficients(blend, gate.values[0]);
       return throughLayers(layers, inputs, blend);
     },
   };
 }
 
 /** A PFNN with its weights computed in advance at evenly spaced phases. */
-function pfnnTable(asset, arena, form, blend) {
+function pfnnTable(asset, arena, form, blend, coefficients) {
   const { points, cyclic } = asset.header.network;
   const count = TABLE_SIZES[form];
   if (!count) throw new Error(`no form ${form}: cubic, linear or constant`);
@@ -197,15 +198,15 @@ function pfnnTable(asset, arena, form, blend) {
   const { arrays, header } = asset;
   const layers = BLENDED_LAYERS.map((name) => {
     const [, ins, outs] = header.arrays[`network.${name}.weight`].shape;
-    const weight = tableOf(arrays[`network.${name}.weight`], points, last, cyclic);
-    const bias = tableOf(arrays[`network.${name}.bias`], points, last, cyclic);
+    const weight = tableOf(arrays[`network.${name}.weight`], points, last, coefficients);
+    const bias = tableOf(arrays[`network.${name}.bias`], points, last, coefficients);
     return new BlendedLayer(arena, weight, bias, last + 1, ins, outs);
   });
   const shares = new Float32Array(last + 1);
   return {
     blend,
     step(inputs, gate) {
-      catmullRomCoefficients(blend, gate.values[0], cyclic);
+      coefficients(blend, gate.values[0]);
       const [phase] = gate.values;
       const place = last * (cyclic ? positiveRemainder(phase, 1) : openPhase(phase));
       shares.fill(0);
@@ -222,12 +223,12 @@ function pfnnTable(asset, arena, form, blend) {
 }
 
 /** (points, ...) -> (last + 1, ...) blended at phases 0, 1 / last, ..., 1. */
-function tableOf(values, points, last, cyclic) {
+function tableOf(values, points, last, coefficients) {
   const size = values.length / points;
   const table = new Float32Array((last + 1) * size);
   const blend = new Float32Array(points);
   for (let entry = 0; entry <= last; entry++) {
-    catmullRomCoefficients(blend, entry / last, cyclic);
+    coefficients(blend, entry / last);
     for (let point = 0; point < points; point++) {
       if (blend[point] === 0) continue;
       for (let i = 0; i < size; i++) table[entry * size + i] += blend[point] * values[point * size + i];
@@ -242,6 +243,7 @@ function variational(asset, arena) {
   const layers = threeBlended(asset, arena);
   const width = Math.max(...stochastic.map((number) => layers[number - 1].outs / 2));
   const blend = new Float32Array(4);
+  const coefficients = weightSpline(4, true, asset.header.network.spline);
   const draw = (noise, random) => {
     for (let i = 0; i < noise.length; i++) noise[i] = random.normal();
     return noise;
@@ -253,7 +255,7 @@ function variational(asset, arena) {
       if (stepped || redraw === "frame") draw(noise, random);
     },
     step(inputs, gate, noise) {
-      catmullRomCoefficients(blend, gate.values[0], true);
+      coefficients(blend, gate.values[0]);
       let x = inputs;
       for (let number = 1; number <= 3; number++) {
         x = layers[number - 1].apply(x, blend);

@@ -61,6 +61,8 @@ class Baseline:
     # Fields that a subclass adds, by what they are stored as.
     ARRAYS: ClassVar[tuple[str, ...]] = ()
     OPTIONS: ClassVar[tuple[str, ...]] = ()
+    # Values that options have where a file does not hold them, which are not written either.
+    ABSENT: ClassVar[Mapping[str, Any]] = {}
 
     signals: JointVelocities
     limbs: tuple[str, ...]
@@ -161,7 +163,7 @@ class Baseline:
             if "projection.mean" in arrays:
                 projection = ManifoldProjection.from_arrays(arrays, "projection.")
             own: dict[str, Any] = {name: np.array(arrays[name]) for name in cls.ARRAYS}
-            own |= {name: header[name] for name in cls.OPTIONS}
+            own |= {name: {**cls.ABSENT, **header}[name] for name in cls.OPTIONS}
             made = cls(
                 signals=signals,
                 limbs=checked_texts(header["limbs"], "limbs"),
@@ -179,11 +181,12 @@ class Baseline:
         return made
 
     def _header(self) -> dict[str, Any]:
+        options = {name: getattr(self, name) for name in self.OPTIONS}
         return {
             "signals": self.signals.as_mapping(),
             "limbs": list(self.limbs),
             "window_s": self.window_s,
-            **{name: getattr(self, name) for name in self.OPTIONS},
+            **{name: value for name, value in options.items() if self.ABSENT.get(name) != value},
         }
 
     def __post_init__(self) -> None:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
 
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.cycles import wrapped
+from deepphase.errors import ParameterError
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.roles import Roles
 from deepphase.phase.baselines.baseline import Baseline, provenance_of
 from deepphase.phase.baselines.limb_ends import body_of, same_limbs
 from deepphase.phase.baselines.sinusoids import fitted_sinusoids
-from deepphase.phase.baselines.strikes import paced, strikes
+from deepphase.phase.baselines.strikes import StandingPace, StrikeInterpolation, paced, strikes
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.progress import Progress
 
@@ -93,10 +94,17 @@ class ContactPhase(FootPhase):
 
 @dataclass(eq=False, kw_only=True)
 class PfnnPhase(FootPhase):
-    """One channel: 0 where the right foot strikes, .5 where the left does, even in between.
+    """One channel: 0 where the right foot strikes, .5 where the left does, smooth in between.
 
     A quadruped's is 0 where its right hind paw strikes. Amplitude is 1 where the body steps and 0
     where it stands; standing, the phase cycles on, as the paper has it.
+
+    Parameters
+    ----------
+    interpolation, standing
+        The phase between strikes, and its pace while the body stands; see
+        `deepphase.phase.baselines.strikes.paced`. Files of earlier releases have "linear" and
+        "fast", which are the paper's.
 
     References
     ----------
@@ -109,6 +117,19 @@ class PfnnPhase(FootPhase):
     ORIGIN: ClassVar[str] = (
         "phase is 0 where the right foot (a quadruped's right hind paw) strikes, .5 where the left"
     )
+    OPTIONS: ClassVar[tuple[str, ...]] = ("interpolation", "standing")
+    ABSENT: ClassVar[Mapping[str, Any]] = {"interpolation": "linear", "standing": "fast"}
+
+    interpolation: StrikeInterpolation = "pchip"
+    standing: StandingPace = "steps"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, kind in (("interpolation", StrikeInterpolation), ("standing", StandingPace)):
+            if getattr(self, name) not in get_args(kind):
+                raise ParameterError(
+                    f"{name} {getattr(self, name)!r}", hint=f"one of {', '.join(get_args(kind))}"
+                )
 
     @property
     def channels(self) -> int:
@@ -125,8 +146,9 @@ class PfnnPhase(FootPhase):
         """(frames, 1) each, of a clip at this rate whose joints are known."""
         contacts = foot_contacts(clip, roles)
         order = same_limbs(self.limbs, clip, contacts.joints)
+        found = strikes(contacts.flags[:, order], self.fps)
         cycles, frequency, steps = paced(
-            strikes(contacts.flags[:, order], self.fps), len(clip), self.fps
+            found, len(clip), self.fps, self.interpolation, self.standing
         )
         columns = (wrapped(cycles), frequency, steps, np.zeros_like(cycles))
         return PhaseParameters(*(column.astype(np.float32)[:, None] for column in columns))

@@ -1,18 +1,24 @@
-"""Foot strikes, and a phase that runs evenly from each to the next (Holden et al. 2017, 4.1)."""
+"""Foot strikes, and a phase that grows smoothly from each to the next (Holden et al. 2017, 4.1)."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
+from scipy.interpolate import PchipInterpolator
 
 from deepphase.arrays import Array
+
+StrikeInterpolation = Literal["pchip", "linear"]
+StandingPace = Literal["steps", "fast"]
 
 # Seconds: no two steps follow each other faster, and no foot strikes again sooner. What does is a
 # heel that rocks, or the second foot of a landing from a jump.
 _SHORTEST_STEP_S, _SHORTEST_CYCLE_S = 0.1, 0.25
 # Seconds of a cycle beyond which the body is not stepping but stands.
 _LONGEST_CYCLE_S = 2.4
+# Pace of a body that never steps.
+_IDLE_HZ = 1.0
 
 
 class Strikes(NamedTuple):
@@ -45,40 +51,97 @@ def strikes(flags: Array, fps: float) -> Strikes:
     return Strikes(every[:, 0], 0.5 * every[:, 1])
 
 
-def paced(found: Strikes, frames: int, fps: float) -> tuple[Array, Array, Array]:
-    """Phase of every frame: even between strikes, at the pace of the nearest step beyond them.
+def paced(
+    found: Strikes,
+    frames: int,
+    fps: float,
+    interpolation: StrikeInterpolation = "pchip",
+    standing: StandingPace = "steps",
+) -> tuple[Array, Array, Array]:
+    """Phase of every frame, at each strike exactly that of the foot.
 
-    Where no strike follows for longer than a cycle may last, the body stands, and the phase goes
-    through as many whole cycles as the shortest one allows, so that it meets the next strike.
+    Beyond the first and last strike it goes on at the pace of the nearest step. Where no strike
+    follows for longer than a cycle may last, the body stands, and the phase goes through whole
+    cycles, so that it meets the next strike.
+
+    Parameters
+    ----------
+    found
+        Strikes of a clip.
+    frames
+        Number of frames of the clip.
+    fps
+        Frames a second.
+    interpolation
+        Between strikes: "pchip", a monotone cubic (Fritsch and Butland 1984), whose rate is
+        continuous; or "linear", as in the paper, whose rate jumps at every strike.
+    standing
+        Pace while the body stands: that of the "steps" around it; or "fast", as in the paper, as
+        many cycles as the shortest one allows.
 
     Returns
     -------
     (frames,) cycles, never falling; (frames,) Hz, the cycles to the next frame; (frames,) whether
     the body steps, 1 or 0.
     """
-    knots, cycles, rates, stepping = _segments(found, frames, fps)
-    index = np.arange(frames)
-    segment = np.clip(np.searchsorted(knots, index, side="right") - 1, 0, len(rates) - 1)
-    at = cycles[segment] + rates[segment] * (index - knots[segment]) / fps
-    return at, rates[segment], stepping[segment].astype(np.float64)
+    knots, cycles, rates, stepping = _segments(found, frames, fps, standing)
+    index = np.arange(frames + 1)
+    segment = np.searchsorted(knots, index, side="right") - 1
+    if interpolation == "linear":
+        at = cycles[segment] + rates[segment] * (index - knots[segment]) / fps
+    else:
+        at = PchipInterpolator(*_cubic_knots(knots, cycles, rates, stepping, frames, fps))(index)
+    return at[:-1], np.diff(at) * fps, stepping[segment[:-1]].astype(np.float64)
 
 
-def _segments(found: Strikes, frames: int, fps: float) -> tuple[Array, Array, Array, Array]:
+def _cubic_knots(
+    knots: Array, cycles: Array, rates: Array, stepping: Array, frames: int, fps: float
+) -> tuple[Array, Array]:
+    """Frames and cycles that a cubic passes through.
+
+    A long stand has a knot near each end, so that its pace is even in between and changes within
+    one shortest cycle. The last stretch goes on beyond the clip.
+    """
+    ramp = _SHORTEST_CYCLE_S * fps
+    stops = np.append(knots[1:], max(frames, knots[-1]) + ramp)
+    inner = ~stepping & (stops - knots > 2 * ramp)
+    long = np.flatnonzero(inner)
+    places = np.concatenate([knots, knots[long] + ramp, stops[long] - ramp, stops[-1:]])
+    of = np.concatenate([np.arange(len(knots)), long, long, [len(knots) - 1]])
+    order = np.argsort(places, kind="stable")
+    places, of = places[order], of[order]
+    return places, cycles[of] + rates[of] * (places - knots[of]) / fps
+
+
+def _segments(
+    found: Strikes, frames: int, fps: float, standing: StandingPace
+) -> tuple[Array, Array, Array, Array]:
     """Where each stretch of one pace begins, its cycles there, its Hz, whether the body steps."""
     fastest = 1.0 / _SHORTEST_CYCLE_S
     if not len(found.frames):
-        return np.zeros(1), np.zeros(1), np.array([fastest]), np.zeros(1, bool)
+        rate = fastest if standing == "fast" else _IDLE_HZ
+        return np.zeros(1), np.zeros(1), np.array([rate]), np.zeros(1, bool)
     seconds = np.diff(found.frames) / fps
     # From one foot to the other half a cycle, from a foot to itself a whole one.
     advance = np.where(np.diff(found.phases) == 0, 1.0, 0.5)
     stepping = seconds <= advance * _LONGEST_CYCLE_S
-    whole = np.maximum(np.floor(seconds * fastest - advance), 0.0)
-    advance = advance + np.where(stepping, 0.0, whole)
+    rates = advance / seconds
+    steps = np.flatnonzero(stepping)
+    pace = (rates[steps[0]], rates[steps[-1]]) if steps.size else (0.0, 0.0)
+    if standing == "fast":
+        whole = np.floor(seconds * fastest - advance)
+        ends = (fastest, fastest)
+    elif steps.size:
+        around = np.interp(np.arange(len(seconds)), steps, rates[steps])
+        whole = np.rint(seconds * around - advance)
+        ends = pace
+    else:
+        whole = np.rint(seconds * _IDLE_HZ - advance)
+        ends = (_IDLE_HZ, _IDLE_HZ)
+    advance = advance + np.where(stepping, 0.0, np.maximum(whole, 0.0))
     rates = advance / seconds
     knots = found.frames.astype(np.float64)
     cycles = found.phases[0] + np.concatenate([[0.0], np.cumsum(advance)])
-    steps = np.flatnonzero(stepping)
-    pace = (rates[steps[0]], rates[steps[-1]]) if steps.size else (0.0, 0.0)
     # The step that a clip's end cuts off.
     before, after = (
         min(0.5 / each, _LONGEST_CYCLE_S / 2) * fps if each > 0 else 0.0 for each in pace
@@ -88,18 +151,16 @@ def _segments(found: Strikes, frames: int, fps: float) -> tuple[Array, Array, Ar
     if not (stepping.size and stepping[-1]):
         after = 0.0
     before = min(before, knots[0])
+    first = cycles[0] - pace[0] * before / fps
     parts = [
-        (
-            0.0,
-            cycles[0] - pace[0] * before / fps - fastest * (knots[0] - before) / fps,
-            fastest,
-            False,
-        ),
-        (knots[0] - before, cycles[0] - pace[0] * before / fps, pace[0], True),
+        (0.0, first - ends[0] * (knots[0] - before) / fps, ends[0], False),
+        (knots[0] - before, first, pace[0], True),
         *zip(knots[:-1], cycles[:-1], rates, stepping, strict=True),
         (knots[-1], cycles[-1], pace[1], True),
-        (knots[-1] + after, cycles[-1] + pace[1] * after / fps, fastest, False),
+        (knots[-1] + after, cycles[-1] + pace[1] * after / fps, ends[1], False),
     ]
     columns = [np.array(column) for column in zip(*parts, strict=True)]
-    # Of stretches that begin together only the last has a length.
-    return columns[0], columns[1], columns[2], columns[3].astype(bool)
+    # Of stretches that begin together only the last has a length; what begins after the clip does
+    # not belong to it.
+    kept = (np.diff(columns[0], append=np.inf) > 0) & (columns[0] < frames)
+    return columns[0][kept], columns[1][kept], columns[2][kept], columns[3][kept].astype(bool)

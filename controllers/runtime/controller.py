@@ -204,10 +204,10 @@ class Controller:
                 raise ValueError("joints of the schema that are not in the skeleton")
             network = make_network(config.name, schema.dims, config.network)
             load_weights(network, arrays)
-            normalisations = [
+            inputs, gate, outputs = (
                 Normalisation(np.array(arrays[f"{name}.mean"]), np.array(arrays[f"{name}.scale"]))
                 for name in _NORMALISED
-            ]
+            )
             starts = InitialStates(
                 np.array(arrays["starts.inputs"]),
                 np.array(arrays["starts.gate"]),
@@ -218,7 +218,7 @@ class Controller:
             return cls(
                 config,
                 schema,
-                NormalisedController(network, *normalisations, carried=schema.carried),
+                NormalisedController(network, inputs, gate, outputs, schema.carried),
                 Skeleton(
                     names,
                     *(np.array(arrays[f"skeleton.{name}"]) for name in _SKELETON),

@@ -52,9 +52,10 @@ COMMANDS = {
         "show why a run plays a moment: costs by feature and rejected moments",
     ),
     "control": ("control", "move characters along a path or by a gamepad, with a controller"),
+    "live": ("live", "steer a character by hand, in a page of the browser"),
     "export": (
         "export_model",
-        "export a model as ONNX for other engines",
+        "export a model as ONNX for other engines, or as a page in which it is steered",
     ),
     "figures": ("figures", "draw the manifold and other figures of a model on clips, as a page"),
     "play": ("play", "write a page that plays clips, with their phases and a song"),

@@ -47,12 +47,15 @@ NOT_RUN = {
     "pip install --no-deps --no-build-isolation -e .": _INSTALLS,
     "deepphase app": "a server that does not end; tests/apps/test_app.py starts it",
     "deepphase app captures/": "a server that does not end; tests/apps/test_app.py starts it",
+    "deepphase live walk.controller": "a server that does not end; tests/live starts it",
+    "deepphase live models/": "a server that does not end; tests/live starts it",
 }
 # Page -> files that the pages before it leave.
 NEEDS = {
     "match.md": ["mocap.store", "walk.model"],
     "control.md": ["mocap.store", "walk.model"],
     "explore.md": ["mocap.store", "walk.model", "contact.model"],
+    "live.md": ["walk.controller"],
     "export.md": ["mocap.store", "walk.model", "walk.controller"],
 }
 # Kind of config -> values that replace those of every shipped config of that kind.

@@ -8,7 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from apps.demo.folder import OutputFolder
-from apps.demo.motion import HELD_OUT, MODEL, PHASES, PLAYER, REPORT, STORE, TRAINING, TRUTH
+from apps.demo.motion import (
+    HELD_OUT,
+    LIVE,
+    MODEL,
+    PHASES,
+    PLAYER,
+    REPORT,
+    STORE,
+    TRAINING,
+    TRUTH,
+)
 from apps.options.groups import StoreOptions
 from apps.terminal import next_step, note, progress
 from deepphase.errors import ParameterError
@@ -36,7 +46,8 @@ def command(
 
     Generates motion by formula (or takes your own), prepares it, trains a phase model, encodes
     held-out clips, compares their phases with the true ones, and explains the result in
-    OUTPUT/index.html. A second run replaces the files of the first, and no others.
+    OUTPUT/index.html. OUTPUT/live.html is a page in which you steer a character. A second run
+    replaces the files of the first, and no others.
 
     Parameters
     ----------
@@ -71,6 +82,7 @@ def command(
         # Files of an interrupted run are listed too, so that the next run can replace them.
         folder.record()
     note(f"open {page}")
+    note(f"steer a character: open {output / LIVE}")
     next_step("app", output)
 
 
@@ -102,6 +114,7 @@ def _demo(output: Path, data: Path | None, smallest: bool, seed: int) -> Path:
     of_model = {each.name: each for each, meta in read if meta["model_sha256"] == model.sha256}
     phases = [of_model[name] for name in names if name in of_model]
     _play(held_out, group, phases, model, output)
+    _steer(output)
     demo = Demo(
         model=model,
         store=store,
@@ -160,6 +173,15 @@ def _play(
     clips = [entries[each.name].load() for each in shown]
     takes = takes_of_clips(clips, shown, model)
     save_player(output / PLAYER, takes, title="Held-out clips")
+
+
+def _steer(output: Path) -> None:
+    """Write the page in which the shipped controller is steered."""
+    from apps.demo.controller import CONTROLLER
+    from apps.live.bundle import save_live_page
+    from apps.live.sources import asset_of
+
+    save_live_page(output / LIVE, asset_of(CONTROLLER), name=CONTROLLER.stem)
 
 
 def _largest_group(store: Path) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from apps.terminal import next_step, note, progress
 
@@ -12,20 +12,35 @@ if TYPE_CHECKING:
     from deepphase.export.onnx_file import Parity
 
 
-def command(model: Path, output: Path) -> None:
+def command(
+    model: Path,
+    output: Path,
+    web: bool = False,
+    weights: Literal["float16", "float32"] = "float16",
+) -> None:
     """Export a model as ONNX for other engines, and print how closely the file reproduces it.
+
+    With --web, write a page in which the character is steered by hand. It is one file that opens
+    offline in any browser.
 
     Parameters
     ----------
     model
         Phase model or controller.
     output
-        ONNX file to write.
+        ONNX file, or page (.html), to write.
+    web
+        Write the page in which a controller's character is steered.
+    weights
+        Type of the network's weights in the page. float16 halves the file.
     """
     from deepphase.atomic_write import check_writable
     from deepphase.formats.array_file import read_header
 
     check_writable(output)
+    if web:
+        _web_page(model, output, weights)
+        return
     is_controller = read_header(model)["format"] == "deepphase.controller"
     export = _controller(model) if is_controller else _phase_model(model)
     with progress() as on_progress:
@@ -40,6 +55,15 @@ def command(model: Path, output: Path) -> None:
         next_step("control", model, "--path", "square", "-o", "run")
     else:
         next_step("encode", model, "FILES", "-o", "phases")
+
+
+def _web_page(model: Path, output: Path, weights: Literal["float16", "float32"]) -> None:
+    from apps.live.bundle import save_live_page
+    from apps.live.sources import asset_of
+
+    size = save_live_page(output, asset_of(model, weights), name=model.stem)
+    note(f"page: {output} ({size / 1e6:.1f} MB)")
+    next_step("live", model)
 
 
 def _phase_model(path: Path) -> Callable[[Path], list[Parity]]:

@@ -13,7 +13,7 @@ from deepphase.synthetic.training_set import corpus
 
 TRAINING, HELD_OUT, TRUTH = "clips/training", "clips/held_out", "truth"
 STORE, MODEL, PHASES, REPORT = "clips.store", "phases.model", "phases", "report"
-PAGE, PLAYER, PICTURES = "index.html", "player.html", "pictures"
+PAGE, PLAYER, LIVE, PICTURES = "index.html", "player.html", "live.html", "pictures"
 
 _BODY = "biped"
 # Second part of the seed of held-out motion, which separates it from the seeds of training motion.

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import plotly.graph_objects as go
 
-from apps.demo.motion import PAGE, PICTURES, PLAYER
+from apps.demo.motion import LIVE, PAGE, PICTURES, PLAYER
 from apps.demo.sections import add_demo_folder, add_known_phase, in_words
 from apps.reports.health_section import add_health
 from apps.reports.manifold_cloud import PhaseCloud
@@ -81,18 +81,23 @@ def demo_page(demo: Demo, folder: Path) -> Path:
             "the demo without this option for better ones.",
             heading="Limits of this run",
         )
-    page.add_text(_what_was_done(demo), heading="What was done")
-    if demo.phases:
-        page.add_table(
-            ("Watch it", "What it shows"),
-            [
-                (
-                    Link(PLAYER, "Open the player"),
-                    "The moving body beside its phase channels and its position on the manifold, "
-                    "with one time cursor.",
-                )
-            ],
+    views: list[tuple[Link, str]] = [
+        (
+            Link(LIVE, "Steer a character"),
+            "A character that obeys keys, mouse, gamepad or touch. Its controller comes with the "
+            "program and reads such phases.",
         )
+    ]
+    if demo.phases:
+        views.append(
+            (
+                Link(PLAYER, "Open the player"),
+                "The moving body beside its phase channels and its position on the manifold, "
+                "with one time cursor.",
+            )
+        )
+    page.add_table(("Watch it", "What it shows"), views)
+    page.add_text(_what_was_done(demo), heading="What was done")
     charts: DemoFigures = {}
     if demo.truths:
         add_known_phase(page, demo.errors, demo.model.fps)

@@ -12,6 +12,7 @@ import numpy as np
 
 from apps.demo.motion import (
     HELD_OUT,
+    LIVE,
     MODEL,
     PHASES,
     PICTURES,
@@ -147,6 +148,7 @@ def add_demo_folder(
         (MODEL, "The phase model: everything that is needed to encode other clips."),
         (PHASES, "Phase, frequency, amplitude and offset of every frame, one .npz per clip."),
         (f"{MODEL}.metrics.csv", "Loss and explained variance during the training."),
+        (Link(LIVE), "A character to steer, offline: the controller that comes with the program."),
         (Link(PLAYER), "Plays held-out clips beside their phases, offline."),
         (Link(f"{REPORT}/index.html", REPORT), "The report of the training, with more figures."),
     ]

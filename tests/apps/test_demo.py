@@ -87,7 +87,8 @@ def _commands(words):
 def test_files_of_the_folder(made):
     names = {p.name for p in made.iterdir()}
     given = {"clips", "truth", "clips.store", "phases.model", "phases", "report", "index.html"}
-    assert names == given | {"player.html", "phases.model.metrics.csv", ".deepphase-made.json"}
+    pages = {"player.html", "live.html"}
+    assert names == given | pages | {"phases.model.metrics.csv", ".deepphase-made.json"}
     held_out = {p.stem for p in (made / "clips/held_out").iterdir()}
     assert held_out == GAITS | {"walk_drift", "walk_ramp"}
     assert {p.name.partition(".")[0] for p in (made / "phases").iterdir()} == held_out
@@ -103,7 +104,8 @@ def test_the_page_loads_and_links_nothing_outside_its_folder(made):
     assert not re.findall(r"""(?:src|href)\s*=\s*["'](?!data:|\./)""", content)
     assert "http" not in _words(made).replace("http-equiv", "")
     links = re.findall(r'href="\./(.*?)"', content)
-    assert links == ["player.html", "player.html", "report/index.html"]
+    others = ["player.html", "live.html", "player.html", "report/index.html"]
+    assert links == ["live.html", *others]
     assert all((made / link).is_file() for link in links)
 
 

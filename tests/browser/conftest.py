@@ -23,6 +23,10 @@ _CHATTER = (
 )
 
 
+def _is_chatter(text: str) -> bool:
+    return any(part in text for part in _CHATTER)
+
+
 # Not of the session: playwright keeps an event loop running, which others could not start then.
 @pytest.fixture(scope="package")
 def browser() -> Iterator:
@@ -55,13 +59,14 @@ def open_page(browser, tmp_path) -> Iterator[Callable]:
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on(
-            "console",
-            lambda message: message.type in ("error", "warning") and problems.append(message.text),
-        )
+        page.on("console", lambda message: note(message.type, message.text))
         page.on("dialog", lambda dialog: (problems.append(dialog.message), dialog.dismiss()))
         page.goto(path.as_uri())
         return page
+
+    def note(kind: str, text: str) -> None:
+        if kind in ("error", "warning") and not _is_chatter(text):
+            problems.append(text)
 
     yield opened
     for context in contexts:
@@ -96,7 +101,7 @@ def visit(browser, address):
         return page
 
     def note(kind: str, text: str) -> None:
-        if kind in ("error", "warning") and not any(part in text for part in _CHATTER):
+        if kind in ("error", "warning") and not _is_chatter(text):
             problems.append(text)
 
     def foreign(url: str) -> None:

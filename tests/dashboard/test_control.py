@@ -14,18 +14,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from apps.dashboard.parts import result_cache, steerables, uploads
+from apps.dashboard.parts import live_view, result_cache, steerables, uploads
+from apps.dashboard.parts.live_view import keep_driven
 from apps.dashboard.parts.result_cache import ResultCache
+from apps.dashboard.parts.session import Session
 from apps.dashboard.parts.steerables import OpenController, OpenMatching, read_controller_upload
 from apps.dashboard.parts.steered_runs import SteeringRequest, steered_run
 from apps.dashboard.parts.steering_choice import checked_points, drawn_path, read_path_upload
-from apps.demo.controller import CONTROLLER
+from apps.demo.controller import CONTROLLER, turning_clips
 from controllers.runtime.controller import Controller
 from controllers.runtime.frame import CharacterSettings
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import open_store, write_store
-from deepphase.errors import CheckpointError, FormatError, ParameterError
+from deepphase.errors import CheckpointError, DeepPhaseError, FormatError, ParameterError
+from deepphase.formats.bvh.writer import save_bvh
 from deepphase.formats.load import load
+from deepphase.motion.kinematics import joint_positions
 from deepphase.steering.made_paths import made_path
 from deepphase.synthetic.locomotion import locomotion
 from matching.database.database import MotionDatabase
@@ -365,3 +369,28 @@ def test_equal_requests_have_equal_keys():
     one, other = (SteeringRequest(made_path("wave", speed, 1.0), 1.0) for speed in (1.3, 1.4))
     assert one.key == SteeringRequest(made_path("wave", 1.3, 1.0), 1.0).key != other.key
     assert hash(one.key) != hash(replace(one, seed=1).key)
+
+
+def test_a_character_is_steered_by_hand_in_place_of_a_path(page):
+    chosen(page, "Steer by hand", True)
+    assert players(page) == []
+    assert "steer with W, A, S and D" in words(page)
+    assert not [each for each in page.get("slider") if each.label == "Seconds"]
+    assert len(players(chosen(page, "Steer by hand", False))) == 1
+
+
+def test_what_was_driven_is_kept_and_measured(demo, tmp_path, monkeypatch):
+    own = Session()
+    monkeypatch.setattr(live_view, "session", lambda: own)
+    clip = next(turning_clips()).sliced(0, 240)
+    save_bvh(clip, tmp_path / "driven.bvh")
+    kept, measures = keep_driven((tmp_path / "driven.bvh").read_text(), demo)
+    assert own.clips[0][0] is kept
+    assert "demo by hand" in kept.name
+    order = [kept.skeleton.names.index(name) for name in clip.skeleton.names]
+    np.testing.assert_allclose(joint_positions(kept)[:, order], joint_positions(clip), atol=1e-4)
+    travelled = np.linalg.norm(np.diff(joint_positions(clip)[:, 0, [0, 2]], axis=0), axis=1)
+    assert measures["mean_speed"] == pytest.approx(60.0 * travelled.mean(), rel=0.1)
+    for given in ("HIERARCHY\n{", "text", "", None, {"driven": 3}):
+        assert isinstance(keep_driven(given, demo), DeepPhaseError), given
+    assert len(own.clips) == 1

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from apps.dashboard.parts.live_view import steer_by_hand
 from apps.dashboard.parts.messages import show_error
 from apps.dashboard.parts.result_cache import cancellable_result
 from apps.dashboard.parts.steerables import (
@@ -60,20 +61,32 @@ def page() -> None:
     heading(
         "Control",
         "Choose a path, and a character follows it: a controller generates the motion frame by "
-        "frame, or motion matching plays captured motion. Every change starts a new run.",
+        "frame, or motion matching plays captured motion. Every change starts a new run. "
+        "Controllers can be steered by hand, too.",
     )
     left, right = wide_columns("control", [3, 7])
     with left:
         source = _source()
         request = opened = None
+        by_hand = False
         try:
             opened = source.open()
-            request = choose_run(opened, source.id)
+            by_hand = isinstance(opened, OpenController) and st.toggle(
+                "Steer by hand", key="by hand",
+                help="Keys, mouse, gamepad or touch in place of a path",
+            )  # fmt: skip
+            if not by_hand:
+                request = choose_run(opened, source.id)
         except DeepPhaseError as error:
             show_error(error)
         _upload()
     with right:
-        if opened is not None and request is not None:
+        if by_hand and isinstance(opened, OpenController):
+            try:
+                steer_by_hand(opened)
+            except DeepPhaseError as error:
+                show_error(error)
+        elif opened is not None and request is not None:
             run = _run(opened, request)
             if run is not None:
                 _show(run, request)

@@ -7,7 +7,7 @@ of the same origin for the browser; only the Host header differs from that of th
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, MutableMapping, Sequence
 from typing import Any
 
 from deepphase.errors import ParameterError
@@ -78,21 +78,36 @@ class HostMiddleware:
             await send({"type": "http.response.body", "body": _REFUSED})
 
     def _is_own(self, scope: Message) -> bool:
-        hosts = [value for name, value in scope["headers"] if name == b"host"]
-        origins = [value for name, value in scope["headers"] if name == b"origin"]
-        if len(hosts) != 1 or len(origins) > 1:
-            return False
-        host = hosts[0].decode("latin-1")
-        # Browsers write both in lower case. Streamlit looks up the addresses of this machine, by a
-        # request to another one, for an origin whose host differs from the Host header.
-        if any(
-            origin.decode("latin-1") not in (f"http://{host}", f"https://{host}")
-            for origin in origins
-        ):
-            return False
-        host = host.lower()
-        _, port = scope["server"]
-        own = {f"{name}:{port}" for name in _LOOPBACK} | self._names
-        # A browser leaves out the standard port.
-        own |= set(_LOOPBACK) if port == 80 else set()
-        return host in own or re.sub(r":[0-9]{1,5}$", "", host) in self._names
+        hosts, origins = (
+            [value.decode("latin-1") for key, value in scope["headers"] if key == name]
+            for name in (b"host", b"origin")
+        )
+        return is_own_request(hosts, origins, scope["server"][1], self._names)
+
+
+def is_own_request(
+    hosts: Sequence[str], origins: Sequence[str], port: int, names: Collection[str] = ()
+) -> bool:
+    """Whether a request was sent to a server's own name, from its own pages.
+
+    Parameters
+    ----------
+    hosts, origins
+        Values of the headers Host and Origin.
+    port
+        Port that the server listens on.
+    names
+        Names besides 127.0.0.1, localhost and [::1]; see `HostMiddleware`.
+    """
+    if len(hosts) != 1 or len(origins) > 1:
+        return False
+    (host,) = hosts
+    # Browsers write both in lower case. Streamlit looks up the addresses of this machine, by a
+    # request to another one, for an origin whose host differs from the Host header.
+    if any(origin not in (f"http://{host}", f"https://{host}") for origin in origins):
+        return False
+    host = host.lower()
+    own = {f"{name}:{port}" for name in _LOOPBACK} | set(names)
+    # A browser leaves out the standard port.
+    own |= set(_LOOPBACK) if port == 80 else set()
+    return host in own or re.sub(r":[0-9]{1,5}$", "", host) in names

@@ -1,0 +1,67 @@
+"""`deepphase live`."""
+
+from __future__ import annotations
+
+import signal
+import webbrowser
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from apps.terminal import next_step, note, warn
+from deepphase.errors import ParameterError
+
+if TYPE_CHECKING:
+    from apps.live.server import LiveServer
+
+_PORT, _PORTS_TRIED = 8601, 50
+
+
+def command(source: Path, port: int | None = None, browser: bool = True) -> None:
+    """Open a page in the browser in which a character is steered by hand.
+
+    Keys, mouse, gamepad or touch steer it, at the controller's 60 frames per second; the page shows
+    phases, manifold and weights, and saves what was driven as BVH, glb and WebM. It accepts
+    connections from this machine only. Ctrl-C ends it.
+
+    Parameters
+    ----------
+    source
+        Controller, or a folder of them, from which the page lets you choose.
+    port
+        Port to listen on; the first free one from 8601 if not given.
+    browser
+        Print the address only, and leave the browser closed.
+    """
+    from apps.live.server import HOST
+    from apps.live.sources import live_sources
+
+    sources = live_sources(source)
+    server = _server(port, sources, source if source.is_dir() else None)
+    address = f"http://{HOST}:{server.server_address[1]}"
+    # Ctrl-C is the ordinary end of the server, and SIGTERM ends it the same way.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with server, suppress(KeyboardInterrupt):
+        if not source.is_dir():
+            # Read before the address is printed, so that errors are printed here.
+            server.page("/")
+        note(f"open {address}  (Ctrl-C ends it)")
+        if browser and not webbrowser.open(address):
+            warn("no browser was found: open the address yourself")
+        server.serve_forever(poll_interval=0.2)
+    note("the page has ended")
+    next_step("export", sources[0], "--web", "-o", f"{sources[0].stem}.html")
+
+
+def _server(port: int | None, sources: list[Path], folder: Path | None) -> LiveServer:
+    from apps.live.server import LiveServer
+
+    if port is not None and not 1 <= port <= 65_535:
+        raise ParameterError(f"--port must lie in 1 to 65535, not {port}")
+    for tried in [port] if port is not None else range(_PORT, _PORT + _PORTS_TRIED):
+        with suppress(OSError):
+            return LiveServer(tried, sources, folder)
+    raise ParameterError(
+        f"port {port} is in use" if port is not None else f"no free port from {_PORT}",
+        hint="choose another: --port N",
+    )

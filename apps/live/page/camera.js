@@ -1,0 +1,89 @@
+// The camera: it turns around a target that follows a character smoothly.
+
+import { add, clamp, lookAt, mix, perspective, product, subtract, unit, cross, scaled } from "./vectors.js";
+
+const FIELD_OF_VIEW = (34 * Math.PI) / 180;
+// Height that the camera looks at, as a share of the body's: lower parts are behind the bar.
+const MIDDLE = 0.45;
+const LOWEST = 0.03;
+const STEEPEST = 1.5;
+
+export class Camera {
+  constructor(height) {
+    this.height = height;
+    this.yaw = 0.62;
+    this.pitch = 0.2;
+    this.distance = 2.75 * height;
+    this.target = [0, MIDDLE * height, 0];
+    this.behind = false;
+    this.aspect = 1;
+    this.update();
+  }
+
+  // Bodies of another size: the same view of them.
+  fit(height) {
+    this.distance *= height / this.height;
+    this.height = height;
+    this.target[1] = MIDDLE * height;
+  }
+
+  turn(dx, dy) {
+    this.yaw -= dx * 0.006;
+    this.pitch = clamp(this.pitch + dy * 0.006, LOWEST, STEEPEST);
+  }
+
+  zoom(steps) {
+    this.distance = clamp(this.distance * Math.exp(steps), 0.9 * this.height, 25 * this.height);
+  }
+
+  follow(place, heading, seconds) {
+    const part = 1 - Math.exp(-seconds / 0.12);
+    for (const [axis, value] of [[0, place[0]], [2, place[1]]]) {
+      this.target[axis] = mix(this.target[axis], value, part);
+    }
+    this.target[1] = mix(this.target[1], MIDDLE * this.height, part);
+    if (this.behind) {
+      const ahead = heading + Math.PI;
+      const off = ahead - this.yaw - 2 * Math.PI * Math.round((ahead - this.yaw) / (2 * Math.PI));
+      this.yaw += off * (1 - Math.exp(-seconds / 0.9));
+    }
+  }
+
+  jump(place) {
+    this.target = [place[0], MIDDLE * this.height, place[1]];
+  }
+
+  update() {
+    const { yaw, pitch, distance, target } = this;
+    const back = [Math.cos(pitch) * Math.sin(yaw), Math.sin(pitch), Math.cos(pitch) * Math.cos(yaw)];
+    this.eye = add(target, back, distance);
+    this.eye[1] = Math.max(this.eye[1], 0.05 * this.height);
+    this.view = lookAt(this.eye, target);
+    this.projection = perspective(FIELD_OF_VIEW / Math.min(1, 1.25 * this.aspect), this.aspect, 0.03 * this.height, 120 * this.height);
+    this.matrix = product(this.projection, this.view);
+  }
+
+  // Directions on the ground to the right and away from the eye.
+  ground() {
+    return { right: [Math.cos(this.yaw), -Math.sin(this.yaw)], away: [-Math.sin(this.yaw), -Math.cos(this.yaw)] };
+  }
+
+  // A place in the picture: (x, y) in shares of its size from the upper left; null behind the eye.
+  project(p) {
+    const m = this.matrix;
+    const row = (r) => m[r] * p[0] + m[4 + r] * p[1] + m[8 + r] * p[2] + m[12 + r];
+    const w = row(3);
+    return w <= 0 ? null : [0.5 + (0.5 * row(0)) / w, 0.5 - (0.5 * row(1)) / w];
+  }
+
+  // Where the ray through a place in the picture meets the ground, (x, z); null above the horizon.
+  onGround(x, y) {
+    const forward = unit(subtract(this.target, this.eye));
+    const right = unit(cross(forward, [0, 1, 0]));
+    const up = cross(right, forward);
+    const ray = add(add(forward, scaled(right, (2 * x - 1) / this.projection[0])), scaled(up, (1 - 2 * y) / this.projection[5]));
+    if (ray[1] > -1e-3) return null;
+    const along = -this.eye[1] / ray[1];
+    return along > 90 * this.height ? null : [this.eye[0] + along * ray[0], this.eye[2] + along * ray[2]];
+  }
+}

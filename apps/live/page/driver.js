@@ -1,0 +1,83 @@
+// The characters: the first is steered, the others follow it; all advance by one frame at a time.
+
+import { createCharacter } from "../runtime/character.js";
+import { followerVelocity } from "./followers.js";
+import { History, kept } from "./history.js";
+
+// Frames from which the mannequin is built: some steps, then a stand.
+const WALKED = 12;
+const STOOD = 12;
+
+export const goalOf = (velocity, facing = null, label = null, obstacles = []) => ({ velocity, facing, label, obstacles });
+
+// Frames of a character that takes a few steps and then stands.
+export function sampleFrames(asset, label) {
+  const character = createCharacter(asset, { seed: 0, position: [0, 0], heading: 0, label });
+  const speeds = [...new Array(WALKED).fill(asset.speeds?.walk ?? 1), ...new Array(STOOD).fill(0)];
+  return speeds.map((speed) => kept(character.step(goalOf([0, speed], null, label))));
+}
+
+export class Driver {
+  constructor(asset, obstacles, size) {
+    this.asset = asset;
+    this.obstacles = obstacles;
+    this.size = size;
+    this.label = asset.labels?.values[0] ?? null;
+    this.history = new History(asset.frameRate);
+    this.reset(1);
+  }
+
+  // All characters at their starts; the history is empty.
+  reset(count = this.characters.length) {
+    this.characters = [];
+    this.history.clear();
+    this.velocity = [0, 0];
+    this.setCount(count);
+  }
+
+  setCount(count) {
+    while (this.characters.length > count) this.characters.pop();
+    while (this.characters.length < count) this.characters.push(this.added(this.characters.length));
+  }
+
+  added(index) {
+    const leader = this.characters[0]?.frame.root;
+    const row = Math.ceil((Math.sqrt(8 * index + 9) - 3) / 2);
+    const heading = leader?.heading ?? 0;
+    const back = row * 0.72 * this.size;
+    const side = leader ? (index - (row * (row + 1)) / 2 - (row - 1) / 2 + row - 0.5) * 0.8 * this.size : 0;
+    const position = leader
+      ? [leader.position[0] - back * Math.sin(heading) + side * Math.cos(heading), leader.position[1] - back * Math.cos(heading) - side * Math.sin(heading)]
+      : [0, 0];
+    const character = createCharacter(this.asset, { seed: index, position, heading, label: this.label });
+    return { character, frame: kept(character.step(goalOf([0, 0], null, this.label))) };
+  }
+
+  // Advance all characters by one frame.
+  step(velocity, facing) {
+    const all = this.obstacles.all;
+    const places = this.characters.map(({ frame }) => frame.root.position);
+    const leader = { ...this.characters[0].frame.root, velocity: this.measured() };
+    const top = 1.25 * (this.asset.speeds?.run ?? 2);
+    const frames = this.characters.map((each, index) => {
+      let wanted = velocity;
+      if (index) {
+        const others = places.filter((_, at) => at !== index);
+        wanted = followerVelocity(index - 1, this.characters.length - 1, leader, places[index], others, this.size, top);
+      }
+      wanted = this.obstacles.around(places[index], wanted, each.frame.root.heading);
+      each.frame = kept(each.character.step(goalOf(wanted, index ? null : facing, this.label, all)), index ? null : this.asset.manifold);
+      return each.frame;
+    });
+    this.history.add(frames, { velocity, facing, label: this.label });
+  }
+
+  // Velocity (x, z) of the first character over the last quarter of a second.
+  measured() {
+    const { history } = this;
+    const steps = Math.min(history.count - 1, Math.round(0.25 * history.frameRate));
+    if (steps < 1) return [0, 0];
+    const [now, then] = [history.last, history.at(history.count - 1 - steps)].map((e) => e.frames[0].root.position);
+    return [0, 1].map((a) => ((now[a] - then[a]) * history.frameRate) / steps);
+  }
+}

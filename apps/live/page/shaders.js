@@ -1,0 +1,226 @@
+// Programs of the graphics card, in GLSL ES 3.00.
+
+const HEAD = `#version 300 es
+precision highp float;
+precision highp int;
+precision highp sampler2DShadow;
+`;
+
+// Light and shadow of all lit surfaces. Colours are linear; `shown` makes them a screen's.
+const LIGHT = `
+uniform vec3 eye, toLight, keyColour, skyColour, floorColour, fogColour;
+uniform vec2 fogRange;
+uniform mat4 lightMatrix;
+uniform sampler2DShadow shadowMap;
+uniform float shadowTexel;
+
+float lit(vec3 place, vec3 normal) {
+  vec4 p = lightMatrix * vec4(place + normal * 0.012, 1.0);
+  vec3 at = p.xyz * 0.5 + 0.5;
+  if (any(lessThan(at, vec3(0.0))) || any(greaterThan(at, vec3(1.0)))) return 1.0;
+  float turn = fract(sin(dot(gl_FragCoord.xy, vec2(12.9898, 78.233))) * 43758.5453) * 6.2832;
+  mat2 turned = mat2(cos(turn), sin(turn), -sin(turn), cos(turn));
+  float sum = 0.0;
+  for (int i = 0; i < 12; i++) {
+    float r = sqrt((float(i) + 0.5) / 12.0) * 2.6;
+    float a = float(i) * 2.39996;
+    sum += texture(shadowMap, vec3(at.xy + turned * vec2(cos(a), sin(a)) * r * shadowTexel, at.z - 0.0009));
+  }
+  float edge = smoothstep(0.8, 1.0, max(abs(p.x), abs(p.y)));
+  return mix(sum / 12.0, 1.0, edge);
+}
+
+vec3 fogged(vec3 colour, vec3 place) {
+  return mix(colour, fogColour, smoothstep(fogRange.x, fogRange.y, distance(place.xz, eye.xz)));
+}
+
+vec3 shown(vec3 colour) {
+  colour = colour / (1.0 + max(colour - 0.82, 0.0) * 0.9);
+  return pow(max(colour, 0.0), vec3(1.0 / 2.2));
+}
+`;
+
+const SKIN = `
+layout(location = 0) in vec3 position;
+layout(location = 1) in vec3 normal;
+layout(location = 2) in uvec4 joints;
+layout(location = 3) in vec4 weights;
+layout(location = 4) in vec2 surface;
+uniform highp sampler2D poses;
+
+mat4x3 posed() {
+  vec4 rows[3] = vec4[3](vec4(0.0), vec4(0.0), vec4(0.0));
+  for (int i = 0; i < 4; i++) {
+    for (int r = 0; r < 3; r++) {
+      rows[r] += weights[i] * texelFetch(poses, ivec2(3 * int(joints[i]) + r, gl_InstanceID), 0);
+    }
+  }
+  return transpose(mat3x4(rows[0], rows[1], rows[2]));
+}
+`;
+
+export const BODY_VERTEX = `${HEAD}${SKIN}
+uniform mat4 camera;
+uniform vec3 tints[12];
+uniform vec3 accents[12];
+out vec3 place, normalOut, tint, accentTint;
+out vec2 surfaceOut;
+void main() {
+  mat4x3 pose = posed();
+  place = pose * vec4(position, 1.0);
+  normalOut = pose * vec4(normal, 0.0);
+  tint = tints[gl_InstanceID];
+  accentTint = accents[gl_InstanceID];
+  surfaceOut = surface;
+  gl_Position = camera * vec4(place, 1.0);
+}`;
+
+export const BODY_FRAGMENT = `${HEAD}${LIGHT}
+in vec3 place, normalOut, tint, accentTint;
+in vec2 surfaceOut;
+out vec4 result;
+void main() {
+  vec3 n = normalize(normalOut);
+  vec3 toEye = normalize(eye - place);
+  float width = max(fwidth(surfaceOut.x), 1e-4);
+  float accent = smoothstep(0.5 - width, 0.5 + width, surfaceOut.x);
+  vec3 albedo = mix(tint, accentTint, accent);
+  float open = surfaceOut.y;
+  float shade = lit(place, n);
+  float facing = dot(n, toLight);
+  // Light that enters the surface softens the border between day and night.
+  float direct = smoothstep(-0.12, 1.0, facing) * mix(1.0, shade, smoothstep(-0.2, 0.15, facing));
+  vec3 around = mix(floorColour, skyColour, n.y * 0.5 + 0.5) * mix(0.35, 1.0, open * open);
+  around *= mix(0.72, 1.0, smoothstep(0.0, 0.5, place.y));
+  vec3 colour = albedo * (around + keyColour * direct * mix(0.6, 1.0, open));
+  vec3 middle = normalize(toLight + toEye);
+  float gloss = mix(28.0, 70.0, accent);
+  colour += keyColour * pow(max(dot(n, middle), 0.0), gloss) * mix(0.06, 0.2, accent) * shade * step(0.0, facing);
+  float rim = pow(1.0 - max(dot(n, toEye), 0.0), 4.0);
+  colour += skyColour * rim * 0.22 * open * smoothstep(-0.6, 0.6, n.y);
+  result = vec4(shown(fogged(colour, place)), 1.0);
+}`;
+
+export const BODY_SHADOW_VERTEX = `${HEAD}${SKIN}
+uniform mat4 camera;
+void main() {
+  gl_Position = camera * vec4(posed() * vec4(position, 1.0), 1.0);
+}`;
+
+export const EMPTY_FRAGMENT = `${HEAD}
+void main() {}`;
+
+export const GROUND_VERTEX = `${HEAD}
+layout(location = 0) in vec2 corner;
+uniform mat4 camera;
+uniform vec3 middle;
+uniform float reach;
+out vec3 place;
+void main() {
+  place = vec3(middle.x + corner.x * reach, 0.0, middle.z + corner.y * reach);
+  gl_Position = camera * vec4(place, 1.0);
+}`;
+
+export const GROUND_FRAGMENT = `${HEAD}${LIGHT}
+in vec3 place;
+out vec4 result;
+uniform vec3 groundColour, lineColour, middle;
+uniform float gridStep;
+uniform vec3 pits[8];
+uniform int pitCount;
+
+float lines(vec2 p, float step, float width) {
+  vec2 q = p / step;
+  vec2 d = abs(fract(q - 0.5) - 0.5);
+  vec2 w = fwidth(q);
+  vec2 drawn = 1.0 - smoothstep(vec2(width / step) , vec2(width / step) + w * 1.2, d);
+  // Lines closer than pixels fade to their mean.
+  drawn *= 1.0 - smoothstep(0.2, 0.6, w);
+  return max(drawn.x, drawn.y);
+}
+
+void main() {
+  for (int i = 0; i < pitCount; i++) if (distance(place.xz, pits[i].xy) < pits[i].z) discard;
+  float away = distance(place.xz, middle.xz);
+  float shade = lit(place, vec3(0.0, 1.0, 0.0));
+  float fine = lines(place.xz, gridStep, 0.0015 * gridStep) * 0.34;
+  float coarse = lines(place.xz, 4.0 * gridStep, 0.006 * gridStep) * 0.75;
+  vec3 albedo = mix(groundColour, lineColour, max(fine, coarse) * (1.0 - smoothstep(4.0 * gridStep, 44.0 * gridStep, away)));
+  for (int i = 0; i < pitCount; i++) {
+    float d = distance(place.xz, pits[i].xy) - pits[i].z;
+    albedo = mix(albedo, lineColour, 0.8 * (1.0 - smoothstep(0.02, 0.02 + fwidth(d) * 1.5, d)));
+  }
+  // A pool of light around the character.
+  float pool = mix(1.0, 0.86, smoothstep(2.0 * gridStep, 30.0 * gridStep, away));
+  vec3 colour = albedo * (skyColour * 0.74 + keyColour * shade * max(toLight.y, 0.0) * 0.92) * pool;
+  result = vec4(shown(fogged(colour, place)), 1.0);
+}`;
+
+// Walls and the inside of pits.
+export const SOLID_VERTEX = `${HEAD}
+layout(location = 0) in vec3 position;
+layout(location = 1) in vec3 normal;
+uniform mat4 camera;
+out vec3 place, normalOut;
+void main() {
+  place = position;
+  normalOut = normal;
+  gl_Position = camera * vec4(position, 1.0);
+}`;
+
+export const SOLID_FRAGMENT = `${HEAD}${LIGHT}
+in vec3 place, normalOut;
+out vec4 result;
+uniform vec3 solidColour;
+void main() {
+  vec3 n = normalize(normalOut);
+  float depth = clamp(1.0 + place.y * 1.6, 0.0, 1.0);
+  vec3 around = mix(floorColour, skyColour, n.y * 0.5 + 0.5) * mix(0.75, 1.0, smoothstep(0.0, 0.35, place.y));
+  vec3 colour = solidColour * (around + keyColour * max(dot(n, toLight), 0.0) * lit(place, n)) * depth;
+  result = vec4(shown(fogged(colour, place)), 1.0);
+}`;
+
+// Ribbons and soft discs on the ground, in the screen's colours.
+export const MARK_VERTEX = `${HEAD}
+layout(location = 0) in vec3 position;
+layout(location = 1) in vec4 colour;
+layout(location = 2) in vec2 across;
+uniform mat4 camera;
+out vec4 colourOut;
+out vec2 acrossOut;
+void main() {
+  colourOut = colour;
+  acrossOut = across;
+  gl_Position = camera * vec4(position, 1.0);
+}`;
+
+export const MARK_FRAGMENT = `${HEAD}
+in vec4 colourOut;
+in vec2 acrossOut;
+out vec4 result;
+void main() {
+  // x: place across a ribbon in [-1, 1]; y > 0: a disc that is soft by that much of its radius.
+  float r = acrossOut.y > 0.0 ? 1.0 : abs(acrossOut.x);
+  float alpha = 1.0 - smoothstep(1.0 - fwidth(acrossOut.x) * 1.5, 1.0, r);
+  result = vec4(colourOut.rgb, colourOut.a * (acrossOut.y > 0.0 ? 1.0 : alpha));
+}`;
+
+export const DISC_FRAGMENT = `${HEAD}
+in vec4 colourOut;
+in vec2 acrossOut;
+out vec4 result;
+void main() {
+  float r = length(acrossOut);
+  result = vec4(colourOut.rgb, colourOut.a * pow(1.0 - min(r, 1.0), 1.6));
+}`;
+
+export const RING_FRAGMENT = `${HEAD}
+in vec4 colourOut;
+in vec2 acrossOut;
+out vec4 result;
+void main() {
+  float r = length(acrossOut);
+  float w = fwidth(r) * 1.5;
+  float ring = smoothstep(0.72 - w, 0.72, r) * (1.0 - smoothstep(1.0 - w, 1.0, r));
+  result = vec4(colourOut.rgb, colourOut.a * (ring + 0.35 * (1.0 - smoothstep(1.0 - w, 1.0, r))));
+}`;

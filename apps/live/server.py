@@ -1,0 +1,124 @@
+"""Server of live pages on this machine, for `deepphase live`."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from apps.dashboard.script.hosts import is_own_request
+from apps.live.bundle import live_page
+from apps.live.sources import asset_of
+from apps.printable import printable
+from apps.reports.page import Link, Page
+from deepphase.errors import DeepPhaseError
+
+HOST = "127.0.0.1"
+_OPEN = "/open/"
+# Pages that are kept in memory, of up to 20 MB each.
+_MAX_PAGES = 4
+
+
+class LiveServer(ThreadingHTTPServer):
+    """Server of the page of one file, or of a page with links to those of several.
+
+    It listens on 127.0.0.1 and answers requests whose Host header names this machine.
+
+    Parameters
+    ----------
+    port
+        Port to listen on.
+    sources
+        Controllers.
+    folder
+        Folder that the names on the page with links are relative to; None for a single file,
+        whose page is at "/".
+    """
+
+    daemon_threads = True
+
+    def __init__(self, port: int, sources: Sequence[Path], folder: Path | None = None) -> None:
+        self._sources = {
+            (each.name if folder is None else each.relative_to(folder).as_posix()): each
+            for each in sources
+        }
+        self._folder = folder
+        self._pages: dict[tuple[str, int], str] = {}
+        self._lock = threading.Lock()
+        super().__init__((HOST, port), _Handler)
+
+    def page(self, address: str) -> str | None:
+        """The HTML at an address; None if there is none.
+
+        Raises
+        ------
+        DeepPhaseError
+            If the file cannot be read.
+        """
+        path = urlsplit(address).path
+        if path == "/":
+            if self._folder is not None:
+                return self._chooser()
+            return self._live_page(next(iter(self._sources)))
+        name = unquote(path.removeprefix(_OPEN))
+        if not path.startswith(_OPEN) or name not in self._sources:
+            return None
+        return self._live_page(name, chooser="/" if self._folder is not None else "")
+
+    def _chooser(self) -> str:
+        page = Page("Characters", "Choose the file that moves the character.")
+        rows = [
+            (Link(f"{_OPEN[1:]}{name}", name), f"{path.stat().st_size / 1e6:.1f} MB")
+            for name, path in self._sources.items()
+        ]
+        return page.add_table(("file", "size"), rows).html()
+
+    def _live_page(self, name: str, chooser: str = "") -> str:
+        path = self._sources[name]
+        # A file that was written again gets a new page.
+        key = (name, path.stat().st_mtime_ns)
+        with self._lock:
+            if key not in self._pages:
+                while len(self._pages) >= _MAX_PAGES:
+                    self._pages.pop(next(iter(self._pages)))
+                self._pages[key] = live_page(asset_of(path), name=path.stem, chooser=chooser)
+            return self._pages[key]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: LiveServer
+
+    def do_GET(self) -> None:
+        hosts = self.headers.get_all("Host") or []
+        origins = self.headers.get_all("Origin") or []
+        if not is_own_request(hosts, origins, self.server.server_address[1]):
+            self._answer(HTTPStatus.FORBIDDEN, "This address is not that of deepphase live.")
+            return
+        try:
+            content = self.server.page(self.path)
+        except (DeepPhaseError, OSError) as error:
+            self._answer(HTTPStatus.INTERNAL_SERVER_ERROR, printable(error))
+            return
+        if content is None:
+            self._answer(HTTPStatus.NOT_FOUND, "There is no such page.")
+        else:
+            self._answer(HTTPStatus.OK, content, "text/html")
+
+    do_HEAD = do_GET
+
+    def _answer(self, status: HTTPStatus, text: str, kind: str = "text/plain") -> None:
+        content = text.encode("utf-8", "replace")
+        self.send_response(status)
+        self.send_header("Content-Type", f"{kind}; charset=utf-8")
+        self.send_header("Content-Length", str(len(content)))
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(content)
+
+    def log_message(self, *args: object) -> None:
+        """Requests are not printed."""

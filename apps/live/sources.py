@@ -1,0 +1,80 @@
+"""Files that can be steered in the live page: controllers and motion databases."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from apps.live.asset import Weights, live_asset
+from deepphase.errors import DeepPhaseError, FormatError
+from deepphase.formats.array_file import is_array_file, read_header
+
+# Largest number of files that are examined, in case the folder is a whole disk.
+_MAX_FILES = 20_000
+_HINT = "give a controller of `deepphase train controller`, or a folder of them"
+
+
+def _load_controller(path: Path, weights: Weights) -> bytes:
+    from controllers.runtime.controller import Controller
+
+    return live_asset(Controller.load(path), weights=weights)
+
+
+# Format of a file -> its asset.
+_LOADERS: dict[str, Callable[[Path, Weights], bytes]] = {"deepphase.controller": _load_controller}
+
+
+def is_live_source(path: Path) -> bool:
+    """Whether a file can be steered in the live page, by its header."""
+    try:
+        return is_array_file(path) and read_header(path)["format"] in _LOADERS
+    except DeepPhaseError:
+        return False
+
+
+def live_sources(path: Path) -> list[Path]:
+    """The file itself, or the files of a folder and its subfolders that can be steered, sorted.
+
+    Raises
+    ------
+    FormatError
+        If there is none.
+    """
+    if not path.exists():
+        raise FormatError("no such file or folder", hint=_HINT, path=path)
+    if path.is_file():
+        if not is_live_source(path):
+            raise FormatError("not a file that can be steered", hint=_HINT, path=path)
+        return [path]
+    found, seen = [], 0
+    for folder, folders, names in os.walk(path):
+        folders.sort()
+        for name in sorted(names):
+            seen += 1
+            if seen > _MAX_FILES:
+                break
+            if is_live_source(Path(folder) / name):
+                found.append(Path(folder) / name)
+    if not found:
+        raise FormatError("no file in this folder can be steered", hint=_HINT, path=path)
+    return found
+
+
+def asset_of(path: Path, weights: Weights = "float16") -> bytes:
+    """The live asset of a file.
+
+    Parameters
+    ----------
+    weights
+        Type of a network's weights in the asset; see `live_asset`.
+
+    Raises
+    ------
+    FormatError
+        If the file cannot be steered.
+    """
+    if path.is_dir():
+        raise FormatError("a folder, not a file", hint="give one of its files", path=path)
+    (source,) = live_sources(path)
+    return _LOADERS[read_header(source)["format"]](source, weights)

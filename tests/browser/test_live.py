@@ -1,0 +1,210 @@
+"""The live page in Chromium: steered by keys, gamepad and touch; its past; the files it saves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from apps.demo.controller import CONTROLLER
+from apps.live.bundle import live_page
+from apps.live.sources import asset_of
+from deepphase.formats.load import load
+from deepphase.motion.kinematics import joint_positions
+from tests.browser.dashboard_pages import until
+
+pytestmark = pytest.mark.browser
+
+# Software draws slowly; what is tested does not depend on the size of the picture.
+_SMALL = {"width": 480, "height": 360}
+_CM, _MM = 0.01, 0.001
+
+
+@pytest.fixture(scope="module")
+def content() -> str:
+    return live_page(asset_of(CONTROLLER), name="gaits", look="light")
+
+
+@pytest.fixture
+def live(open_page, content):
+    """A function that opens the page, and waits until it has drawn; then frames go on without."""
+
+    def opened(**options):
+        page = open_page(content, **({"viewport": _SMALL} | options))
+        until(lambda: page.evaluate("window.deepphaseLive?.pictures > 1"))
+        # Software needs most of the time for the pictures.
+        page.evaluate("deepphaseLive.view.draw = () => {}")
+        return page
+
+    return opened
+
+
+def state(page) -> dict:
+    return page.evaluate("deepphaseLive.state()")
+
+
+def after(page, frames: int) -> dict:
+    """The state after so many more frames."""
+    goal = state(page)["count"] + frames
+    return until(lambda: (now := state(page))["count"] >= goal and now)
+
+
+def pictures_after(page, count: int) -> None:
+    """Wait until so many more pictures have been drawn."""
+    goal = state(page)["pictures"] + count
+    until(lambda: state(page)["pictures"] >= goal)
+
+
+def moved(before: dict, after: dict, direction) -> float:
+    """Metres in a direction, given as a name of the camera's."""
+    return float(np.dot(np.subtract(after["position"], before["position"]), direction))
+
+
+def directions(page) -> dict[str, np.ndarray]:
+    given = page.evaluate("deepphaseLive.view.camera.ground()")
+    return {name: np.array(value) for name, value in given.items()}
+
+
+def test_keys_steer_and_others_follow_around_walls_and_pits(live):
+    page = live()
+    assert page.title() == "gaits"
+    ways = directions(page)
+    page.keyboard.press("4")
+    page.keyboard.down("w")
+    start = after(page, 30)
+    end = after(page, 90)
+    assert moved(start, end, ways["away"]) > 0.8
+    assert end["label"] == "walk"
+    page.keyboard.up("w")
+    page.keyboard.down("ArrowLeft")
+    start = after(page, 60)
+    assert moved(start, after(page, 60), -ways["right"]) > 0.5
+    page.keyboard.up("ArrowLeft")
+    assert after(page, 10)["goal"]["velocity"] == [0, 0]
+
+    page.get_by_label("Number of characters").fill("4")
+    page.keyboard.press("Tab")
+    page.evaluate("for (let i = 0; i < 240; i++) deepphaseLive.driver.step([0, 1.4], null)")
+    places = np.array(state(page)["characters"])
+    assert places.shape == (4, 2)
+    apart = np.linalg.norm(places[:, None] - places[None], axis=2)[np.triu_indices(4, 1)]
+    assert apart.min() > 0.25
+    assert apart.max() < 6.0
+    assert places[1:, 1].min() > 1.0
+
+    least, end = page.evaluate(
+        """(() => {
+          const live = deepphaseLive;
+          live.setCount(1);
+          live.reset();
+          live.setPaused(true);
+          live.obstacles.addWall([-1, 3], [1, 3]);
+          live.obstacles.addPit([-2.2, 6]);
+          live.view.renderer.setObstacles(...live.obstacles.shapes());
+          let least = Infinity;
+          for (let i = 0; i < 600; i++) {
+            live.driver.step([0, 1.4], null);
+            const [x, z] = live.state().position;
+            const beside = Math.max(Math.abs(x) - 1, 0);
+            least = Math.min(least, Math.hypot(beside, z - 3));
+            least = Math.min(least, Math.hypot(x + 2.2, z - 6) - live.obstacles.all[1].circle[2]);
+          }
+          return [least, live.state().position];
+        })()"""
+    )
+    assert least > 0.2
+    assert end[1] > 7.0
+    page.evaluate("delete deepphaseLive.view.draw")
+    pictures_after(page, 1)
+
+
+def test_a_gamepad_and_the_stick_on_a_touch_screen_steer(live):
+    page = live(has_touch=True)
+    ways = directions(page)
+    page.evaluate(
+        """(() => {
+          window.pad = {
+            connected: true, index: 0, axes: [0.9, 0, 0, 0],
+            buttons: Array.from({ length: 17 }, () => ({ pressed: false, value: 0 })),
+          };
+          navigator.getGamepads = () => [window.pad, null];
+        })()"""
+    )
+    start = after(page, 60)
+    end = after(page, 60)
+    assert moved(start, end, ways["right"]) > 0.6
+    assert end["goal"]["facing"] is None
+    # The second stick gives the facing.
+    page.evaluate("pad.axes = [0.05, -0.08, 0, 1]")
+    goal = after(page, 10)["goal"]
+    assert goal["velocity"] == [0, 0]
+    np.testing.assert_allclose(goal["facing"], -ways["away"], atol=1e-6)
+    page.evaluate("pad.buttons[0].pressed = true")
+    until(lambda: state(page)["paused"])
+
+    page.evaluate("pad.connected = pad.buttons[0].pressed = false")
+    page.get_by_role("button", name="Continue").first.click()
+    stick = page.locator("#stick")
+    assert stick.is_visible()
+    touch = {"pointerId": 7, "pointerType": "touch", "isPrimary": True}
+    stick.evaluate("(each) => { each.setPointerCapture = () => {}; }")
+    box = stick.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    stick.dispatch_event(
+        "pointerdown", {**touch, "clientX": x, "clientY": y - 0.45 * box["height"]}
+    )
+    start = after(page, 60)
+    assert moved(start, after(page, 60), ways["away"]) > 0.6
+    stick.dispatch_event("pointerup", {**touch, "clientX": x, "clientY": y})
+    assert after(page, 5)["goal"]["velocity"] == [0, 0]
+
+
+def test_the_past_is_shown_and_saved_and_the_picture_has_two_looks(live, tmp_path):
+    page = live()
+    page.evaluate("for (let i = 0; i < 40; i++) deepphaseLive.driver.step([0.3, 1.2], null)")
+    page.get_by_role("button", name="Pause").click()
+    last = state(page)
+    assert state(page)["count"] == last["count"]
+    page.get_by_role("slider", name="The last 60 seconds").fill("10")
+    back = state(page)
+    assert (back["index"], back["paused"]) == (10, True)
+    assert back["position"] != last["position"]
+    page.keyboard.press(".")
+    assert state(page)["index"] == 11
+    shown = page.evaluate("deepphaseLive.driven().map((frame) => [...frame.positions])")
+    shown = np.array(shown).reshape(len(shown), -1, 3)
+    assert len(shown) == last["count"]
+    for label, limit in (("Save as BVH", _MM), ("Save as glb", _MM)):
+        with page.expect_download() as saved:
+            page.get_by_role("button", name=label).click()
+        path = tmp_path / saved.value.suggested_filename
+        saved.value.save_as(path)
+        clip = load(path)
+        assert clip.fps == pytest.approx(60.0)
+        names = page.evaluate("deepphaseLive.asset.skeleton.names")
+        order = [clip.skeleton.names.index(name) for name in names]
+        np.testing.assert_allclose(joint_positions(clip)[:, order], shown, atol=limit)
+    page.evaluate("delete deepphaseLive.view.draw")
+    page.evaluate("deepphaseLive.show(deepphaseLive.history.count - 12)")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save as WebM video").click()
+    saved.value.save_as(tmp_path / "driven.webm")
+    # Beginning of every file of the container Matroska.
+    assert (tmp_path / "driven.webm").read_bytes()[:4] == b"\x1a\x45\xdf\xa3"
+    until(lambda: not state(page)["paused"])
+
+    image = pytest.importorskip("PIL.Image")
+    page.evaluate(
+        "document.querySelectorAll('#bar, #side, header, #hint').forEach((e) => e.remove())"
+    )
+    means = []
+    for _ in range(2):
+        path = tmp_path / f"{len(means)}.png"
+        page.locator("#stage").screenshot(path=str(path))
+        pixels = np.asarray(image.open(path).convert("RGB")).astype(float)
+        middle = pixels[120:260, 200:280]
+        # Light and shade of a body, on a ground that is nearly of one colour.
+        assert middle.std() > 12.0
+        means.append(pixels[:40, 100:300].mean())
+        page.get_by_role("button", name="Light or dark").click()
+        pictures_after(page, 3)
+    assert means[0] > means[1] + 80

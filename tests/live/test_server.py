@@ -1,0 +1,123 @@
+"""`deepphase live`: what it serves, to whom, and how it ends."""
+
+from __future__ import annotations
+
+import http.client
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from apps.cli import main
+from apps.demo.controller import CONTROLLER
+from apps.live import server as live_server
+from apps.live.server import LiveServer
+from apps.live.sources import live_sources
+
+
+@pytest.fixture
+def served(tmp_path, monkeypatch):
+    """A server of a folder with two controllers; pages take their name for their asset."""
+    for name in ("walk.controller", "sub/a & b.controller"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(CONTROLLER.read_bytes())
+    (tmp_path / "notes.txt").write_text("no controller")
+    monkeypatch.setattr(live_server, "asset_of", lambda path: path.name.encode())
+    with LiveServer(0, live_sources(tmp_path), tmp_path) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def ask(server, path: str, method: str = "GET", **headers: str) -> tuple[int, str]:
+    port = server.server_address[1]
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection.request(method, path, headers={"Host": f"localhost:{port}"} | headers)
+    answer = connection.getresponse()
+    return answer.status, answer.read().decode()
+
+
+def test_a_folder_is_a_page_with_links_to_each_file(served):
+    status, page = ask(served, "/")
+    assert status == 200
+    assert page.count("<a ") == 2
+    assert 'href="./open/sub/a%20%26%20b.controller"' in page
+    assert "notes.txt" not in page
+    status, page = ask(served, "/open/sub/a%20%26%20b.controller")
+    assert status == 200
+    assert "<title>a &amp; b</title>" in page
+    assert ask(served, "/open/walk.controller", "HEAD") == (200, "")
+    for path in ("/open/notes.txt", "/open/../walk.controller", "/open/", "/walk.controller"):
+        assert ask(served, path)[0] == 404
+
+
+def test_other_names_and_other_pages_are_refused(served):
+    port = served.server_address[1]
+    assert ask(served, "/", Host=f"evil.example:{port}")[0] == 403
+    assert ask(served, "/", Host="localhost:1")[0] == 403
+    assert ask(served, "/", Origin="http://evil.example")[0] == 403
+    assert ask(served, "/", Origin=f"http://localhost:{port}")[0] == 200
+    assert served.server_address[0] == "127.0.0.1"
+
+
+def test_a_file_that_is_written_again_gets_a_new_page(served, tmp_path, monkeypatch):
+    (tmp_path / "walk.controller").write_bytes(b"damaged")
+    monkeypatch.undo()
+    status, text = ask(served, "/open/walk.controller")
+    assert status == 500
+    assert "walk.controller" in text
+    assert "Traceback" not in text
+
+
+@pytest.mark.parametrize("words", [["live"], ["export", "--web", "-o", "x.html"]])
+def test_a_file_that_cannot_be_steered_is_refused(words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("notes.txt").write_text("no controller")
+    assert main([*words, "notes.txt"]) == 2
+    assert "not a file that can be steered" in capsys.readouterr().err
+    assert main([*words, "missing.controller"]) == 2
+    assert "no such file" in capsys.readouterr().err
+    assert not Path("x.html").exists()
+    assert main([*words, "."]) == 2
+    said = capsys.readouterr().err
+    assert ("no file in this folder" if words == ["live"] else "a folder, not a file") in said
+
+
+def test_a_port_that_is_taken_is_refused(capsys):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        assert main(["live", str(CONTROLLER), "--no-browser", "--port", port]) == 2
+    assert f"port {port} is in use" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_ends_cleanly(number):
+    words = [sys.executable, "-u", "-m", "apps.cli", "live", str(CONTROLLER), "--no-browser"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline().decode()
+        assert "open http://127.0.0.1:" in line
+        process.send_signal(number)
+        said = process.stdout.read().decode()
+        assert process.wait(60) == 0, said
+    assert "Traceback" not in said
+    assert "the page has ended" in said
+
+
+def test_export_writes_the_page(tmp_path, capsys):
+    made = tmp_path / "gaits.html"
+    assert main(["export", str(CONTROLLER), "--web", "-o", str(made)]) == 0
+    assert "MB" in capsys.readouterr().out
+    small = made.stat().st_size
+    assert small < 20e6
+    assert main(["export", str(CONTROLLER), "--web", "--weights", "float32", "-o", str(made)]) == 0
+    assert made.stat().st_size > 1.2 * small

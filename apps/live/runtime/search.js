@@ -38,21 +38,21 @@ export class RowSearch {
     this.measure(query);
     const squares = this.squares.values;
     const limit = bound * bound;
-    const best = [];
+    const best = [], close = [];
     let worst = limit * (1 + SLACK);
-    const permits = (row) => allowed[row] && (row < excluded[0] || row >= excluded[1]);
     for (let row = 0; row < this.rows; row++) {
-      if (!(squares[row] < worst) || !permits(row)) continue;
+      if (!(squares[row] < worst)) continue;
+      if (!allowed[row] || (row >= excluded[0] && row < excluded[1])) continue;
+      close.push(row);
       let place = best.length;
       while (place > 0 && best[place - 1] > squares[row]) place--;
       best.splice(place, 0, squares[row]);
       if (best.length > count) best.pop();
-      if (best.length === count) worst = Math.min(worst, best[count - 1]);
+      if (best.length === count) worst = Math.min(worst, best[count - 1] * (1 + SLACK));
     }
     const found = [];
-    const furthest = (best.length < count ? worst : best[count - 1]) * (1 + SLACK);
-    for (let row = 0; row < this.rows; row++) {
-      if (squares[row] > furthest || !permits(row)) continue;
+    for (const row of close) {
+      if (squares[row] > worst) continue;
       const square = this.square(query, row);
       if (square < limit) found.push({ row, distance: square });
     }

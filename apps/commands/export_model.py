@@ -26,7 +26,7 @@ def command(
     Parameters
     ----------
     model
-        Phase model or controller.
+        Phase model or controller; with --web, a controller or a motion database.
     output
         ONNX file, or page (.html), to write.
     web

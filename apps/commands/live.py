@@ -27,7 +27,7 @@ def command(source: Path, port: int | None = None, browser: bool = True) -> None
     Parameters
     ----------
     source
-        Controller, or a folder of them, from which the page lets you choose.
+        Controller or motion database, or a folder of them, from which the page lets you choose.
     port
         Port to listen on; the first free one from 8601 if not given.
     browser

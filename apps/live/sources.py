@@ -12,7 +12,7 @@ from deepphase.formats.array_file import is_array_file, read_header
 
 # Largest number of files that are examined, in case the folder is a whole disk.
 _MAX_FILES = 20_000
-_HINT = "give a controller of `deepphase train controller`, or a folder of them"
+_HINT = "give a controller, a motion database, or a folder of them"
 
 
 def _load_controller(path: Path, weights: Weights) -> bytes:
@@ -21,8 +21,17 @@ def _load_controller(path: Path, weights: Weights) -> bytes:
     return live_asset(Controller.load(path), weights=weights)
 
 
+def _load_database(path: Path, weights: Weights) -> bytes:
+    from matching.database.database import MotionDatabase
+
+    return live_asset(MotionDatabase.load(path), weights=weights)
+
+
 # Format of a file -> its asset.
-_LOADERS: dict[str, Callable[[Path, Weights], bytes]] = {"deepphase.controller": _load_controller}
+_LOADERS: dict[str, Callable[[Path, Weights], bytes]] = {
+    "deepphase.controller": _load_controller,
+    "deepphase.motion_database": _load_database,
+}
 
 
 def is_live_source(path: Path) -> bool:
@@ -67,7 +76,7 @@ def asset_of(path: Path, weights: Weights = "float16") -> bytes:
     Parameters
     ----------
     weights
-        Type of a network's weights in the asset; see `live_asset`.
+        Type of a network's weights, or of a database's rotations; see `live_asset`.
 
     Raises
     ------

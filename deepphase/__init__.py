@@ -93,18 +93,20 @@ if TYPE_CHECKING:
     from deepphase.phase.training.data import PhaseData as PhaseData
     from deepphase.phase.training.module import PhaseModule as PhaseModule
     from deepphase.phase.training.train import train_phase as train_phase
-    from deepphase.steering.goal_sources import GamepadGoals as GamepadGoals
     from deepphase.steering.goal_sources import GoalSource as GoalSource
     from deepphase.steering.goal_sources import PathGoals as PathGoals
     from deepphase.steering.made_paths import made_path as made_path
     from deepphase.steering.path import GroundPath as GroundPath
     from deepphase.steering.path import read_path as read_path
+    from deepphase.steering.place_goals import PlaceGoals as PlaceGoals
     from deepphase.steering.root_states import RootStates as RootStates
     from deepphase.steering.run import Run as Run
     from deepphase.steering.run import Runner as Runner
     from deepphase.steering.run import rollout as rollout
     from deepphase.steering.run import start_on_path as start_on_path
     from deepphase.steering.run import start_under_gamepad as start_under_gamepad
+    from deepphase.steering.velocity_goals import GamepadGoals as GamepadGoals
+    from deepphase.steering.velocity_goals import VelocityGoals as VelocityGoals
     from deepphase.synthetic.dance import dance as dance
     from deepphase.synthetic.locomotion import SyntheticMotion as SyntheticMotion
     from deepphase.synthetic.locomotion import locomotion as locomotion
@@ -124,7 +126,7 @@ _MODULES = {
     "Feature": "deepphase.features.feature",
     "FeatureLayout": "deepphase.features.layout",
     "FormatError": "deepphase.errors",
-    "GamepadGoals": "deepphase.steering.goal_sources",
+    "GamepadGoals": "deepphase.steering.velocity_goals",
     "GoalSource": "deepphase.steering.goal_sources",
     "GroundPath": "deepphase.steering.path",
     "Health": "deepphase.phase.health",
@@ -139,6 +141,7 @@ _MODULES = {
     "PhaseModel": "deepphase.phase.model",
     "PhaseModule": "deepphase.phase.training.module",
     "PhaseParameters": "deepphase.phase.parameters",
+    "PlaceGoals": "deepphase.steering.place_goals",
     "PointTrack": "deepphase.motion.point_track",
     "Preparation": "deepphase.corpus.prepare",
     "Roles": "deepphase.motion.roles",
@@ -155,6 +158,7 @@ _MODULES = {
     "StoreWriter": "deepphase.corpus.store_writer",
     "SyntheticMotion": "deepphase.synthetic.locomotion",
     "Take": "deepphase.figures.player.take",
+    "VelocityGoals": "deepphase.steering.velocity_goals",
     "corpus_of": "deepphase.corpus.prepare",
     "dance": "deepphase.synthetic.dance",
     "export_phase_model": "deepphase.export.phase_encoder",

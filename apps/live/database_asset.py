@@ -19,6 +19,7 @@ from matching.player.facing import FacingCoverage
 from matching.player.moment_filter import MomentFilter
 from matching.player.playback import Playback
 from matching.player.player import PlayerSettings
+from matching.player.trajectory_search import max_improvement
 
 # Rotations of this many rows are read at once, and a view of the manifold has so many points.
 _ROWS_AT_ONCE, _MANIFOLD_POINTS = 1 << 14, 20_000
@@ -75,7 +76,11 @@ def database_asset(database: MotionDatabase, motion: str) -> bytes:
         "limits": {"speed": playback.goal_limits.speed},
         "speeds": {"walk": playback.travelling_speed, "run": playback.goal_limits.speed / 1.5},
         "facing_coverage": _facing_coverage(playback, played),
-        "settings": {**goal_settings(), **_player_settings()},
+        "settings": {
+            **goal_settings(),
+            **_player_settings(),
+            "max_improvement": max_improvement(database.layout),
+        },
     }
     arrays = {
         "features": np.ascontiguousarray(database.features[np.arange(len(database))], np.float32),

@@ -9,14 +9,11 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
-from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.path import GroundPath
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.springs import (
     decayed,
     spring_rate,
-    spring_to_angle,
-    spring_to_velocity,
     wrapped_angle,
 )
 
@@ -224,103 +221,3 @@ class GamepadSettings:
         for name in ("top_speed", "jump", "leash_m"):
             if not getattr(self, name) > 0:
                 raise ParameterError(f"{name} {getattr(self, name)}: it must be above 0")
-
-
-class GamepadGoals:
-    """Goals from one gamepad recording for all characters.
-
-    Parameters
-    ----------
-    gamepad
-        The recording.
-    root_states
-        Initial root states of the characters.
-    settings
-        Settings for the response.
-    """
-
-    def __init__(
-        self, gamepad: Gamepad, root_states: RootStates, settings: GamepadSettings | None = None
-    ) -> None:
-        self.gamepad = gamepad
-        self.settings = settings or GamepadSettings()
-        self.time = float(gamepad.times[0])
-        self._position = np.array(root_states.positions, np.float64)
-        self._velocity = np.array(root_states.velocities, np.float64)
-        self._acceleration = np.zeros_like(self._velocity)
-        self._angle = np.array(root_states.angles, np.float64)
-        self._rate = np.zeros_like(self._angle)
-        self._last_goal = self._goal()
-
-    def _goal(self) -> Array:
-        """(4,) current values of the sticks: move x, z, look x, z."""
-        now = np.array(self.time)
-        return np.concatenate([self.gamepad.move_at(now), self.gamepad.look_at(now)])
-
-    def _goal_angles(self) -> Array:
-        goal = self._goal()
-        way = goal[2:] if goal[2:].any() else goal[:2]
-        if not way.any():
-            return self._angle
-        return np.full_like(self._angle, np.arctan2(way[0], way[1]))
-
-    def advance(self, root_states: RootStates, seconds: float) -> Array:
-        """As `GoalSource.advance`."""
-        self.time += seconds
-        settings, goal = self.settings, self._goal()
-        self._position, self._velocity, self._acceleration = spring_to_velocity(
-            self._position,
-            self._velocity,
-            self._acceleration,
-            settings.top_speed * goal[:2],
-            settings.halflife_s,
-            seconds,
-        )
-        self._angle, self._rate = spring_to_angle(
-            self._angle, self._rate, self._goal_angles(), settings.facing_halflife_s, seconds
-        )
-        lead = self._position - root_states.positions
-        distance = np.sqrt(np.einsum("cd,cd->c", lead, lead))[:, None]
-        kept = np.minimum(1.0, settings.leash_m / np.maximum(distance, 1e-9))
-        self._position = root_states.positions + lead * kept
-        jumped = bool(np.abs(goal - self._last_goal).max() > settings.jump)
-        if jumped:
-            self._last_goal = goal
-        return np.full(len(self._angle), jumped)
-
-    def trajectory(
-        self, root_states: RootStates, which: Array, offsets_s: Array
-    ) -> tuple[Array, Array]:
-        """As `GoalSource.trajectory`: from the current place, at the desired velocity."""
-        goal, settings = self._goal(), self.settings
-        positions, _, _ = spring_to_velocity(
-            root_states.positions[which, None],
-            self._velocity[which, None],
-            self._acceleration[which, None],
-            settings.top_speed * goal[:2],
-            settings.halflife_s,
-            offsets_s[:, None],
-        )
-        angles, _ = spring_to_angle(
-            self._angle[which, None],
-            self._rate[which, None],
-            self._goal_angles()[which, None],
-            settings.facing_halflife_s,
-            offsets_s,
-        )
-        return positions, angles
-
-    def target(self) -> tuple[Array, Array]:
-        """As `GoalSource.target`: the place of a character that follows the gamepad exactly."""
-        return self._position, self._angle
-
-    def labels(self) -> list[dict[str, str]]:
-        """As `GoalSource.labels`: the buttons' values."""
-        now = {name: self.gamepad.button_at(name, self.time) for name in self.gamepad.buttons}
-        desired = {name: value for name, value in now.items() if value}
-        return [desired for _ in self._angle]
-
-    def command(self) -> tuple[Array, Array]:
-        """As `VelocityCommands.command`: of the sticks."""
-        velocity = self.settings.top_speed * self._goal()[:2]
-        return np.tile(velocity, (len(self._angle), 1)), self._goal_angles().copy()

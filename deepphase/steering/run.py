@@ -19,7 +19,6 @@ from deepphase.phase.parameters import PhaseParameters
 from deepphase.progress import Progress
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_sources import (
-    GamepadGoals,
     GamepadSettings,
     GoalSource,
     PathGoals,
@@ -28,6 +27,7 @@ from deepphase.steering.goal_sources import (
 )
 from deepphase.steering.path import GroundPath
 from deepphase.steering.root_states import RootStates, side_by_side
+from deepphase.steering.velocity_goals import GamepadGoals
 
 
 @dataclass(frozen=True, eq=False)

@@ -171,18 +171,18 @@ def _decision(
             taken.append((clip, row))
     terms = cost_terms(database.layout, search.query, database.features[np.array(rows)])
     costs = np.sqrt(terms.sum(axis=1))
-    reason = _reason(search, costs, search.target >= 0)
+    bound = float(policy.improved(costs[0], search.min_improvement))
+    reason = _reason(search, costs, bound, search.target >= 0)
     if search.target < 0 and len(rows) > 1 and not policy.keeps(rows[1], search.kept):
         labels = ", ".join(f"{name}={label}" for name, label in search.kept.items())
-        bound = (1.0 - search.min_improvement) * costs[0] * (1.0 - policy.keep_improvement)
+        bound = float(policy.improved(np.array(bound), policy.keep_improvement))
         reason += f" It has not {labels}, so it would need less than {bound:.2f}."
     return Decision(search.frame, np.array(rows), terms, tuple(marks), reason)
 
 
-def _reason(search: _Search, costs: Sequence[float], has_target: bool) -> str:
+def _reason(search: _Search, costs: Sequence[float], bound: float, has_target: bool) -> str:
     """A sentence on the decision; `costs` begins with the row that plays and the target."""
-    bound = (1.0 - search.min_improvement) * costs[0]
-    share = f"{1.0 - search.min_improvement:.0%} of the first"
+    share = f"{bound / max(costs[0], 1e-9):.0%} of the first"
     limit = f"a jump needs less than {bound:.2f}, {share}"
     if has_target:
         costing = f"continuing costs {costs[0]:.2f}, the chosen moment {costs[1]:.2f}"

@@ -36,6 +36,12 @@ from matching.search.searcher import Searcher
 # Seconds before a clip's end from which on a jump needs no improvement, and seconds until the next
 # search where the transition to the chosen row is not smooth.
 _ENDING_S, _RETRY_S = 0.25, 0.03
+# A transition is smooth if its peak acceleration is below this share of the data's 99.9th
+# percentile.
+# The margin covers root motion and foot locking, which the estimate leaves out. For every second
+# that a character has waited for a smooth one the share rises, up to the last number: otherwise it
+# could go on for a whole clip away from its goals.
+_SMOOTH, _SMOOTH_PER_S, _LEAST_SMOOTH = 0.65, 0.7, 1.5
 # Halflife of a change of the root's correction.
 _SETTLING_S = 0.03
 _COMPLEX = np.array([1.0, 1.0j])
@@ -207,6 +213,7 @@ class Player:
         self._coverage = FacingCoverage.of_playback(playback, self._search_policy.playable)
         self._ways = np.full(count, np.nan)
         self._since_change = np.full(count, np.inf)
+        self._waited_s = np.zeros(count)
         self._costs = np.zeros(count)
         self._limited = np.zeros(count, bool)
         self._transitions = Transitions(
@@ -313,12 +320,14 @@ class Player:
             improvements,
             [labels[index] for index in which],
             [self._kept[index] for index in which],
+            np.minimum(_SMOOTH + _SMOOTH_PER_S * self._waited_s[which], _LEAST_SMOOTH),
             lambda some, rows: self._transitions.costs(rows, current.of(which[some])),
         )
         limited = LimitedGoals(goal_source, self.playback.goal_limits, self._limited)
         goals = self._search_policy.goals(limited, self.root_states, which)
         targets, costs, smooth = self._search_policy.search(request, goals)
         self._until_search[which] = np.where(smooth, settings.search_interval_s, _RETRY_S)
+        self._waited_s[which] = np.where(smooth, 0.0, self._waited_s[which] + _RETRY_S)
         self._costs[which] = costs
         # A transition that is not smooth is put off, up to the clip's last frame.
         jumps = (targets >= 0) & (smooth | forced[which])

@@ -26,9 +26,8 @@ _MARGIN_S = 0.25
 # most the tolerance count as equally good.
 _CANDIDATES, _TOLERANCE = 16, 0.15
 _ROWS_AT_ONCE = 1 << 20
-# A transition is smooth if its peak acceleration is below 65 % of the data's 99.9th percentile.
-# The margin covers root motion and foot locking, which the estimate leaves out.
-_MAX_SMOOTH_COST = 0.65
+# Largest improvement that is ever required, as a share of the cost of rows taken by chance.
+_MAX_IMPROVEMENT = 0.2
 
 
 def _trajectory_features(layout: FeatureLayout) -> list[Feature]:
@@ -57,6 +56,8 @@ class JumpRequest:
         (q,) desired labels; labels that the database does not have are ignored.
     kept
         (q,) labels that are kept where rows without them are not much better.
+    max_transition_costs
+        (q,) transition costs below which a transition counts as smooth.
     transition_costs
         Function of indices (n,) into the q and candidate rows (n, candidates): the peak
         acceleration of each transition as a share of the data's usual one, (n, candidates).
@@ -67,7 +68,16 @@ class JumpRequest:
     min_improvements: Array
     labels: Sequence[Mapping[str, str]]
     kept: Sequence[Mapping[str, str]]
+    max_transition_costs: Array
     transition_costs: Callable[[Array, Array], Array]
+
+
+def max_improvement(layout: FeatureLayout) -> float:
+    """The largest improvement of costs that is ever required: a fifth of the cost of two rows that
+    are taken by chance.
+    """
+    # The squared difference of two values taken by chance is twice their variance, on average.
+    return _MAX_IMPROVEMENT * float(np.sqrt(2.0 * np.square(layout.weights).sum()))
 
 
 class SearchPolicy(Protocol):
@@ -151,6 +161,7 @@ class TrajectorySearch:
         self._keeping: dict[tuple[tuple[str, str], ...], Array] = {}
         self._kept: dict[tuple[tuple[tuple[str, str], ...], ...], Array | None] = {}
         self._allowed: dict[tuple[tuple[str, str], ...], _Rows] = {}
+        self._max_improvement = max_improvement(database.layout)
         self._features = _trajectory_features(database.layout)
         self.offsets_s = future_offsets(database.layout)
         if not len(self.offsets_s):
@@ -214,7 +225,7 @@ class TrajectorySearch:
             improvements = request.min_improvements[some]
             distances, nearest, ranks = self._nearest(
                 queries[some],
-                np.where(must_jump, np.inf, (1.0 - improvements) * staying[some]),
+                np.where(must_jump, np.inf, self.improved(staying[some], improvements)),
                 database.neighbourhood(rows[some], self._neighbourhood_s),
                 allowed.targets,
                 self._kept_targets(desired, kept) if kept else None,
@@ -243,7 +254,8 @@ class TrajectorySearch:
             best = transition.argmin(1)[:, None]
             chosen[some] = np.take_along_axis(nearest, best, 1)[:, 0]
             costs[some] = np.take_along_axis(distances, best, 1)[:, 0]
-            smooth[some] = np.take_along_axis(transition, best, 1)[:, 0] < _MAX_SMOOTH_COST
+            cost = np.take_along_axis(transition, best, 1)[:, 0]
+            smooth[some] = cost < request.max_transition_costs[some]
         return chosen, costs, smooth
 
     def _groups(self, request: JumpRequest) -> dict[_LabelSets, Array]:
@@ -277,22 +289,30 @@ class TrajectorySearch:
         near, near_rows = self._searcher.search(
             queries, _CANDIDATES, allowed=kept_targets, excluded=excluded, cost_bound=bound
         )
-        share = 1.0 - self.keep_improvement
         # Rows that keep the labels are none of these: the nearest of them is at the bound.
         far, far_rows = self._searcher.search(
             queries,
             _CANDIDATES,
             allowed=targets,
             excluded=excluded,
-            cost_bound=share * np.minimum(bound, near[:, 0]),
+            cost_bound=self.improved(np.minimum(bound, near[:, 0]), self.keep_improvement),
         )
-        ranks = np.concatenate([near, far / share], axis=1)
+        # The inverse of `improved`.
+        ranked = np.minimum(far / (1.0 - self.keep_improvement), far + self._max_improvement)
+        ranks = np.concatenate([near, ranked], axis=1)
         order = ranks.argsort(axis=1, kind="stable")[:, :_CANDIDATES]
         return (
             np.take_along_axis(np.concatenate([near, far], axis=1), order, 1),
             np.take_along_axis(np.concatenate([near_rows, far_rows], axis=1), order, 1),
             np.take_along_axis(ranks, order, 1),
         )
+
+    def improved(self, costs: Array, shares: Array | float) -> Array:
+        """Costs that improve others by shares, or by a fifth of the cost of rows taken by chance.
+
+        Where all costs are high, as after a goal that nothing follows, a share of them is too much.
+        """
+        return costs - np.minimum(shares * costs, self._max_improvement)
 
     def initial(self, goals: tuple[Array, Array, Array, Array]) -> Array:
         """(q,) rows to start with: those that fit the goals best, in any pose.

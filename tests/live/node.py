@@ -14,8 +14,9 @@ import pytest
 
 from controllers.runtime.start import CharacterSource
 from deepphase.steering.gamepad import Gamepad
-from deepphase.steering.goal_sources import GamepadGoals, GamepadSettings
+from deepphase.steering.goal_sources import GamepadSettings
 from deepphase.steering.root_states import RootStates
+from deepphase.steering.velocity_goals import GamepadGoals
 
 NODE = shutil.which("node")
 needs_node = pytest.mark.skipif(NODE is None, reason="Node is not installed")

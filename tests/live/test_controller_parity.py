@@ -18,9 +18,9 @@ from deepphase.features.normalisation import Normalisation
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
 from deepphase.phase.parameters import PhaseParameters
-from deepphase.steering.goal_sources import GamepadGoals
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import Frame
+from deepphase.steering.velocity_goals import GamepadGoals
 from tests.live.node import ask_node, needs_node, python_run, wandering
 
 pytestmark = needs_node

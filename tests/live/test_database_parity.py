@@ -13,8 +13,9 @@ from deepphase.errors import ParameterError
 from deepphase.features.layout import Feature, FeatureLayout
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
-from deepphase.steering.goal_sources import GamepadGoals, GamepadSettings
+from deepphase.steering.goal_sources import GamepadSettings
 from deepphase.steering.root_states import RootStates
+from deepphase.steering.velocity_goals import GamepadGoals
 from matching.database.database import MotionDatabase
 from matching.player.moment_filter import MomentFilter
 from matching.player.player import PlayerSettings

@@ -110,8 +110,9 @@ def test_reasons_state_the_costs_and_the_limit(square):
         strict=True,
     ):
         assert f"continuing costs {each.costs[0]:.2f}" in each.reason
-        share = 1.0 - search.min_improvement
-        shares.add(share)
+        bound = runner.log.policy.improved(each.costs[0], search.min_improvement)
+        share = bound / each.costs[0]
+        shares.add(1.0 - search.min_improvement)
         limit = f"less than {share * each.costs[0]:.2f}, {share:.0%} of the first"
         if run.jumped[0, each.frame] and not search.must_jump:
             kinds.add("jumps")

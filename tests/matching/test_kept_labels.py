@@ -89,6 +89,7 @@ def test_candidates_are_those_of_a_full_comparison(alike, improvement):
         np.full(count, 0.1),
         [{}] * count,
         kept,
+        np.full(count, 0.65),
         lambda some, near: np.tile(np.arange(near.shape[1]) * 1e-3, (len(some), 1)),
     )
     found, costs, _ = search.search(request, goals)
@@ -99,8 +100,11 @@ def test_candidates_are_those_of_a_full_comparison(alike, improvement):
     for index, row in enumerate(rows):
         own = styles == kept[index]["style"]
         staying = np.linalg.norm(queries[index] - database.features[row])
-        ranks = np.where(own, distances[index], distances[index] / (1.0 - improvement))
-        ranks = np.where(ranks < 0.9 * staying, ranks, np.inf)
+        most = 0.2 * np.sqrt(2.0 * np.square(database.layout.weights).sum())
+        # What another style costs more: a share of the cost, up to a fifth of that by chance.
+        other = np.minimum(distances[index] / (1.0 - improvement), distances[index] + most)
+        ranks = np.where(own, distances[index], other)
+        ranks = np.where(ranks < staying - min(0.1 * staying, most), ranks, np.inf)
         best = int(ranks.argmin())
         if np.isinf(ranks[best]):
             assert found[index] == -1
@@ -129,20 +133,16 @@ def test_idle_moments_keep_every_label(alike):
     assert player._kept == [{"style": "old"}]
 
 
-def test_reasons_say_that_a_moment_has_other_labels():
-    source = PlayerSource(
-        *opened(styled_store({"old": (0.0,) * 2, "proud": (-0.9, 0.9)})),
-        settings=PlayerSettings(keep_improvement=0.9),
-    )
-    player, goals = start_on_path(source, made_path("circle", SPEED, 10.0, size=4.0))
-    player = Player(
-        source.database, source.playback, source.searcher, [100], log_decisions=True,
-        settings=source.settings,
-    )  # fmt: skip
+def test_reasons_say_that_a_moment_has_other_labels(alike):
+    database, play, searcher = alike
+    player = Player(database, play, searcher, [100], log_decisions=True)
+    _, goals = start_on_path(PlayerSource(*alike), made_path("wave", SPEED, 10.0))
     rollout(player, goals, 1.0)
-    found = decisions(player.log, source.database, source.searcher)
-    said = [each for each in found if "It has not style=old" in each.reason]
-    assert said
-    for each in said:
-        clip = source.database.clip_of(each.rows[1])
-        assert source.database.labels[clip]["style"] == "proud"
+    log = player.log
+    search = next(each for each in log.searches if each.target < 0)
+    for kept in ({}, {"style": "old"}, {"style": "proud"}):
+        log.searches = [replace(search, kept=kept)]
+        (found,) = decisions(log, database, searcher)
+        style = database.labels[int(database.clip_of(found.rows[1]))]["style"]
+        other = bool(kept) and kept["style"] != style
+        assert ("It has not style=" in found.reason) == other

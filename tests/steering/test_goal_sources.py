@@ -6,10 +6,11 @@ import pytest
 from deepphase.errors import ParameterError
 from deepphase.steering.blending import blended_angles, blended_positions, desired_weights
 from deepphase.steering.gamepad import Gamepad
-from deepphase.steering.goal_sources import GamepadGoals, GamepadSettings, PathGoals
+from deepphase.steering.goal_sources import GamepadSettings, PathGoals
 from deepphase.steering.made_paths import circle, made_path
 from deepphase.steering.path import GroundPath
 from deepphase.steering.root_states import RootStates
+from deepphase.steering.velocity_goals import GamepadGoals
 
 AHEAD = np.array([0.33, 0.67, 1.0])
 STRAIGHT = GroundPath(np.array([0.0, 10.0]), np.array([[0.0, 0.0], [0.0, 10.0]]))

@@ -19,8 +19,9 @@ const SETTLING_S = 0.03;
 const MARGIN_S = 0.25;
 // Nearest rows whose transitions are compared; those within the tolerance count as equally good.
 const CANDIDATES = 16, TOLERANCE = 0.15;
-// Largest acceleration of a smooth transition, as a share of the usual one of the data.
-const MAX_SMOOTH_COST = 0.65;
+// Largest acceleration of a smooth transition, as a share of the usual one of the data, how much it
+// rises for every second of waiting for a smooth one, and up to what.
+const SMOOTH = 0.65, SMOOTH_PER_S = 0.7, LEAST_SMOOTH = 1.5;
 
 /** See `createCharacter`; further options: `row` to start with, `topSpeed` of a full stick, m/s. */
 export class DatabaseCharacter {
@@ -59,6 +60,7 @@ export class DatabaseCharacter {
     this.correction = [0, 0, 0];
     this.untilSearch = 0;
     this.sinceChange = Infinity;
+    this.waited = 0;
     this.travel = null;
     this.kept = {};
     this.keepLabels();
@@ -212,15 +214,24 @@ export class DatabaseCharacter {
    */
   candidates(query, targets, near, bound) {
     const { search } = this.asset;
-    const ranked = (found, share) => found.map((each) => ({ ...each, rank: each.distance / share }));
+    const ranked = (found, rank) => found.map((each) => ({ ...each, rank: rank(each.distance) }));
+    const same = (distance) => distance;
     const kept = this.keptTargets(targets);
-    if (!kept) return ranked(search.nearest(query, CANDIDATES, targets, near, bound), 1);
+    if (!kept) return ranked(search.nearest(query, CANDIDATES, targets, near, bound), same);
     const keeping = search.nearest(query, CANDIDATES, kept, near, bound);
-    const share = 1 - this.settings.keep_improvement;
-    const nearer = share * Math.min(bound, keeping.length ? keeping[0].distance : Infinity);
+    const { keep_improvement: share, max_improvement: most } = this.settings;
+    const nearer = this.improved(
+      Math.min(bound, keeping.length ? keeping[0].distance : Infinity), share);
     const others = search.nearest(query, CANDIDATES, targets, near, nearer);
-    const both = [...ranked(keeping, 1), ...ranked(others, share)];
+    // The inverse of `improved`.
+    const other = (distance) => Math.min(distance / (1 - share), distance + most);
+    const both = [...ranked(keeping, same), ...ranked(others, other)];
     return both.sort((a, b) => a.rank - b.rank).slice(0, CANDIDATES);
+  }
+
+  /** The cost that improves another by a share, or by the largest improvement. */
+  improved(cost, share) {
+    return cost === Infinity ? cost : cost - Math.min(share * cost, this.settings.max_improvement);
   }
 
   /** Replace the future trajectory of a query by a desired one, within the limits. */
@@ -260,7 +271,7 @@ export class DatabaseCharacter {
     const near = [Math.max(row - radius, start), Math.min(row + radius + 1, stop)];
     const { change_s: recent, change_improvement: afterChange, min_improvement: usual } = settings;
     const improvement = this.sinceChange < recent ? afterChange : usual;
-    const bound = must ? Infinity : (1 - improvement) * staying;
+    const bound = must ? Infinity : this.improved(staying, improvement);
     let found = this.candidates(query, targets, near, bound);
     if (must && !found.length) {
       // Only neighbouring rows remain; allow them rather than stop.
@@ -269,13 +280,17 @@ export class DatabaseCharacter {
     }
     this.cost = staying;
     this.untilSearch = settings.search_interval_s;
-    if (!found.length) return false;
+    if (!found.length) {
+      this.waited = 0;
+      return false;
+    }
     const usable = must ? found : found.filter((each) => each.rank <= (1 + TOLERANCE) * found[0].rank);
     const rootVelocity = this.moved.map((value) => value / seconds);
     const current = { before: this.poseBefore, now: this.pose, rootVelocity };
     const costs = usable.map((each) => this.transition.cost(each.row, current));
     const best = costs.indexOf(Math.min(...costs));
-    const smooth = costs[best] < MAX_SMOOTH_COST;
+    const smooth = costs[best] < Math.min(SMOOTH + SMOOTH_PER_S * this.waited, LEAST_SMOOTH);
+    this.waited = smooth ? 0 : this.waited + RETRY_S;
     this.cost = usable[best].distance;
     // A transition that is not smooth is put off, up to the clip's last frame.
     if (!smooth) this.untilSearch = RETRY_S;

@@ -1,0 +1,122 @@
+"""Goals of velocity, and of a place at a time, of points that follow them and of players."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from deepphase.errors import ParameterError
+from deepphase.steering.gamepad import Gamepad
+from deepphase.steering.goal_sources import GamepadSettings
+from deepphase.steering.place_goals import PlaceGoals
+from deepphase.steering.root_states import RootStates
+from deepphase.steering.velocity_goals import GamepadGoals, VelocityGoals
+
+FPS = 60.0
+
+
+def followed(goals, count, seconds, states=None):
+    """Root states over time of points that are where the goals' trajectory has them next."""
+    states = states or RootStates.at_rest(np.zeros((count, 2)))
+    step, everyone = 1.0 / FPS, np.arange(count)
+    positions, angles = [], []
+    for _ in range(round(seconds * FPS)):
+        goals.advance(states, step)
+        places, turned = goals.trajectory(states, everyone, np.array([step]))
+        states = RootStates(
+            places[:, 0],
+            (places[:, 0] - states.positions) / step,
+            turned[:, 0],
+            (turned[:, 0] - states.angles) / step,
+        )
+        positions.append(states.positions)
+        angles.append(states.angles)
+    return np.array(positions), np.array(angles)
+
+
+def test_velocity_goals_are_those_of_a_gamepad_held_still():
+    states = RootStates.at_rest(np.zeros((2, 2)))
+    settings = GamepadSettings(top_speed=1.0)
+    move, look = np.array([0.6, 0.8]), np.array([-1.0, 0.0])
+    gamepad = Gamepad(np.array([0.0, 9.0]), np.tile(move, (2, 1)), np.tile(look, (2, 1)))
+    recorded = GamepadGoals(gamepad, states, settings)
+    goals = VelocityGoals(states, settings)
+    goals.set(np.tile(move, (2, 1)), np.full(2, -np.pi / 2))
+    for each in (recorded, goals):
+        for _ in range(20):
+            each.advance(states, 1.0 / FPS)
+    offsets = np.array([0.2, 0.5, 1.0])
+    for one, two in zip(
+        recorded.trajectory(states, np.arange(2), offsets),
+        goals.trajectory(states, np.arange(2), offsets),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(one, two)
+    for one, two in zip(recorded.command(), goals.command(), strict=True):
+        np.testing.assert_allclose(one, two)
+
+
+def test_abrupt_changes_of_a_velocity_are_said_once():
+    states = RootStates.at_rest(np.zeros((2, 2)))
+    goals = VelocityGoals(states)
+    assert not goals.advance(states, 0.1).any()
+    goals.set([[0.0, 1.0], [0.0, 0.0]])
+    assert goals.advance(states, 0.1).tolist() == [True, False]
+    assert not goals.advance(states, 0.1).any()
+    goals.set([[0.1, 1.0], [0.0, 0.0]])
+    assert not goals.advance(states, 0.1).any()
+    goals.set([[0.0, -1.0], [0.0, 0.0]])
+    assert goals.advance(states, 0.1).tolist() == [True, False]
+
+
+def test_a_standing_character_keeps_its_facing_or_turns_on_the_spot():
+    states = RootStates.at_rest(np.zeros((2, 2)))
+    goals = VelocityGoals(states)
+    goals.set(np.zeros((2, 2)), np.array([np.nan, 1.0]))
+    for _ in range(120):
+        goals.advance(states, 1.0 / FPS)
+    np.testing.assert_allclose(goals.target()[1], [0.0, 1.0], atol=1e-3)
+
+
+@pytest.mark.parametrize("facing", [0.0, 2.0, -3.0, np.nan])
+def test_a_place_is_reached_in_time_turned_as_desired(facing):
+    places = np.array([[3.0, 4.0], [0.0, -2.0], [0.0, 0.0]])
+    times = np.array([6.0, 4.0, 3.0])
+    goals = PlaceGoals(places, times, np.full(3, facing))
+    positions, angles = followed(goals, 3, 8.0)
+    for index, time in enumerate(times):
+        arrived = positions[round(time * FPS) :, index]
+        np.testing.assert_allclose(arrived, places[[index]].repeat(len(arrived), 0), atol=0.06)
+        if np.isfinite(facing):
+            late = angles[round(time * FPS) :, index]
+            np.testing.assert_allclose(np.cos(late - facing), 1.0, atol=1e-2)
+    speeds = np.linalg.norm(np.diff(positions, axis=0), axis=-1) * FPS
+    assert speeds.max() < 2.5
+    # The way there faces the travel.
+    assert np.cos(angles[60, 0] - np.arctan2(3.0, 4.0)) > 0.99
+
+
+def test_a_character_sets_out_at_once_and_waits_there():
+    goals = PlaceGoals(np.array([[0.0, 2.0]]), np.array([20.0]), speed=1.0)
+    positions, _ = followed(goals, 1, 5.0)
+    np.testing.assert_allclose(positions[round(3.0 * FPS) :, 0, 1], 2.0, atol=0.05)
+
+
+def test_impossible_goals_are_refused():
+    goals = VelocityGoals(RootStates.at_rest(np.zeros((2, 2))))
+    for velocities, facings in (
+        (np.zeros((1, 2)), None),
+        (np.zeros((2, 2)), np.zeros(3)),
+        (np.full((2, 2), np.nan), None),
+    ):
+        with pytest.raises(ParameterError):
+            goals.set(velocities, facings)
+    for values in (
+        (np.zeros((2, 2)), np.zeros(1)),
+        (np.zeros((2, 3)), np.zeros(2)),
+        (np.full((1, 2), np.inf), np.zeros(1)),
+    ):
+        with pytest.raises(ParameterError):
+            PlaceGoals(*values)
+    with pytest.raises(ParameterError, match="speed"):
+        PlaceGoals(np.zeros((1, 2)), np.ones(1), speed=0.0)

@@ -40,7 +40,9 @@ def command(source: Path, port: int | None = None, browser: bool = True) -> None
     server = _server(port, sources, source if source.is_dir() else None)
     address = f"http://{HOST}:{server.server_address[1]}"
     # Ctrl-C is the ordinary end of the server, and SIGTERM ends it the same way.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # In the background of a script, SIGINT is ignored unless it is asked for.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     with server, suppress(KeyboardInterrupt):
         if not source.is_dir():
             # Read before the address is printed, so that errors are printed here.

@@ -68,12 +68,13 @@ def test_keys_steer_and_others_follow_around_walls_and_pits(live):
     page = live()
     assert page.title() == "gaits"
     ways = directions(page)
-    page.keyboard.press("4")
+    assert state(page)["label"] == "walk"
+    page.keyboard.press("1")
     page.keyboard.down("w")
     start = after(page, 30)
     end = after(page, 90)
     assert moved(start, end, ways["away"]) > 0.8
-    assert end["label"] == "walk"
+    assert end["label"] == "jog"
     page.keyboard.up("w")
     page.keyboard.down("ArrowLeft")
     start = after(page, 60)

@@ -301,6 +301,7 @@ def test_a_cyclic_motion_is_learnt_and_runs_for_ten_minutes(tmp_path):
             "network.dropout": 0.0,
             "schema.pose_weight": 1.0,
             "training.samples": 250_000,
+            "training.run_checks": 0,
             "training.batch_size": 128,
             "training.learning_rate": 3e-3,
             "training.pose_noise": 0.02,

@@ -1,7 +1,7 @@
 // The page: it reads the asset, runs the loop, and connects keys and buttons to the character.
 
 import { readAsset } from "../runtime/asset.js";
-import { Driver, sampleFrames } from "./driver.js";
+import { Driver, firstLabel, sampleFrames } from "./driver.js";
 import { Input, isTyping } from "./input.js";
 import { Obstacles } from "./obstacles.js";
 import { bvhText, glbBytes } from "./save.js";
@@ -38,7 +38,7 @@ class App {
     this.view = new View(this.el);
     this.look = matchMedia("(prefers-color-scheme: dark)");
     this.setLook(document.documentElement.dataset.look);
-    const samples = sampleFrames(asset, asset.labels?.values[0] ?? null);
+    const samples = sampleFrames(asset, firstLabel(asset));
     this.view.open(asset, samples);
     this.view.camera.fit(this.view.size.height);
     this.obstacles = new Obstacles(this.view.size.unit * 1.75);
@@ -77,7 +77,7 @@ class App {
       const button = document.createElement("button");
       button.type = "button";
       button.textContent = String(value).replaceAll("_", " ");
-      button.setAttribute("aria-pressed", index === 0);
+      button.setAttribute("aria-pressed", value === firstLabel(asset));
       if (index < 9) button.append(Object.assign(document.createElement("kbd"), { textContent: index + 1 }));
       button.addEventListener("click", () => this.setLabel(index));
       el.labels.append(button);

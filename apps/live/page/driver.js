@@ -17,12 +17,21 @@ export function sampleFrames(asset, label) {
   return speeds.map((speed) => kept(character.step(goalOf([0, speed], null, label))));
 }
 
+// Labels that a character begins with, where it has them: it stands at first.
+const CALM = ["idle", "stand", "walk", "normal", "neutral"];
+
+/** The value of the label to begin with; null without labels. */
+export function firstLabel(asset) {
+  const values = asset.labels?.values ?? [];
+  return CALM.find((value) => values.includes(value)) ?? values[0] ?? null;
+}
+
 export class Driver {
   constructor(asset, obstacles, size) {
     this.asset = asset;
     this.obstacles = obstacles;
     this.size = size;
-    this.label = asset.labels?.values[0] ?? null;
+    this.label = firstLabel(asset);
     this.history = new History(asset.frameRate);
     this.reset(1);
   }

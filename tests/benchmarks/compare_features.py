@@ -1,0 +1,209 @@
+"""Motion matching by different features: answers to sticks, and runs along twelve paths.
+
+python -m tests.benchmarks.compare_features people.phases.db people.pose.db:0.6 [--seed 1]
+
+A number after a database is a factor of the weights of its features other than the trajectory's.
+Every database is driven by 20 made recordings of a stick, which starts, stops, and turns by 90 and
+180 degrees every two or three seconds, and by three characters along each of twelve paths. Choose
+settings with one seed, and report them with another.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+import numpy as np
+
+from deepphase.evaluation.run_measures import RunMeasures, run_measures
+from deepphase.evaluation.runs import BLEND_S, joint_accelerations, near_marked
+from deepphase.motion.kinematics import joint_positions
+from deepphase.steering.gamepad import Gamepad
+from deepphase.steering.goal_sources import GamepadSettings, GoalSource
+from deepphase.steering.made_paths import MADE_PATHS, made_path
+from deepphase.steering.path import GroundPath
+from deepphase.steering.root_states import RootStates
+from deepphase.steering.run import Run, rollout, start_on_path
+from deepphase.steering.velocity_goals import GamepadGoals
+from matching.database.database import MotionDatabase
+from matching.database.reweighted import reweighted
+from matching.player.moment_filter import MomentFilter
+from matching.player.playback import Playback
+from matching.player.player import PlayerSettings
+from matching.player.source import PlayerSource, database_measures
+from matching.search.searcher import open_searcher
+
+SPEED, SECONDS = 1.25, 20.0
+RECORDS, CHARACTERS = 20, 3
+_OF_STICKS = (
+    *("start_s", "stop_s", "turn_90_s", "turn_180_s", "heading_90_s", "heading_180_s"),
+    *("unanswered", "jumps_per_s", "skating", "found_contact_speed", "jerk_ratio", "style_changes"),
+)
+_OF_PATHS = (
+    *("path_error", "clock_error", "skating", "unlocked_skating", "found_contact_speed"),
+    *("jerk_ratio", "rotation_ratio", "jumps_per_s", "alignment", "style_changes"),
+)
+
+
+def made_record(seed: int) -> Gamepad:
+    """A stick that changes abruptly every 1.8 to 3.2 seconds."""
+    generator = np.random.default_rng(seed)
+    time, angle, moving = 0.0, generator.uniform(-np.pi, np.pi), False
+    times, moves = [], []
+    while time < SECONDS:
+        turns = (0.0, np.pi / 2 * generator.choice([-1, 1]), np.pi, generator.uniform(-0.4, 0.4))
+        choice = int(generator.integers(len(turns)))
+        # The first choice is to rest.
+        moving = not moving or choice > 0
+        angle += turns[choice]
+        lasting = generator.uniform(1.8, 3.2)
+        times += [time, time + lasting - 0.05]
+        moves += [[moving * np.sin(angle), moving * np.cos(angle)]] * 2
+        time += lasting
+    return Gamepad(np.array(times), np.array(moves), np.zeros((len(moves), 2)))
+
+
+def made_paths(seed: int) -> list[GroundPath]:
+    """Four random walks, the made paths, zigzag, eight, spiral, stops, and there and back."""
+    generator = np.random.default_rng(seed)
+    times = np.linspace(0.0, SECONDS, 200)
+    paths = [made_path(name, SPEED, SECONDS) for name in MADE_PATHS]
+    for number in range(4):
+        angles = np.cumsum(generator.normal(0.0, 0.5, 40))
+        places = np.cumsum(np.stack([np.sin(angles), np.cos(angles)], 1), 0) * SPEED * SECONDS / 40
+        paths.append(
+            GroundPath(np.linspace(0, SECONDS, 40), places - places[0], name=f"random {number}")
+        )
+    corners = np.array([[(-1.0) ** index, 2.0 * index] for index in range(11)])
+    paths.append(GroundPath(np.arange(11.0), corners, name="zigzag").at_speed(SPEED))
+    eight = np.stack([2.5 * np.sin(0.4 * times), 1.5 * np.sin(0.8 * times)], 1)
+    radius = 0.5 + 0.15 * times
+    spiral = radius[:, None] * np.stack(
+        [np.sin(SPEED * times / radius), np.cos(SPEED * times / radius)], 1
+    )
+    stops = np.cumsum(np.where(times % 5.0 < 3.0, SPEED, 0.0)) * (times[1] - times[0])
+    paths += [
+        GroundPath(times, eight, name="eight"),
+        GroundPath(times, spiral, name="spiral"),
+        GroundPath(times, np.stack([0.0 * stops, stops], 1), name="stops"),
+        GroundPath(
+            np.array([0.0, 5.0, 10.0, 15.0, 20.0]),
+            np.array([[0.0, 0.0], [0.0, 6.0], [0.0, 0.0], [6.0, 0.0], [0.0, 0.0]]),
+            name="there and back",
+        ),
+    ]
+    return paths
+
+
+class EachRecord(GoalSource):
+    """Goals of several recordings, one for each character."""
+
+    def __init__(self, records: list[Gamepad], root_states: RootStates) -> None:
+        settings = GamepadSettings(top_speed=SPEED)
+        self._goals = [
+            GamepadGoals(record, _one(root_states, index), settings)
+            for index, record in enumerate(records)
+        ]
+
+    def _all(self, of: Callable[[GamepadGoals], tuple]) -> tuple:
+        return tuple(map(np.concatenate, zip(*map(of, self._goals), strict=True)))
+
+    def advance(self, root_states, seconds):
+        return np.concatenate(
+            [
+                goals.advance(_one(root_states, index), seconds)
+                for index, goals in enumerate(self._goals)
+            ]
+        )
+
+    def trajectory(self, root_states, which, offsets_s):
+        found = [
+            self._goals[index].trajectory(_one(root_states, index), np.zeros(1, int), offsets_s)
+            for index in which
+        ]
+        return tuple(map(np.concatenate, zip(*found, strict=True)))
+
+    def target(self):
+        return self._all(lambda goals: goals.target())
+
+    def command(self):
+        return self._all(lambda goals: goals.command())
+
+    def labels(self):
+        return [goals.labels()[0] for goals in self._goals]
+
+
+def _one(root_states: RootStates, index: int) -> RootStates:
+    names = ("positions", "velocities", "angles", "rates")
+    return RootStates(*(getattr(root_states, name)[index : index + 1] for name in names))
+
+
+def opened(name: str) -> PlayerSource:
+    """The source of a database, with the factor after its name."""
+    path, _, factor = name.partition(":")
+    database = MotionDatabase.load(path).with_kinds()
+    playback = Playback.of_database(database)
+    features = [each.name for each in database.layout if not each.kind.startswith("trajectory")]
+    database = reweighted(database, dict.fromkeys(features, float(factor or 1.0)))
+    return PlayerSource(
+        database,
+        playback,
+        open_searcher(database),
+        settings=PlayerSettings(moments=MomentFilter()),
+        data=database_measures(database, playback),
+    )
+
+
+def measured(source: PlayerSource, run: Run, **options: object) -> RunMeasures:
+    columns = [source.columns(run, index) for index in range(run.characters)]
+    styles = None
+    if "label_style" in columns[0]:
+        styles = np.array([each["label_style"] for each in columns])
+    return run_measures(run, source.data, styles=styles, **options)
+
+
+def acceleration_at_jumps(run: Run) -> float:
+    """m/s^2: 99th percentile of the largest acceleration of a joint within 0.1 s of jumps."""
+    found = []
+    for index in range(run.characters):
+        places = joint_positions(run.clip(index))[:, run.spec.joint_indices]
+        near = near_marked(run.jumped[index], round(BLEND_S * run.fps))
+        found.append(joint_accelerations(places, run.fps)[near])
+    return float(np.percentile(np.concatenate(found), 99))
+
+
+def _text(values: dict[str, float | None]) -> str:
+    return ", ".join(
+        f"{name} {'-' if value is None else f'{value:.3g}'}" for name, value in values.items()
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("databases", nargs="+")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    for name in options.databases:
+        source = opened(name)
+        print(f"{name}: {source.database.dims} values", flush=True)
+        rest = RootStates.at_rest(np.zeros((RECORDS, 2)))
+        records = [made_record(1000 * options.seed + number) for number in range(RECORDS)]
+        goals = EachRecord(records, rest)
+        run = rollout(source.start(goals, rest), goals, SECONDS)
+        measures = measured(source, run)
+        values = {key: getattr(measures, key) for key in _OF_STICKS}
+        values["acceleration at jumps, 99 %"] = acceleration_at_jumps(run)
+        print(f"  sticks: {_text(values)}", flush=True)
+        found = []
+        for path in made_paths(options.seed):
+            player, goals = start_on_path(source, path, characters=CHARACTERS)
+            run = rollout(player, goals, SECONDS)
+            found.append(measured(source, run, path=path, origins=goals.origins))
+        means = {
+            key: float(np.mean([getattr(each, key) or 0.0 for each in found])) for key in _OF_PATHS
+        }
+        print(f"  paths: {_text(means)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -66,6 +66,9 @@ def test_pages_fit_a_narrow_screen(visit):
 def test_a_training_starts_shows_epochs_and_is_cancelled(visit):
     page = visit("train")
     page.get_by_role("button", name="Start training").wait_for()
+    # The longest one: a slow browser must not come too late to cancel it.
+    page.get_by_role("slider", name="Length").press("End")
+    page.get_by_text("400,000 windows").first.wait_for()
     page.get_by_role("button", name="Start training").click()
     page.get_by_text("is training").wait_for()
     page.get_by_text("Explained variance").first.wait_for(timeout=_TRAINING_MS)

@@ -74,7 +74,7 @@ def database_asset(database: MotionDatabase, motion: str) -> bytes:
         "usual_acceleration": playback.usual_acceleration,
         "blend_s": BLEND_S,
         "limits": {"speed": playback.goal_limits.speed},
-        "speeds": {"walk": playback.travelling_speed, "run": playback.goal_limits.speed / 1.5},
+        "speeds": {"walk": playback.travelling_speed, "run": playback.goal_limits.top_speed},
         "facing_coverage": _facing_coverage(playback, played),
         "settings": {
             **goal_settings(),

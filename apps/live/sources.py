@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 
 from apps.live.asset import Weights, live_asset
@@ -56,18 +57,16 @@ def live_sources(path: Path) -> list[Path]:
         if not is_live_source(path):
             raise FormatError("not a file that can be steered", hint=_HINT, path=path)
         return [path]
-    found, seen = [], 0
-    for folder, folders, names in os.walk(path):
-        folders.sort()
-        for name in sorted(names):
-            seen += 1
-            if seen > _MAX_FILES:
-                break
-            if is_live_source(Path(folder) / name):
-                found.append(Path(folder) / name)
+    found = [each for each in islice(_files_under(path), _MAX_FILES) if is_live_source(each)]
     if not found:
         raise FormatError("no file in this folder can be steered", hint=_HINT, path=path)
     return found
+
+
+def _files_under(folder: Path) -> Iterator[Path]:
+    for place, folders, names in os.walk(folder):
+        folders.sort()
+        yield from (Path(place) / name for name in sorted(names))
 
 
 def asset_of(path: Path, weights: Weights = "float16") -> bytes:

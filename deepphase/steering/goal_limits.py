@@ -13,7 +13,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
-from deepphase.steering.goal_sources import GoalSource
+from deepphase.steering.goal_sources import ForwardedGoals, GoalSource
 from deepphase.steering.root_states import RootStates
 
 # Speed limit as a share of the data's top speed, its 99th percentile: a character that lags behind
@@ -47,6 +47,11 @@ class GoalLimits:
     def of_top_speed(cls, top_speed: float) -> GoalLimits:
         """The limits for motion whose speed has this 99th percentile, in m/s."""
         return cls(_OF_TOP_SPEED * top_speed)
+
+    @property
+    def top_speed(self) -> float:
+        """m/s: the 99th percentile of the motion's speed, of which these are the limits."""
+        return self.speed / _OF_TOP_SPEED
 
     def limited_places(self, places: Array, root: Array, offsets_s: Array) -> tuple[Array, Array]:
         """Desired places, moved towards the root where they are out of reach.
@@ -88,7 +93,7 @@ class GoalLimits:
             return np.where(beyond[..., None], origin + share * relative, values), limited
 
 
-class LimitedGoals:
+class LimitedGoals(ForwardedGoals):
     """Goals of another source within limits. A `GoalSource`.
 
     Parameters
@@ -103,26 +108,15 @@ class LimitedGoals:
     """
 
     def __init__(self, goal_source: GoalSource, limits: GoalLimits, limited: Array) -> None:
-        self._goal_source, self._limits, self.limited = goal_source, limits, limited
-
-    def advance(self, root_states: RootStates, seconds: float) -> Array:
-        """As `GoalSource.advance`."""
-        return self._goal_source.advance(root_states, seconds)
+        super().__init__(goal_source)
+        self._limits, self.limited = limits, limited
 
     def trajectory(
         self, root_states: RootStates, which: Array, offsets_s: Array
     ) -> tuple[Array, Array]:
         """As `GoalSource.trajectory`, within reach."""
-        places, angles = self._goal_source.trajectory(root_states, which, offsets_s)
+        places, angles = super().trajectory(root_states, which, offsets_s)
         places, self.limited[which] = self._limits.limited_places(
             places, root_states.positions[which], offsets_s
         )
         return places, angles
-
-    def target(self) -> tuple[Array, Array]:
-        """As `GoalSource.target`."""
-        return self._goal_source.target()
-
-    def labels(self) -> list[dict[str, str]]:
-        """As `GoalSource.labels`."""
-        return self._goal_source.labels()

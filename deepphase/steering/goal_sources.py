@@ -11,11 +11,7 @@ from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.steering.path import GroundPath
 from deepphase.steering.root_states import RootStates
-from deepphase.steering.springs import (
-    decayed,
-    spring_rate,
-    wrapped_angle,
-)
+from deepphase.steering.springs import decayed, spring_rate, wrapped_angle
 
 # Half the time over which the velocity of a path's line is taken, and m/s below which it stands.
 _LINE_S = 1.0 / 120.0
@@ -67,6 +63,37 @@ class GoalSource(Protocol):
     def labels(self) -> list[dict[str, str]]:
         """The current desired labels of each character."""
         ...
+
+
+class ForwardedGoals:
+    """Goals of another source as they are. A `GoalSource`; classes that change some extend it.
+
+    Parameters
+    ----------
+    goal_source
+        The goals.
+    """
+
+    def __init__(self, goal_source: GoalSource) -> None:
+        self._goal_source = goal_source
+
+    def advance(self, root_states: RootStates, seconds: float) -> Array:
+        """As `GoalSource.advance`."""
+        return self._goal_source.advance(root_states, seconds)
+
+    def trajectory(
+        self, root_states: RootStates, which: Array, offsets_s: Array
+    ) -> tuple[Array, Array]:
+        """As `GoalSource.trajectory`."""
+        return self._goal_source.trajectory(root_states, which, offsets_s)
+
+    def target(self) -> tuple[Array, Array]:
+        """As `GoalSource.target`."""
+        return self._goal_source.target()
+
+    def labels(self) -> list[dict[str, str]]:
+        """As `GoalSource.labels`."""
+        return self._goal_source.labels()
 
 
 @runtime_checkable

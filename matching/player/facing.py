@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.steering.goal_sources import GoalSource
+from deepphase.steering.goal_sources import ForwardedGoals, GoalSource
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.springs import wrapped_angle
 from matching.player.playback import Playback
@@ -66,7 +66,7 @@ def _sectors(angles: Array) -> Array:
     return np.floor(wrapped_angle(angles) / (2.0 * np.pi / _SECTORS) + 0.5).astype(int) % _SECTORS
 
 
-class HeldFacings:
+class HeldFacings(ForwardedGoals):
     """Goals of another source, with facings that the motion can hold. A `GoalSource`.
 
     Where the motion cannot travel as desired with the facing that is desired at the last of the
@@ -85,17 +85,14 @@ class HeldFacings:
     """
 
     def __init__(self, goal_source: GoalSource, coverage: FacingCoverage, ways: Array) -> None:
-        self._goal_source, self._coverage, self.ways = goal_source, coverage, ways
-
-    def advance(self, root_states: RootStates, seconds: float) -> Array:
-        """As `GoalSource.advance`."""
-        return self._goal_source.advance(root_states, seconds)
+        super().__init__(goal_source)
+        self._coverage, self.ways = coverage, ways
 
     def trajectory(
         self, root_states: RootStates, which: Array, offsets_s: Array
     ) -> tuple[Array, Array]:
         """As `GoalSource.trajectory`, with facings that can be held."""
-        places, angles = self._goal_source.trajectory(root_states, which, offsets_s)
+        places, angles = super().trajectory(root_states, which, offsets_s)
         before = np.concatenate([root_states.positions[which, None], places[:, :-1]], axis=1)
         velocities = (places - before) / np.diff(offsets_s, prepend=0.0)[:, None]
         held = self._coverage.holds(velocities[:, -1], angles[:, -1])
@@ -109,9 +106,5 @@ class HeldFacings:
 
     def target(self) -> tuple[Array, Array]:
         """As `GoalSource.target`, with facings as in the last request."""
-        places, facings = self._goal_source.target()
+        places, facings = super().target()
         return places, np.where(np.isfinite(self.ways), self.ways, facings)
-
-    def labels(self) -> list[dict[str, str]]:
-        """As `GoalSource.labels`."""
-        return self._goal_source.labels()

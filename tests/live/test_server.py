@@ -15,6 +15,7 @@ import pytest
 from apps.cli import main
 from apps.demo.controller import CONTROLLER
 from apps.live import server as live_server
+from apps.live import sources
 from apps.live.server import LiveServer
 from apps.live.sources import live_sources
 
@@ -121,3 +122,11 @@ def test_export_writes_the_page(tmp_path, capsys):
     assert small < 20e6
     assert main(["export", str(CONTROLLER), "--web", "--weights", "float32", "-o", str(made)]) == 0
     assert made.stat().st_size > 1.2 * small
+
+
+def test_a_folder_is_examined_up_to_a_number_of_files(tmp_path, monkeypatch):
+    for folder in ("a", "b", "c"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "gaits.controller").write_bytes(CONTROLLER.read_bytes())
+    monkeypatch.setattr(sources, "_MAX_FILES", 2)
+    assert [each.parent.name for each in sources.live_sources(tmp_path)] == ["a", "b"]

@@ -74,6 +74,8 @@ if TYPE_CHECKING:
     from deepphase.motion.skeleton_description import load_description as load_description
     from deepphase.music.cache import song_features as song_features
     from deepphase.music.features import SongFeatures as SongFeatures
+    from deepphase.music.song_summary import SongSummary as SongSummary
+    from deepphase.music.song_summary import song_summary as song_summary
     from deepphase.phase.config import NetworkConfig as NetworkConfig
     from deepphase.phase.config import PhaseConfig as PhaseConfig
     from deepphase.phase.extractor import PhaseExtractor as PhaseExtractor
@@ -154,6 +156,7 @@ _MODULES = {
     "SkeletonError": "deepphase.errors",
     "Song": "deepphase.synthetic.song",
     "SongFeatures": "deepphase.music.features",
+    "SongSummary": "deepphase.music.song_summary",
     "Source": "deepphase.motion.clip",
     "StoreWriter": "deepphase.corpus.store_writer",
     "SyntheticMotion": "deepphase.synthetic.locomotion",
@@ -187,6 +190,7 @@ _MODULES = {
     "save_phases": "deepphase.phase.phase_file",
     "save_player": "deepphase.figures.player.page",
     "song_features": "deepphase.music.cache",
+    "song_summary": "deepphase.music.song_summary",
     "start_on_path": "deepphase.steering.run",
     "start_under_gamepad": "deepphase.steering.run",
     "store_groups": "deepphase.corpus.store",

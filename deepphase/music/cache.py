@@ -1,6 +1,6 @@
 """Cache of song features in the user's cache folder, by the hash of the files' bytes.
 
-Format "deepphase.song_features", version 2: one file a song, which docs/formats.md describes. A
+Format "deepphase.song_features", version 3: one file a song, which docs/formats.md describes. A
 file that is damaged, foreign or of another version is written again; nothing depends on one. The
 version also rises when the computation of the features changes.
 """
@@ -20,7 +20,7 @@ from deepphase.formats.header_values import checked_count, checked_number
 from deepphase.music.audio import decoded, sound_bytes
 from deepphase.music.features import FPS, SONG_FEATURE_KINDS, SongFeatures, features_of
 
-FORMAT, VERSION = "deepphase.song_features", 2
+FORMAT, VERSION = "deepphase.song_features", 3
 
 CACHE_VARIABLE = "DEEPPHASE_CACHE"
 """The environment variable that names another cache folder; empty for no cache."""
@@ -90,6 +90,7 @@ def _write(features: SongFeatures, path: Path) -> None:
         "tempo_bpm": features.tempo_bpm,
         "beat_confidence": features.beat_confidence,
         "bar_confidence": features.bar_confidence,
+        "triple_probability": features.triple_probability,
         "values": {name: list(kind.values) for name, kind in SONG_FEATURE_KINDS.items()},
         "units": {name: kind.unit for name, kind in SONG_FEATURE_KINDS.items()},
     }
@@ -122,6 +123,9 @@ def _read(path: Path, sha256: str, song: Path) -> SongFeatures:
         song.stem,
         str(song),
         sha256,
+        triple_probability=checked_number(
+            header.get("triple_probability", 0.5), "triple_probability"
+        ),
     )
 
 

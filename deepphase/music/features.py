@@ -92,6 +92,9 @@ class SongFeatures:
     beat_confidence, bar_confidence
         From 0 (no beat at all) to 1 (a metronome). Below `MIN_CONFIDENCE` the beats are a guess,
         which noise and speech get too; there are no bars where theirs is below it.
+    triple_probability
+        Probability that bars have 3 beats and not 4, even where neither is clear; 0.5 without
+        beats.
     name, source, sha256
         The song, its file, and the hash of the file's bytes; empty where it was no file.
     fps
@@ -110,6 +113,7 @@ class SongFeatures:
     source: str = ""
     sha256: str = ""
     fps: float = FPS
+    triple_probability: float = 0.5
 
     def __repr__(self) -> str:
         tempo = f"{self.tempo_bpm:.0f} beats/min" if self.tempo_bpm else "no beat"
@@ -205,6 +209,7 @@ def features_of(
     bar_confidence = (
         0.0 if bars is None else bars.confidence * min(beats.confidence / MIN_CONFIDENCE, 1.0)
     )
+    triple_probability = 0.5 if bars is None else bars.triple_probability
     if bar_confidence < MIN_CONFIDENCE:
         bars = None
     blocks = {
@@ -227,6 +232,7 @@ def features_of(
         name,
         source,
         sha256,
+        triple_probability=triple_probability,
     )
 
 

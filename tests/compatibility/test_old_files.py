@@ -55,11 +55,12 @@ def _searched(name, index, folder):
 
 
 def _song(folder, monkeypatch):
-    """The features of a song as a cache holds them: they are not computed again."""
+    """The features of a song as a cache of version 2 holds them: they are not computed again."""
     (folder / "songs").mkdir()
     for kept in _FILES.glob("*.song"):
         shutil.copy(kept, folder / "songs")
     monkeypatch.setenv(cache.CACHE_VARIABLE, str(folder))
+    monkeypatch.setattr(cache, "VERSION", 2)
     monkeypatch.delattr(cache, "features_of")
     return cache.song_features(_FILES / "song.ogg")
 

@@ -19,6 +19,7 @@ from controllers.runtime.controller import Controller
 from controllers.runtime.engine_description import describe_controller
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
+from deepphase.steering.foot_lock import FootLockSettings
 from matching.database.database import MotionDatabase
 
 Weights = Literal["float32", "float16"]
@@ -69,6 +70,7 @@ def live_asset(source: Controller | MotionDatabase, *, weights: Weights = "float
         **describe_controller(source),
         "network": {"kind": kind, **asdict(source.config.network)},
         "starts": list(source.starts.names),
+        "foot_lock": asdict(FootLockSettings()),
     }
     arrays = _network_arrays(source, weights)
     arrays["starts.inputs"], arrays["starts.gate"] = source.starts.inputs, source.starts.gate

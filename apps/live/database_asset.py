@@ -14,7 +14,9 @@ from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.evaluation.runs import BLEND_S
 from deepphase.features.trajectory import TRAJECTORY_DIRECTION, TRAJECTORY_PATH
+from deepphase.steering.foot_lock import FootLockSettings
 from matching.database.database import MotionDatabase
+from matching.player.constants import CONSTANTS
 from matching.player.facing import FacingCoverage
 from matching.player.moment_filter import MomentFilter
 from matching.player.playback import Playback
@@ -81,6 +83,8 @@ def database_asset(database: MotionDatabase, motion: str) -> bytes:
             **_player_settings(),
             "max_improvement": max_improvement(database.layout),
         },
+        "player": asdict(CONSTANTS),
+        "foot_lock": asdict(FootLockSettings(release_halflife_s=PlayerSettings().foot_halflife_s)),
     }
     arrays = {
         "features": np.ascontiguousarray(database.features[np.arange(len(database))], np.float32),

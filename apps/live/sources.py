@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
 from apps.live.asset import Weights, live_asset
+from deepphase.corpus.motion_files import MAX_LISTED_FILES, files_under
 from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.formats.array_file import is_array_file, read_header
 
-# Largest number of files that are examined, in case the folder is a whole disk.
-_MAX_FILES = 20_000
 _HINT = "give a controller, a motion database, or a folder of them"
 
 
@@ -38,7 +36,8 @@ _LOADERS: dict[str, Callable[[Path, Weights], bytes]] = {
 def is_live_source(path: Path) -> bool:
     """Whether a file can be steered in the live page, by its header."""
     try:
-        return is_array_file(path) and read_header(path)["format"] in _LOADERS
+        # A named pipe would not answer.
+        return path.is_file() and is_array_file(path) and read_header(path)["format"] in _LOADERS
     except DeepPhaseError:
         return False
 
@@ -57,16 +56,10 @@ def live_sources(path: Path) -> list[Path]:
         if not is_live_source(path):
             raise FormatError("not a file that can be steered", hint=_HINT, path=path)
         return [path]
-    found = [each for each in islice(_files_under(path), _MAX_FILES) if is_live_source(each)]
+    found = [each for each in islice(files_under(path), MAX_LISTED_FILES) if is_live_source(each)]
     if not found:
         raise FormatError("no file in this folder can be steered", hint=_HINT, path=path)
     return found
-
-
-def _files_under(folder: Path) -> Iterator[Path]:
-    for place, folders, names in os.walk(folder):
-        folders.sort()
-        yield from (Path(place) / name for name in sorted(names))
 
 
 def asset_of(path: Path, weights: Weights = "float16") -> bytes:

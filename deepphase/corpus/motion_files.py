@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -18,6 +18,9 @@ from deepphase.formats.units import check_up_option, metres_per_unit
 SONG_SUFFIXES = (".wav", ".flac", ".ogg", ".mp3")
 # Archives that the program itself writes beside motion files.
 _BESIDE_MOTION = (".phases.npz", ".truth.npz")
+# Largest number of files of a folder that programs examine only to list them, in case it is a whole
+# disk.
+MAX_LISTED_FILES = 20_000
 # Below this much data per process, starting one costs more than it saves.
 _BYTES_PER_WORKER = 4_000_000
 
@@ -130,9 +133,8 @@ def is_motion_file(path: Path) -> bool:
     return path.suffix.lower() in MOTION_FORMATS and not name.endswith(_BESIDE_MOTION)
 
 
-def files_under(root: Path) -> list[Path]:
-    """All files under a folder that are not hidden; linked folders are entered once."""
-    files: list[Path] = []
+def files_under(root: Path) -> Iterator[Path]:
+    """Files under a folder that are not hidden, by name; linked folders are entered once."""
     entered: set[str] = set()
     for folder, folders, names in os.walk(root, followlinks=True):
         # A linked folder may lead back into itself.
@@ -142,8 +144,7 @@ def files_under(root: Path) -> list[Path]:
             continue
         entered.add(real)
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        files.extend(Path(folder) / name for name in names if not name.startswith("."))
-    return files
+        yield from (Path(folder) / name for name in sorted(names) if not name.startswith("."))
 
 
 def _clip_name(file: str, with_folders: bool) -> str:

@@ -48,7 +48,7 @@ def holds_only_songs(path: str | Path) -> bool:
     path = Path(path)
     if not path.is_dir():
         return _is_song(path) and path.is_file()
-    files = files_under(path)
+    files = list(files_under(path))
     return any(map(_is_song, files)) and not any(map(is_motion_file, files))
 
 

@@ -20,6 +20,7 @@ from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import Frame, RunnerSpec
 from deepphase.steering.springs import damping_share, spring_rate, wrapped_angle
 from matching.database.database import MotionDatabase
+from matching.player.constants import CONSTANTS
 from matching.player.decisions import DecisionLog
 from matching.player.facing import FacingCoverage, HeldFacings
 from matching.player.moment_filter import MomentFilter
@@ -33,17 +34,6 @@ from matching.player.trajectory_search import (
 from matching.player.transitions import PosePair, Transitions
 from matching.search.searcher import Searcher
 
-# Seconds before a clip's end from which on a jump needs no improvement, and seconds until the next
-# search where the transition to the chosen row is not smooth.
-_ENDING_S, _RETRY_S = 0.25, 0.03
-# A transition is smooth if its peak acceleration is below this share of the data's 99.9th
-# percentile.
-# The margin covers root motion and foot locking, which the estimate leaves out. For every second
-# that a character has waited for a smooth one the share rises, up to the last number: otherwise it
-# could go on for a whole clip away from its goals.
-_SMOOTH, _SMOOTH_PER_S, _LEAST_SMOOTH = 0.65, 0.7, 1.5
-# Halflife of a change of the root's correction.
-_SETTLING_S = 0.03
 _COMPLEX = np.array([1.0, 1.0j])
 
 
@@ -307,7 +297,7 @@ class Player:
         which = np.flatnonzero(due)
         labels = goal_source.labels()
         current = PosePair(*self._poses_before, *self._poses, self._step / self._seconds)
-        ending = self.rows[which] + _ENDING_S / self._seconds >= self._stops[which]
+        ending = self.rows[which] + CONSTANTS.ending_s / self._seconds >= self._stops[which]
         settings = self.settings
         improvements = np.where(
             self._since_change[which] < settings.change_s,
@@ -320,14 +310,17 @@ class Player:
             improvements,
             [labels[index] for index in which],
             [self._kept[index] for index in which],
-            np.minimum(_SMOOTH + _SMOOTH_PER_S * self._waited_s[which], _LEAST_SMOOTH),
+            np.minimum(
+                CONSTANTS.smooth + CONSTANTS.smooth_per_s * self._waited_s[which],
+                CONSTANTS.least_smooth,
+            ),
             lambda some, rows: self._transitions.costs(rows, current.of(which[some])),
         )
         limited = LimitedGoals(goal_source, self.playback.goal_limits, self._limited)
         goals = self._search_policy.goals(limited, self.root_states, which)
         targets, costs, smooth = self._search_policy.search(request, goals)
-        self._until_search[which] = np.where(smooth, settings.search_interval_s, _RETRY_S)
-        self._waited_s[which] = np.where(smooth, 0.0, self._waited_s[which] + _RETRY_S)
+        self._until_search[which] = np.where(smooth, settings.search_interval_s, CONSTANTS.retry_s)
+        self._waited_s[which] = np.where(smooth, 0.0, self._waited_s[which] + CONSTANTS.retry_s)
         self._costs[which] = costs
         # A transition that is not smooth is put off, up to the clip's last frame.
         jumps = (targets >= 0) & (smooth | forced[which])
@@ -386,7 +379,7 @@ class Player:
         turn = share * wrapped_angle(facing - angle)
         turn = np.minimum(np.maximum(turn, -max_turn), max_turn)
         # A correction that begins or ends at once would jerk the body.
-        self._correction += damping_share(_SETTLING_S, seconds) * (
+        self._correction += damping_share(CONSTANTS.settling_s, seconds) * (
             np.column_stack([correction, turn]) - self._correction
         )
         position, angle = position + self._correction[:, :2], angle + self._correction[:, 2]

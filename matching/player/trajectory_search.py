@@ -16,15 +16,10 @@ from deepphase.features.trajectory import TRAJECTORY_PATH, facing_directions, re
 from deepphase.steering.goal_sources import GoalSource
 from deepphase.steering.root_states import RootStates
 from matching.database.database import MotionDatabase
+from matching.player.constants import CONSTANTS
 from matching.player.moment_filter import MomentFilter
 from matching.search.searcher import Searcher
 
-# Seconds that can be played from the target of a jump before moments of other kinds begin, and
-# seconds before them from which on a jump needs no improvement.
-_MARGIN_S = 0.25
-# Nearest rows whose transitions are compared. Rows whose distance exceeds the smallest one by at
-# most the tolerance count as equally good.
-_CANDIDATES, _TOLERANCE = 16, 0.15
 _ROWS_AT_ONCE = 1 << 20
 # Largest improvement that is ever required, as a share of the cost of rows taken by chance.
 _MAX_IMPROVEMENT = 0.2
@@ -156,7 +151,7 @@ class TrajectorySearch:
         self.keep_improvement = keep_improvement
         self._labels = dict(labels or {})
         self._moments = None if moments is None else moments.rows(database)
-        self._margin = round(_MARGIN_S * database.fps)
+        self._margin = round(CONSTANTS.margin_s * database.fps)
         self._known = {name for each in database.labels for name in each}
         self._keeping: dict[tuple[tuple[str, str], ...], Array] = {}
         self._kept: dict[tuple[tuple[tuple[str, str], ...], ...], Array | None] = {}
@@ -234,7 +229,7 @@ class TrajectorySearch:
             if stuck.any():
                 # Only neighbouring rows remain; allow them rather than stop.
                 distances[stuck], nearest[stuck] = self._searcher.search(
-                    queries[some[stuck]], _CANDIDATES, allowed=allowed.targets
+                    queries[some[stuck]], CONSTANTS.candidates, allowed=allowed.targets
                 )
                 ranks[stuck] = distances[stuck]
             any_row = nearest[:, 0] >= 0
@@ -244,7 +239,7 @@ class TrajectorySearch:
                 each[any_row] for each in (some, distances, nearest, ranks)
             )
             usable = (nearest >= 0) & (
-                must_jump[any_row, None] | (ranks <= (1.0 + _TOLERANCE) * ranks[:, :1])
+                must_jump[any_row, None] | (ranks <= (1.0 + CONSTANTS.tolerance) * ranks[:, :1])
             )
             transition = np.where(
                 usable,
@@ -283,16 +278,16 @@ class TrajectorySearch:
         """
         if kept_targets is None:
             found = self._searcher.search(
-                queries, _CANDIDATES, allowed=targets, excluded=excluded, cost_bound=bound
+                queries, CONSTANTS.candidates, allowed=targets, excluded=excluded, cost_bound=bound
             )
             return *found, found[0].copy()
         near, near_rows = self._searcher.search(
-            queries, _CANDIDATES, allowed=kept_targets, excluded=excluded, cost_bound=bound
+            queries, CONSTANTS.candidates, allowed=kept_targets, excluded=excluded, cost_bound=bound
         )
         # Rows that keep the labels are none of these: the nearest of them is at the bound.
         far, far_rows = self._searcher.search(
             queries,
-            _CANDIDATES,
+            CONSTANTS.candidates,
             allowed=targets,
             excluded=excluded,
             cost_bound=self.improved(np.minimum(bound, near[:, 0]), self.keep_improvement),
@@ -300,7 +295,7 @@ class TrajectorySearch:
         # The inverse of `improved`.
         ranked = np.minimum(far / (1.0 - self.keep_improvement), far + self._max_improvement)
         ranks = np.concatenate([near, ranked], axis=1)
-        order = ranks.argsort(axis=1, kind="stable")[:, :_CANDIDATES]
+        order = ranks.argsort(axis=1, kind="stable")[:, : CONSTANTS.candidates]
         return (
             np.take_along_axis(np.concatenate([near, far], axis=1), order, 1),
             np.take_along_axis(np.concatenate([near_rows, far_rows], axis=1), order, 1),

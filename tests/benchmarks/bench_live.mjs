@@ -64,7 +64,7 @@ const gated = {
 const experts = networkOf(assetOf({ kind: "experts", experts: 8 }, MANIFOLD, { ...gated, ...blendedShapes(8) }));
 const inputs = numbers(INPUTS), manifold = numbers(MANIFOLD);
 report("8 experts, 512 wide, goal 6", () => experts.step(inputs, manifold, null));
-const pfnn = assetOf({ kind: "pfnn", points: 4, cyclic: true }, 1, blendedShapes(4));
+const pfnn = assetOf({ kind: "pfnn", points: 4, cyclic: true, spline: "natural" }, 1, blendedShapes(4));
 for (const form of ["cubic", "linear", "constant"]) {
   const network = networkOf(pfnn, form);
   report(`PFNN, 512 wide, ${form}, goal 3`, () => network.step(inputs, [random.uniform()], null));

@@ -5,6 +5,7 @@ import { projectManifold, readAsset } from "../../apps/live/runtime/asset.js";
 import { createCharacter } from "../../apps/live/runtime/character.js";
 import { networkOf } from "../../apps/live/runtime/network.js";
 import { createRandom } from "../../apps/live/runtime/random.js";
+import { RowSearch } from "../../apps/live/runtime/search.js";
 
 const request = JSON.parse(readFileSync(0, "utf8"));
 if (request.withoutWebAssembly) globalThis.WebAssembly = undefined;
@@ -30,6 +31,13 @@ const tasks = {
       outputs: Array.from(network.step(inputs, gate, state)),
       blend: network.blendWeights && network.blendWeights.slice(),
     }));
+  },
+  /** The nearest rows of queries, of those that may be played. */
+  search() {
+    const { arrays, header } = asset;
+    const search = new RowSearch(arrays.features, header.dims);
+    return request.queries.map((query) =>
+      search.nearest(Float32Array.from(query), 16, arrays.played, request.excluded, request.bound));
   },
   /** What a page reads of an asset, and a point of its manifold. */
   asset() {

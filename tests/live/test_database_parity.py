@@ -93,6 +93,40 @@ def test_plain_loops_find_the_same_rows(walks, tmp_path):
     assert [frame["row"]["index"] for frame in frames] == rows
 
 
+@needs_node
+@pytest.mark.parametrize("without", [False, True], ids=["WebAssembly", "JavaScript"])
+def test_the_search_is_exact_for_any_query(walks, without, tmp_path):
+    database = walks[0]
+    features = np.asarray(database.features[np.arange(len(database))], np.float32)
+    generator = np.random.default_rng(2)
+    rows = generator.choice(len(features), 30)
+    queries = features[rows] + generator.normal(0.0, 0.3, (30, database.dims))
+    # Beyond the range of the rows, which are rounded to bytes.
+    queries[::3, generator.choice(database.dims)] = 40.0
+    queries = queries.astype(np.float32)
+    excluded, bound = [100, 140], 2.0 * float(np.linalg.norm(queries[1] - features[rows[1]]))
+    answers = ask_node(
+        tmp_path,
+        live_asset(database),
+        "search",
+        queries=queries,
+        excluded=excluded,
+        bound=bound,
+        withoutWebAssembly=without,
+    )
+    counts = set()
+    for query, answer in zip(queries, answers, strict=True):
+        apart = np.linalg.norm(features.astype(np.float64) - query, axis=1)
+        apart[slice(*excluded)] = np.inf
+        nearest = np.argsort(apart, kind="stable")[:16]
+        nearest = nearest[apart[nearest] < bound]
+        assert [each["row"] for each in answer] == nearest.tolist()
+        assert [each["distance"] for each in answer] == pytest.approx(apart[nearest])
+        counts.add(len(nearest))
+    assert min(counts) == 0
+    assert max(counts) == 16
+
+
 def test_a_database_without_a_trajectory_is_refused():
     layout = FeatureLayout(Feature("foot_position", kind="joint_position", joints=("feet",)))
     with pytest.raises(ParameterError, match="no trajectory ahead"):

@@ -128,5 +128,13 @@ def test_a_folder_is_examined_up_to_a_number_of_files(tmp_path, monkeypatch):
     for folder in ("a", "b", "c"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "gaits.controller").write_bytes(CONTROLLER.read_bytes())
-    monkeypatch.setattr(sources, "_MAX_FILES", 2)
+    monkeypatch.setattr(sources, "MAX_LISTED_FILES", 2)
     assert [each.parent.name for each in sources.live_sources(tmp_path)] == ["a", "b"]
+
+
+def test_hidden_files_and_folders_are_no_sources(tmp_path):
+    for place in (".cache", "."):
+        (tmp_path / place).mkdir(exist_ok=True)
+        (tmp_path / place / "gaits.controller").write_bytes(CONTROLLER.read_bytes())
+    (tmp_path / ".hidden.controller").write_bytes(CONTROLLER.read_bytes())
+    assert sources.live_sources(tmp_path) == [tmp_path / "gaits.controller"]

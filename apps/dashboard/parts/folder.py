@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from apps.dashboard.parts.messages import working
+from deepphase.corpus.motion_files import MAX_LISTED_FILES, files_under, is_motion_file
 from deepphase.corpus.prepare import prepare
 from deepphase.corpus.store_writer import STORE_FORMAT
 from deepphase.errors import DeepPhaseError
@@ -56,9 +57,6 @@ def prepared_store(found: FoundFolder) -> Stamp:
 
 # Environment variable with the path of the folder, empty for none; `deepphase app` sets it.
 FOLDER_VARIABLE = "DEEPPHASE_APP_FOLDER"
-# Largest number of files that are examined, in case the folder is a whole disk.
-_MAX_FILES = 20_000
-_BESIDE_MOTION = (".phases.npz", ".truth.npz")
 Stamp = tuple[str, int, int]
 
 
@@ -150,33 +148,32 @@ def look_into(folder: Path) -> FoundFolder:
     files: list[FoundFile] = []
     motion: list[Stamp] = []
     refused: list[DeepPhaseError] = []
-    count = 0
-    for place, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(names):
-            path = Path(place) / name
-            if name.startswith("."):
-                continue
-            count += 1
-            if count > _MAX_FILES:
-                return FoundFolder(folder, tuple(files), tuple(motion), tuple(refused), cut=True)
-            try:
-                if path.suffix.lower() in MOTION_FORMATS:
-                    if not name.lower().endswith(_BESIDE_MOTION):
-                        motion.append(stamp_of(path))
-                elif path.is_file() and is_array_file(path):
-                    files.append(_found(path, path.relative_to(folder).as_posix()))
-            except DeepPhaseError as error:
-                refused.append(error)
-            except OSError:
-                continue
-    return FoundFolder(folder, tuple(files), tuple(motion), tuple(refused))
+    cut = False
+    for count, path in enumerate(files_under(folder)):
+        if count >= MAX_LISTED_FILES:
+            cut = True
+            break
+        try:
+            if is_motion_file(path):
+                motion.append(stamp_of(path))
+            elif path.suffix.lower() not in MOTION_FORMATS and _is_own_file(path):
+                files.append(_found(path, path.relative_to(folder).as_posix()))
+        except DeepPhaseError as error:
+            refused.append(error)
+        except OSError:
+            continue
+    return FoundFolder(folder, tuple(files), tuple(motion), tuple(refused), cut)
 
 
 def stamp_of(path: Path) -> Stamp:
     """Path, time of change and size of a file. OSError if it does not exist."""
     given = path.stat()
     return str(path), given.st_mtime_ns, given.st_size
+
+
+def _is_own_file(path: Path) -> bool:
+    # A named pipe would not answer.
+    return path.is_file() and is_array_file(path)
 
 
 def _found(path: Path, name: str) -> FoundFile:

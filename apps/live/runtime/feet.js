@@ -4,13 +4,7 @@ import { conjugate, cross, dot, forwardKinematics, multiply, rotate, subtract } 
 import { faded, springRate } from "./springs.js";
 
 const IN_CONTACT = 0.5;
-const CATCH_RATE = springRate(0.05);
-const RELEASE_RATE = springRate(0.1);
-// Largest speed of a foot that is locked, as a share of sqrt(g * leg length).
-const CATCH_SPEED = 0.3;
 const GRAVITY = 9.81;
-// Largest distance of a locked foot from the motion, as a share of the leg's length.
-const RELEASE_SHARE = 0.45;
 // Legs are stretched beyond the motion softly, up to this share of their length.
 const MAX_STRETCH = 0.99;
 // A nearly straight leg bends about the hinge of the body, by this share when it is straight.
@@ -22,9 +16,20 @@ const TINY_LENGTH = 1e-12;
 
 /** Locks the feet of one character, frame by frame. */
 export class FootLock {
-  /** @param asset  whose header has `legs`: joints from hip to tip, bends and contact columns */
+  /**
+   * @param asset  whose header has `legs`: joints from hip to tip, bends and contact columns; and
+   *   `foot_lock`: half-lives in s, the largest speed of a foot that is locked as a share of
+   *   sqrt(g * leg length), and the largest distance of a locked foot from the motion as a share of
+   *   the leg's length
+   */
   constructor(asset) {
-    const { legs } = asset.header;
+    const { legs, foot_lock: settings } = asset.header;
+    this.settings = {
+      catchRate: springRate(settings.catch_halflife_s),
+      releaseRate: springRate(settings.release_halflife_s),
+      catchSpeed: settings.catch_speed,
+      releaseShare: settings.release_share,
+    };
     this.parents = asset.skeleton.parents;
     this.legs = legs.joints.map(([upper, middle, last, tip], leg) => ({
       upper, middle, last, tip,
@@ -57,7 +62,7 @@ export class FootLock {
       const [upper, middle, last, tip] = [leg.upper, leg.middle, leg.last, leg.tip].map(at);
       const length = distance(upper, middle) + distance(middle, last);
       const ground = [tip[0], tip[2]];
-      const held = holdPlace(leg, ground, contacts[leg.contact] > IN_CONTACT, length, seconds);
+      const held = holdPlace(leg, this.settings, ground, contacts[leg.contact] > IN_CONTACT, length, seconds);
       const target = [last[0] + held[0] - ground[0], last[1], last[2] + held[1] - ground[1]];
       const hinge = [leg.bend * Math.cos(angle), 0, -leg.bend * Math.sin(angle)];
       const goal = withinReach(upper, last, target, length);
@@ -80,7 +85,7 @@ export class FootLock {
 }
 
 /** Place [x, z] of a foot's tip: locked, or on its way back to the motion. */
-function holdPlace(leg, ground, contact, length, seconds) {
+function holdPlace(leg, settings, ground, contact, length, seconds) {
   if (leg.moving === null) {
     leg.moving = ground;
     leg.placed = ground;
@@ -88,13 +93,13 @@ function holdPlace(leg, ground, contact, length, seconds) {
   // Offset: of free feet from the motion, of locked feet from their place.
   const gap = leg.locked ? [leg.point[0] - ground[0], leg.point[1] - ground[1]] : leg.offset;
   const gap2 = gap[0] ** 2 + gap[1] ** 2;
-  const release2 = (RELEASE_SHARE * length) ** 2;
+  const release2 = (settings.releaseShare * length) ** 2;
   const ends = leg.locked && (!contact || gap2 > release2);
   let begins = contact && !leg.locked && gap2 < 0.25 * release2;
   if (begins || ends) {
     const moving = [0, 1].map((axis) => (ground[axis] - leg.moving[axis]) / seconds);
     const velocity = [0, 1].map((axis) => (leg.locked ? 0 : moving[axis]) + leg.speed[axis]);
-    begins = begins && velocity[0] ** 2 + velocity[1] ** 2 < CATCH_SPEED ** 2 * GRAVITY * length;
+    begins = begins && velocity[0] ** 2 + velocity[1] ** 2 < settings.catchSpeed ** 2 * GRAVITY * length;
     // The spring starts from the last place and velocity of the foot.
     if (begins) {
       leg.point = leg.placed;
@@ -107,7 +112,7 @@ function holdPlace(leg, ground, contact, length, seconds) {
       leg.locked = false;
     }
   }
-  const rate = leg.locked ? CATCH_RATE : RELEASE_RATE;
+  const rate = leg.locked ? settings.catchRate : settings.releaseRate;
   const faders = [0, 1].map((axis) => faded(leg.offset[axis], leg.speed[axis], rate, seconds));
   leg.offset = faders.map(([offset]) => offset);
   leg.speed = faders.map(([, speed]) => speed);

@@ -1,22 +1,22 @@
 /** Vectors and matrices of weights in one memory, and their products. */
 
-import { simdLoops, TILE } from "./simd.js";
+import { productLoop, TILE } from "./simd.js";
 
 const PAGE_BYTES = 65536;
 
-/** Memory of the vectors and matrices of one network or database. */
+/** Memory of the vectors and matrices of one network. */
 export class Arena {
   constructor() {
     const hasMemory = typeof WebAssembly === "object";
     this.memory = hasMemory ? new WebAssembly.Memory({ initial: 1 }) : null;
-    this.loops = this.memory && simdLoops(this.memory);
+    this.product = this.memory && productLoop(this.memory);
     this.top = 0;
   }
 
   /** A vector of zeros; its length is rounded up to whole tiles. */
   vector(length) {
     const whole = TILE * Math.ceil(length / TILE);
-    if (!this.loops) return new Vector(null, 0, new Float32Array(whole));
+    if (!this.product) return new Vector(null, 0, new Float32Array(whole));
     const place = this.top;
     this.top += 4 * whole;
     const missing = this.top - this.memory.buffer.byteLength;
@@ -53,7 +53,7 @@ export class Matrix {
    * @param rowStep, columnStep  distance of a value from the next row and the next column
    */
   constructor(arena, ins, outs, weights, start, rowStep, columnStep) {
-    this.loops = arena.loops;
+    this.product = arena.product;
     this.ins = ins;
     this.tiles = Math.ceil(outs / TILE);
     this.weights = arena.vector(this.tiles * TILE * ins);
@@ -67,9 +67,9 @@ export class Matrix {
 
   /** y += share * (x @ matrix). */
   addProduct(y, x, share) {
-    const { ins, tiles, weights, loops } = this;
-    if (loops) {
-      loops.addProduct(y.place, x.place, weights.place, ins, tiles, share);
+    const { ins, tiles, weights, product } = this;
+    if (product) {
+      product(y.place, x.place, weights.place, ins, tiles, share);
       return;
     }
     const { values } = weights;

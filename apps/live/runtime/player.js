@@ -10,25 +10,13 @@ import { positiveRemainder, wrappedAngle } from "./springs.js";
 import { fromFacing, limitPlaces, toFacing, trajectoryRows } from "./trajectory.js";
 import { RowMotion, Transition } from "./transitions.js";
 
-// Seconds before a clip's end from which on a jump needs no improvement, and seconds until the next
-// search where the transition to the chosen row is not smooth.
-const ENDING_S = 0.25, RETRY_S = 0.03;
-// Half-life of a change of the root's correction.
-const SETTLING_S = 0.03;
-// Seconds that can be played from a target before moments that are not played.
-const MARGIN_S = 0.25;
-// Nearest rows whose transitions are compared; those within the tolerance count as equally good.
-const CANDIDATES = 16, TOLERANCE = 0.15;
-// Largest acceleration of a smooth transition, as a share of the usual one of the data, how much it
-// rises for every second of waiting for a smooth one, and up to what.
-const SMOOTH = 0.65, SMOOTH_PER_S = 0.7, LEAST_SMOOTH = 1.5;
-
 /** See `createCharacter`; further options: `row` to start with, `topSpeed` of a full stick, m/s. */
 export class DatabaseCharacter {
   constructor(asset, options = {}) {
     const { arrays, header } = asset;
     this.asset = asset;
     this.settings = header.settings;
+    this.constants = header.player;
     this.seconds = 1 / asset.frameRate;
     asset.search = asset.search || new RowSearch(arrays.features, header.dims);
     this.motion = new RowMotion(asset);
@@ -137,7 +125,7 @@ export class DatabaseCharacter {
 
   /** The row that is played a quarter of a second after another, up to the end of the clip. */
   later(row) {
-    return Math.min(row + Math.round(MARGIN_S / this.seconds), this.rangeOf(row)[1] - 1);
+    return Math.min(row + Math.round(this.constants.margin_s / this.seconds), this.rangeOf(row)[1] - 1);
   }
 
   /** The row that fits the goal best in any pose; any row with a seed. */
@@ -214,19 +202,20 @@ export class DatabaseCharacter {
    */
   candidates(query, targets, near, bound) {
     const { search } = this.asset;
+    const { candidates: count } = this.constants;
     const ranked = (found, rank) => found.map((each) => ({ ...each, rank: rank(each.distance) }));
     const same = (distance) => distance;
     const kept = this.keptTargets(targets);
-    if (!kept) return ranked(search.nearest(query, CANDIDATES, targets, near, bound), same);
-    const keeping = search.nearest(query, CANDIDATES, kept, near, bound);
+    if (!kept) return ranked(search.nearest(query, count, targets, near, bound), same);
+    const keeping = search.nearest(query, count, kept, near, bound);
     const { keep_improvement: share, max_improvement: most } = this.settings;
     const nearer = this.improved(
       Math.min(bound, keeping.length ? keeping[0].distance : Infinity), share);
-    const others = search.nearest(query, CANDIDATES, targets, near, nearer);
+    const others = search.nearest(query, count, targets, near, nearer);
     // The inverse of `improved`.
     const other = (distance) => Math.min(distance / (1 - share), distance + most);
     const both = [...ranked(keeping, same), ...ranked(others, other)];
-    return both.sort((a, b) => a.rank - b.rank).slice(0, CANDIDATES);
+    return both.sort((a, b) => a.rank - b.rank).slice(0, count);
   }
 
   /** The cost that improves another by a share, or by the largest improvement. */
@@ -253,7 +242,7 @@ export class DatabaseCharacter {
 
   /** Jump to a better row if one is due and found; whether it did. */
   search(changed) {
-    const { settings, seconds, asset, row } = this;
+    const { settings, constants, seconds, asset, row } = this;
     const { dims } = asset.header;
     const [start, stop] = this.rangeOf(row);
     this.untilSearch -= seconds;
@@ -266,7 +255,7 @@ export class DatabaseCharacter {
     this.writeGoals(query, this.heldTrajectory());
     const staying = Math.sqrt(asset.search.square(query, row));
     const { playable, targets } = this.masksOf(this.label);
-    const must = row + ENDING_S / seconds >= stop || !playable[this.later(row)];
+    const must = row + constants.ending_s / seconds >= stop || !playable[this.later(row)];
     const radius = Math.round(settings.neighbourhood_s / seconds);
     const near = [Math.max(row - radius, start), Math.min(row + radius + 1, stop)];
     const { change_s: recent, change_improvement: afterChange, min_improvement: usual } = settings;
@@ -275,7 +264,7 @@ export class DatabaseCharacter {
     let found = this.candidates(query, targets, near, bound);
     if (must && !found.length) {
       // Only neighbouring rows remain; allow them rather than stop.
-      found = asset.search.nearest(query, CANDIDATES, targets);
+      found = asset.search.nearest(query, constants.candidates, targets);
       for (const each of found) each.rank = each.distance;
     }
     this.cost = staying;
@@ -284,16 +273,16 @@ export class DatabaseCharacter {
       this.waited = 0;
       return false;
     }
-    const usable = must ? found : found.filter((each) => each.rank <= (1 + TOLERANCE) * found[0].rank);
+    const usable = must ? found : found.filter((each) => each.rank <= (1 + constants.tolerance) * found[0].rank);
     const rootVelocity = this.moved.map((value) => value / seconds);
     const current = { before: this.poseBefore, now: this.pose, rootVelocity };
     const costs = usable.map((each) => this.transition.cost(each.row, current));
     const best = costs.indexOf(Math.min(...costs));
-    const smooth = costs[best] < Math.min(SMOOTH + SMOOTH_PER_S * this.waited, LEAST_SMOOTH);
-    this.waited = smooth ? 0 : this.waited + RETRY_S;
+    const smooth = costs[best] < Math.min(constants.smooth + constants.smooth_per_s * this.waited, constants.least_smooth);
+    this.waited = smooth ? 0 : this.waited + constants.retry_s;
     this.cost = usable[best].distance;
     // A transition that is not smooth is put off, up to the clip's last frame.
-    if (!smooth) this.untilSearch = RETRY_S;
+    if (!smooth) this.untilSearch = constants.retry_s;
     if (!smooth && !forced) return false;
     this.transition.begin(usable[best].row, current);
     this.row = usable[best].row;
@@ -315,7 +304,7 @@ export class DatabaseCharacter {
     const facing = this.travel === null ? goals.angle : this.travel;
     const turn = Math.min(Math.max(share * wrappedAngle(facing - angle), -most), most);
     // A correction that begins or ends at once would jerk the body.
-    const settling = 1 - 0.5 ** (seconds / SETTLING_S);
+    const settling = 1 - 0.5 ** (seconds / this.constants.settling_s);
     [kept * correction[0], kept * correction[1], turn].forEach((value, k) => {
       this.correction[k] += settling * (value - this.correction[k]);
     });

@@ -1,9 +1,80 @@
 /** Exact search of the rows of a database that are nearest to a query. */
 
-import { Arena } from "./matrix.js";
+import { BYTES, nearRowsLoop } from "./simd.js";
 
-// Distances in single precision decide which rows are compared in double precision.
-const SLACK = 1e-4;
+const PAGE_BYTES = 65536, MOST = 127;
+// Rows of the first part of a search; each part is twice as long as the one before.
+const FIRST_ROWS = 2048;
+// Rounding of distances, as a share.
+const SLACK = 1e-6;
+
+/** Rows as 8-bit numbers, whose distances from a query are near the exact ones and quick. */
+class RoundedRows {
+  constructor(features, dims) {
+    this.rows = features.length / dims;
+    this.width = BYTES * Math.ceil(dims / BYTES);
+    this.outAt = this.width * (this.rows + 1);
+    const pages = Math.ceil((this.outAt + 8 * this.rows) / PAGE_BYTES);
+    const memory = new WebAssembly.Memory({ initial: pages });
+    this.loop = nearRowsLoop(memory, this.width);
+    if (!this.loop) return;
+    this.step = features.reduce((most, value) => Math.max(most, Math.abs(value)), 0) / MOST || 1;
+    this.numbers = new Int8Array(memory.buffer, 0, this.outAt);
+    this.out = new Int32Array(memory.buffer, this.outAt, 2 * this.rows);
+    // Largest distance of a row from its rounded form.
+    this.rowError = 0;
+    for (let row = 0; row < this.rows; row++) {
+      const values = features.subarray(row * dims, (row + 1) * dims);
+      this.rowError = Math.max(this.rowError, this.round(values, (row + 1) * this.width));
+    }
+  }
+
+  /** Write rounded numbers, and return the distance from the values, in steps. */
+  round(values, at) {
+    const { step, numbers } = this;
+    let square = 0;
+    for (let k = 0; k < values.length; k++) {
+      const exact = values[k] / step;
+      const rounded = Math.round(Math.min(Math.max(exact, -MOST), MOST));
+      numbers[at + k] = rounded;
+      square += (exact - rounded) ** 2;
+    }
+    return Math.sqrt(square);
+  }
+
+  /** Take a query, and return the unit of its distances and their largest error in units. */
+  begin(query) {
+    return { step: this.step, error: this.round(query, 0) + this.rowError };
+  }
+
+  /** Rows of a range whose squared distance is at most a limit: number and square in turn. */
+  near(row, stop, limit) {
+    const { width, outAt } = this;
+    const end = this.loop(outAt, 0, width * (row + 1), row, stop, Math.min(limit, 2 ** 31 - 1));
+    return this.out.subarray(0, (end - outAt) / 4);
+  }
+}
+
+/** The same without WebAssembly. */
+class ExactRows {
+  constructor(square) {
+    this.square = square;
+  }
+
+  begin(query) {
+    this.query = query;
+    return { step: 1, error: 0 };
+  }
+
+  near(row, stop, limit) {
+    const found = [];
+    for (; row < stop; row++) {
+      const square = this.square(this.query, row);
+      if (square <= limit) found.push(row, square);
+    }
+    return found;
+  }
+}
 
 export class RowSearch {
   /** @param features  (rows, dims) normalised */
@@ -11,17 +82,8 @@ export class RowSearch {
     this.features = features;
     this.dims = dims;
     this.rows = features.length / dims;
-    this.width = 4 * Math.ceil(dims / 4);
-    const arena = new Arena();
-    this.loops = arena.loops;
-    this.table = this.loops && arena.vector(this.rows * this.width);
-    this.query = arena.vector(this.width);
-    this.squares = arena.vector(this.rows);
-    if (!this.loops) return;
-    const { values } = this.table;
-    for (let row = 0; row < this.rows; row++) {
-      values.set(features.subarray(row * dims, (row + 1) * dims), row * this.width);
-    }
+    const rounded = typeof WebAssembly === "object" && new RoundedRows(features, dims);
+    this.table = rounded && rounded.loop ? rounded : new ExactRows((query, row) => this.square(query, row));
   }
 
   /**
@@ -35,40 +97,34 @@ export class RowSearch {
    * @returns rows as {row, distance}
    */
   nearest(query, count, allowed, excluded = [0, 0], bound = Infinity) {
-    this.measure(query);
-    const squares = this.squares.values;
-    const limit = bound * bound;
+    const { step, error } = this.table.begin(query);
+    // The exact distance differs from the one of the table by up to `error`.
+    const reach = (distance, errors) => ((distance + errors * error) * (1 + SLACK)) ** 2;
     const best = [], close = [];
-    let worst = limit * (1 + SLACK);
-    for (let row = 0; row < this.rows; row++) {
-      if (!(squares[row] < worst)) continue;
-      if (!allowed[row] || (row >= excluded[0] && row < excluded[1])) continue;
-      close.push(row);
-      let place = best.length;
-      while (place > 0 && best[place - 1] > squares[row]) place--;
-      best.splice(place, 0, squares[row]);
-      if (best.length > count) best.pop();
-      if (best.length === count) worst = Math.min(worst, best[count - 1] * (1 + SLACK));
+    let worst = reach(bound / step, 1);
+    for (let start = 0, size = FIRST_ROWS; start < this.rows; start += size, size *= 2) {
+      const near = this.table.near(start, Math.min(start + size, this.rows), worst);
+      for (let at = 0; at < near.length; at += 2) {
+        const row = near[at], square = near[at + 1];
+        if (square > worst || !allowed[row] || (row >= excluded[0] && row < excluded[1])) continue;
+        close.push([row, square]);
+        let place = best.length;
+        while (place > 0 && best[place - 1] > square) place--;
+        if (place === count) continue;
+        best.splice(place, 0, square);
+        if (best.length > count) best.pop();
+        if (best.length === count) worst = Math.min(worst, reach(Math.sqrt(best[count - 1]), 2));
+      }
     }
+    const limit = bound * bound;
     const found = [];
-    for (const row of close) {
-      if (squares[row] > worst) continue;
-      const square = this.square(query, row);
-      if (square < limit) found.push({ row, distance: square });
+    for (const [row, square] of close) {
+      if (square > worst) continue;
+      const distance = this.square(query, row);
+      if (distance < limit) found.push({ row, distance });
     }
     found.sort((a, b) => a.distance - b.distance || a.row - b.row);
     return found.slice(0, count).map(({ row, distance }) => ({ row, distance: Math.sqrt(distance) }));
-  }
-
-  /** Squared distances of all rows in single precision. */
-  measure(query) {
-    if (!this.loops) {
-      for (let row = 0; row < this.rows; row++) this.squares.values[row] = this.square(query, row);
-      return;
-    }
-    this.query.values.set(query);
-    const { squares, table, rows, width } = this;
-    this.loops.distances(squares.place, this.query.place, table.place, rows, width);
   }
 
   square(query, row) {

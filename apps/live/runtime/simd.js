@@ -1,6 +1,8 @@
-/** Inner loops in WebAssembly with four numbers at a time, assembled here from their instructions. */
+/** Inner loops in WebAssembly with several numbers at a time, assembled here from their instructions. */
 
 export const TILE = 16;
+// Numbers of 8 bits that are read at once.
+export const BYTES = 8;
 
 // Types and instructions of the WebAssembly specification, version 2.
 const I32 = 0x7f, F32 = 0x7d, V128 = 0x7b;
@@ -11,15 +13,20 @@ const tee = (local) => [0x22, local];
 const constant = (value) => [0x41, value];
 const add = 0x6a, subtractOne = [0x41, 1, 0x6b], shiftLeft = 0x74, lessUnsigned = 0x49;
 const zeros = [0xfd, 0x0c, ...new Array(16).fill(0)];
-const load = (offset) => [0xfd, 0x00, 2, offset];
+const load = (offset) => [0xfd, 0x00, 2, ...unsigned(offset)];
 const loadSplat = [0xfd, 0x09, 2, 0];
 const store = (offset) => [0xfd, 0x0b, 2, offset];
 const splat = [0xfd, 0x13];
 const lanesAdd = [0xfd, 0xe4, 0x01], lanesSubtract = [0xfd, 0xe5, 0x01], lanesMultiply = [0xfd, 0xe6, 0x01];
-const lane = (number) => [0xfd, 0x1f, number];
-const floatAdd = 0x92, floatStore = [0x38, 2, 0];
+const shortsSubtract = [0xfd, 0x91, 0x01], shortsDot = [0xfd, 0xba, 0x01], intsAdd = [0xfd, 0xae, 0x01];
+const intLane = (number) => [0xfd, 0x1b, number];
+const intStore = (offset) => [0x36, 2, offset];
+const loadBytes = (offset) => [0xfd, 0x01, 3, ...unsigned(offset)];
+const atMost = 0x4c;
 /** Repeats its body while the condition that the body leaves behind is true. */
 const loop = (...body) => [0x03, 0x40, ...body.flat(Infinity), 0x0d, 0, END];
+/** Runs its body if a condition is true. */
+const when = (...body) => [0x04, 0x40, ...body.flat(Infinity), END];
 /** local += bytes */
 const advance = (local, bytes) => [get(local), [0x41, ...signed(bytes)], add, set(local)];
 
@@ -52,39 +59,45 @@ function productCode() {
   ];
 }
 
-/** Squared distances of rows from a query: (out, query, rows, count, width: a multiple of 4). */
-function distancesCode() {
-  const [out, query, rows, count, width, at, end, apart, sum] = [0, 1, 2, 3, 4, 5, 6, 7, 8];
+/**
+ * Rows near a query: (out, query, rows, row, stop, limit), places in bytes and row numbers. Rows
+ * have `width` 8-bit numbers, a multiple of 8. Writes the number and the squared distance of rows
+ * from `row` to before `stop` whose squared distance is at most the limit, and returns the place
+ * behind them.
+ */
+function nearRowsCode(width) {
+  const [out, query, rows, row, stop, limit, square, sum, apart] = [0, 1, 2, 3, 4, 5, 6, 7, 8];
+  const parts = Array.from({ length: width / BYTES }, (_, k) => k);
+  const own = (k) => apart + 1 + k;
   return [
+    parts.map((k) => [get(query), loadBytes(BYTES * k), set(own(k))]),
     loop(
-      zeros, set(sum),
-      get(query), tee(at), get(width), constant(2), shiftLeft, add, set(end),
-      loop(
-        get(at), load(0), get(rows), load(0), lanesSubtract, tee(apart),
-        get(apart), lanesMultiply, get(sum), lanesAdd, set(sum),
-        advance(rows, 16), advance(at, 16), get(at), get(end), lessUnsigned,
-      ),
-      get(out), [0, 1, 2, 3].map((k) => [get(sum), lane(k)]), floatAdd, floatAdd, floatAdd, floatStore,
-      advance(out, 4), get(count), subtractOne, tee(count),
+      parts.map((k) => [
+        get(rows), loadBytes(BYTES * k), get(own(k)), shortsSubtract, tee(apart), get(apart), shortsDot,
+        k ? [get(sum), intsAdd] : [], set(sum),
+      ]),
+      [0, 1, 2, 3].map((k) => [get(sum), intLane(k)]), add, add, add, tee(square),
+      get(limit), atMost,
+      when(get(out), get(row), intStore(0), get(out), get(square), intStore(4), advance(out, 8)),
+      advance(rows, width), get(row), constant(1), add, tee(row), get(stop), lessUnsigned,
     ),
+    get(out),
   ];
 }
 
-function moduleBytes() {
+/** A module with one function: types of its parameters and results, [number, type] of its locals, and its body. */
+function moduleBytes(parameters, results, locals, code) {
   const section = (id, content) => [id, ...unsigned(content.length), ...content];
-  const text = (name) => [name.length, ...new TextEncoder().encode(name)];
-  const type = (...parameters) => [0x60, parameters.length, ...parameters, 0];
-  const body = (locals, code) => {
-    const bytes = [locals.length / 2, ...locals, ...code.flat(Infinity), END];
-    return [...unsigned(bytes.length), ...bytes];
-  };
+  const text = (word) => [word.length, ...new TextEncoder().encode(word)];
+  const declared = locals.flatMap(([count, type]) => [...unsigned(count), type]);
+  const body = [locals.length, ...declared, ...code.flat(Infinity), END];
   return Uint8Array.from([
     0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0,
-    ...section(1, [2, ...type(I32, I32, I32, I32, I32, F32), ...type(I32, I32, I32, I32, I32)]),
+    ...section(1, [1, 0x60, parameters.length, ...parameters, results.length, ...results]),
     ...section(2, [1, ...text("runtime"), ...text("memory"), 2, 0, 0]),
-    ...section(3, [2, 0, 1]),
-    ...section(7, [2, ...text("addProduct"), 0, 0, ...text("distances"), 0, 1]),
-    ...section(10, [2, ...body([2, I32, 5, V128], productCode()), ...body([2, I32, 2, V128], distancesCode())]),
+    ...section(3, [1, 0]),
+    ...section(7, [1, ...text("run"), 0, 0]),
+    ...section(10, [1, ...unsigned(body.length), ...body]),
   ]);
 }
 
@@ -93,16 +106,30 @@ function unsigned(value) {
   return value < 128 ? [value] : [(value & 127) | 128, ...unsigned(value >> 7)];
 }
 
-let compiled;
+const compiled = new Map();
 
-/** The loops as functions of places in a memory; null where WebAssembly or its SIMD is missing. */
-export function simdLoops(memory) {
-  if (compiled === undefined) {
+/** The function of a module in a memory; null where WebAssembly or its SIMD is missing. */
+function loopIn(memory, key, bytes) {
+  if (!compiled.has(key)) {
     try {
-      compiled = new WebAssembly.Module(moduleBytes());
+      compiled.set(key, new WebAssembly.Module(bytes()));
     } catch {
-      compiled = null;
+      compiled.set(key, null);
     }
   }
-  return compiled && new WebAssembly.Instance(compiled, { runtime: { memory } }).exports;
+  const module = compiled.get(key);
+  return module && new WebAssembly.Instance(module, { runtime: { memory } }).exports.run;
+}
+
+/** See `productCode`. */
+export function productLoop(memory) {
+  const parameters = [I32, I32, I32, I32, I32, F32];
+  return loopIn(memory, "product", () => moduleBytes(parameters, [], [[2, I32], [5, V128]], productCode()));
+}
+
+/** See `nearRowsCode`. */
+export function nearRowsLoop(memory, width) {
+  const parameters = new Array(6).fill(I32);
+  const locals = [[1, I32], [2 + width / BYTES, V128]];
+  return loopIn(memory, width, () => moduleBytes(parameters, [I32], locals, nearRowsCode(width)));
 }

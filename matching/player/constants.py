@@ -1,0 +1,44 @@
+"""Constants of players that no application changes; exported with a database for other runtimes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class PlayerConstants:
+    """Constants of searches and transitions.
+
+    Parameters
+    ----------
+    ending_s
+        Seconds before a clip's end from which on a jump needs no improvement.
+    retry_s
+        Seconds until the next search where the transition to the chosen row is not smooth.
+    margin_s
+        Seconds that can be played from the target of a jump before moments of other kinds begin,
+        and seconds before them from which on a jump needs no improvement.
+    candidates, tolerance
+        Number of nearest rows whose transitions are compared. Rows whose distance exceeds the
+        smallest one by at most this share count as equally good.
+    smooth, smooth_per_s, least_smooth
+        A transition is smooth if its peak acceleration is below this share of the data's 99.9th
+        percentile. The margin covers root motion and foot locking, which the estimate leaves out.
+        The share rises for every second that a character has waited for a smooth transition, up to
+        the last number: otherwise it could go on for a whole clip away from its goals.
+    settling_s
+        Half-life of a change of the root's correction.
+    """
+
+    ending_s: float = 0.25
+    retry_s: float = 0.03
+    margin_s: float = 0.25
+    candidates: int = 16
+    tolerance: float = 0.15
+    smooth: float = 0.65
+    smooth_per_s: float = 0.7
+    least_smooth: float = 1.5
+    settling_s: float = 0.03
+
+
+CONSTANTS = PlayerConstants()

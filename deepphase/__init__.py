@@ -114,6 +114,10 @@ if TYPE_CHECKING:
     from deepphase.synthetic.locomotion import locomotion as locomotion
     from deepphase.synthetic.song import Song as Song
     from deepphase.synthetic.song import make_song as make_song
+    from deepphase.terrain.ground_file import read_ground as read_ground
+    from deepphase.terrain.heightmap import Heightmap as Heightmap
+    from deepphase.terrain.laying import lay_on_ground as lay_on_ground
+    from deepphase.terrain.made_ground import made_ground as made_ground
 
 # Public name -> the module that defines it.
 _MODULES = {
@@ -132,6 +136,7 @@ _MODULES = {
     "GoalSource": "deepphase.steering.goal_sources",
     "GroundPath": "deepphase.steering.path",
     "Health": "deepphase.phase.health",
+    "Heightmap": "deepphase.terrain.heightmap",
     "ManifoldProjection": "deepphase.phase.manifold",
     "NetworkConfig": "deepphase.phase.config",
     "ParameterError": "deepphase.errors",
@@ -169,17 +174,20 @@ _MODULES = {
     "fit_phases": "deepphase.phase.extractor",
     "foot_contacts": "deepphase.motion.contacts",
     "joint_positions": "deepphase.motion.kinematics",
+    "lay_on_ground": "deepphase.terrain.laying",
     "load": "deepphase.formats.load",
     "load_all": "deepphase.formats.load",
     "load_description": "deepphase.motion.skeleton_description",
     "load_extractor": "deepphase.phase.extractor",
     "load_phases": "deepphase.phase.phase_file",
     "locomotion": "deepphase.synthetic.locomotion",
+    "made_ground": "deepphase.terrain.made_ground",
     "made_path": "deepphase.steering.made_paths",
     "make_song": "deepphase.synthetic.song",
     "mirrored": "deepphase.motion.mirror",
     "open_store": "deepphase.corpus.store",
     "prepare": "deepphase.corpus.prepare",
+    "read_ground": "deepphase.terrain.ground_file",
     "read_path": "deepphase.steering.path",
     "register_autoencoder": "deepphase.phase.networks.presets",
     "resample": "deepphase.motion.resample",

@@ -33,7 +33,7 @@ LAYERS = [
     {"deepphase.formats"},
     {"deepphase.music", "deepphase.synthetic"},
     {"deepphase.corpus"},
-    {"deepphase.features"},
+    {"deepphase.features", "deepphase.terrain"},
     {"deepphase.phase"},
     {"deepphase.steering"},
     {"deepphase.evaluation", "deepphase.figures", "deepphase.export"},

@@ -244,6 +244,15 @@ class SteeringOptions(OptionGroup):
         Joint of the written files that carries the travel: root (a joint above the hips, on the
         ground, which is added where there is none), hips, or in_place for none. auto is the topmost
         joint of the skeleton.
+    terrain
+        Ground to lay the motion on: noise, hills, steps, stairs, ramps, boxes, beam, pits or rocks,
+        or a file with heights (.npz, .npy or a greyscale image) around the origin. The character
+        does not see it: it moves as on a flat floor, and its feet and hips follow the ground.
+    terrain_spacing
+        Metres between the points of a file with heights; 0.05 if not given, and .npz has its own.
+    terrain_scale
+        Metres per unit of a file with heights: 1 for arrays and, from black to white, 2 for images,
+        if not given.
     """
 
     path: str | None = None
@@ -254,6 +263,9 @@ class SteeringOptions(OptionGroup):
     characters: int = 1
     seed: int = 0
     root_motion: Literal["auto", "root", "hips", "in_place"] = "auto"
+    terrain: str | None = None
+    terrain_spacing: float | None = None
+    terrain_scale: float | None = None
 
 
 def refuse_for_songs(group: OptionGroup, **options: Any) -> None:

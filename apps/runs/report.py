@@ -118,6 +118,7 @@ def run_report(
             by = {"goal": goal.name} | ({"features": subject.features} if subject.features else {})
             runs.append(_Labelled(label, by, made, joint_rotations(made.run)))
     save_player(folder / "player.html", takes, title=first.title)
+    sections = [*sections, *_terrain(runs)]
     data = first.source.data
     reference = data_values(data)
     findings = _findings(runs)
@@ -133,6 +134,7 @@ def run_report(
             "characters": request.characters,
             "labels": dict(first.source.labels),
             "root_motion": request.root_motion,
+            "terrain": None if request.ground is None else request.ground.name,
         },
         "measures": [
             *(entry for each in runs for entry in each.entries(reference)),
@@ -185,6 +187,60 @@ class _Labelled:
             }
             for joint, value in self.rotations.items()
         ]
+
+
+_ON_GROUND = {
+    "deep": ("", "contact frames with a foot more than 2 cm in the ground"),
+    "floating": ("", "contact frames with all of a foot more than 3 cm above the ground"),
+    "depth": ("m", "depth of feet in contact in the ground, on average"),
+    "depth_95": ("m", "the same, 95th percentile"),
+    "gap": ("m", "distance of feet in contact above the ground, on average"),
+    "gap_95": ("m", "the same, 95th percentile"),
+    "swing_deep": ("", "other frames with a foot more than 2 cm in the ground"),
+    "sliding": ("m/s", "horizontal speed of feet in contact, on average"),
+    "slope": ("m/m", "rise of the ground under the feet, on average"),
+}
+
+
+def _terrain(runs: Sequence[_Labelled]) -> list[Section]:
+    """The table of feet on the ground; none without ground."""
+    ground = runs[0].made.ground
+    if ground is None:
+        return []
+    entries, rows = [], []
+    for name, (unit, definition) in _ON_GROUND.items():
+        cells = []
+        for each in runs:
+            feet = each.made.on_ground
+            floor = _mean_of([found.floor for found in feet], name)
+            value = _mean_of([found.ground for found in feet], name)
+            cells += [_number_text(value), _number_text(floor)]
+            if value is not None:
+                entries.append(
+                    {
+                        "name": f"on_ground_{name}",
+                        "definition": definition,
+                        "value": value,
+                        "unit": unit,
+                        "n": len(feet),
+                        "by": each.by,
+                        "on_flat_floor": floor,
+                    }
+                )
+        rows.append((name.replace("_", " "), unit, *cells, definition))
+    text = (
+        "The motion was made on a flat floor, where the measures above were taken, and then laid "
+        f"on {ground!r}: feet have the height and slope of the ground beneath them, and the hips "
+        "follow. " + " ".join(f"{note.capitalize()}." for note in ground.notes)
+    )
+    labels = [title for each in runs for title in (each.label, "on the flat floor")]
+    columns = ("Measure", "Unit", *labels, "Description")
+    return [Section("On the ground", text.strip(), columns, rows, entries)]
+
+
+def _mean_of(measures: Sequence[object], name: str) -> float | None:
+    found = [getattr(each, name) for each in measures if each is not None]
+    return sum(found) / len(found) if found else None
 
 
 def _table(

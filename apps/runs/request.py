@@ -18,6 +18,7 @@ from deepphase.motion.root_motion import RootMotion
 from deepphase.progress import Progress
 from deepphase.steering.gamepad import Gamepad, read_gamepad
 from deepphase.steering.goal_sources import GamepadSettings
+from deepphase.steering.laid_run import FeetOnGround, lay_run
 from deepphase.steering.made_paths import MADE_PATHS, made_path
 from deepphase.steering.path import GroundPath, read_path
 from deepphase.steering.run import (
@@ -28,10 +29,15 @@ from deepphase.steering.run import (
     start_on_path,
     start_under_gamepad,
 )
+from deepphase.terrain.ground_file import read_ground
+from deepphase.terrain.heightmap import Heightmap
+from deepphase.terrain.made_ground import MADE_GROUNDS, made_ground
 
 Goal = GroundPath | Gamepad
 
 _SECONDS = 20.0
+# Made ground reaches 40 m around the origin, as far as half a minute of walking.
+_GROUND_M, _GROUND_SPACING_M = 80.0, 0.05
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,8 @@ class RunRequest:
         Number of characters, side by side.
     root_motion
         The joint of the written files that carries the travel, see `with_root_motion`.
+    ground
+        Ground that the motion is laid on; None for a flat floor.
 
     Raises
     ------
@@ -62,17 +70,44 @@ class RunRequest:
     size: float | None = None
     characters: int = 1
     root_motion: RootMotion = "auto"
+    ground: Heightmap | None = None
 
     @classmethod
     def of_options(cls, options: SteeringOptions) -> RunRequest:
-        """The request in the options of a command."""
+        """The request in the options of a command.
+
+        Raises ParameterError or FormatError if there is no such ground.
+        """
         return cls(
-            options.seconds, options.speed, options.size, options.characters, options.root_motion
+            options.seconds,
+            options.speed,
+            options.size,
+            options.characters,
+            options.root_motion,
+            _ground_of(options),
         )
 
     def __post_init__(self) -> None:
         if self.characters < 1:
             raise ParameterError(f"characters must be at least 1, not {self.characters}")
+
+
+def _ground_of(options: SteeringOptions) -> Heightmap | None:
+    name, spacing, scale = options.terrain, options.terrain_spacing, options.terrain_scale
+    if name in MADE_GROUNDS or name is None:
+        if spacing is not None or scale is not None:
+            raise ParameterError(
+                "--terrain-spacing and --terrain-scale apply to files with heights",
+                hint="leave them out, or give --terrain a file",
+            )
+        if name is None:
+            return None
+        return made_ground(name, seed=options.seed, size_m=_GROUND_M, spacing_m=_GROUND_SPACING_M)
+    if not (Path(name).suffix or Path(name).exists()):
+        raise ParameterError(
+            f"no ground {name!r}", hint=f"give a file, or {', '.join(MADE_GROUNDS)}"
+        )
+    return read_ground(name, spacing_m=spacing, height_scale=scale)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +130,10 @@ class MeasuredRun:
         The runner, after the last frame.
     findings
         Sentences on characters that ran away, stood still or were lost.
+    ground
+        Ground that the run was laid on, after it was measured on its flat floor.
+    on_ground
+        (characters,) measures of the feet on that ground; empty without ground.
     """
 
     name: str
@@ -104,6 +143,8 @@ class MeasuredRun:
     measures: RunMeasures | None
     runner: Runner
     findings: tuple[str, ...] = ()
+    ground: Heightmap | None = None
+    on_ground: tuple[FeetOnGround, ...] = ()
 
     def value(self, measure: str) -> float | None:
         """One of the measures; every run has `survived`."""
@@ -156,7 +197,20 @@ def measured_run(
     except ParameterError:
         if run.alive[:, : round(run.fps)].all():
             raise
-    return MeasuredRun(goal.name, run, path, origins, measures, runner, tuple(findings))
+    on_ground: list[FeetOnGround] = []
+    if request.ground is not None:
+        run, on_ground = lay_run(run, request.ground)
+    return MeasuredRun(
+        goal.name,
+        run,
+        path,
+        origins,
+        measures,
+        runner,
+        tuple(findings),
+        request.ground,
+        tuple(on_ground),
+    )
 
 
 def _frame_labels(source: RunnerSource[Runner], run: Run) -> tuple[Array | None, Array | None]:

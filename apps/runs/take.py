@@ -11,12 +11,15 @@ from deepphase.figures.player.costs import CostComparison
 from deepphase.figures.player.take import Channels, Curve, Gating, Marker, Take
 from deepphase.motion.kinematics import end_positions, global_transforms
 from deepphase.steering.run import Run
+from deepphase.terrain.heightmap import Heightmap
 
 _IN_CONTACT = 0.5
 # Maximum number of characters in one take; pages with more open slowly.
 MAX_ACTORS = 24
 _ROUTE_POINTS = 600
 _FLOOR_PERCENTILE = 5
+# Ground in the page: metres around the run, between points, and points along the longer side.
+_GROUND_MARGIN_M, _GROUND_SPACING_M, _MAX_GROUND_POINTS = 3.0, 0.1, 400
 # Track -> (title, unit) of a curve over time.
 _CURVES = {"cost": ("cost of the last search", "")}
 
@@ -48,7 +51,22 @@ def run_take(measured: MeasuredRun, name: str, costs: CostComparison | None = No
         markers=[Marker("jump", float(time), float(time)) for time in jumps],
         note=note,
         costs=costs,
+        terrain=_ground_around(measured),
     )
+
+
+def _ground_around(measured: MeasuredRun) -> Heightmap | None:
+    """The part of the ground that the run's characters come near, coarse enough to draw."""
+    ground, places = measured.ground, measured.run.positions.reshape(-1, 2)
+    if ground is None:
+        return None
+    low, high = places.min(axis=0) - _GROUND_MARGIN_M, places.max(axis=0) + _GROUND_MARGIN_M
+    extent = float((high - low).max())
+    spacing = max(_GROUND_SPACING_M, extent / _MAX_GROUND_POINTS)
+    counts = np.ceil((high - low) / spacing).astype(int) + 1
+    x, z = (low[axis] + spacing * np.arange(counts[axis]) for axis in (0, 1))
+    heights = ground.at(np.stack(np.meshgrid(x, z), axis=-1))
+    return Heightmap(heights, spacing, (float(low[0]), float(low[1])), ground.name)
 
 
 def _actor(measured: MeasuredRun, character: int) -> Actor:

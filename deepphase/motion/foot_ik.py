@@ -263,11 +263,16 @@ class LimbSolver:
         return self._solved.reshape(-1)
 
     def reach(
-        self, rotations: Array, transforms: LimbTransforms, targets: Array, left: Array
+        self,
+        rotations: Array,
+        transforms: LimbTransforms,
+        targets: Array,
+        left: Array,
+        tilts: Array | None = None,
     ) -> None:
         """Change the local rotations so that the limbs' last joints are at their targets.
 
-        The last joints keep their orientation in the world.
+        The last joints keep their orientation in the world, or are turned by tilts.
 
         Parameters
         ----------
@@ -277,12 +282,16 @@ class LimbSolver:
             Metres: targets of the `last` joints.
         left : (frames, 3)
             Unit vector to the body's left, about which knees bend.
+        tilts : (limbs, frames, 4), optional
+            Rotations of the last joints in the world.
         """
         upper, middle, last = transforms.positions[:3]
         hinge = self._bends * left
         turns = np.empty((3, *targets.shape[:2], 4))
         turns[0], turns[1] = two_joint_turns(upper, middle, last, targets, hinge)
         turns[2] = quaternions.conjugate(quaternions.multiply(turns[0], turns[1]))
+        if tilts is not None:
+            turns[2] = quaternions.multiply(turns[2], tilts)
         # Local rotations are in the frame of the joint's parent.
         turns[..., :3] = (turns[..., None, :3] @ transforms.above)[..., 0, :]
         local = rotations.take(self._solved, axis=1).transpose(1, 2, 0, 3)

@@ -171,3 +171,36 @@ def test_what_cannot_be_explained_is_an_error(tmp_path, capsys, words, said):
     command = ["match", "why", *(word.format(folder=tmp_path) for word in words)]
     assert main(command) != 0
     assert said in capsys.readouterr().err
+
+
+def test_a_run_on_terrain_stands_on_it(database, tmp_path, capsys):
+    words = ["match", "run", str(database), "-o", str(tmp_path / "flat"), "--seconds", "4"]
+    assert main([*words, "--path", "circle"]) == 0
+    line = np.linspace(-10, 10, 101)
+    np.save(tmp_path / "slope.npy", np.tile(0.2 * line[:, None], (1, 101)))
+    words[4] = str(tmp_path / "slope")
+    ground = ["--terrain", str(tmp_path / "slope.npy"), "--terrain-spacing", "0.2"]
+    assert main([*words, "--path", "circle", *ground]) == 0
+    flat, laid = (
+        joint_positions(load(tmp_path / name / "circle.bvh"))[:, 0] for name in ("flat", "slope")
+    )
+    np.testing.assert_allclose(laid[:, ::2], flat[:, ::2], atol=1e-4)
+    rise = laid[:, 1] - flat[:, 1]
+    assert np.corrcoef(rise, flat[:, 2])[0, 1] > 0.98
+    assert np.polyfit(flat[:, 2], rise, 1)[0] == pytest.approx(0.2, abs=0.03)
+    report = json.loads((tmp_path / "slope" / "report.json").read_text())
+    values = {each["name"]: each["value"] for each in report["measures"]}
+    assert report["settings"]["terrain"] == "slope"
+    assert values["on_ground_deep"] < 0.02
+    assert values["on_ground_slope"] == pytest.approx(0.2, abs=0.01)
+    page = (tmp_path / "slope" / "index.html").read_text()
+    assert "On the ground" in page
+    assert '"terrain":{' in (tmp_path / "slope" / "player.html").read_text().replace(" ", "")
+    capsys.readouterr()
+    for options, word in (
+        (["--terrain", "lava"], "no ground 'lava'"),
+        (["--terrain-scale", "2"], "apply to files"),
+        (["--terrain", str(tmp_path / "none.npy")], "none.npy"),
+    ):
+        assert main([*words, *options]) == 2
+        assert word in capsys.readouterr().err

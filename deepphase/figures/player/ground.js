@@ -8,8 +8,22 @@ const GRID_LINES = 13;
 
 // Base class of the stage, which provides the camera, the floor and the colours of bodies.
 class Ground {
+  // Height of the ground under a place, for this body.
+  level(body, x, z) {
+    return this.terrain ? this.terrain.at(x, z) : body.floor;
+  }
+
+  // Add a line on the ground to the context's path.
+  groundLine(context, body, ax, az, bx, bz) {
+    this.camera.line(context, ax, this.level(body, ax, az), az, bx, this.level(body, bx, bz), bz);
+  }
+
   drawGround(context) {
     const { camera, grid, floor } = this;
+    if (this.terrain) {
+      this.terrain.draw(context, camera, this.height);
+      return;
+    }
     const reach = Math.ceil(GRID_LINES * Math.max(1, camera.distance / (5 * this.height)));
     const step = grid * Math.max(1, Math.round(reach / 40));
     const lines = Math.min(reach, 40);
@@ -38,13 +52,12 @@ class Ground {
 
   drawShadow(context, body, pose) {
     const { camera } = this;
-    const y = body.floor;
     context.beginPath();
     for (let link = 0; link < body.links.length; link += 2) {
       const [a, b] = [3 * body.links[link], 3 * body.links[link + 1]];
-      camera.line(context, pose[a], y, pose[a + 2], pose[b], y, pose[b + 2]);
+      this.groundLine(context, body, pose[a], pose[a + 2], pose[b], pose[b + 2]);
     }
-    const depth = camera.project(pose[0], y, pose[2])[2];
+    const depth = camera.project(pose[0], this.level(body, pose[0], pose[2]), pose[2])[2];
     context.lineWidth = Math.max(1, (0.055 * body.height * camera.focal) / Math.max(depth, camera.near));
     context.strokeStyle = look.dark ? "rgba(0, 0, 0, 0.38)" : "rgba(27, 31, 36, 0.11)";
     context.stroke();
@@ -77,12 +90,11 @@ class Ground {
   drawPath(context, body, time) {
     const source = body.root || body.centre;
     const colour = this.colourOf(body);
-    const y = body.floor;
     const trace = (from, to, stride) => {
       context.beginPath();
       for (let f = from; f < to; f += stride) {
         const g = Math.min(f + stride, to);
-        this.camera.line(context, source[3 * f], y, source[3 * f + 2], source[3 * g], y, source[3 * g + 2]);
+        this.groundLine(context, body, source[3 * f], source[3 * f + 2], source[3 * g], source[3 * g + 2]);
       }
       context.stroke();
     };
@@ -103,10 +115,10 @@ class Ground {
         context.lineWidth = f === now ? 3 : 1.5;
         context.strokeStyle = faded(colour, f === now ? 1 : 0.75);
         context.beginPath();
-        this.camera.line(context, x, y, z, x + size * body.facing[3 * f], y, z + size * body.facing[3 * f + 2]);
+        this.groundLine(context, body, x, z, x + size * body.facing[3 * f], z + size * body.facing[3 * f + 2]);
         context.stroke();
       }
-      const p = this.camera.project(x, y, z);
+      const p = this.camera.project(x, this.level(body, x, z), z);
       if (p[2] < this.camera.near) continue;
       context.fillStyle = colour;
       context.beginPath();
@@ -117,11 +129,10 @@ class Ground {
 
   // The desired path, and the desired trajectory at the current time.
   drawDesired(context, body, time) {
-    const y = body.floor;
     const line = (places, from, to) => {
       context.beginPath();
       for (let p = from; p + 1 < to; p++) {
-        this.camera.line(context, places[2 * p], y, places[2 * p + 1], places[2 * p + 2], y, places[2 * p + 3]);
+        this.groundLine(context, body, places[2 * p], places[2 * p + 1], places[2 * p + 2], places[2 * p + 3]);
       }
       context.stroke();
     };
@@ -138,7 +149,8 @@ class Ground {
     context.strokeStyle = faded(look.ink, 0.85);
     line(trajectory, start, stop);
     for (let p = start; p < stop; p++) {
-      const point = this.camera.project(trajectory[2 * p], y, trajectory[2 * p + 1]);
+      const [x, z] = [trajectory[2 * p], trajectory[2 * p + 1]];
+      const point = this.camera.project(x, this.level(body, x, z), z);
       if (point[2] < this.camera.near) continue;
       context.beginPath();
       context.arc(point[0], point[1], 4, 0, 7);
@@ -156,7 +168,8 @@ class Ground {
       const points = [];
       for (let at = 0; at < 28; at++) {
         const angle = (2 * Math.PI * at) / 28;
-        const p = this.camera.project(x + radius * Math.sin(angle), body.floor, z + radius * Math.cos(angle));
+        const [px, pz] = [x + radius * Math.sin(angle), z + radius * Math.cos(angle)];
+        const p = this.camera.project(px, this.level(body, px, pz), pz);
         if (p[2] < this.camera.near) return;
         points.push(p[0], p[1]);
       }

@@ -19,6 +19,7 @@ from deepphase.figures.player.packing import PackedArrays
 from deepphase.figures.player.song import PlayerSong
 from deepphase.figures.player.take import Channels, ManifoldCloud, Take
 from deepphase.figures.theme import DARK, LIGHT, NEUTRAL, channel_style
+from deepphase.terrain.heightmap import Heightmap
 
 # Number of distinct styles of channels and experts.
 _STYLES = 32
@@ -79,6 +80,7 @@ def describe_take(take: Take, packed: PackedArrays) -> dict[str, Any]:
         ],
         "markers": [[marker.label, marker.start_s, marker.stop_s] for marker in take.markers],
         "song": None if take.song is None else _song(take.song, packed),
+        "terrain": None if take.terrain is None else _terrain(take.terrain, packed),
     }
 
 
@@ -167,6 +169,14 @@ def _song(song: PlayerSong, packed: PackedArrays) -> dict[str, Any]:
     }
 
 
+def _terrain(ground: Heightmap, packed: PackedArrays) -> dict[str, Any]:
+    return {
+        "heights": packed.add(ground.heights),
+        "spacing": ground.spacing_m,
+        "origin": list(ground.origin),
+    }
+
+
 def _rounded(seconds: Array | Sequence[float]) -> list[float]:
     return np.round(np.asarray(seconds, np.float64), 4).tolist()
 
@@ -178,6 +188,7 @@ _SCRIPTS = (
     "clock",
     "drawing",
     "camera",
+    "terrain",
     "ground",
     "stage",
     "wheels",

@@ -128,7 +128,7 @@ function startPlayer() {
     });
     clock.open(take, song);
     if (song) song.audio.volume = Number(element("volume").value);
-    stage.open(parts.bodies);
+    stage.open(parts.bodies, take.terrain);
     wheels.open(parts.channels);
     manifold.open(take.manifold);
     gating.open(parts.gating);

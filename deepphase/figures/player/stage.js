@@ -52,8 +52,9 @@ class Stage extends Ground {
     this.camera.target = this.camera.target.map((v, i) => v + by[i]);
   }
 
-  open(bodies) {
+  open(bodies, terrain) {
     this.bodies = bodies;
+    this.terrain = terrain ? new Terrain(terrain) : null;
     this.floor = bodies.length ? Math.min(...bodies.map((body) => body.floor)) : 0;
     this.height = Math.max(0.1, ...bodies.map((body) => body.height));
     this.grid = 10 ** Math.round(Math.log10(this.height / 1.5));
@@ -113,9 +114,11 @@ class Stage extends Ground {
     if (!bodies.length) return false;
     if (!this.shows.follow && this.settled) return false;
     const places = bodies.map((body) => this.placeOf(body, time));
+    const floors = places.map((p, at) => this.level(bodies[at], p[0], p[1]));
+    const floor = this.terrain ? floors.reduce((sum, y) => sum + y, 0) / floors.length : this.floor;
     const goal = [
       places.reduce((sum, p) => sum + p[0], 0) / places.length + this.moved[0],
-      this.floor + 0.47 * this.height + this.moved[1],
+      floor + 0.47 * this.height + this.moved[1],
       places.reduce((sum, p) => sum + p[1], 0) / places.length + this.moved[2],
     ];
     const { target } = this.camera;

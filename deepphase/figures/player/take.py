@@ -16,6 +16,7 @@ from deepphase.figures.player.costs import CostComparison
 from deepphase.figures.player.song import PlayerSong
 from deepphase.figures.theme import CYCLIC, SEQUENTIAL, percentile_range
 from deepphase.phase.parameters import PhaseParameters
+from deepphase.terrain.heightmap import Heightmap
 
 # Colours of a scale, fine enough that steps are invisible.
 _SHADES = 64
@@ -182,6 +183,8 @@ class Take:
         Further data on the same time axis.
     note
         A sentence below the name, for example on the origin of the clip.
+    terrain
+        The ground around the bodies; None for a flat floor.
     """
 
     name: str
@@ -194,6 +197,7 @@ class Take:
     song: PlayerSong | None = None
     note: str = ""
     costs: CostComparison | None = None
+    terrain: Heightmap | None = None
 
     @property
     def fps(self) -> float:

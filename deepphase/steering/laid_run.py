@@ -1,0 +1,68 @@
+"""Runs on terrain: the recorded motion of characters, laid on ground."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from deepphase.motion import quaternions
+from deepphase.motion.roles import find_roles
+from deepphase.steering.run import Run
+from deepphase.terrain.ground_measures import GroundMeasures, ground_measures
+from deepphase.terrain.heightmap import Heightmap
+from deepphase.terrain.laying import lay_on_ground
+
+
+@dataclass(frozen=True)
+class FeetOnGround:
+    """Measures of a character's feet on ground, and on the flat floor before.
+
+    Each is None without a contact or a second of motion.
+    """
+
+    ground: GroundMeasures | None
+    floor: GroundMeasures | None
+
+
+def lay_run(run: Run, ground: Heightmap) -> tuple[Run, list[FeetOnGround]]:
+    """Lay the motion of all characters, made on a flat floor, on ground.
+
+    Root states, goals and contacts do not change. Frames from which a character's values are not
+    those of a body stay as they are.
+
+    Returns
+    -------
+    run
+        The run on the ground.
+    measures
+        Of each character.
+
+    Raises
+    ------
+    SkeletonError
+        If the body has no feet.
+    """
+    roles = find_roles(run.spec.skeleton, description=run.spec.body)
+    rotations, translations = run.rotations.copy(), run.translations.copy()
+    measures: list[FeetOnGround] = []
+    for character in range(run.characters):
+        lived = run.lived(character)
+        if lived < max(2, round(run.fps)):
+            measures.append(FeetOnGround(None, None))
+            continue
+        whole = run.clip(character)
+        clip = replace(
+            whole, rotations=whole.rotations[:lived], translations=whole.translations[:lived]
+        )
+        laid = lay_on_ground(clip, ground, roles=roles)
+        rotations[character, :lived] = quaternions.normalized(laid.clip.rotations)
+        translations[character, :lived] = laid.clip.translations
+        translations[character, lived:, 0, 1] += np.float32(laid.lift[-1])
+        floor = Heightmap(np.full((1, 1), laid.floor), 1.0)
+        measures.append(
+            FeetOnGround(
+                ground_measures(laid, ground), ground_measures(replace(laid, clip=clip), floor)
+            )
+        )
+    return replace(run, rotations=rotations, translations=translations, unlocked=None), measures

@@ -1,0 +1,1 @@
+"""Terrain: heightmaps, motion laid on them, and ground fitted to motion."""

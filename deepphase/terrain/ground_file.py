@@ -1,0 +1,177 @@
+"""Files of ground: heightmaps as .npy, .npz and greyscale images."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from pathlib import Path
+
+import numpy as np
+from scipy.ndimage import distance_transform_edt
+
+from deepphase.arrays import Array
+from deepphase.atomic_write import atomic_write
+from deepphase.errors import FormatError, ParameterError
+from deepphase.formats.file_content import read_content
+from deepphase.terrain.heightmap import Heightmap
+
+IMAGE_SUFFIXES = (".png", ".tif", ".tiff", ".bmp", ".jpg", ".jpeg", ".pgm")
+"""Images that are read as heights, black lowest."""
+
+# A side of 16,384 points; larger ground is cut or thinned by other programs.
+_MAX_POINTS = 1 << 28
+_MAX_HOLES = 0.5
+
+
+def read_ground(
+    path: str | Path, *, spacing_m: float | None = None, height_scale: float | None = None
+) -> Heightmap:
+    """Read ground around the origin of the world.
+
+    Parameters
+    ----------
+    path
+        A .npz of `save_ground`; a .npy with (rows, columns) of heights; or a greyscale image,
+        black lowest. Values that are not finite are holes, which take the height of the nearest
+        point; the notes say how many there were.
+    spacing_m
+        Metres between points; 0.05 by default, and a .npz has its own.
+    height_scale
+        Metres per unit of the file: 1 by default in arrays, and 2 m from black to white in images.
+
+    Raises
+    ------
+    FormatError
+        If the file is none of these, has no grid of numbers, or is mostly holes.
+    ParameterError
+        If the spacing or the scale is not above 0.
+    """
+    path = Path(path)
+    for name, value in (("spacing", spacing_m), ("scale of heights", height_scale)):
+        if value is not None and not (np.isfinite(value) and value > 0):
+            raise ParameterError(f"a {name} of {value}", hint="give more than 0")
+    suffix = path.suffix.lower()
+    origin = None
+    notes = []
+    if suffix == ".npz":
+        heights, own_spacing, origin = _read_npz(path)
+        spacing = spacing_m or own_spacing
+    elif suffix == ".npy":
+        heights, spacing = _read_npy(path), spacing_m or 0.05
+    elif suffix in IMAGE_SUFFIXES:
+        heights, spacing = _read_image(path), spacing_m or 0.05
+        height_scale = 2.0 if height_scale is None else height_scale
+        notes.append(f"white is {height_scale:g} m above black")
+    else:
+        raise FormatError(
+            f"no ground: {suffix or 'a name without a suffix'}",
+            hint=f"give .npz, .npy or an image ({', '.join(IMAGE_SUFFIXES)})",
+            path=path,
+        )
+    if spacing_m is None and suffix != ".npz":
+        notes.append(f"{spacing:g} m between points (--ground-spacing)")
+    heights, holes = _filled(heights * (height_scale or 1.0), path)
+    if holes:
+        notes.append(f"{holes:,} holes have the height of the nearest point")
+    try:
+        if origin is None:
+            found = Heightmap.centred(heights, spacing, path.stem)
+            origin = found.origin
+        return Heightmap(heights, spacing, origin, path.stem, tuple(notes))
+    except ParameterError as error:
+        raise FormatError(error.fact, hint=error.hint, path=path) from None
+
+
+def save_ground(ground: Heightmap, path: str | Path) -> None:
+    """Write ground as .npz with `heights`, `spacing_m` and `origin`, atomically.
+
+    Raises
+    ------
+    ParameterError
+        If the name does not end in .npz.
+    CheckpointError
+        If the file cannot be written.
+    """
+    path = Path(path)
+    if path.suffix.lower() != ".npz":
+        raise ParameterError(f"ground is saved as .npz, not {path.suffix!r}")
+    content = io.BytesIO()
+    np.savez_compressed(
+        content,
+        heights=ground.heights,
+        spacing_m=np.float64(ground.spacing_m),
+        origin=np.array(ground.origin, np.float64),
+    )
+    with atomic_write(path) as file:
+        file.write(content.getvalue())
+
+
+def _read_npz(path: Path) -> tuple[Array, float, tuple[float, float]]:
+    try:
+        with np.load(io.BytesIO(read_content(path)), allow_pickle=False) as file:
+            heights = _numbers(file["heights"], path)
+            spacing = float(file["spacing_m"])
+            x, z = (float(value) for value in file["origin"])
+    except (KeyError, ValueError, OSError, EOFError, TypeError, NotImplementedError) as error:
+        raise FormatError(
+            f"not ground: {error}",
+            hint="a .npz of ground has heights (rows, columns), spacing_m and origin (x, z)",
+            path=path,
+        ) from None
+    except Exception as error:  # zipfile and zlib have errors of their own
+        raise FormatError(f"a damaged file: {error}", path=path) from None
+    return heights, spacing, (x, z)
+
+
+def _read_npy(path: Path) -> Array:
+    try:
+        return _numbers(np.load(io.BytesIO(read_content(path)), allow_pickle=False), path)
+    except (ValueError, OSError, EOFError) as error:
+        raise FormatError(f"not a .npy of numbers: {error}", path=path) from None
+
+
+def _read_image(path: Path) -> Array:
+    """(rows, columns) from 0 to 1."""
+    from PIL import Image, UnidentifiedImageError
+
+    content = read_content(path)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            with Image.open(io.BytesIO(content)) as image:
+                if image.mode in ("I", "I;16", "I;16B", "I;16L"):
+                    return np.asarray(image, np.float64) / 65535.0
+                if image.mode == "F":
+                    return np.asarray(image, np.float64)
+                return np.asarray(image.convert("L"), np.float64) / 255.0
+    except (UnidentifiedImageError, OSError, ValueError, SyntaxError) as error:
+        raise FormatError(f"not an image: {error}", path=path) from None
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+        raise FormatError(f"too large: {error}", path=path) from None
+
+
+def _numbers(values: Array, path: Path) -> Array:
+    if values.ndim != 2 or not values.size or values.dtype.kind not in "biuf":
+        raise FormatError(
+            f"an array {values.shape} of {values.dtype}, expected (rows, columns) of numbers",
+            path=path,
+        )
+    if values.size > _MAX_POINTS:
+        raise FormatError(f"{values.size:,} points: at most {_MAX_POINTS:,}", path=path)
+    return values.astype(np.float64)
+
+
+def _filled(heights: Array, path: Path) -> tuple[Array, int]:
+    """Heights with holes filled, and the number of holes."""
+    holes = ~np.isfinite(heights)
+    count = int(holes.sum())
+    if not count:
+        return heights, 0
+    if count > _MAX_HOLES * holes.size:
+        raise FormatError(
+            f"{count:,} of {holes.size:,} heights are not finite",
+            hint="fill the holes before",
+            path=path,
+        )
+    nearest = distance_transform_edt(holes, return_distances=False, return_indices=True)
+    return heights[tuple(nearest)], count

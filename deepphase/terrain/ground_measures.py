@@ -1,0 +1,86 @@
+"""Measures of motion on ground: penetration, float and sliding of feet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from deepphase.arrays import Array
+from deepphase.motion.foot_ik import LimbSolver
+from deepphase.motion.kinematics import velocities
+from deepphase.terrain.heightmap import Heightmap
+from deepphase.terrain.laying import LaidMotion
+
+DEEP_M, FLOATING_M = 0.02, 0.03
+_ALONG = np.linspace(0.0, 1.0, 4)
+
+
+@dataclass(frozen=True)
+class GroundMeasures:
+    """Feet of a motion against the ground, over its contact frames.
+
+    Parameters
+    ----------
+    deep, floating
+        Shares of contact frames with a foot more than 2 cm in the ground, and with all of a foot
+        more than 3 cm above it.
+    depth, depth_95, gap, gap_95
+        Metres: mean and 95th percentile of the depth of the deepest point of a foot, and of the
+        distance of its nearest point above the ground.
+    swing_deep
+        Share of the other frames with a foot more than 2 cm in the ground.
+    sliding
+        m/s: mean speed over the ground of the nearest point of feet in contact.
+    slope
+        Mean rise of the ground per metre under the feet.
+    """
+
+    deep: float
+    floating: float
+    depth: float
+    depth_95: float
+    gap: float
+    gap_95: float
+    swing_deep: float
+    sliding: float
+    slope: float
+
+
+def ground_measures(laid: LaidMotion, ground: Heightmap) -> GroundMeasures | None:
+    """Measures of a laid motion on this ground; None if no foot is ever in contact.
+
+    The points of a foot lie between the last joint and the tip of its limb, less their heights over
+    the floor while they stand on it.
+    """
+    clip, flags = laid.clip, laid.contacts
+    if not flags.any():
+        return None
+    places = clip.local_positions().astype(np.float64)
+    solver = LimbSolver(clip.skeleton, laid.chains)
+    last, tips = solver.transforms(clip.rotations.astype(np.float64), places).positions[2:]
+    points = last + _ALONG[:, None, None, None] * (tips - last)
+    soles = laid.soles[0] + _ALONG[:, None] * (laid.soles[1] - laid.soles[0])
+    over = points[..., 1] - soles[..., None] - ground.at(points[..., ::2])
+    depth, gap = np.maximum(-over, 0.0).max(axis=0), np.maximum(over, 0.0).min(axis=0)
+    nearest = np.take_along_axis(points, over.argmin(axis=0)[None, ..., None], axis=0)[0]
+    speeds = np.linalg.norm(
+        np.stack([velocities(each[:, None, ::2], clip.fps)[:, 0] for each in nearest]), axis=-1
+    )
+    swings = ~flags
+    steep = np.linalg.norm(ground.gradients(points[0][..., ::2], 0.2), axis=-1)
+    return GroundMeasures(
+        deep=_share(depth[flags] > DEEP_M),
+        floating=_share(gap[flags] > FLOATING_M),
+        depth=float(depth[flags].mean()),
+        depth_95=float(np.percentile(depth[flags], 95)),
+        gap=float(gap[flags].mean()),
+        gap_95=float(np.percentile(gap[flags], 95)),
+        swing_deep=_share(depth[swings] > DEEP_M) if swings.any() else 0.0,
+        sliding=float(speeds[flags].mean()),
+        slope=float(steep.mean()),
+    )
+
+
+def _share(flags: Array) -> float:
+    return float(np.mean(flags))

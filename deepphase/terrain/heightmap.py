@@ -1,0 +1,127 @@
+"""Heightmap: heights of the ground on a regular grid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite
+
+import numpy as np
+from scipy.ndimage import map_coordinates
+
+from deepphase.arrays import Array
+from deepphase.errors import ParameterError
+from deepphase.short_repr import short_repr
+
+# Values beyond these are mistakes of units.
+_MAX_HEIGHT_M = 10_000.0
+_MAX_SIZE_M = 100_000.0
+
+
+@dataclass(frozen=True, eq=False)
+class Heightmap:
+    """Ground whose height is interpolated bilinearly between the points of a grid.
+
+    Outside the grid the ground continues at the height of the nearest edge.
+
+    Parameters
+    ----------
+    heights
+        (rows, columns) metres; rows along +Z, columns along +X. One point is a plane.
+    spacing_m
+        Metres between neighbouring points.
+    origin
+        x and z in metres of the first point.
+    name
+        Name in tables and figures.
+    notes
+        What was assumed or corrected when the ground was read, one sentence each.
+
+    Raises
+    ------
+    ParameterError
+        If the heights are no grid of finite metres, or the spacing is not above 0.
+    """
+
+    heights: Array
+    spacing_m: float
+    origin: tuple[float, float] = (0.0, 0.0)
+    name: str = "ground"
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        heights = np.ascontiguousarray(self.heights, np.float32)
+        object.__setattr__(self, "heights", heights)
+        if heights.ndim != 2 or not heights.size:
+            raise ParameterError(f"heights {heights.shape}, expected (rows, columns)")
+        if not np.isfinite(heights).all():
+            row, column = np.argwhere(~np.isfinite(heights))[0]
+            raise ParameterError(
+                f"{self.name}: the height at row {row}, column {column} is not finite"
+            )
+        if np.abs(heights).max() > _MAX_HEIGHT_M:
+            raise ParameterError(
+                f"{self.name}: a height of {np.abs(heights).max():.6g} m",
+                hint=f"at most {_MAX_HEIGHT_M:g} m; give another scale of the heights",
+            )
+        if not (isfinite(self.spacing_m) and self.spacing_m > 0):
+            raise ParameterError(f"{self.name}: a spacing of {self.spacing_m} m")
+        if max(heights.shape) * self.spacing_m > _MAX_SIZE_M:
+            raise ParameterError(
+                f"{self.name}: {max(heights.shape)} points at {self.spacing_m:g} m",
+                hint=f"at most {_MAX_SIZE_M:g} m; give another spacing",
+            )
+        if not all(isfinite(value) and abs(value) <= _MAX_SIZE_M for value in self.origin):
+            raise ParameterError(f"{self.name}: an origin at {self.origin}")
+
+    def __repr__(self) -> str:
+        width, depth = self.size
+        return short_repr(self, repr(self.name), f"{width:.3g} x {depth:.3g} m")
+
+    @classmethod
+    def centred(cls, heights: Array, spacing_m: float, name: str = "ground") -> Heightmap:
+        """A heightmap whose middle is at the origin of the world."""
+        rows, columns = np.shape(heights)
+        origin = (-0.5 * (columns - 1) * spacing_m, -0.5 * (rows - 1) * spacing_m)
+        return cls(heights, spacing_m, origin, name)
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Metres along x and z."""
+        rows, columns = self.heights.shape
+        return (columns - 1) * self.spacing_m, (rows - 1) * self.spacing_m
+
+    def at(self, places: Array) -> Array:
+        """(...) metres: heights at places (..., 2), x and z in metres."""
+        places = np.asarray(places, np.float64)
+        grid = (places - np.array(self.origin)) / self.spacing_m
+        rows = map_coordinates(
+            self.heights,
+            grid.reshape(-1, 2).T[::-1],
+            output=np.float64,
+            order=1,
+            mode="nearest",
+            prefilter=False,
+        )
+        return rows.reshape(places.shape[:-1])
+
+    def gradients(self, places: Array, width_m: float | None = None) -> Array:
+        """(..., 2) rise in metres per metre along x and z at places (..., 2).
+
+        Parameters
+        ----------
+        width_m
+            Distance of the two heights that are compared; by default two points of the grid.
+        """
+        half = 0.5 * (width_m or 2.0 * self.spacing_m)
+        places = np.asarray(places, np.float64)
+        rises = [
+            (self.at(places + step) - self.at(places - step)) / (2.0 * half)
+            for step in (np.array([half, 0.0]), np.array([0.0, half]))
+        ]
+        return np.stack(rises, axis=-1)
+
+    def shifted(self, height_m: float) -> Heightmap:
+        """The same ground, higher by some metres."""
+        return Heightmap(
+            self.heights + np.float32(height_m), self.spacing_m, self.origin, self.name, self.notes
+        )

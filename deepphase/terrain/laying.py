@@ -1,0 +1,320 @@
+"""Motion on terrain: a body that was captured on a flat floor is laid on ground.
+
+Each stance foot gets the height and the slope of the ground beneath it, swinging feet move from
+one stance to the next over what lies between, the hips follow so that the legs reach, and the limbs
+are solved by two-joint inverse kinematics. Frames before and after a frame are used, so this is for
+recorded motion. Places on the ground do not change.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+from scipy.ndimage import gaussian_filter1d, maximum_filter1d
+
+from deepphase.arrays import Array
+from deepphase.motion import quaternions
+from deepphase.motion.clip import Clip
+from deepphase.motion.contacts import Contacts, foot_contacts
+from deepphase.motion.foot_ik import LegChains, LimbSolver, LimbTransforms
+from deepphase.motion.kinematics import global_transforms
+from deepphase.motion.roles import Roles, find_roles
+from deepphase.motion.root_trajectory import root_trajectory
+from deepphase.terrain.heightmap import Heightmap
+
+# A foot follows slopes up to this angle; on steeper ground it stands on the highest point.
+_MAX_TILT = np.radians(25.0)
+# Half the width of a foot, and the length of a paw, as shares of the limb's length.
+_HALF_WIDTH, _PAW = 0.04, 0.06
+_ALONG, _ACROSS = np.linspace(0.0, 1.0, 4), np.array([-1.0, 0.0, 1.0])
+# A foot that moves less than this share of the limb's length while in contact stands still.
+_STANDS = 0.1
+# A foot that steps up has its new height after this share of the swing; one that steps down
+# leaves the old height that much before the end.
+_EARLY = 0.65
+_MARGIN_M, _ROLLING_M = 0.02, 0.01
+_CLEARING_S, _HIPS_S, _PITCH_S = 0.06, 0.15, 0.2
+# The share of a limb's length that the hips leave it at most.
+_MAX_STRETCH = 0.985
+_MAX_PITCH = np.radians(35.0)
+
+
+@dataclass(frozen=True, eq=False)
+class LaidMotion:
+    """A motion on ground.
+
+    Parameters
+    ----------
+    clip
+        The motion.
+    lift
+        (frames,) metres by which the hips moved up.
+    chains
+        The limbs.
+    contacts
+        Contacts of the motion on the flat floor.
+    soles
+        (2, limbs) metres: heights of the limbs' last joints and tips over the floor while they
+        stand.
+    """
+
+    clip: Clip
+    lift: Array
+    chains: LegChains
+    contacts: Array
+    soles: Array
+    floor: float
+
+
+def lay_on_ground(
+    clip: Clip,
+    ground: Heightmap,
+    *,
+    roles: Roles | None = None,
+    contacts: Contacts | None = None,
+) -> LaidMotion:
+    """Lay a motion, captured on a flat floor, on ground.
+
+    Parameters
+    ----------
+    roles, contacts
+        Of the clip, if they were found before.
+
+    Raises
+    ------
+    SkeletonError
+        If no feet are found.
+    """
+    roles = roles or find_roles(clip.skeleton, clip=clip)
+    contacts = contacts or foot_contacts(clip, roles)
+    chains = LegChains.of_skeleton(clip.skeleton, roles)
+    on_floor = _contacts_of(chains, contacts)
+    solver = LimbSolver(clip.skeleton, chains)
+    rotations = clip.rotations.astype(np.float64)
+    places = clip.local_positions().astype(np.float64)
+    flat = solver.transforms(rotations, places)
+    soles = _soles(flat, on_floor, contacts.floor)
+    heights, slopes = _under_feet(flat, on_floor, ground, soles, contacts.floor, clip.fps)
+    heights -= contacts.floor
+    root = root_trajectory(clip, roles)
+    left = np.stack([root.directions[:, 2], np.zeros(len(clip)), -root.directions[:, 0]], axis=1)
+    if len(chains) == 4:
+        _pitch_trunk(clip, rotations, roles, flat, heights, left)
+        turned = solver.transforms(rotations, places)
+    else:
+        turned = flat
+    lift = _hips_lift(turned, flat, heights, clip.fps)
+    places[:, 0, 1] += lift
+    turned = solver.transforms(rotations, places)
+    targets = flat.positions[2].copy()
+    targets[..., 1] += heights
+    targets = _within_reach(turned, targets)
+    solver.reach(rotations, turned, targets, left, _tilts(slopes))
+    translations = clip.translations.copy()
+    translations[:, 0, 1] += lift.astype(translations.dtype)
+    laid = replace(
+        clip, rotations=rotations.astype(clip.rotations.dtype), translations=translations
+    )
+    return LaidMotion(laid, lift, chains, on_floor, soles, contacts.floor)
+
+
+def _contacts_of(chains: LegChains, contacts: Contacts) -> Array:
+    """(limbs, frames) bool: contacts in the order of the limbs."""
+    place = {joint: index for index, joint in enumerate(contacts.joints)}
+    return np.stack([contacts.flags[:, place[int(last)]] for last in chains.last])
+
+
+def _soles(flat: LimbTransforms, on_floor: Array, floor: float) -> Array:
+    """(2, limbs) metres of last joints and tips over the floor, in the median of contacts."""
+    soles = np.zeros((2, len(on_floor)))
+    for row, part in enumerate((2, 3)):
+        heights = flat.positions[part, ..., 1] - floor
+        for limb, flags in enumerate(on_floor):
+            own = heights[limb, flags] if flags.any() else heights[limb]
+            soles[row, limb] = np.median(own)
+    return soles
+
+
+def _under_feet(
+    flat: LimbTransforms,
+    on_floor: Array,
+    ground: Heightmap,
+    soles: Array,
+    floor: float,
+    fps: float,
+) -> tuple[Array, Array]:
+    """(limbs, frames) metres of the ground for each foot, and its slope (limbs, frames, 2)."""
+    _, _, last, tips = flat.positions
+    heights, slopes = np.empty(on_floor.shape), np.empty((*on_floor.shape, 2))
+    for limb, flags in enumerate(on_floor):
+        length = float(np.median(flat.lengths[limb]))
+        heel, toe = _footprints(last[limb][:, ::2], tips[limb][:, ::2], flags, length)
+        level, slope = _planes(ground, heel, toe, length)
+        # A foot that rolls moves over the plane of its footprint.
+        level += np.vecdot(slope, last[limb][:, ::2] - heel)
+        level, slope = _between_stances(level, slope, flags, fps)
+        points = np.stack([last[limb], 0.5 * (last[limb] + tips[limb]), tips[limb]])
+        sole = np.array([soles[0, limb], 0.5 * soles[:, limb].sum(), soles[1, limb]])
+        clearance = points[..., 1] - floor - sole[:, None]
+        plane = level + np.vecdot(points[..., ::2] - points[0, :, ::2], slope)
+        # How far the ground rises over the plane of the foot, less what the foot clears already.
+        rises = ground.at(points[..., ::2]) - plane - np.maximum(clearance - _MARGIN_M, 0.0)
+        heights[limb] = level + _clearing(rises.max(axis=0), flags, fps)
+        # The sole of a tilted foot is as far from the joint as before, but not straight below it.
+        heights[limb] += soles[0, limb] * (np.sqrt(1.0 + np.vecdot(slope, slope)) - 1.0)
+        slopes[limb] = slope
+    return heights, slopes
+
+
+def _footprints(heel: Array, toe: Array, flags: Array, length: float) -> tuple[Array, Array]:
+    """(frames, 2) places of heels and toes, at rest while a foot stands."""
+    heel, toe = heel.copy(), toe.copy()
+    for begin, end in _runs(flags):
+        spread = np.ptp(toe[begin:end], axis=0).max()
+        if spread < _STANDS * length:
+            heel[begin:end] = heel[begin:end].mean(axis=0)
+            toe[begin:end] = toe[begin:end].mean(axis=0)
+    return heel, toe
+
+
+def _planes(ground: Heightmap, heel: Array, toe: Array, length: float) -> tuple[Array, Array]:
+    """(frames,) metres at heels and slopes (frames, 2) of planes that feet stand on."""
+    along = toe - heel
+    size = np.linalg.norm(along, axis=1, keepdims=True)
+    paw = _PAW * length
+    forward = np.where(size > 1e-6, along / np.maximum(size, 1e-6), [[0.0, 1.0]])
+    begin = np.where(size < paw, heel - 0.5 * paw * forward, heel)
+    size = np.maximum(size, paw)
+    across = np.stack([forward[:, 1], -forward[:, 0]], axis=1) * _HALF_WIDTH * length
+    steps = (
+        _ALONG[:, None, None, None] * (size * forward) + _ACROSS[None, :, None, None] * across
+    ).reshape(-1, *heel.shape)
+    levels = ground.at(begin + steps)
+    middle = levels.mean(axis=0)
+    # Slopes by least squares along and across the foot, whose points are a symmetric grid.
+    u = np.repeat(_ALONG - 0.5, len(_ACROSS))[:, None]
+    v = np.tile(_ACROSS, len(_ALONG))[:, None]
+    rise = (u * levels).sum(axis=0) / (u * u).sum() / size[:, 0]
+    list_ = (v * levels).sum(axis=0) / (v * v).sum() / (_HALF_WIDTH * length)
+    steep = np.hypot(rise, list_)
+    share = np.minimum(1.0, np.tan(_MAX_TILT) / np.maximum(steep, 1e-9))
+    rise, list_ = rise * share, list_ * share
+    plane = middle + rise * size[:, 0] * u + list_ * _HALF_WIDTH * length * v
+    level = middle - 0.5 * rise * size[:, 0] + (levels - plane).max(axis=0)
+    side = np.stack([forward[:, 1], -forward[:, 0]], axis=1)
+    slope = rise[:, None] * forward + list_[:, None] * side
+    return level + np.vecdot(slope, heel - begin), slope
+
+
+def _between_stances(level: Array, slope: Array, flags: Array, fps: float) -> tuple[Array, Array]:
+    """Levels and slopes that move from stance to stance while a foot swings."""
+    stances = _runs(flags)
+    if not stances:
+        width = max(1.0, _HIPS_S * fps)
+        return gaussian_filter1d(level, width), gaussian_filter1d(slope, width, axis=0)
+    level, slope = level.copy(), slope.copy()
+    level[: stances[0][0]], slope[: stances[0][0]] = level[stances[0][0]], slope[stances[0][0]]
+    level[stances[-1][1] :] = level[stances[-1][1] - 1]
+    slope[stances[-1][1] :] = slope[stances[-1][1] - 1]
+    for (_, begin), (end, _) in pairwise(stances):
+        share = (np.arange(begin, end) - begin + 1.0) / (end - begin + 1.0)
+        low, high = level[begin - 1], level[end]
+        eased = share / _EARLY if high > low else 1.0 - (1.0 - share) / _EARLY
+        level[begin:end] = low + (high - low) * _smooth(eased)
+        change = _smooth(share)[:, None]
+        slope[begin:end] = slope[begin - 1] + (slope[end] - slope[begin - 1]) * change
+    return level, slope
+
+
+def _clearing(rises: Array, flags: Array, fps: float) -> Array:
+    """(frames,) metres by which a foot is raised over what lies in its way."""
+    need = np.where(flags, 0.0, np.maximum(rises, 0.0))
+    width = max(1, round(_CLEARING_S * fps))
+    raised = gaussian_filter1d(maximum_filter1d(need, 2 * width + 1), 0.5 * width)
+    for begin, end in _runs(~flags):
+        count = end - begin
+        share = (np.arange(count) + 1.0) / (count + 1.0)
+        raised[begin:end] *= np.minimum(1.0, 8.0 * np.minimum(share, 1.0 - share))
+        if begin == 0 or end == len(flags):
+            # A swing that the clip cuts is not faded at its end.
+            raised[begin:end] = np.maximum(raised[begin:end], need[begin:end])
+    # A foot that rolls while it stands may leave the plane of its footprint.
+    rolling = np.where(flags, np.maximum(rises - _ROLLING_M, 0.0), 0.0)
+    return np.where(flags, 0.0, raised) + gaussian_filter1d(
+        maximum_filter1d(rolling, 3), 0.25 * width
+    )
+
+
+def _hips_lift(turned: LimbTransforms, flat: LimbTransforms, heights: Array, fps: float) -> Array:
+    """(frames,) metres: the mean of the feet's ground, lower where a limb would not reach."""
+    width = _HIPS_S * fps
+    lift = gaussian_filter1d(heights.mean(axis=0), width)
+    upper, target = turned.positions[0].copy(), flat.positions[2].copy()
+    target[..., 1] += heights
+    upper[..., 1] += lift
+    reach = _reach(flat)
+    across = np.linalg.norm((target - upper)[..., ::2], axis=-1)
+    top = target[..., 1] + np.sqrt(np.maximum(reach**2 - across**2, 0.0))
+    drop = np.maximum(upper[..., 1] - top, 0.0).max(axis=0)
+    wide = max(1, round(width))
+    return lift - gaussian_filter1d(maximum_filter1d(drop, 2 * wide + 1), 0.5 * wide)
+
+
+def _reach(flat: LimbTransforms) -> Array:
+    """(limbs, frames) metres that each limb may be stretched to: at least as in the motion."""
+    own = np.linalg.norm(flat.positions[2] - flat.positions[0], axis=-1)
+    return np.maximum(own, _MAX_STRETCH * flat.lengths)
+
+
+def _within_reach(turned: LimbTransforms, targets: Array) -> Array:
+    """Targets, moved towards the limb's upper joint where it cannot reach them."""
+    upper = turned.positions[0]
+    drawn = targets - upper
+    distance = np.linalg.norm(drawn, axis=-1)
+    most = 0.999 * turned.lengths
+    return upper + drawn * np.minimum(1.0, most / np.maximum(distance, 1e-9))[..., None]
+
+
+def _pitch_trunk(
+    clip: Clip, rotations: Array, roles: Roles, flat: LimbTransforms, heights: Array, left: Array
+) -> None:
+    """Turn the hips of a four-legged body, in place, as the ground under its feet rises."""
+    rise = heights[2:].mean(axis=0) - heights[:2].mean(axis=0)
+    hips, shoulders = flat.positions[0][:2].mean(axis=0), flat.positions[0][2:].mean(axis=0)
+    trunk = float(np.median(np.linalg.norm((shoulders - hips)[:, ::2], axis=1)))
+    angle = np.arctan2(rise, max(trunk, 1e-3))
+    angle = gaussian_filter1d(np.clip(angle, -_MAX_PITCH, _MAX_PITCH), _PITCH_S * clip.fps)
+    # A turn about the left side by a positive angle lowers the front.
+    turn = quaternions.about_axis(left, -angle)
+    parent = int(clip.skeleton.parents[roles.hips])
+    own = rotations[:, roles.hips]
+    if parent < 0:
+        rotations[:, roles.hips] = quaternions.multiply(turn, own)
+        return
+    above = global_transforms(clip)[0][:, parent].astype(np.float64)
+    turn = quaternions.multiply(quaternions.conjugate(above), quaternions.multiply(turn, above))
+    rotations[:, roles.hips] = quaternions.multiply(turn, own)
+
+
+def _tilts(slopes: Array) -> Array:
+    """(limbs, frames, 4) rotations from the vertical to the normal of a slope."""
+    steep = np.linalg.norm(slopes, axis=-1)
+    # A rise along +Z turns about -X; along +X about +Z.
+    axis = np.stack([-slopes[..., 1], np.zeros(steep.shape), slopes[..., 0]], axis=-1)
+    axis = np.where(
+        steep[..., None] > 1e-9, axis / np.maximum(steep, 1e-9)[..., None], [1.0, 0.0, 0.0]
+    )
+    return quaternions.about_axis(axis, np.arctan(steep))
+
+
+def _runs(flags: Array) -> list[tuple[int, int]]:
+    """Beginnings and ends (exclusive) of spans that are true."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], flags.astype(np.int8), [0]])))
+    return [(int(begin), int(end)) for begin, end in edges.reshape(-1, 2)]
+
+
+def _smooth(share: Array) -> Array:
+    share = np.clip(share, 0.0, 1.0)
+    return share * share * (3.0 - 2.0 * share)

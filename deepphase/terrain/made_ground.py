@@ -1,0 +1,183 @@
+"""Generated ground: noise, hills, steps, stairs, ramps, boxes, a beam, pits and rocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.ndimage import gaussian_filter, zoom
+
+from deepphase.arrays import Array
+from deepphase.errors import ParameterError
+from deepphase.terrain.heightmap import Heightmap
+
+INCH_M = 0.0254
+"""Metres: the resolution of heightmaps of Holden, Komura and Saito 2017."""
+
+_TREAD_M, _RISER_M, _LANDING_M = 0.3, 0.17, 2.0
+_MAX_STEEP = np.tan(np.radians(20.0))
+
+
+def _noise(generator: np.random.Generator, x: Array, z: Array) -> Array:
+    """Four octaves of smooth noise: 3 cm of height at a wavelength of a metre."""
+    heights = np.zeros(x.shape)
+    for wavelength in (4.0, 2.0, 1.0, 0.5):
+        heights += 0.03 * wavelength * _smooth_noise(generator, x, z, wavelength)
+    return heights
+
+
+def _hills(generator: np.random.Generator, x: Array, z: Array) -> Array:
+    """Long slopes, up to about 15 degrees."""
+    return 0.25 * _smooth_noise(generator, x, z, 8.0) + 0.02 * _smooth_noise(generator, x, z, 1.0)
+
+
+def _steps(generator: np.random.Generator, x: Array, z: Array) -> Array:
+    """Plateaus of smooth outline, each 12 cm above the next."""
+    heights = 0.35 * _smooth_noise(generator, x, z, 3.0)
+    return 0.12 * np.round(heights / 0.12)
+
+
+def _stairs(generator: np.random.Generator, x: Array, z: Array) -> Array:
+    """Flights of stairs up and down along +Z, between landings."""
+    treads = int(generator.integers(5, 10))
+    flight = treads * _TREAD_M
+    along = np.mod(z + 0.5 * _LANDING_M, 2.0 * (flight + _LANDING_M))
+    up = np.ceil((along - _LANDING_M) / _TREAD_M)
+    down = treads - np.ceil((along - 2.0 * _LANDING_M - flight) / _TREAD_M) + 1.0
+    return _RISER_M * np.clip(np.minimum(up, down), 0.0, treads)
+
+
+def _ramps(generator: np.random.Generator, x: Array, z: Array) -> Array:
+    """Strips of even slope along +Z, each up to 20 degrees."""
+    ends = np.arange(z.min() - 3.0, z.max() + 6.0, 3.0)
+    slopes = generator.uniform(-_MAX_STEEP, _MAX_STEEP, len(ends) - 1)
+    # Each strip draws the ground back towards 0.
+    levels = np.zeros(len(ends))
+    for index, slope in enumerate(slopes):
+        levels[index + 1] = 0.7 * levels[index] + 3.0 * slope
+    levels -= np.interp(0.0, ends, levels)
+    return np.interp(z, ends, levels)
+
+
+def _boxes(generator: np.random.Generator, x: Array, z: Array) -> Array:
+    """A box of 10 to 40 cm in every third square metre."""
+    heights = np.zeros(x.shape)
+    for cx, cz in _scattered(generator, x, z, 0.33):
+        angle, (width, depth) = generator.uniform(0, np.pi), generator.uniform(0.4, 1.2, 2)
+        height = generator.uniform(0.1, 0.4)
+        part, along, across = _around(x, z, cx, cz, np.hypot(width, depth), angle)
+        inside = (np.abs(along) < 0.5 * width) & (np.abs(across) < 0.5 * depth)
+        heights[part] = np.maximum(heights[part], np.where(inside, height, 0.0))
+    return heights
+
+
+def _beam(generator: np.random.Generator, x: Array, z: Array) -> Array:
+    """A beam of 20 cm width along +Z, half a metre above the ground at both sides."""
+    return np.where(np.abs(x) <= 0.1, 0.0, -0.5)
+
+
+def _pits(generator: np.random.Generator, x: Array, z: Array) -> Array:
+    """Round holes of 60 cm depth with rims of 10 cm."""
+    heights = np.zeros(x.shape)
+    for cx, cz in _scattered(generator, x, z, 0.12):
+        radius = generator.uniform(0.3, 0.7)
+        part, along, across = _around(x, z, cx, cz, radius, 0.0)
+        inside = radius - np.hypot(along, across)
+        heights[part] = np.minimum(heights[part], -0.6 * np.clip(inside / 0.1, 0.0, 1.0))
+    return heights
+
+
+def _rocks(generator: np.random.Generator, x: Array, z: Array) -> Array:
+    """Ellipsoidal rocks of up to 35 cm on uneven ground."""
+    heights = 0.04 * _smooth_noise(generator, x, z, 2.0)
+    base = heights.copy()
+    for cx, cz in _scattered(generator, x, z, 1.2):
+        angle, height = generator.uniform(0, np.pi), generator.uniform(0.05, 0.35)
+        length = height * generator.uniform(1.2, 2.5)
+        width = length * generator.uniform(0.6, 1.0)
+        part, along, across = _around(x, z, cx, cz, length, angle)
+        rest = np.maximum(1.0 - (along / length) ** 2 - (across / width) ** 2, 0.0)
+        heights[part] = np.maximum(heights[part], base[part] + height * np.sqrt(rest))
+    return heights
+
+
+MADE_GROUNDS: dict[str, Callable[[np.random.Generator, Array, Array], Array]] = {
+    "noise": _noise,
+    "hills": _hills,
+    "steps": _steps,
+    "stairs": _stairs,
+    "ramps": _ramps,
+    "boxes": _boxes,
+    "beam": _beam,
+    "pits": _pits,
+    "rocks": _rocks,
+}
+"""Name -> heights (rows, columns) in metres at x and z (rows, columns)."""
+
+
+def made_ground(
+    name: str, *, seed: int = 0, size_m: float = 24.0, spacing_m: float = INCH_M
+) -> Heightmap:
+    """Ground of that name around the origin, whose height there is 0.
+
+    Parameters
+    ----------
+    seed
+        Of its random shapes.
+    size_m
+        Length of its sides.
+    spacing_m
+        Metres between points.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such ground, or a number is out of range.
+    """
+    if name not in MADE_GROUNDS:
+        raise ParameterError(
+            f"no ground {name!r}", hint=f"give a file, or {', '.join(MADE_GROUNDS)}"
+        )
+    if not (np.isfinite([size_m, spacing_m]).all() and 0 < spacing_m <= size_m <= 500.0):
+        raise ParameterError(
+            f"ground of {size_m:g} m with a spacing of {spacing_m:g} m",
+            hint="give a spacing above 0 and at most 500 m of size",
+        )
+    points = round(size_m / spacing_m) + 1
+    line = (np.arange(points) - 0.5 * (points - 1)) * spacing_m
+    x, z = np.meshgrid(line, line)
+    heights = MADE_GROUNDS[name](np.random.default_rng(seed), x, z)
+    ground = Heightmap.centred(heights, spacing_m, name)
+    return ground.shifted(-float(ground.at(np.zeros(2))))
+
+
+def _scattered(generator: np.random.Generator, x: Array, z: Array, per_m2: float) -> Array:
+    """(places, 2) random x and z."""
+    low, high = np.array([x.min(), z.min()]), np.array([x.max(), z.max()])
+    count = int(np.ceil(per_m2 * np.prod(high - low)))
+    return generator.uniform(low, high, (count, 2))
+
+
+def _around(
+    x: Array, z: Array, cx: float, cz: float, radius: float, angle: float
+) -> tuple[tuple[slice, slice], Array, Array]:
+    """The part of a grid around a place, and its metres along and across a direction."""
+    rows = np.searchsorted(z[:, 0], (cz - radius, cz + radius))
+    columns = np.searchsorted(x[0], (cx - radius, cx + radius))
+    part = slice(*rows), slice(*columns)
+    x, z = x[part] - cx, z[part] - cz
+    along = x * np.cos(angle) + z * np.sin(angle)
+    return part, along, z * np.cos(angle) - x * np.sin(angle)
+
+
+def _smooth_noise(generator: np.random.Generator, x: Array, z: Array, wavelength: float) -> Array:
+    """Noise of this wavelength in metres, with a standard deviation of 1."""
+    extent = max(float(np.ptp(x)), float(np.ptp(z)))
+    # Four values a wavelength, with a margin that the filter needs.
+    count = int(np.ceil(4.0 * extent / wavelength)) + 12
+    coarse = gaussian_filter(generator.standard_normal((count, count)), 1.0, mode="wrap")
+    coarse /= coarse.std()
+    points = x.shape[0]
+    fine = zoom(coarse, (points + 1) / (count - 12) if count > 12 else points, order=3)
+    begin = (len(fine) - points) // 2
+    return fine[begin : begin + points, begin : begin + points]

@@ -18,6 +18,7 @@ def command(
     start: float = 0.0,
     seconds: float | None = None,
     lock: float | None = None,
+    beats: Path | None = None,
     store: Path | None = None,
     root_motion: Literal["auto", "root", "hips", "in_place"] = "auto",
 ) -> None:
@@ -26,7 +27,8 @@ def command(
     Parameters
     ----------
     song
-        Sound file (.wav, .flac, .ogg, .mp3 ...) of any sample rate and number of channels.
+        Sound file (.wav, .flac, .ogg, .mp3 ...) of any sample rate and number of channels; with
+        PyAV (`pip install "deepphase[av]"`) also .m4a and videos with sound.
     output
         Folder for index.html, player.html, report.json, .bvh, .glb and a table of phases.
     dancer
@@ -43,6 +45,10 @@ def command(
     lock
         With a database: how far the playback speed follows the beats of the song, from 0 (not at
         all) to 1 (up to 10 % faster or slower); 1 if not given.
+    beats
+        Text file of the song's beats: one time in seconds a line, optionally with the number of the
+        beat in its bar, or labels of Audacity. If not given, the file with the suffix .beats beside
+        the song; where there is none, beats are detected.
     store
         Store of the database's clips, if it was moved.
     root_motion
@@ -83,7 +89,7 @@ def command(
             hint="`deepphase train dance` writes the first, `deepphase match build --config "
             "dance_music` the second",
         )
-    features = song_features(song)
+    features = song_features(song, beats=beats)
     check_writable(output / "index.html")
     with progress() as shown:
         result = maker.dance(features, request, shown)
@@ -95,4 +101,6 @@ def command(
     used = ["--dancer", dancer] if dancer is not None else ["--database", database]
     if store is not None:
         used += ["--store", store]
+    if beats is not None:
+        used += ["--beats", beats]
     next_step("dance", song, *used, "-o", output, "--seed", seed + 1)

@@ -34,8 +34,8 @@ def command(
 ) -> None:
     """Train a dancer on clips with their songs, and report how well it dances.
 
-    Each song lies beside its clip under the same name (.wav, .flac, .ogg, .mp3). A skeleton is
-    solved for clips that are point tracks, as `deepphase solve` does.
+    Each song lies beside its clip under the same name (.wav, .flac, .ogg, .mp3, .m4a). A skeleton
+    is solved for clips that are point tracks, as `deepphase solve` does.
 
     Parameters
     ----------

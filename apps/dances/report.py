@@ -26,7 +26,7 @@ from deepphase.figures.player.song import PlayerSong
 from deepphase.figures.player.take import Channels, Take
 from deepphase.motion.root_motion import RootMotion
 from deepphase.music.audio import read_sound
-from deepphase.music.features import MIN_CONFIDENCE, SongFeatures
+from deepphase.music.features import SongFeatures
 from deepphase.music.spectra import MEL_RANGE_HZ
 from deepphase.progress import Progress
 
@@ -54,7 +54,7 @@ def song_of_dance(path: Path, features: SongFeatures, start_s: float, seconds: f
     first, last = round(start_s * fps), round((start_s + seconds) * fps)
     whole = start_s == 0 and seconds > features.duration_s - 1.0
     player_song: dict[str, object] = {}
-    if features.beat_confidence >= MIN_CONFIDENCE:
+    if features.has_beat:
         player_song["beats"] = _inside(features.beats_s, start_s, seconds)
         if features.downbeats_s is not None:
             player_song["downbeats"] = _inside(features.downbeats_s, start_s, seconds)
@@ -304,13 +304,7 @@ def _page(
     files: list[tuple[str, str]],
 ) -> Page:
     song = dance.song
-    beats = (
-        f"{song.tempo_bpm:.0f} beats a minute, confidence {song.beat_confidence:.2f}"
-        if len(song.beats_s)
-        else "no beat"
-    )
-    metre = f", bars of {song.beats_per_bar}" if song.beats_per_bar else ""
-    page = Page(title, f"{song.name}: {beats}{metre}. player.html plays the dance with its sound.")
+    page = Page(title, f"{song.name}: {song.rhythm}. player.html plays the dance with its sound.")
     if dance.notes:
         page.add_list(list(dance.notes), heading="Notes")
     if rows:

@@ -16,7 +16,6 @@ from deepphase.figures.player.take import Channels, Curve, ManifoldCloud, Take, 
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import velocities
 from deepphase.music.cache import song_features
-from deepphase.music.features import MIN_CONFIDENCE
 from deepphase.music.spectra import MEL_RANGE_HZ
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.manifold import ManifoldProjection
@@ -43,7 +42,7 @@ def song_for_player(path: str | Path) -> PlayerSong:
     except FormatError:
         return song
     known = {}
-    if features.beat_confidence >= MIN_CONFIDENCE:
+    if features.has_beat:
         known["beats"] = features.beats_s
     if features.downbeats_s is not None:
         known["downbeats"] = features.downbeats_s

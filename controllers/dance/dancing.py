@@ -27,7 +27,7 @@ from deepphase.motion.resample import low_passed
 from deepphase.motion.root_trajectory import RootTrajectory
 from deepphase.music.conditioning import sample_at
 from deepphase.music.dance_request import DanceRequest
-from deepphase.music.features import MIN_CONFIDENCE, SongFeatures
+from deepphase.music.features import SongFeatures
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.progress import Progress
 from deepphase.steering.run import Frame, Run, rollout
@@ -234,8 +234,8 @@ def _dance(
 
 def _beat_notes(dancer: Dancer, song: SongFeatures) -> list[str]:
     """Notes on the beats of a song."""
-    if len(song.beats_s) < 2 or song.beat_confidence < MIN_CONFIDENCE:
-        return ["no beat was found in this song: the dance does not follow its beat"]
+    if not song.has_beat:
+        return ["no reliable beat in this song: the dance does not follow its beat"]
     counted = dancer.music.in_tempo_range(song)
     if counted is song:
         return []

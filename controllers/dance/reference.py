@@ -20,7 +20,7 @@ from deepphase.evaluation.dance_measures import (
 from deepphase.evaluation.runs import foot_skating
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
-from deepphase.music.features import MIN_CONFIDENCE, SongFeatures
+from deepphase.music.features import SongFeatures
 
 # Random shifts of a song over which the chance level is averaged.
 _DRAWS = 60
@@ -142,6 +142,6 @@ def _plain(reference: DanceReference) -> dict[str, Any]:
 
 
 def _to_song(dance: DanceMeasures, song: SongFeatures, start_s: float) -> DanceToSong | None:
-    if len(song.beats_s) < 2 or song.beat_confidence < MIN_CONFIDENCE:
+    if not song.has_beat:
         return None
     return dance_to_song(dance, song.beats_s - start_s, metres=REFERENCE_METERS, draws=_DRAWS)

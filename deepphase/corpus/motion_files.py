@@ -15,7 +15,7 @@ from deepphase.formats.load import MOTION_FORMATS
 from deepphase.formats.units import check_up_option, metres_per_unit
 
 # Sound files that may lie beside a motion file, in order of preference.
-SONG_SUFFIXES = (".wav", ".flac", ".ogg", ".mp3")
+SONG_SUFFIXES = (".wav", ".flac", ".ogg", ".mp3", ".m4a")
 # Archives that the program itself writes beside motion files.
 _BESIDE_MOTION = (".phases.npz", ".truth.npz")
 # Largest number of files of a folder that programs examine only to list them, in case it is a whole

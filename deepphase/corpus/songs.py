@@ -107,7 +107,8 @@ def songs_of_clips(store: ClipStore, folder: Path, progress: Progress | None = N
         shown = "; ".join(f"{name}: {why}" for name, why in left_out[:3])
         raise ParameterError(
             "no clip has a song that can be read",
-            hint="put a sound file of the same name beside each clip (.wav, .flac, .ogg, .mp3), or "
+            hint="put a sound file of the same name beside each clip "
+            f"({', '.join(SONG_SUFFIXES)}), or "
             f"give the folder of the songs with --songs\n  {shown}",
         )
     if len(kept) < len(store):

@@ -15,6 +15,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
 from deepphase.formats.file_content import check_is_file, foreign_content
+from deepphase.music.containers import ContainerSound, has_av
 from deepphase.music.decoder_messages import decoder_errors
 from deepphase.music.decoding import LOUDEST, both_halves, is_sound, mixed, truncation
 
@@ -29,17 +30,27 @@ _LARGEST_BYTES = 4_200_000_000
 _RATES = (1000, 768_000)
 _MOST_CHANNELS = 64
 _PIECE_S = 20
+_INSTALL = "pip install 'deepphase[av]'"
 _CONVERT = "turn it into one that is read, as in: ffmpeg -i SONG song.flac"
 _TEXT = bytes(range(32, 127)) + b"\t\r\n"
-# First bytes (from the offset) -> formats that only players and browsers know.
+# First bytes (from the offset) -> formats that need PyAV.
 _UNREAD = {
     (4, b"ftyp"): "an MP4 (m4a, AAC) file",
     (0, b"\x1aE\xdf\xa3"): "a Matroska or WebM file",
     (0, b"\x30\x26\xb2\x75"): "a WMA file",
     (0, b"\xff\xf1"): "an AAC file",
     (0, b"\xff\xf9"): "an AAC file",
-    (0, b"MThd"): "a MIDI file: notes, no sound",
 }
+_MIDI = b"MThd"
+# First bytes of containers and raw streams: Matroska and WebM, WMA, AAC, MPEG, FLV.
+_CONTAINERS = (
+    b"\x1aE\xdf\xa3",
+    b"\x30\x26\xb2\x75",
+    b"\xff\xf1",
+    b"\xff\xf9",
+    b"\x00\x00\x01\xba",
+    b"FLV\x01",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,12 +125,16 @@ def decoded(content: bytes, path: str | Path) -> Sound:
     try:
         # From bytes, so that the suffix does not decide the format.
         with decoder_errors(content) as errors, soundfile.SoundFile(io.BytesIO(content)) as file:
-            _check_front(file, path)
+            _check_front(file.samplerate, file.channels, path)
+            _check_length(file.frames, file.samplerate, path)
             halves = both_halves(content, file)
             pieces = _pieces(file, path) if halves is None else iter((halves,))
             samples = _resampled(pieces, file.samplerate)
     except soundfile.LibsndfileError as error:
-        raise _no_sound(content, path, error) from None
+        # What a decoder of sound files does not know may be a container: m4a, or a video.
+        if foreign_content(content) or not _is_container(content) or not has_av():
+            raise _no_sound(content, path, error) from None
+        samples, errors = _of_container(content, path), []
     if errors:
         raise FormatError(
             f"the sound is damaged: {len(errors)} of its frames cannot be decoded ({errors[0]})",
@@ -136,8 +151,40 @@ def decoded(content: bytes, path: str | Path) -> Sound:
     return Sound(samples, hashlib.sha256(content).hexdigest())
 
 
-def _check_front(file: Any, path: Path) -> None:
-    rate, channels = file.samplerate, file.channels
+def _of_container(content: bytes, path: Path) -> Array:
+    """(samples,) at SAMPLE_RATE."""
+    file = ContainerSound(content, path)
+    try:
+        _check_front(file.rate, file.channels, path)
+        _check_length(round(file.duration_s * file.rate), file.rate, path)
+        return _resampled(_checked(file.pieces(), file.rate, path), file.rate)
+    finally:
+        file.close()
+
+
+def _checked(pieces: Iterator[Array], rate: int, path: Path) -> Iterator[Array]:
+    """(samples,) mono, of pieces (samples, channels) of a container."""
+    done = 0
+    for piece in pieces:
+        if not is_sound(piece):
+            raise _not_finite(piece, done, rate, path)
+        done += len(piece)
+        _check_length(done, rate, path)
+        if len(piece):
+            yield mixed(piece)
+
+
+def _is_container(content: bytes) -> bool:
+    """Whether first bytes are those of a container that PyAV may read."""
+    if content[4:8] == b"ftyp" or (content[:4] == b"RIFF" and content[8:11] == b"AVI"):
+        return True
+    # MPEG transport streams have this byte at the start of every packet.
+    if content[:1] == b"G" and content[188:189] == b"G":
+        return True
+    return content.startswith(_CONTAINERS)
+
+
+def _check_front(rate: int, channels: int, path: Path) -> None:
     if not _RATES[0] <= rate <= _RATES[1] or not 1 <= channels <= _MOST_CHANNELS:
         raise FormatError(
             f"{channels} channels of {rate} samples a second",
@@ -145,7 +192,6 @@ def _check_front(file: Any, path: Path) -> None:
             f"{_RATES[1]} samples a second",
             path=path,
         )
-    _check_length(file.frames, rate, path)
 
 
 def _pieces(file: Any, path: Path) -> Iterator[Array]:
@@ -207,7 +253,14 @@ def _no_sound(content: bytes, path: Path, error: Exception) -> FormatError:
     known = foreign_content(content)
     for (offset, front), what in _UNREAD.items():
         if content[offset : offset + len(front)] == front:
-            known = what
+            # Reached without PyAV only.
+            return FormatError(
+                f"not read as sound: {what}",
+                hint=f"{_INSTALL} for m4a, AAC and video files, or {_CONVERT}",
+                path=path,
+            )
+    if content.startswith(_MIDI):
+        known = "a MIDI file: notes, no sound"
     if known:
         fact = f"not read as sound: {known}"
     elif content[:4] == b"fLaC":

@@ -1,8 +1,9 @@
-"""Beat tracking: the beats and the tempo of a song."""
+"""Beat tracking: the tempo of a song and beats at that tempo."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -28,7 +29,7 @@ _CHANGE = 0.35
 _TIGHTNESS = 100.0
 # Beats that lie this near to an even grid, in seconds, are one that the tracker's frames blur.
 _EVEN_S = 0.03
-# Onsets below this share of the strong ones are silence, and fewer than these are no beat.
+# Onsets below this share of the strong ones are silence, and fewer peaks than these are no beat.
 _AUDIBLE = 0.05
 _FEWEST_SOUNDS = 3
 # Sum of squared onsets of a window below which nothing in it counts.
@@ -46,7 +47,7 @@ class Beats:
     tempo_bpm
         Beats a minute, the median; 0 where there are no beats.
     confidence
-        0 to 1: how much of the onsets' rise and fall returns with every beat.
+        0 to 1: probability that there is a beat, see `find_rhythm`.
     """
 
     beats_s: Array
@@ -54,36 +55,75 @@ class Beats:
     confidence: float
 
 
-_NONE = Beats(np.zeros(0), 0.0, 0.0)
+NO_BEATS = Beats(np.zeros(0), 0.0, 0.0)
+"""The beats of silence."""
 
 
-def track_beats(onset_strength: Array, bass_onset_strength: Array, fps: float) -> Beats:
-    """The beats of a song by its onsets, of all bands and of the bass, each (frames,).
+@dataclass(frozen=True, eq=False)
+class OnsetReturns:
+    """Autocorrelation of a song's onsets.
 
-    The tempo is followed through windows of ten seconds, beats are laid by dynamic programming,
-    and moved off the frames onto an even grid where they keep to one.
+    Parameters
+    ----------
+    windows, bass_windows
+        (windows, lags) of windows of ten seconds, a second apart, of the onsets in all bands and
+        in the bass; lags are frames.
+    """
+
+    windows: Array
+    bass_windows: Array
+
+    @classmethod
+    def of_onsets(
+        cls, onset_strength: Array, bass_onset_strength: Array, fps: float, slowest_bpm: float
+    ) -> OnsetReturns:
+        """The autocorrelation of onsets (frames,) up to four beats of the slowest tempo."""
+        lags = int(max(_MULTIPLES) * 60 * fps / min(slowest_bpm, _SLOWEST_BPM)) + 2
+        return cls(
+            _autocorrelations(onset_strength, fps, lags),
+            _autocorrelations(bass_onset_strength, fps, lags),
+        )
+
+    def at(self, lags: Array) -> Array:
+        """(2, lags) means over the windows at lags in frames, of all bands and of the bass."""
+        whole = np.arange(self.windows.shape[1])
+        return np.stack([np.interp(lags, whole, mean) for mean in self._means])
+
+    @cached_property
+    def _means(self) -> tuple[Array, Array]:
+        return self.windows.mean(axis=0), self.bass_windows.mean(axis=0)
+
+
+def lay_beats(onset_strength: Array, tempo_bpm: Array, fps: float) -> Array:
+    """(beats,) seconds of beats at a tempo, by dynamic programming; empty where there are none.
+
+    Beats are moved off the frames, onto an even grid where they keep to one, and go on from the
+    first sound to the last.
+
+    Parameters
+    ----------
+    onset_strength, tempo_bpm : (frames,)
 
     References
     ----------
     Ellis 2007, "Beat tracking by dynamic programming"; librosa.beat.beat_track is that.
     """
+    frames = _laid(onset_strength, fps, tempo_bpm)
     audible_frames = np.flatnonzero(onset_strength > _AUDIBLE)
-    sounds = np.count_nonzero(np.diff(audible_frames) > 2) + 1
-    if sounds < _FEWEST_SOUNDS:
-        return _NONE
-    bpm, clarity = _tempo(onset_strength, bass_onset_strength, fps)
-    frames = _laid(onset_strength, fps, bpm)
-    if len(frames) < 2:
-        return _NONE
+    if len(frames) < 2 or not len(audible_frames):
+        return NO_BEATS.beats_s
     times = _smoothed(_between_frames(onset_strength, frames) / fps)
     times = _completed(
         times, audible_frames[0] / fps, audible_frames[-1] / fps, len(onset_strength) / fps
     )
-    if len(times) < 2:
-        return _NONE
-    # So much returns by chance where there are few beats.
-    confidence = max(clarity - 0.5 / np.sqrt(len(times)), 0.0)
-    return Beats(times, float(60 / np.median(np.diff(times))), float(confidence))
+    return times if len(times) > 1 else NO_BEATS.beats_s
+
+
+def has_sounds(onset_strength: Array) -> bool:
+    """Whether there are as many audible onsets as a beat needs."""
+    inner = onset_strength[1:-1]
+    peaks = (inner > _AUDIBLE) & (inner >= onset_strength[:-2]) & (inner > onset_strength[2:])
+    return bool(np.count_nonzero(peaks) >= _FEWEST_SOUNDS)
 
 
 def beat_position(beats_s: Array, seconds: Array) -> Array:
@@ -140,29 +180,23 @@ def _autocorrelations(onset_strength: Array, fps: float, lags: int) -> Array:
     return found / overlap / np.maximum(found[:, :1], _FAINT)
 
 
-def _tempo(onset_strength: Array, bass_onset_strength: Array, fps: float) -> tuple[Array, float]:
-    """(frames,) beats a minute, and how much of the onsets returns after a beat, 0 to 1."""
+def follow_tempo(returns: OnsetReturns, frames: int, fps: float) -> Array:
+    """(frames,) beats a minute, followed through the windows; it may be that of another level."""
     steps = int(np.log(_FASTEST_BPM / _SLOWEST_BPM) / np.log(_GRID)) + 1
     grid = _SLOWEST_BPM * _GRID ** np.arange(steps)
     lag = 60 * fps / grid
-    most = int(4 * lag[0]) + 2
-    whole = _autocorrelations(onset_strength, fps, most)
-    bass = _autocorrelations(bass_onset_strength, fps, most)
-    returns = (whole + _BASS * bass) / (1 + _BASS)
-    comb = np.mean([_at_lags(returns, multiple * lag) for multiple in _MULTIPLES], axis=0)
+    both = (returns.windows + _BASS * returns.bass_windows) / (1 + _BASS)
+    comb = np.mean([_at_lags(both, multiple * lag) for multiple in _MULTIPLES], axis=0)
     # What returns only after several beats has a slower one.
-    comb = np.minimum(comb, _at_lags(returns, lag) + _ALONE)
-    halves = np.maximum(_at_lags(returns, 0.5 * lag), 0)
+    comb = np.minimum(comb, _at_lags(both, lag) + _ALONE)
+    halves = np.maximum(_at_lags(both, 0.5 * lag), 0)
     prior = np.exp(-0.5 * (np.log2(grid / _USUAL_BPM) / _USUAL_OCTAVES) ** 2)
     local = np.maximum(comb - _HALVES * halves, 0) * prior
     # The mean over the song helps to decide the octave of the tempo.
     score = np.log(local + 0.02) + np.log(local.mean(axis=0) + 0.02)
     path = _steady_path(score)
-    moments = np.arange(len(path)) * _STEP_S + 0.5 * min(_WINDOW_S, len(onset_strength) / fps)
-    bpm = np.interp(np.arange(len(onset_strength)) / fps, moments, grid[path])
-    chosen = np.arange(len(path)), path
-    clarity = max(_at_lags(whole, multiple * lag)[chosen].mean() for multiple in _MULTIPLES)
-    return bpm, float(np.clip(clarity, 0, 1))
+    moments = np.arange(len(path)) * _STEP_S + 0.5 * min(_WINDOW_S, frames / fps)
+    return np.interp(np.arange(frames) / fps, moments, grid[path])
 
 
 def _at_lags(returns: Array, lags: Array) -> Array:

@@ -18,6 +18,7 @@ from deepphase.errors import CheckpointError, DeepPhaseError
 from deepphase.formats.array_file import read_arrays, write_arrays
 from deepphase.formats.header_values import checked_count, checked_number
 from deepphase.music.audio import decoded, sound_bytes
+from deepphase.music.beats_file import beats_beside, read_beats
 from deepphase.music.features import FPS, SONG_FEATURE_KINDS, SongFeatures, features_of
 
 FORMAT, VERSION = "deepphase.song_features", 3
@@ -42,24 +43,33 @@ def cache_folder() -> Path | None:
     return Path(platformdirs.user_cache_dir("deepphase", appauthor=False)) / "songs"
 
 
-def song_features(path: str | Path, *, cache: bool = True) -> SongFeatures:
+def song_features(
+    path: str | Path, *, beats: str | Path | None = None, cache: bool = True
+) -> SongFeatures:
     """The features of a sound file, whatever its format, rate and channels.
 
     Parameters
     ----------
+    beats
+        File of the song's beats, see `read_beats`. If not given, the file of the same stem with
+        the suffix .beats beside the song; where there is none, beats are detected.
     cache
         Look in the user's cache first, and keep the features there.
 
     Raises
     ------
     FormatError
-        Where the file is no sound, damaged, cut off, too short (a frame) or too long (an hour).
+        Where the file is no sound, damaged, cut off, too short (a frame) or too long (an hour),
+        or the beats cannot be read or do not fit the song.
     """
     path = Path(path)
+    beats = beats or beats_beside(path)
+    given = None if beats is None else read_beats(beats)
     content = sound_bytes(path)
     sha256 = hashlib.sha256(content).hexdigest()
     folder = cache_folder() if cache else None
-    kept = None if folder is None else folder / f"{sha256[:32]}-{VERSION}{_SUFFIX}"
+    key = sha256[:32] if given is None else f"{sha256[:32]}-{given.sha256[:16]}"
+    kept = None if folder is None else folder / f"{key}-{VERSION}{_SUFFIX}"
     if kept is not None and kept.exists():
         # A cache that cannot be used is no reason to fail: what it holds is made again.
         with suppress(DeepPhaseError, KeyError, TypeError, ValueError):
@@ -68,7 +78,9 @@ def song_features(path: str | Path, *, cache: bool = True) -> SongFeatures:
                 os.utime(kept)
             return features
     sound = decoded(content, path)
-    features = features_of(sound.samples, name=path.stem, source=str(path), sha256=sha256)
+    features = features_of(
+        sound.samples, name=path.stem, source=str(path), sha256=sha256, beats=given
+    )
     if kept is not None:
         # Neither is a folder that cannot be written.
         with suppress(CheckpointError):

@@ -14,20 +14,20 @@ BEAT_CYCLES = tuple(_CYCLES)
 """Sine and cosine of beat and bar."""
 
 
-def confidence(confidence: float) -> float:
-    """0 to 1: weight of beats or bars of that confidence."""
-    return min(confidence / MIN_CONFIDENCE, 1.0)
+def confidence_weight(confidence: float) -> float:
+    """0 to 1: weight of beats or bars of that confidence; 0 where they are not reliable."""
+    return min(confidence, 1.0) if confidence >= MIN_CONFIDENCE else 0.0
 
 
 def feature_values(song: SongFeatures, name: str) -> Array:
     """(frames, values) float32 of one feature, 60 frames a second.
 
     Sine and cosine of beat and bar are scaled by the song's confidence, 0 where there are no beats
-    or bars. Raises ParameterError for an unknown name.
+    or bars, or none that are reliable. Raises ParameterError for an unknown name.
     """
     values = song.array([name])
     if name in _CYCLES:
-        values = values * np.float32(confidence(getattr(song, _CYCLES[name])))
+        values = values * np.float32(confidence_weight(getattr(song, _CYCLES[name])))
     return values
 
 

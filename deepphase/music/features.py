@@ -10,9 +10,17 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.music.audio import HOP, SAMPLE_RATE
-from deepphase.music.bars import Bars, bar_position, beats_of_bars, find_bars
-from deepphase.music.beats import Beats, beat_position, local_tempo_bpm, track_beats
-from deepphase.music.spectra import MEL_BANDS, MFCC, PITCH_CLASSES, short_time_spectra
+from deepphase.music.bars import BarEvidence, Bars, bar_position, find_bars
+from deepphase.music.beats import Beats, beat_position, local_tempo_bpm
+from deepphase.music.beats_file import GivenBeats
+from deepphase.music.rhythm import find_rhythm
+from deepphase.music.spectra import (
+    MEL_BANDS,
+    MFCC,
+    PITCH_CLASSES,
+    Spectra,
+    short_time_spectra,
+)
 from deepphase.short_repr import short_repr, timed
 
 FPS = SAMPLE_RATE / HOP
@@ -66,8 +74,8 @@ PAPER_FEATURES = ("mel", "mfcc", "chroma", "spectral_flux", "beat", "zero_crossi
 """The 62 numbers a frame that a dance is controlled by in DeepPhase, section 5.2."""
 
 
-MIN_CONFIDENCE = 0.25
-"""Confidence from which beats and bars are reliable."""
+MIN_CONFIDENCE = 0.5
+"""Confidence from which beats and bars are reliable: they are there rather than not."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,12 +94,14 @@ class SongFeatures:
     downbeats_s
         (bars,) seconds of the first beats of bars; None where they are not known.
     beats_per_bar
-        3 or 4; None where it is not known.
+        3 or 4, or what given beats have; None where it is not known.
     tempo_bpm
         Beats a minute, the median over the song; 0 where there is no beat.
     beat_confidence, bar_confidence
-        From 0 (no beat at all) to 1 (a metronome). Below `MIN_CONFIDENCE` the beats are a guess,
-        which noise and speech get too; there are no bars where theirs is below it.
+        Probability that the song has a beat, see `find_rhythm`, and confidence from 0 to 1 in its
+        bars, at most as high; 1 where they are given. Below `MIN_CONFIDENCE` the beats are a
+        guess, which noise and speech get too (`has_beat`), and there are no bars where theirs is
+        below it.
     triple_probability
         Probability that bars have 3 beats and not 4, even where neither is clear; 0.5 without
         beats.
@@ -116,12 +126,25 @@ class SongFeatures:
     triple_probability: float = 0.5
 
     def __repr__(self) -> str:
-        tempo = f"{self.tempo_bpm:.0f} beats/min" if self.tempo_bpm else "no beat"
-        bars = "" if self.beats_per_bar is None else f"{self.beats_per_bar} beats a bar"
-        return short_repr(self, repr(self.name), timed(len(self), self.fps), tempo, bars)
+        return short_repr(self, repr(self.name), timed(len(self), self.fps), self.rhythm)
 
     def __len__(self) -> int:
         return len(self.blocks["mel"])
+
+    @property
+    def has_beat(self) -> bool:
+        """Whether there are reliable beats; without them nothing follows a beat."""
+        return len(self.beats_s) > 1 and self.beat_confidence >= MIN_CONFIDENCE
+
+    @property
+    def rhythm(self) -> str:
+        """Tempo and metre in words, as in "87 beats a minute in bars of 3"."""
+        if not self.has_beat:
+            return "no reliable beat"
+        bars = "without reliable bars"
+        if self.beats_per_bar is not None:
+            bars = f"in bars of {self.beats_per_bar}"
+        return f"{self.tempo_bpm:.0f} beats a minute {bars}"
 
     @property
     def time(self) -> Array:
@@ -181,7 +204,12 @@ def value_names(names: Sequence[str] = PAPER_FEATURES) -> list[str]:
 
 
 def features_of(
-    samples: Array, *, name: str = "song", source: str = "", sha256: str = ""
+    samples: Array,
+    *,
+    name: str = "song",
+    source: str = "",
+    sha256: str = "",
+    beats: GivenBeats | None = None,
 ) -> SongFeatures:
     """The features of a song in memory.
 
@@ -189,11 +217,16 @@ def features_of(
     ----------
     samples : (samples,)
         Mono, 30,720 a second, finite; at least one frame of 512.
+    beats
+        The beats; they are detected if not given. Bars are detected among given beats that have
+        no numbers.
 
     Raises
     ------
     ParameterError
         Where the samples are not that.
+    FormatError
+        Where a given beat lies behind the song's end.
     """
     samples = np.ascontiguousarray(samples, np.float32)
     if samples.ndim != 1 or len(samples) < HOP or not np.isfinite(samples).all():
@@ -202,13 +235,7 @@ def features_of(
             hint=f"features are of finite mono samples, {HOP} or more",
         )
     spectra = short_time_spectra(samples)
-    beats = track_beats(spectra.onset_strength, spectra.bass_onset_strength, FPS)
-    beats = beats_of_bars(beats, spectra, FPS)
-    bars = find_bars(beats.beats_s, spectra, FPS)
-    # Without reliable beats there are no bars.
-    bar_confidence = (
-        0.0 if bars is None else bars.confidence * min(beats.confidence / MIN_CONFIDENCE, 1.0)
-    )
+    found, bars, bar_confidence = _rhythm(spectra, beats, len(samples) / SAMPLE_RATE)
     triple_probability = 0.5 if bars is None else bars.triple_probability
     if bar_confidence < MIN_CONFIDENCE:
         bars = None
@@ -219,21 +246,34 @@ def features_of(
         "spectral_flux": spectra.flux[:, None],
         "onset_strength": spectra.onset_strength[:, None],
         "zero_crossing_rate": spectra.zero_crossing_rate[:, None],
-    } | rhythm_blocks(beats, bars, len(spectra.flux))
+    } | rhythm_blocks(found, bars, len(spectra.flux))
     return SongFeatures(
         {kind: np.ascontiguousarray(blocks[kind], np.float32) for kind in SONG_FEATURE_KINDS},
         len(samples) / SAMPLE_RATE,
-        beats.beats_s,
-        None if bars is None else beats.beats_s[bars.downbeats],
+        found.beats_s,
+        None if bars is None else found.beats_s[bars.downbeats],
         None if bars is None else bars.beats_per_bar,
-        beats.tempo_bpm,
-        beats.confidence,
+        found.tempo_bpm,
+        found.confidence,
         bar_confidence,
         name,
         source,
         sha256,
         triple_probability=triple_probability,
     )
+
+
+def _rhythm(
+    spectra: Spectra, given: GivenBeats | None, duration_s: float
+) -> tuple[Beats, Bars | None, float]:
+    """Beats, bars, and confidence in the bars."""
+    if given is None:
+        beats, bars = find_rhythm(spectra, FPS)
+        # Bars cannot be more reliable than their beats.
+        return beats, bars, 0.0 if bars is None else bars.confidence * beats.confidence
+    given.check_inside(duration_s)
+    bars = given.bars() or find_bars(BarEvidence.of_beats(given.beats_s, spectra, FPS))
+    return given.beats(), bars, 0.0 if bars is None else bars.confidence
 
 
 def rhythm_blocks(beats: Beats, bars: Bars | None, frames: int) -> dict[str, Array]:

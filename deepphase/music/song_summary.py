@@ -8,7 +8,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
-from deepphase.music.features import MIN_CONFIDENCE, SongFeatures
+from deepphase.music.features import SongFeatures
 from deepphase.music.spectra import MFCC
 from deepphase.short_repr import short_repr
 
@@ -74,7 +74,7 @@ def song_summary(song: SongFeatures) -> SongSummary:
         raise ParameterError(f"{song.name}: a song without frames has no summary")
     sounding = song.blocks["mel"].max(axis=1) > _SOUNDING_DB
     loud = mfcc[sounding] if sounding.any() else mfcc
-    beat = len(song.beats_s) > 1 and song.beat_confidence >= MIN_CONFIDENCE
+    beat = song.has_beat
     return SongSummary(
         song.beats_per_bar if beat else None,
         song.triple_probability if beat else 0.5,

@@ -10,7 +10,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.music.bars import Bars
 from deepphase.music.beats import Beats
-from deepphase.music.features import MIN_CONFIDENCE, SongFeatures, rhythm_blocks
+from deepphase.music.features import SongFeatures, rhythm_blocks
 
 Range = tuple[float, float]
 
@@ -26,8 +26,7 @@ def bar_seconds(song: SongFeatures) -> float | None:
 
 def beat_seconds(song: SongFeatures) -> float | None:
     """The usual length of a song's beats; None where no beats are reliable."""
-    sure = song.tempo_bpm > 0 and song.beat_confidence >= MIN_CONFIDENCE
-    return 60.0 / song.tempo_bpm if sure else None
+    return 60.0 / song.tempo_bpm if song.has_beat else None
 
 
 def octaves_to(song: SongFeatures, bars_s: Range, beats_s: Range) -> int:

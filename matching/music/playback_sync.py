@@ -10,7 +10,7 @@ from deepphase.arrays import Array
 from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
 from deepphase.music.beats import beat_position
-from deepphase.music.features import MIN_CONFIDENCE, SongFeatures
+from deepphase.music.features import SongFeatures
 from matching.database.database import MotionDatabase
 
 MAX_RATE_CHANGE = 0.1
@@ -92,8 +92,8 @@ class PlaybackSync:
         phases = beat_phases(database) if lock else None
         if lock and phases is None:
             notes.append("the database has no beat feature: playback does not follow the beat")
-        if lock and (len(self._song) < 2 or song.beat_confidence < MIN_CONFIDENCE):
-            notes.append("no beat was found in this song: playback does not follow the beat")
+        if lock and not song.has_beat:
+            notes.append("no reliable beat in this song: playback does not follow the beat")
             phases = None
         self._phase: Array = phases[0] if phases else np.zeros(0)
         self._frequency: Array = phases[1] if phases else np.zeros(0)

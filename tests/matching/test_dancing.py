@@ -209,7 +209,7 @@ def test_silence_is_danced_to_as_it_was_captured(with_music, seconds):
     made = dance_with_database(*with_music, song)
     assert len(made.clip) == max(round(60 * seconds), 1)
     assert (made.rates == 1.0).all()
-    assert "no beat was found in this song: playback does not follow the beat" in made.notes
+    assert "no reliable beat in this song: playback does not follow the beat" in made.notes
 
 
 def test_a_database_of_one_short_clip_goes_on(corpus, clips, new_song):

@@ -93,7 +93,8 @@ def slow_rate():
     ],
 )
 @pytest.mark.parametrize("name", ["song.ogg", "song.wav"])
-def test_no_song_is_one_error(tmp_path, content, said, name):
+def test_no_song_is_one_error(tmp_path, content, said, name, monkeypatch):
+    monkeypatch.setattr("deepphase.music.audio.has_av", lambda: False)
     path = put(tmp_path, content, name)
     with pytest.raises(FormatError) as caught:
         read_sound(path)

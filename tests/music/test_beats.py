@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from deepphase.music.beats import beat_position, local_tempo_bpm
+from deepphase.music.conditioning import feature_values
 from deepphase.music.features import MIN_CONFIDENCE, features_of
 from deepphase.synthetic.song import SAMPLE_RATE, make_song
 from tests.music.made_sounds import babble, clicks, f_measure, white_noise
@@ -86,6 +87,34 @@ def test_what_has_no_beat(kind, seconds):
         assert song.tempo_bpm == song.beat_confidence == len(song.beats_s) == 0
         for name in ("beat", "beat_phase", "beat_cycle", "bar_cycle", "tempo_bpm"):
             assert not song.blocks[name].any()
+
+
+@pytest.mark.parametrize("snr_db", [10, 0, -5])
+@pytest.mark.parametrize(("metre", "bpm"), [(3, 88.0), (4, 124.0)])
+def test_songs_in_loud_noise_have_their_beats(metre, bpm, snr_db):
+    made = make_song(4, 30.0, tempo_bpm=bpm, beats_per_bar=metre)
+    noise = white_noise(30.0, 1)
+    noise *= np.sqrt(np.mean(made.samples**2) / np.mean(noise**2)) * 10 ** (-snr_db / 20)
+    song = features_of(made.samples + noise)
+    assert song.has_beat
+    assert f_measure(song.beats_s, made.beats) > 0.97
+
+
+def test_dense_sound_has_beats():
+    """Chords without a pause between them, held so that no frame is silent."""
+    made = make_song(8, 30.0, tempo_bpm=100.0)
+    song = features_of(np.tanh(4 * made.samples) + 0.05 * white_noise(30.0))
+    assert f_measure(song.beats_s, made.beats) > 0.97
+
+
+def test_words_say_what_the_network_reads():
+    noise = features_of(white_noise(12.0))
+    assert (noise.rhythm, noise.has_beat) == ("no reliable beat", False)
+    assert not feature_values(noise, "beat_cycle").any()
+    song = features_of(make_song(2, 20.0, tempo_bpm=90.0, beats_per_bar=3).samples)
+    assert song.rhythm == "90 beats a minute in bars of 3"
+    cycle = feature_values(song, "beat_cycle")
+    np.testing.assert_allclose(cycle, song.beat_confidence * song.blocks["beat_cycle"], rtol=1e-6)
 
 
 def test_beats_are_only_where_it_sounds():

@@ -19,7 +19,7 @@ from deepphase.errors import FormatError
 from deepphase.music.audio import decoded
 from deepphase.music.dance_request import DanceRequest
 from deepphase.music.decoder_messages import decoder_errors
-from deepphase.music.features import MIN_CONFIDENCE, SongFeatures, features_of
+from deepphase.music.features import SongFeatures, features_of
 from deepphase.synthetic.song import make_song
 
 _MADE, _FILE = "Made", "Your own"
@@ -115,13 +115,7 @@ def choose_part(song: OpenSong, usual_lock: float | None, about: str) -> DanceRe
 def show_song_facts(song: OpenSong) -> None:
     """Show name, length, tempo and metre of a song in one line."""
     features = song.features
-    parts = [plain(features.name), f"{features.duration_s:.1f} s"]
-    if features.beat_confidence >= MIN_CONFIDENCE:
-        parts.append(f"{features.tempo_bpm:.0f} beats a minute")
-        if features.beats_per_bar:
-            parts.append(f"{features.beats_per_bar} in a bar")
-    else:
-        parts.append("no clear beat")
+    parts = [plain(features.name), f"{features.duration_s:.1f} s", features.rhythm]
     st.caption(" · ".join(parts))
 
 

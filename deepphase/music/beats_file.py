@@ -1,0 +1,211 @@
+"""Reader of files with the beats of a song: times, beat numbers and Audacity labels."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from deepphase.arrays import Array
+from deepphase.errors import FormatError
+from deepphase.formats.file_content import check_is_file, read_text
+from deepphase.music.bars import Bars
+from deepphase.music.beats import Beats
+
+BEATS_SUFFIX = ".beats"
+"""Suffix of the file beside a song, of the same stem, that has its beats."""
+
+_HINT = (
+    "one beat a line: its second, and optionally its number in the bar (1 is the first beat); or "
+    "labels as Audacity exports them"
+)
+# Neither music nor an annotation has faster beats, 600 a minute.
+_SHORTEST_S = 0.1
+_MOST_BEATS_PER_BAR = 16
+_COMMENT = "#"
+# Audacity writes a second line for the frequencies of a label.
+_FREQUENCIES = "\\"
+
+
+@dataclass(frozen=True, eq=False)
+class GivenBeats:
+    """Beats of a song out of a file.
+
+    Parameters
+    ----------
+    beats_s
+        (beats,) seconds, rising.
+    numbers
+        (beats,) number of each beat in its bar, from 1; None where the file has none.
+    lines
+        (beats,) line of each beat in the file.
+    path, sha256
+        The file, and the hash of its content.
+    """
+
+    beats_s: Array
+    numbers: Array | None
+    lines: tuple[int, ...]
+    path: Path
+    sha256: str
+
+    def beats(self) -> Beats:
+        """The beats, with confidence 1."""
+        return Beats(self.beats_s, float(60 / np.median(np.diff(self.beats_s))), 1.0)
+
+    def bars(self) -> Bars | None:
+        """The bars, with confidence 1; None where beats have no numbers."""
+        if self.numbers is None:
+            return None
+        downbeats = np.flatnonzero(self.numbers == 1)
+        lengths = np.diff(downbeats)
+        metre = int(np.median(lengths)) if len(lengths) else int(self.numbers.max())
+        triple = {3: 1.0, 4: 0.0}.get(metre, 0.5)
+        return Bars(metre, downbeats, 1.0, triple)
+
+    def check_inside(self, duration_s: float) -> None:
+        """Raise FormatError, with the line, for a beat behind the end of the song."""
+        late = np.flatnonzero(self.beats_s > duration_s)
+        if len(late):
+            first = int(late[0])
+            raise FormatError(
+                f"a beat at {self.beats_s[first]:g} s, but the song ends at {duration_s:.2f} s",
+                hint="give the beats of this song, in seconds from its start",
+                path=self.path,
+                line=self.lines[first],
+            )
+
+
+def read_beats(path: str | Path) -> GivenBeats:
+    """The beats in a text file.
+
+    Each line has the second of a beat; or its second and its number in the bar, separated by
+    spaces, a tab or a comma; or start, end and text of a label, separated by tabs, as Audacity
+    exports them, where a text that is a whole number is the number in the bar. Empty lines and
+    lines that begin with # are skipped.
+
+    Raises
+    ------
+    FormatError
+        With the line, for a file that is not that, for times that do not rise, and for numbers
+        that skip a beat or are given for some beats only.
+    """
+    path = Path(path)
+    check_is_file(path)
+    text = read_text(path)
+    times: list[float] = []
+    numbers: list[int | None] = []
+    lines: list[int] = []
+    for line, row in enumerate(text.splitlines(), start=1):
+        if not row.strip() or row.lstrip().startswith((_COMMENT, _FREQUENCIES)):
+            continue
+        second, number = _parsed(row, path, line)
+        if times and not second - times[-1] >= _SHORTEST_S:
+            raise FormatError(
+                f"a beat at {second:g} s, less than {_SHORTEST_S:g} s after the one at "
+                f"{times[-1]:g} s",
+                hint="times are seconds that rise from line to line",
+                path=path,
+                line=line,
+            )
+        times.append(second)
+        numbers.append(number)
+        lines.append(line)
+    if len(times) < 2:
+        raise FormatError(
+            f"{len(times)} beat{'' if len(times) == 1 else 's'}, at least two are needed",
+            hint=_HINT,
+            path=path,
+        )
+    return GivenBeats(
+        np.array(times),
+        _checked_numbers(numbers, lines, path),
+        tuple(lines),
+        path,
+        hashlib.sha256(text.encode()).hexdigest(),
+    )
+
+
+def beats_beside(song: str | Path) -> Path | None:
+    """The file of beats beside a song; None where there is none."""
+    path = Path(song).with_suffix(BEATS_SUFFIX)
+    return path if path.is_file() else None
+
+
+def _parsed(row: str, path: Path, line: int) -> tuple[float, int | None]:
+    """Second of a beat, and its number."""
+    cells = row.split("\t")
+    if len(cells) == 3:
+        second, end, label = (cell.strip() for cell in cells)
+        _second(end, path, line)
+        return _second(second, path, line), int(label) if label.isdecimal() else None
+    cells = row.replace(",", " ").split()
+    if len(cells) > 2:
+        raise FormatError(f"{len(cells)} values in a line", hint=_HINT, path=path, line=line)
+    # An editor that removes spaces at the ends of lines leaves this of a label without text.
+    unnamed = len(cells) == 2 and cells[0] == cells[1] and "." in cells[0]
+    if len(cells) == 1 or unnamed:
+        return _second(cells[0], path, line), None
+    number = _number(cells[1], path, line)
+    if number != int(number):
+        raise FormatError(
+            f"the beat number {cells[1]!r} is not a whole number", hint=_HINT, path=path, line=line
+        )
+    return _second(cells[0], path, line), int(number)
+
+
+def _number(cell: str, path: Path, line: int) -> float:
+    try:
+        value = float(cell)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise FormatError(f"{cell[:40]!r} is not a number", hint=_HINT, path=path, line=line)
+    return value
+
+
+def _second(cell: str, path: Path, line: int) -> float:
+    value = _number(cell, path, line)
+    if value < 0:
+        raise FormatError(
+            f"a beat at {value:g} s, before the start of the song", path=path, line=line
+        )
+    return value
+
+
+def _checked_numbers(numbers: list[int | None], lines: list[int], path: Path) -> Array | None:
+    """(beats,) numbers of all beats, or None where none has one."""
+    given = [number for number in numbers if number is not None]
+    if not given:
+        return None
+    if len(given) < len(numbers):
+        line = lines[numbers.index(None)]
+        raise FormatError(
+            "a beat without a number, where others have one",
+            hint="number all beats in their bars, or none",
+            path=path,
+            line=line,
+        )
+    before = None
+    for number, line in zip(given, lines, strict=True):
+        if not 1 <= number <= _MOST_BEATS_PER_BAR:
+            raise FormatError(
+                f"beat number {number}, expected 1 to {_MOST_BEATS_PER_BAR}",
+                hint=_HINT,
+                path=path,
+                line=line,
+            )
+        if before is not None and number not in (1, before + 1):
+            raise FormatError(
+                f"beat number {number} after {before}",
+                hint=f"the next beat is number {before + 1}, or 1 where a bar begins",
+                path=path,
+                line=line,
+            )
+        before = number
+    if 1 not in given:
+        raise FormatError("no beat has the number 1", hint=_HINT, path=path)
+    return np.array(given)

@@ -17,6 +17,7 @@ def command(
     output: Path,
     web: bool = False,
     weights: Literal["float16", "float32"] = "float16",
+    body: Path | None = None,
 ) -> None:
     """Export a model as ONNX for other engines, and print how closely the file reproduces it.
 
@@ -33,14 +34,20 @@ def command(
         Write the page in which a controller's character is steered.
     weights
         Type of the network's weights in the page. float16 halves the file.
+    body
+        With --web, glb file with a skinned mesh that the character has in place of the mannequin.
+        Its joints have the names of the model's skeleton, or common ones.
     """
     from deepphase.atomic_write import check_writable
+    from deepphase.errors import ParameterError
     from deepphase.formats.array_file import read_header
 
     check_writable(output)
     if web:
-        _web_page(model, output, weights)
+        _web_page(model, output, weights, body)
         return
+    if body is not None:
+        raise ParameterError("--body belongs to a page", hint="add --web")
     is_controller = read_header(model)["format"] == "deepphase.controller"
     export = _controller(model) if is_controller else _phase_model(model)
     with progress() as on_progress:
@@ -57,11 +64,13 @@ def command(
         next_step("encode", model, "FILES", "-o", "phases")
 
 
-def _web_page(model: Path, output: Path, weights: Literal["float16", "float32"]) -> None:
+def _web_page(
+    model: Path, output: Path, weights: Literal["float16", "float32"], body: Path | None
+) -> None:
     from apps.live.bundle import save_live_page
     from apps.live.sources import asset_of
 
-    size = save_live_page(output, asset_of(model, weights), name=model.stem)
+    size = save_live_page(output, asset_of(model, weights), name=model.stem, body=body)
     note(f"page: {output} ({size / 1e6:.1f} MB)")
     next_step("live", model)
 

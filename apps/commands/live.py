@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 _PORT, _PORTS_TRIED = 8601, 50
 
 
-def command(source: Path, port: int | None = None, browser: bool = True) -> None:
+def command(
+    source: Path, port: int | None = None, browser: bool = True, body: Path | None = None
+) -> None:
     """Open a page in the browser in which a character is steered by hand.
 
     Keys, mouse, gamepad or touch steer it, at the controller's 60 frames per second; the page shows
@@ -32,12 +34,15 @@ def command(source: Path, port: int | None = None, browser: bool = True) -> None
         Port to listen on; the first free one from 8601 if not given.
     browser
         Print the address only, and leave the browser closed.
+    body
+        glb file with a skinned mesh that the character has in place of the mannequin. Its joints
+        have the names of the model's skeleton, or common ones.
     """
     from apps.live.server import HOST
     from apps.live.sources import live_sources
 
     sources = live_sources(source)
-    server = _server(port, sources, source if source.is_dir() else None)
+    server = _server(port, sources, source if source.is_dir() else None, body)
     address = f"http://{HOST}:{server.server_address[1]}"
     # Ctrl-C is the ordinary end of the server, and SIGTERM ends it the same way.
     # In the background of a script, SIGINT is ignored unless it is asked for.
@@ -55,14 +60,16 @@ def command(source: Path, port: int | None = None, browser: bool = True) -> None
     next_step("export", sources[0], "--web", "-o", f"{sources[0].stem}.html")
 
 
-def _server(port: int | None, sources: list[Path], folder: Path | None) -> LiveServer:
+def _server(
+    port: int | None, sources: list[Path], folder: Path | None, body: Path | None
+) -> LiveServer:
     from apps.live.server import LiveServer
 
     if port is not None and not 1 <= port <= 65_535:
         raise ParameterError(f"--port must lie in 1 to 65535, not {port}")
     for tried in [port] if port is not None else range(_PORT, _PORT + _PORTS_TRIED):
         with suppress(OSError):
-            return LiveServer(tried, sources, folder)
+            return LiveServer(tried, sources, folder, body)
     raise ParameterError(
         f"port {port} is in use" if port is not None else f"no free port from {_PORT}",
         hint="choose another: --port N",

@@ -10,13 +10,16 @@ from pathlib import Path
 from typing import Literal
 
 from deepphase.atomic_write import atomic_write
-from deepphase.errors import ParameterError
+from deepphase.errors import FormatError, ParameterError
 from deepphase.figures.page_data import json_in_page
 
 Look = Literal["auto", "light", "dark"]
 
 _FOLDER = Path(__file__).parent
 _ENTRY = "page/app.js"
+# Beginning of glb files: their name and version.
+_GLB = b"glTF\x02\0\0\0"
+_MAX_BODY_BYTES = 200_000_000
 # The page may load nothing from the network, whatever a name contains.
 _POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' 'wasm-unsafe-eval'; style-src 'unsafe-inline'; "
@@ -33,7 +36,13 @@ _LEFT = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
 
 
 def live_page(
-    asset: bytes, *, name: str, look: Look = "auto", chooser: str = "", keeps: bool = False
+    asset: bytes,
+    *,
+    name: str,
+    look: Look = "auto",
+    chooser: str = "",
+    keeps: bool = False,
+    body: Path | None = None,
 ) -> str:
     """The HTML of a page in which a character is steered.
 
@@ -51,6 +60,13 @@ def live_page(
     keeps
         Add a button that sends what was driven to the page around, as a message with the text of a
         BVH file under "driven".
+    body
+        glb file with a skinned mesh to show in place of the mannequin; the page reads it.
+
+    Raises
+    ------
+    FormatError
+        If the body is no glb file.
     """
     page = _FOLDER / "page"
     parts = {
@@ -58,8 +74,11 @@ def live_page(
         "policy": _POLICY,
         "title": html.escape(name),
         "style": (page / "page.css").read_text(encoding="utf-8"),
-        "data": json_in_page({"name": name, "chooser": chooser, "keeps": keeps}),
+        "data": json_in_page(
+            {"name": name, "chooser": chooser, "keeps": keeps, "body": body.name if body else ""}
+        ),
         "asset": base64.b64encode(asset).decode("ascii"),
+        "body": base64.b64encode(_read_glb(body) if body else b"").decode("ascii"),
         "script": bundled_script(_FOLDER),
     }
     # One pass over the template, so that inserted text is never expanded.
@@ -67,15 +86,33 @@ def live_page(
     return "".join(parts[each] if at % 2 else each for at, each in enumerate(segments))
 
 
-def save_live_page(path: str | Path, asset: bytes, *, name: str) -> int:
+def _read_glb(path: Path) -> bytes:
+    try:
+        content = path.read_bytes() if path.stat().st_size <= _MAX_BODY_BYTES else None
+    except OSError as error:
+        raise FormatError(f"not readable: {error.strerror}", path=path) from error
+    if content is None:
+        raise FormatError(
+            f"a body has at most {_MAX_BODY_BYTES / 1e6:.0f} MB",
+            hint="use smaller textures",
+            path=path,
+        )
+    if content[:8] != _GLB:
+        raise FormatError("not a glb file", hint="export a binary glTF 2.0 file", path=path)
+    return content
+
+
+def save_live_page(path: str | Path, asset: bytes, *, name: str, body: Path | None = None) -> int:
     """Write the page of `live_page` atomically, and return its size in bytes.
 
     Raises
     ------
+    FormatError
+        If the body is no glb file.
     CheckpointError
         If the file cannot be written.
     """
-    content = live_page(asset, name=name).encode("utf-8", "replace")
+    content = live_page(asset, name=name, body=body).encode("utf-8", "replace")
     with atomic_write(path) as file:
         file.write(content)
     return len(content)

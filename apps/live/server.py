@@ -36,16 +36,24 @@ class LiveServer(ThreadingHTTPServer):
     folder
         Folder that the names on the page with links are relative to; None for a single file,
         whose page is at "/".
+    body
+        glb file with a skinned mesh to show in place of the mannequin.
     """
 
     daemon_threads = True
 
-    def __init__(self, port: int, sources: Sequence[Path], folder: Path | None = None) -> None:
+    def __init__(
+        self,
+        port: int,
+        sources: Sequence[Path],
+        folder: Path | None = None,
+        body: Path | None = None,
+    ) -> None:
         self._sources = {
             (each.name if folder is None else each.relative_to(folder).as_posix()): each
             for each in sources
         }
-        self._folder = folder
+        self._folder, self._body = folder, body
         self._pages: dict[tuple[str, int], str] = {}
         self._lock = threading.Lock()
         super().__init__((HOST, port), _Handler)
@@ -84,7 +92,9 @@ class LiveServer(ThreadingHTTPServer):
             if key not in self._pages:
                 while len(self._pages) >= _MAX_PAGES:
                     self._pages.pop(next(iter(self._pages)))
-                self._pages[key] = live_page(asset_of(path), name=path.stem, chooser=chooser)
+                self._pages[key] = live_page(
+                    asset_of(path), name=path.stem, chooser=chooser, body=self._body
+                )
             return self._pages[key]
 
 

@@ -3,7 +3,13 @@ import { readFileSync } from "node:fs";
 
 import { projectManifold, readAsset } from "../../apps/live/runtime/asset.js";
 import { createCharacter } from "../../apps/live/runtime/character.js";
+import { firstLabel, goalOf, sampleFrames } from "../../apps/live/page/driver.js";
+import { kept } from "../../apps/live/page/history.js";
+import { buildMannequin } from "../../apps/live/page/mannequin.js";
+import { bvhText, glbBytes } from "../../apps/live/page/save.js";
+import { readBody } from "../../apps/live/page/skin.js";
 import { networkOf } from "../../apps/live/runtime/network.js";
+import { add, distance, inverse, point, rotate, subtract, turn } from "../../apps/live/page/vectors.js";
 import { createRandom } from "../../apps/live/runtime/random.js";
 import { RowSearch } from "../../apps/live/runtime/search.js";
 
@@ -14,6 +20,59 @@ const asset = readAsset(readFileSync(request.asset));
 /** Typed arrays as lists. */
 function plain(key, value) {
   return ArrayBuffer.isView(value) ? Array.from(value) : value;
+}
+
+/** Places of vertices that are carried by joints, at a frame. */
+function carried(mesh, frame) {
+  const { positions, rotations } = mesh.pose;
+  const places = new Float32Array(mesh.positions.length);
+  for (let v = 0; 3 * v < places.length; v++) {
+    for (let k = 4 * v; k < 4 * v + 4; k++) {
+      const joint = mesh.joints[k];
+      const local = rotate(inverse(rotations[joint]), subtract(point(mesh.positions, v), positions[joint]));
+      const place = add(rotate(turn(frame.rotations, joint), local), point(frame.positions, joint));
+      for (let axis = 0; axis < 3; axis++) places[3 * v + axis] += mesh.weights[k] * place[axis];
+    }
+  }
+  return places;
+}
+
+/** The glb file with other names of its nodes, and with other units and axes of mesh and joints. */
+function changed(bytes, { names, unit = 1, axes = [1, 0, 0, 0] }) {
+  const view = new DataView(bytes.buffer);
+  const length = view.getUint32(12, true);
+  const json = JSON.parse(new TextDecoder().decode(bytes.subarray(20, 20 + length)));
+  json.nodes.forEach((node, at) => { node.name = names?.[at] ?? node.name; });
+  const text = new TextEncoder().encode(JSON.stringify(json));
+  const padded = new Uint8Array(4 * Math.ceil(text.length / 4)).fill(32);
+  padded.set(text);
+  const out = new Uint8Array(bytes.length - length + padded.length);
+  out.set(bytes.subarray(0, 20));
+  out.set(padded, 20);
+  out.set(bytes.subarray(20 + length), 20 + padded.length);
+  const words = new DataView(out.buffer);
+  words.setUint32(8, out.length, true);
+  words.setUint32(12, padded.length, true);
+  const startOf = (bufferView) => 28 + padded.length + json.bufferViews[bufferView].byteOffset;
+  const numbers = (accessor) => {
+    const { bufferView, count, type } = json.accessors[accessor];
+    const start = startOf(bufferView);
+    return new Float32Array(out.buffer.slice(start, start + 4 * { VEC3: 3, MAT4: 16 }[type] * count));
+  };
+  const write = (accessor, values) => {
+    out.set(new Uint8Array(values.buffer), startOf(json.accessors[accessor].bufferView));
+  };
+  const { POSITION } = json.meshes[0].primitives[0].attributes;
+  write(POSITION, numbers(POSITION).map((value) => unit * value));
+  const binds = numbers(json.skins[0].inverseBindMatrices);
+  for (let at = 0; at < binds.length; at += 16) {
+    for (let column = 0; column < 4; column++) {
+      const turned = rotate(axes, [0, 1, 2].map((row) => binds[at + 4 * column + row]));
+      binds.set(turned.map((value) => (column < 3 ? value / unit : value)), at + 4 * column);
+    }
+  }
+  write(json.skins[0].inverseBindMatrices, binds);
+  return out;
 }
 
 const tasks = {
@@ -38,6 +97,35 @@ const tasks = {
     const search = new RowSearch(arrays.features, header.dims);
     return request.queries.map((query) =>
       search.nearest(Float32Array.from(query), 16, arrays.played, request.excluded, request.bound));
+  },
+  /** The mannequin out of a glb file: how far its vertices are from the mannequin's own, in m. */
+  body() {
+    const label = firstLabel(asset);
+    const samples = sampleFrames(asset, label);
+    const mannequin = buildMannequin(asset.skeleton, samples);
+    const file = glbBytes(asset.skeleton, samples, asset.frameRate, mannequin, "#ffffff");
+    const character = createCharacter(asset, { label });
+    let frame = null;
+    for (let i = 0; i < 100; i++) frame = kept(character.step(goalOf([0.5, 1.2], null, label)));
+    const own = carried(mannequin, frame);
+    return request.bodies.map((change) => {
+      try {
+        const content = change.bytes ? Uint8Array.from(change.bytes) : changed(file, change);
+        const mesh = readBody(content, asset.skeleton);
+        const places = carried(mesh, frame);
+        const apart = Array.from({ length: places.length / 3 }, (_, v) => distance(point(own, v), point(places, v)));
+        return { matched: mesh.matched, largest: Math.max(...apart), mean: apart.reduce((a, b) => a + b) / apart.length };
+      } catch (problem) {
+        return { problem: problem.message };
+      }
+    });
+  },
+  /** The text of the BVH file of frames, and the rotations and places of their joints. */
+  saved() {
+    const character = createCharacter(asset, request.options);
+    const frames = request.goals.map((goal) => character.step(goal));
+    const text = bvhText(asset.skeleton, frames.map((frame) => kept(frame)), asset.frameRate);
+    return { text, names: asset.skeleton.names, frames };
   },
   /** What a page reads of an asset, and a point of its manifold. */
   asset() {

@@ -4,6 +4,7 @@ import { readAsset } from "../runtime/asset.js";
 import { Driver, firstLabel, sampleFrames } from "./driver.js";
 import { Input, isTyping } from "./input.js";
 import { Obstacles } from "./obstacles.js";
+import { paint, readBody } from "./skin.js";
 import { bvhText, glbBytes } from "./save.js";
 import { canRecord, record } from "./video.js";
 import { View } from "./view.js";
@@ -12,7 +13,7 @@ import { MOST_CHARACTERS } from "./renderer.js";
 // After a hidden tab or a long picture, at most this much time is made up for.
 const MOST_S = 0.25;
 const SLOW_MOTION = 0.25;
-const MESSAGE_MS = 4000;
+const MESSAGE_MS = 4000, ERROR_MS = 15_000;
 // Pictures of a video, at least.
 const LEAST_PICTURES = 12;
 // Seconds of the past that the panels show.
@@ -22,12 +23,15 @@ const element = (id) => document.getElementById(id);
 const IDS = [
   "stage", "overlay", "title", "note", "labels", "chooser", "look", "help", "manifold", "gating", "cost", "manifold-card", "gating-card",
   "cost-card", "row", "stick", "hint", "status", "pause", "back", "forward", "speed", "time", "clock", "live", "save-bvh", "save-glb",
-  "save-video", "keep", "count", "wall", "pit", "clear", "behind", "reset", "views", "side", "keys", "close",
+  "save-video", "keep", "count", "wall", "pit", "clear", "behind", "reset", "views", "side", "bar", "keys", "close", "body", "body-file",
 ];
 
 function bytesOf(text) {
   if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
-  return Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const letters = atob(text);
+  const bytes = new Uint8Array(letters.length);
+  for (let i = 0; i < bytes.length; i++) bytes[i] = letters.charCodeAt(i);
+  return bytes;
 }
 
 class App {
@@ -41,6 +45,9 @@ class App {
     const samples = sampleFrames(asset, firstLabel(asset));
     this.view.open(asset, samples);
     this.view.camera.fit(this.view.size.height);
+    const sizes = new ResizeObserver(() => this.view.measure());
+    for (const each of [this.el.stage, this.el.bar, this.el.side]) sizes.observe(each);
+    this.view.measure();
     this.obstacles = new Obstacles(this.view.size.unit * 1.75);
     this.driver = new Driver(asset, this.obstacles, this.view.size.unit * 1.75);
     this.input = new Input(this.el.stick);
@@ -128,8 +135,38 @@ class App {
     this.look.addEventListener("change", () => this.setLook("auto"));
     addEventListener("keydown", (event) => this.onKey(event));
     this.input.onPadButton = (button) => this.onPadButton(button);
+    this.connectBody();
     this.connectStage();
     this.drag(el.manifold, (event, dx, dy) => this.view.panels.turnManifold(dx, dy));
+  }
+
+  // A body is a file that is chosen, or dropped onto the page.
+  connectBody() {
+    const { body, "body-file": input } = this.el;
+    const open = async (file) => file && this.setBody(new Uint8Array(await file.arrayBuffer()), file.name);
+    body.addEventListener("click", () => input.click());
+    input.addEventListener("change", () => {
+      open(input.files[0]);
+      input.value = "";
+      body.blur();
+    });
+    addEventListener("dragover", (event) => event.preventDefault());
+    addEventListener("drop", (event) => {
+      event.preventDefault();
+      open(event.dataTransfer?.files[0]);
+    });
+  }
+
+  // Show the skinned mesh of a glb file in place of the mannequin.
+  async setBody(bytes, name) {
+    try {
+      const mesh = readBody(bytes, this.asset.skeleton);
+      await paint(mesh);
+      this.view.setBody(mesh);
+      this.say(`${name}: ${mesh.matched} of ${this.asset.skeleton.names.length} joints`);
+    } catch (problem) {
+      this.say(`${name} cannot be the body: ${problem.message}`, ERROR_MS);
+    }
   }
 
   drag(target, move, end = () => {}) {
@@ -315,10 +352,10 @@ class App {
     this.el.pause.setAttribute("aria-label", "Pause");
   }
 
-  say(text) {
+  say(text, time = MESSAGE_MS) {
     this.el.status.textContent = text;
     clearTimeout(this.saying);
-    this.saying = setTimeout(() => { this.el.status.textContent = ""; }, MESSAGE_MS);
+    this.saying = setTimeout(() => { this.el.status.textContent = ""; }, time);
   }
 
   // Velocity (x, z) in m/s and facing that the user asks for.
@@ -476,8 +513,11 @@ function complain(problem) {
 async function start() {
   const options = JSON.parse(element("page-data").textContent);
   const asset = await readAsset(bytesOf(element("asset").textContent).buffer);
-  element("asset").remove();
-  window.deepphaseLive = new App(asset, options);
+  const body = bytesOf(element("body-data").textContent);
+  for (const id of ["asset", "body-data"]) element(id).remove();
+  const app = new App(asset, options);
+  window.deepphaseLive = app;
+  if (body.length) await app.setBody(body, options.body);
 }
 
 start().catch((problem) => {

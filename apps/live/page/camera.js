@@ -3,8 +3,12 @@
 import { add, clamp, lookAt, mix, perspective, product, subtract, unit, cross, scaled } from "./vectors.js";
 
 const FIELD_OF_VIEW = (34 * Math.PI) / 180;
-// Height that the camera looks at, as a share of the body's: lower parts are behind the bar.
-const MIDDLE = 0.45;
+// Height that the camera looks at, as a share of the body's.
+const MIDDLE = 0.5;
+// Share of the picture's height that is kept free above the body, and the smallest one between that
+// and the bar at which the body has its full size.
+const ABOVE = 0.04;
+const ROOM = 0.82;
 const LOWEST = 0.03;
 const STEEPEST = 1.5;
 
@@ -17,6 +21,8 @@ export class Camera {
     this.target = [0, MIDDLE * height, 0];
     this.behind = false;
     this.aspect = 1;
+    // Share of the picture's height that the bar at its lower end covers.
+    this.covered = 0;
     this.update();
   }
 
@@ -59,7 +65,11 @@ export class Camera {
     this.eye = add(target, back, distance);
     this.eye[1] = Math.max(this.eye[1], 0.05 * this.height);
     this.view = lookAt(this.eye, target);
-    this.projection = perspective(FIELD_OF_VIEW / Math.min(1, 1.25 * this.aspect), this.aspect, 0.03 * this.height, 120 * this.height);
+    const room = Math.min((1 - ABOVE - this.covered) / ROOM, 1.25 * this.aspect, 1);
+    this.projection = perspective(FIELD_OF_VIEW / room, this.aspect, 0.03 * this.height, 120 * this.height);
+    // The middle of the free part of the picture, above that of the whole by this share of its half.
+    this.raised = this.covered - ABOVE;
+    this.projection[9] = -this.raised;
     this.matrix = product(this.projection, this.view);
   }
 
@@ -81,7 +91,7 @@ export class Camera {
     const forward = unit(subtract(this.target, this.eye));
     const right = unit(cross(forward, [0, 1, 0]));
     const up = cross(right, forward);
-    const ray = add(add(forward, scaled(right, (2 * x - 1) / this.projection[0])), scaled(up, (1 - 2 * y) / this.projection[5]));
+    const ray = add(add(forward, scaled(right, (2 * x - 1) / this.projection[0])), scaled(up, (1 - 2 * y - this.raised) / this.projection[5]));
     if (ray[1] > -1e-3) return null;
     const along = -this.eye[1] / ray[1];
     return along > 90 * this.height ? null : [this.eye[0] + along * ray[0], this.eye[2] + along * ray[2]];

@@ -40,6 +40,8 @@ export class Renderer {
     this.ground = this.vertices([[0, 2, Float32Array.of(-1, -1, -1, 1, 1, -1, 1, 1)]]);
     this.solids = null;
     this.marks = { mark: this.dynamic(), disc: this.dynamic(), ring: this.dynamic() };
+    // Without an attribute, vertices have no colour of their own.
+    gl.vertexAttrib4f(5, 0, 0, 0, 0);
     this.look = LOOKS.light;
     this.quality = 1;
     this.shadow = this.shadowTarget();
@@ -117,15 +119,15 @@ export class Renderer {
     return { array, buffer };
   }
 
-  // Take over a mannequin's mesh; `pose` is its bind pose.
+  // Take over the mesh of a mannequin or a user's body; `pose` is its bind pose.
   setBody(mesh) {
     const { gl } = this;
     const surface = new Float32Array(2 * mesh.accent.length);
     mesh.accent.forEach((value, v) => surface.set([value, mesh.openness[v]], 2 * v));
-    this.body = this.vertices(
-      [[0, 3, mesh.positions], [1, 3, mesh.normals], [2, 4, mesh.joints], [3, 4, mesh.weights], [4, 2, surface]],
-      mesh.indices,
-    );
+    const attributes = [[0, 3, mesh.positions], [1, 3, mesh.normals], [2, 4, mesh.joints], [3, 4, mesh.weights], [4, 2, surface]];
+    if (mesh.colours) attributes.push([5, 4, mesh.colours]);
+    this.body = this.vertices(attributes, mesh.indices);
+    this.doubleSided = Boolean(mesh.doubleSided);
     this.bind = mesh.pose;
     this.jointCount = mesh.pose.positions.length;
     this.matrices = new Float32Array(12 * this.jointCount * MOST_CHARACTERS);
@@ -253,8 +255,10 @@ export class Renderer {
     const tints = name === "body" ? { tints: colours("tint"), accents: colours("accent") } : {};
     this.use(name, { poses: 0, ...uniforms, ...tints });
     gl.bindTexture(gl.TEXTURE_2D, this.poses);
+    if (this.doubleSided) gl.disable(gl.CULL_FACE);
     gl.bindVertexArray(this.body.array);
     gl.drawElementsInstanced(gl.TRIANGLES, this.body.count, gl.UNSIGNED_INT, 0, characters.length);
+    gl.enable(gl.CULL_FACE);
   }
 
   solid(name, uniforms) {

@@ -102,7 +102,7 @@ export function glbBytes(skeleton, frames, frameRate, mesh, tint) {
   file.json.nodes.push({ name: "mannequin", mesh: 0, skin: 0 });
   file.json.scenes = [{ nodes: [...roots, body] }];
   file.json.skins = [{ joints, skeleton: roots[0], inverseBindMatrices: file.add(inverseBinds(mesh.pose), "MAT4") }];
-  const colour = [16, 8, 0].map((shift) => (((parseInt(tint.slice(1), 16) >> shift) & 255) / 255) ** 2.2);
+  const colour = mesh.colours ? [1, 1, 1] : [16, 8, 0].map((shift) => (((parseInt(tint.slice(1), 16) >> shift) & 255) / 255) ** 2.2);
   file.json.materials = [{ name: "mannequin", pbrMetallicRoughness: { baseColorFactor: [...colour, 1], metallicFactor: 0, roughnessFactor: 0.6 } }];
   file.json.meshes = [{
     name: "mannequin",
@@ -112,6 +112,7 @@ export function glbBytes(skeleton, frames, frameRate, mesh, tint) {
         NORMAL: file.add(mesh.normals, "VEC3", { target: 34962 }),
         JOINTS_0: file.add(mesh.joints, "VEC4", { target: 34962 }),
         WEIGHTS_0: file.add(mesh.weights, "VEC4", { target: 34962 }),
+        ...(mesh.colours ? { COLOR_0: file.add(mesh.colours, "VEC4", { target: 34962 }) } : {}),
       },
       indices: file.add(mesh.indices, "SCALAR", { target: 34963 }),
       material: 0,

@@ -46,6 +46,8 @@ layout(location = 1) in vec3 normal;
 layout(location = 2) in uvec4 joints;
 layout(location = 3) in vec4 weights;
 layout(location = 4) in vec2 surface;
+// Colour of the vertex and its share; the rest is that of the character.
+layout(location = 5) in vec4 own;
 uniform highp sampler2D poses;
 
 mat4x3 posed() {
@@ -65,6 +67,7 @@ uniform vec3 tints[12];
 uniform vec3 accents[12];
 out vec3 place, normalOut, tint, accentTint;
 out vec2 surfaceOut;
+out vec4 ownOut;
 void main() {
   mat4x3 pose = posed();
   place = pose * vec4(position, 1.0);
@@ -72,19 +75,21 @@ void main() {
   tint = tints[gl_InstanceID];
   accentTint = accents[gl_InstanceID];
   surfaceOut = surface;
+  ownOut = own;
   gl_Position = camera * vec4(place, 1.0);
 }`;
 
 export const BODY_FRAGMENT = `${HEAD}${LIGHT}
 in vec3 place, normalOut, tint, accentTint;
 in vec2 surfaceOut;
+in vec4 ownOut;
 out vec4 result;
 void main() {
-  vec3 n = normalize(normalOut);
+  vec3 n = normalize(normalOut) * (gl_FrontFacing ? 1.0 : -1.0);
   vec3 toEye = normalize(eye - place);
   float width = max(fwidth(surfaceOut.x), 1e-4);
   float accent = smoothstep(0.5 - width, 0.5 + width, surfaceOut.x);
-  vec3 albedo = mix(tint, accentTint, accent);
+  vec3 albedo = mix(mix(tint, accentTint, accent), ownOut.rgb, ownOut.a);
   float open = surfaceOut.y;
   float shade = lit(place, n);
   float facing = dot(n, toLight);

@@ -39,48 +39,52 @@ export function meshAround(shapes, cell, blend) {
   return { ...netsOf(field, size, strides, low, cell), sample: sampler(field, size, strides, low, cell) };
 }
 
+// Corners of a cell and their pairs, which are its edges, in plain numbers.
+const CORNERS = Array.from({ length: 8 }, (_, c) => [c & 1, (c >> 1) & 1, c >> 2]);
+const EDGES = Int32Array.from([0, 1, 2, 3, 4, 5, 6, 7].flatMap((a) => [1, 2, 4].flatMap((bit) => (a & bit ? [] : [a, a | bit]))));
+
 function netsOf(field, size, strides, low, cell) {
-  const corners = [];
-  for (let c = 0; c < 8; c++) corners.push([c & 1, (c >> 1) & 1, c >> 2]);
-  const offsets = corners.map(([i, j, k]) => i + j * strides[1] + k * strides[2]);
-  const edges = [];
-  for (let a = 0; a < 8; a++) {
-    for (const bit of [1, 2, 4]) if (!(a & bit)) edges.push([a, a | bit]);
-  }
+  const offsets = Int32Array.from(CORNERS, ([i, j, k]) => i + j * strides[1] + k * strides[2]);
+  const [xs, ys, zs] = [0, 1, 2].map((a) => Float64Array.from(CORNERS, (corner) => corner[a]));
+  const values = new Float64Array(8);
   const vertexOf = new Int32Array(field.length).fill(-1);
   const positions = [];
   const indices = [];
+  // A quad for an edge of the grid along an axis that crosses the surface, between four cells.
+  const quad = (at, u, v, inside) => {
+    const [a, b, c, d] = [at, at - u, at - u - v, at - v].map((each) => vertexOf[each]);
+    if (inside) indices.push(a, b, c, a, c, d);
+    else indices.push(a, d, c, a, c, b);
+  };
   for (let k = 0; k < size[2] - 1; k++) {
     for (let j = 0; j < size[1] - 1; j++) {
+      const row = strides[1] * j + strides[2] * k;
       for (let i = 0; i < size[0] - 1; i++) {
-        const at = i + strides[1] * j + strides[2] * k;
-        // Too far from the surface for this cell to meet it.
-        if (field[at] > 3 * cell || field[at] < -3 * cell) continue;
+        const at = i + row;
+        // Farther from the surface than the cell is long.
+        if (field[at] > 2 * cell || field[at] < -2 * cell) continue;
         let mask = 0;
-        for (let c = 0; c < 8; c++) if (field[at + offsets[c]] < 0) mask |= 1 << c;
+        for (let c = 0; c < 8; c++) {
+          values[c] = field[at + offsets[c]];
+          if (values[c] < 0) mask |= 1 << c;
+        }
         if (mask === 0 || mask === 255) continue;
-        let [x, y, z, count] = [0, 0, 0, 0];
-        for (const [a, b] of edges) {
+        let x = 0, y = 0, z = 0, count = 0;
+        for (let e = 0; e < EDGES.length; e += 2) {
+          const a = EDGES[e], b = EDGES[e + 1];
           if (((mask >> a) & 1) === ((mask >> b) & 1)) continue;
-          const [fa, fb] = [field[at + offsets[a]], field[at + offsets[b]]];
-          const t = fa / (fa - fb);
-          x += corners[a][0] + t * (corners[b][0] - corners[a][0]);
-          y += corners[a][1] + t * (corners[b][1] - corners[a][1]);
-          z += corners[a][2] + t * (corners[b][2] - corners[a][2]);
+          const t = values[a] / (values[a] - values[b]);
+          x += xs[a] + t * (xs[b] - xs[a]);
+          y += ys[a] + t * (ys[b] - ys[a]);
+          z += zs[a] + t * (zs[b] - zs[a]);
           count++;
         }
         vertexOf[at] = positions.length / 3;
         positions.push(low[0] + cell * (i + x / count), low[1] + cell * (j + y / count), low[2] + cell * (k + z / count));
-        // A quad for each edge of the grid that starts here and crosses the surface.
-        for (let axis = 0; axis < 3; axis++) {
-          const [u, v] = [(axis + 1) % 3, (axis + 2) % 3];
-          if ([i, j, k][u] === 0 || [i, j, k][v] === 0) continue;
-          const inside = mask & 1;
-          if (inside === ((mask >> (1 << axis)) & 1)) continue;
-          const quad = [at, at - strides[u], at - strides[u] - strides[v], at - strides[v]].map((c) => vertexOf[c]);
-          const [a, b, c, d] = inside ? quad : [quad[0], quad[3], quad[2], quad[1]];
-          indices.push(a, b, c, a, c, d);
-        }
+        const inside = mask & 1;
+        if (j > 0 && k > 0 && inside !== ((mask >> 1) & 1)) quad(at, strides[1], strides[2], inside);
+        if (k > 0 && i > 0 && inside !== ((mask >> 2) & 1)) quad(at, strides[2], strides[0], inside);
+        if (i > 0 && j > 0 && inside !== ((mask >> 4) & 1)) quad(at, strides[0], strides[1], inside);
       }
     }
   }

@@ -30,9 +30,8 @@ export class View {
 
   open(asset, frames) {
     this.asset = asset;
-    this.mesh = buildMannequin(asset.skeleton, frames);
     this.size = bodySize(frames, asset.skeleton);
-    this.renderer.setBody(this.mesh);
+    this.setBody(buildMannequin(asset.skeleton, frames));
     if (this.camera) this.camera.fit(this.size.height);
     else this.camera = new Camera(this.size.height, this.size.length);
     this.panels = new Panels(asset, this.look);
@@ -42,10 +41,24 @@ export class View {
     show("cost", asset.kind === "database");
   }
 
+  setBody(mesh) {
+    this.mesh = mesh;
+    this.renderer.setBody(mesh);
+  }
+
   setLook(name) {
     this.look.name = name;
     this.look.dark = name === "dark";
     this.renderer.look = LOOKS[name];
+  }
+
+  // Find the free part of the picture, between the bar and the panels.
+  measure() {
+    const { stage, bar, side } = this.elements;
+    const box = stage.getBoundingClientRect();
+    const top = bar.getBoundingClientRect().top;
+    this.camera.covered = top > box.top ? Math.min((box.bottom - top) / box.height, 0.6) : 0;
+    this.freeWidth = (side.offsetWidth ? side.offsetLeft : box.width) - 8;
   }
 
   tint(index) {
@@ -144,8 +157,13 @@ export class View {
     const rows = count > 6 ? Math.ceil(count / 2) : count;
     const radius = Math.min(Math.max((0.42 * Math.max(tall, 0.3 * overlay.height)) / rows, 15), 46);
     const gap = Math.max(tall * (size.length / size.height) * 0.55, 0.3 * tall);
-    const left = Math.max(head[0], feet[0]) + gap + radius;
-    this.panels.wheels(context, trail, this.asset.frameRate, Math.min(left, overlay.width - 3 * radius), (head[1] + feet[1]) / 2, radius);
+    const columns = count > 6 ? 2.4 : 0;
+    const right = Math.max(head[0], feet[0]) + gap + radius;
+    const left = Math.min(head[0], feet[0]) - gap - (1 + columns) * radius;
+    // To the left of the body where panels are in the way, and over it where there is no room.
+    const fits = right + (1 + columns) * radius < this.freeWidth || left < radius;
+    const middle = Math.min(fits ? right : left, this.freeWidth - (1 + columns) * radius);
+    this.panels.wheels(context, trail, this.asset.frameRate, middle, (head[1] + feet[1]) / 2, radius);
   }
 }
 

@@ -106,7 +106,7 @@ function unit(vector, otherwise) {
 }
 
 /** Unit quaternion of right-handed axes, by its largest component (Shepperd 1978). */
-function quaternionOf([xx, xy, xz], [yx, yy, yz], [zx, zy, zz]) {
+export function quaternionOf([xx, xy, xz], [yx, yy, yz], [zx, zy, zz]) {
   const squares = [1 + xx - yy - zz, 1 - xx + yy - zz, 1 - xx - yy + zz, 1 + xx + yy + zz];
   const [ii, jj, kk, ww] = squares;
   const largest = squares.indexOf(Math.max(...squares));

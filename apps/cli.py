@@ -31,6 +31,7 @@ COMMANDS = {
     "train dance": ("train_dance", "train a dancer on clips with their songs"),
     "dance": ("dance_song", "make a new dance to a song, with a page that plays it"),
     "fit phases": ("fit_phases", "fit baseline phases by a rule: contacts, PCA or foot strikes"),
+    "fit ground": ("fit_ground", "fit the ground that clips were captured on to their feet"),
     "encode": (
         "encode_clips",
         "write the phases of every frame of clips, as .npz and .csv",

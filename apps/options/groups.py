@@ -245,9 +245,10 @@ class SteeringOptions(OptionGroup):
         ground, which is added where there is none), hips, or in_place for none. auto is the topmost
         joint of the skeleton.
     terrain
-        Ground to lay the motion on: noise, hills, steps, stairs, ramps, boxes, beam, pits or rocks,
-        or a file with heights (.npz, .npy or a greyscale image) around the origin. The character
-        does not see it: it moves as on a flat floor, and its feet and hips follow the ground.
+        Ground to lay the motion on: noise, hills, steps, stairs, ramps, boxes, platforms, beam,
+        pits or rocks, or a file with heights (.npz, .npy or a greyscale image) around the origin.
+        The character does not see it: it moves as on a flat floor, and its feet and hips follow
+        the ground.
     terrain_spacing
         Metres between the points of a file with heights; 0.05 if not given, and .npz has its own.
     terrain_scale

@@ -19,10 +19,8 @@ from deepphase.evaluation.dance_beats import (
 from deepphase.evaluation.dance_body import (
     broken_share,
     moving_speed,
-    net_turning,
     physical_foot_contact,
     standing_share,
-    travel,
 )
 from deepphase.evaluation.dance_features import (
     body_points,
@@ -30,7 +28,6 @@ from deepphase.evaluation.dance_features import (
     geometric_features,
     kinetic_features,
 )
-from deepphase.evaluation.dance_pieces import dance_pieces
 from deepphase.evaluation.dance_rhythm import Rhythm, counted_beats, rhythm
 from deepphase.evaluation.runs import (
     foot_skating,
@@ -94,11 +91,6 @@ class DanceMeasures:
         (windows, dimensions) features.
     windows
         (windows, 2) their frames.
-    pieces
-        (pieces, values) its pieces of two seconds, see :func:`dance_pieces`.
-    net_turning, travel
-        Degrees a second and metres: how far it turns and moves over the ground in ten seconds, the
-        mean over such windows; the whole of a shorter dance.
     labels
         The clip's.
     """
@@ -118,9 +110,6 @@ class DanceMeasures:
     kinetic: Array
     geometric: Array
     windows: Array
-    pieces: Array
-    net_turning: float
-    travel: float
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -166,9 +155,6 @@ def measure_dance(clip: Clip) -> DanceMeasures:
         kinetic=kinetic_features(points, clip.fps, windows),
         geometric=geometric_features(points, clip.fps, windows),
         windows=windows,
-        pieces=dance_pieces(points, clip.fps),
-        net_turning=net_turning(points, clip.fps),
-        travel=travel(points, clip.fps),
         labels=clip.labels,
     )
 

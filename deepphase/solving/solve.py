@@ -32,6 +32,8 @@ _FOOT_WEIGHT = 3.0
 # Seconds within which some foot is on the floor, and the change of the floor's height that is not
 # levelled, as a share of the leg length.
 _FLOOR_WINDOW_S, _LEVEL_SHARE = 2.0, 0.05
+# Leg lengths per second: drift is slower, and whoever climbs or jumps on a box is faster.
+_CLIMB_SHARE = 0.15
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,8 @@ class SolveSettings:
     hold_feet
         Whether feet keep their place during contacts.
     level_floor
-        Whether a drift of the floor's height is removed.
+        Whether a slow drift of the floor's height is removed. Ground that rises or falls as fast as
+        boxes and stairs do is kept.
     """
 
     smoothing_hz: float = 6.0
@@ -146,7 +149,13 @@ def solve_points(
     notes = [*body.plan.notes]
     if settings.level_floor:
         drift = floor_drift(raw, body, track.fps)
-        if np.ptp(drift) > _LEVEL_SHARE * body.size:
+        fastest = float(np.abs(np.diff(drift)).max(initial=0.0)) * track.fps
+        if fastest > _CLIMB_SHARE * body.size:
+            notes.append(
+                f"the ground under the feet changes by {100 * np.ptp(drift):.0f} cm, as fast as on "
+                "boxes or stairs: not levelled"
+            )
+        elif np.ptp(drift) > _LEVEL_SHARE * body.size:
             raw[..., 1] -= drift[:, None]
             notes.append(f"the floor drifts by {100 * np.ptp(drift):.0f} cm in height: levelled")
     points = low_passed(raw, settings.smoothing_hz, track.fps)

@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.ndimage import gaussian_filter1d, maximum_filter1d
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, true_runs
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import Contacts, foot_contacts
@@ -171,7 +171,7 @@ def _under_feet(
 def _footprints(heel: Array, toe: Array, flags: Array, length: float) -> tuple[Array, Array]:
     """(frames, 2) places of heels and toes, at rest while a foot stands."""
     heel, toe = heel.copy(), toe.copy()
-    for begin, end in _runs(flags):
+    for begin, end in true_runs(flags):
         spread = np.ptp(toe[begin:end], axis=0).max()
         if spread < _STANDS * length:
             heel[begin:end] = heel[begin:end].mean(axis=0)
@@ -210,7 +210,7 @@ def _planes(ground: Heightmap, heel: Array, toe: Array, length: float) -> tuple[
 
 def _between_stances(level: Array, slope: Array, flags: Array, fps: float) -> tuple[Array, Array]:
     """Levels and slopes that move from stance to stance while a foot swings."""
-    stances = _runs(flags)
+    stances = true_runs(flags)
     if not stances:
         width = max(1.0, _HIPS_S * fps)
         return gaussian_filter1d(level, width), gaussian_filter1d(slope, width, axis=0)
@@ -233,7 +233,7 @@ def _clearing(rises: Array, flags: Array, fps: float) -> Array:
     need = np.where(flags, 0.0, np.maximum(rises, 0.0))
     width = max(1, round(_CLEARING_S * fps))
     raised = gaussian_filter1d(maximum_filter1d(need, 2 * width + 1), 0.5 * width)
-    for begin, end in _runs(~flags):
+    for begin, end in true_runs(~flags):
         count = end - begin
         share = (np.arange(count) + 1.0) / (count + 1.0)
         raised[begin:end] *= np.minimum(1.0, 8.0 * np.minimum(share, 1.0 - share))
@@ -307,12 +307,6 @@ def _tilts(slopes: Array) -> Array:
         steep[..., None] > 1e-9, axis / np.maximum(steep, 1e-9)[..., None], [1.0, 0.0, 0.0]
     )
     return quaternions.about_axis(axis, np.arctan(steep))
-
-
-def _runs(flags: Array) -> list[tuple[int, int]]:
-    """Beginnings and ends (exclusive) of spans that are true."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], flags.astype(np.int8), [0]])))
-    return [(int(begin), int(end)) for begin, end in edges.reshape(-1, 2)]
 
 
 def _smooth(share: Array) -> Array:

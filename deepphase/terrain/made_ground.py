@@ -1,4 +1,4 @@
-"""Generated ground: noise, hills, steps, stairs, ramps, boxes, a beam, pits and rocks."""
+"""Generated ground: noise, hills, steps, stairs, ramps, boxes, platforms, a beam, pits, rocks."""
 
 from __future__ import annotations
 
@@ -61,14 +61,12 @@ def _ramps(generator: np.random.Generator, x: Array, z: Array) -> Array:
 
 def _boxes(generator: np.random.Generator, x: Array, z: Array) -> Array:
     """A box of 10 to 40 cm in every third square metre."""
-    heights = np.zeros(x.shape)
-    for cx, cz in _scattered(generator, x, z, 0.33):
-        angle, (width, depth) = generator.uniform(0, np.pi), generator.uniform(0.4, 1.2, 2)
-        height = generator.uniform(0.1, 0.4)
-        part, along, across = _around(x, z, cx, cz, np.hypot(width, depth), angle)
-        inside = (np.abs(along) < 0.5 * width) & (np.abs(across) < 0.5 * depth)
-        heights[part] = np.maximum(heights[part], np.where(inside, height, 0.0))
-    return heights
+    return _scattered_boxes(generator, x, z, 0.33, (0.4, 1.2), (0.1, 0.4))
+
+
+def _platforms(generator: np.random.Generator, x: Array, z: Array) -> Array:
+    """Boxes to climb, 20 cm to a metre high and up to two metres long."""
+    return _scattered_boxes(generator, x, z, 0.25, (0.6, 2.0), (0.2, 1.0))
 
 
 def _beam(generator: np.random.Generator, x: Array, z: Array) -> Array:
@@ -108,6 +106,7 @@ MADE_GROUNDS: dict[str, Callable[[np.random.Generator, Array, Array], Array]] = 
     "stairs": _stairs,
     "ramps": _ramps,
     "boxes": _boxes,
+    "platforms": _platforms,
     "beam": _beam,
     "pits": _pits,
     "rocks": _rocks,
@@ -156,6 +155,25 @@ def _scattered(generator: np.random.Generator, x: Array, z: Array, per_m2: float
     low, high = np.array([x.min(), z.min()]), np.array([x.max(), z.max()])
     count = int(np.ceil(per_m2 * np.prod(high - low)))
     return generator.uniform(low, high, (count, 2))
+
+
+def _scattered_boxes(
+    generator: np.random.Generator,
+    x: Array,
+    z: Array,
+    per_m2: float,
+    sizes: tuple[float, float],
+    tall: tuple[float, float],
+) -> Array:
+    """Turned boxes at random places; sides and heights in metres are between the numbers given."""
+    heights = np.zeros(x.shape)
+    for cx, cz in _scattered(generator, x, z, per_m2):
+        angle, (width, depth) = generator.uniform(0, np.pi), generator.uniform(*sizes, 2)
+        height = generator.uniform(*tall)
+        part, along, across = _around(x, z, cx, cz, np.hypot(width, depth), angle)
+        inside = (np.abs(along) < 0.5 * width) & (np.abs(across) < 0.5 * depth)
+        heights[part] = np.maximum(heights[part], np.where(inside, height, 0.0))
+    return heights
 
 
 def _around(

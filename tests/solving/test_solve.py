@@ -227,6 +227,13 @@ def test_a_floor_that_drifts_is_levelled():
     heights = [joint_positions(each)[:, 0, 1] for each in (level, kept)]
     assert heights[0][-20:].mean() == pytest.approx(heights[0][:20].mean(), abs=0.08)
     assert heights[1][-20:].mean() > heights[1][:20].mean() + 0.3
+    # Feet that step onto a box within a second do not drift.
+    climbing = track.positions.copy()
+    climbing[..., 1] += 0.4 * (np.arange(len(climbing)) > len(climbing) // 2)[:, None]
+    climbed = solve_points(replace(track, positions=climbing)).clip
+    assert any("boxes or stairs: not levelled" in text for text in climbed.source.notes)
+    high = joint_positions(climbed)[:, 0, 1]
+    assert high[-20:].mean() > high[:20].mean() + 0.3
     # One that does not is left alone.
     assert not any("levelled" in text for text in solve_points(track).clip.source.notes)
 

@@ -1,0 +1,317 @@
+"""Ground that fits a motion: patches of heightmaps under gait cycles, and their refinement.
+
+The best of many patches is found for each gait cycle by the error of Holden, Komura and Saito 2017
+(equations 1 to 4), and deformed by radial basis functions with a linear kernel, so that the feet
+touch it at their contacts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.interpolate import RBFInterpolator
+from scipy.ndimage import distance_transform_edt
+from scipy.spatial import cKDTree
+
+from deepphase.arrays import Array, true_runs
+from deepphase.errors import ParameterError
+from deepphase.progress import Progress
+from deepphase.terrain.fit_kernel import patch_errors
+from deepphase.terrain.foot_track import FootTrack
+from deepphase.terrain.heightmap import Heightmap
+from deepphase.terrain.made_ground import MADE_GROUNDS, made_ground
+
+PATCHES, BEST = 20_000, 10
+"""Patches that are compared, and that are kept for each cycle."""
+
+# Length of a patch, of the paper.
+_PATCH_M = 3.0
+# Made ground, several of each kind.
+_GROUND_M, _GROUNDS_EACH = 24.0, 2
+# Feet of a jump are at most this far above the ground, metres.
+_JUMP_REACH_M = 0.3
+# A cycle in which no foot is in contact for this long is a jump, seconds.
+_FLIGHT_S = 0.25
+# Contacts nearer to each other than this are one contact, metres.
+_SAME_PLACE_M = 0.02
+_MAX_POINTS = 20_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class PatchLibrary:
+    """Patches of ground at random places and turns of heightmaps.
+
+    Parameters
+    ----------
+    grounds
+        The heightmaps.
+    patches
+        (patches, 4) x and z of the centre in its heightmap, cosine and sine of the turn.
+    ground_of
+        (patches,) index of each patch's heightmap, rising.
+    """
+
+    grounds: tuple[Heightmap, ...]
+    patches: Array
+    ground_of: Array
+
+    def __len__(self) -> int:
+        return len(self.patches)
+
+    @classmethod
+    def of_grounds(
+        cls, grounds: tuple[Heightmap, ...], count: int = PATCHES, seed: int = 0
+    ) -> PatchLibrary:
+        """Patches of these heightmaps, about as many of each.
+
+        Raises
+        ------
+        ParameterError
+            If there is no heightmap or no patch.
+        """
+        if not grounds or count < 1:
+            raise ParameterError(f"{count} patches of {len(grounds)} heightmaps")
+        generator = np.random.default_rng(seed)
+        ground_of = np.sort(np.arange(count) % len(grounds))
+        angles = generator.uniform(-np.pi, np.pi, count)
+        patches = np.empty((count, 4))
+        patches[:, 2], patches[:, 3] = np.cos(angles), np.sin(angles)
+        # The corners of a turned patch stay on its heightmap, if it is large enough.
+        room = 0.5 * np.sqrt(2.0) * _PATCH_M
+        for index, ground in enumerate(grounds):
+            own = ground_of == index
+            for axis, size in enumerate(ground.size):
+                half = max(0.5 * size - room, 0.0)
+                middle = ground.origin[axis] + 0.5 * size
+                patches[own, axis] = middle + generator.uniform(-half, half, own.sum())
+        return cls(tuple(grounds), patches, ground_of)
+
+    @classmethod
+    def made(cls, count: int = PATCHES, seed: int = 0) -> PatchLibrary:
+        """Patches of made ground of every kind."""
+        grounds = tuple(
+            made_ground(name, seed=seed + number, size_m=_GROUND_M)
+            for name in MADE_GROUNDS
+            for number in range(_GROUNDS_EACH)
+        )
+        return cls.of_grounds(grounds, count, seed)
+
+    def at(self, patch: int, places: Array) -> Array:
+        """(...) metres: heights of a patch at places (..., 2) relative to its centre."""
+        x, z, cosine, sine = self.patches[patch]
+        turned = np.stack(
+            [
+                x + cosine * places[..., 0] + sine * places[..., 1],
+                z - sine * places[..., 0] + cosine * places[..., 1],
+            ],
+            axis=-1,
+        )
+        return self.grounds[int(self.ground_of[patch])].at(turned)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedGround:
+    """Ground under one gait cycle: a patch, deformed so that the feet touch it.
+
+    Parameters
+    ----------
+    library
+        The patches.
+    patch
+        Index of the patch; -1 for a plane (the paper's baseline, which knows footsteps alone).
+    centre
+        (2,) metres: x and z of the patch's centre.
+    height
+        Metres added to the patch.
+    errors
+        Down, up and over, m2 on average over frames and points, before the deformation.
+    deformation
+        Interpolates what is added at places (n, 2); None without contacts.
+    """
+
+    library: PatchLibrary
+    patch: int
+    centre: Array
+    height: float
+    errors: tuple[float, float, float]
+    deformation: RBFInterpolator | None
+
+    def at(self, places: Array) -> Array:
+        """(...) metres: heights at places (..., 2), x and z in metres of the clip."""
+        places = np.asarray(places, np.float64)
+        near = places - self.centre
+        heights = np.full(places.shape[:-1], self.height)
+        if self.patch >= 0:
+            heights = heights + self.library.at(self.patch, near)
+        if self.deformation is not None:
+            heights = heights + self.deformation(near.reshape(-1, 2)).reshape(heights.shape)
+        return heights
+
+
+def fit_cycle(
+    track: FootTrack, begin: int, end: int, library: PatchLibrary, best: int = BEST
+) -> list[FittedGround]:
+    """The best ground under frames begin to end - 1, best first.
+
+    Parameters
+    ----------
+    best
+        Number of patches that are kept.
+
+    Raises
+    ------
+    ParameterError
+        If there are no such frames.
+    """
+    if not 0 <= begin < end <= len(track):
+        raise ParameterError(f"frames {begin} to {end} of {len(track)}")
+    places = track.places[begin:end].reshape(-1, 2)
+    heights = track.heights[begin:end].ravel()
+    contacts = track.contacts[begin:end].ravel()
+    standing = contacts if contacts.any() else heights <= np.percentile(heights, 20)
+    centre, level = places[standing].mean(axis=0), float(heights[standing].mean())
+    near = np.ascontiguousarray(places - centre)
+    out = np.empty((len(library), 4))
+    for index, ground in enumerate(library.grounds):
+        own = np.flatnonzero(library.ground_of == index)
+        if not own.size:
+            continue
+        part = np.empty((own.size, 4))
+        patch_errors(
+            ground.heights,
+            ground.spacing_m,
+            np.array(ground.origin),
+            np.ascontiguousarray(library.patches[own]),
+            near,
+            heights - level,
+            standing.astype(np.float64),
+            int(_is_jump(track, begin, end)),
+            _JUMP_REACH_M,
+            part,
+        )
+        out[own] = part
+    total = out[:, :3].sum(axis=1)
+    chosen = np.argpartition(total, min(best, len(total)) - 1)[:best]
+    chosen = chosen[np.argsort(total[chosen], kind="stable")]
+    fits = []
+    for patch in chosen.tolist():
+        lowered = float(out[patch, 3])
+        under = library.at(patch, near[standing]) - lowered + level
+        down, up, over = (out[patch, :3] / len(near)).tolist()
+        fits.append(
+            FittedGround(
+                library,
+                patch,
+                centre,
+                level - lowered,
+                (down, up, over),
+                _deformation(near[standing], heights[standing] - under),
+            )
+        )
+    return fits
+
+
+def fit_footsteps(track: FootTrack, begin: int, end: int, library: PatchLibrary) -> FittedGround:
+    """The plane through the contacts, deformed to them: ground without terrain between steps."""
+    places = track.places[begin:end].reshape(-1, 2)
+    heights, contacts = track.heights[begin:end].ravel(), track.contacts[begin:end].ravel()
+    standing = contacts if contacts.any() else heights <= np.percentile(heights, 20)
+    centre, level = places[standing].mean(axis=0), float(heights[standing].mean())
+    near = places[standing] - centre
+    deformation = _deformation(near, heights[standing] - level)
+    return FittedGround(library, -1, centre, level, (0.0, 0.0, 0.0), deformation)
+
+
+def fit_clip(
+    track: FootTrack,
+    library: PatchLibrary,
+    best: int = BEST,
+    progress: Progress | None = None,
+) -> list[tuple[int, int, list[FittedGround]]]:
+    """The best ground under every gait cycle: first frame, last frame (exclusive), and fits."""
+    cycles = track.cycles()
+    fits = []
+    for number, (begin, end) in enumerate(cycles, start=1):
+        fits.append((begin, end, fit_cycle(track, begin, end, library, best)))
+        if progress is not None:
+            progress("fitting ground", number, len(cycles), "")
+    return fits
+
+
+def ground_of_clip(
+    track: FootTrack,
+    library: PatchLibrary,
+    *,
+    spacing_m: float = 0.04,
+    margin_m: float = 1.0,
+    name: str = "ground",
+    progress: Progress | None = None,
+) -> Heightmap:
+    """One ground under a whole clip: the best fit of each gait cycle, nearest to its own contacts.
+
+    Parameters
+    ----------
+    spacing_m
+        Metres between the points of the result.
+    margin_m
+        Metres of ground around the feet's places.
+
+    Raises
+    ------
+    ParameterError
+        If a number is not above 0, or the ground would be too large.
+    """
+    if not (spacing_m > 0 and margin_m > 0):
+        raise ParameterError(f"a spacing of {spacing_m} m and a margin of {margin_m} m")
+    every = track.places.reshape(-1, 2)
+    low = every.min(axis=0) - margin_m
+    counts = np.ceil((every.max(axis=0) + margin_m - low) / spacing_m).astype(int) + 1
+    if counts.prod() > _MAX_POINTS:
+        raise ParameterError(
+            f"ground of {counts[0]:,} x {counts[1]:,} points", hint="give a larger spacing"
+        )
+    x, z = (low[axis] + spacing_m * np.arange(counts[axis]) for axis in (0, 1))
+    grid = np.stack(np.meshgrid(x, z), axis=-1)
+    total, weights = np.zeros(grid.shape[:2]), np.zeros(grid.shape[:2])
+    for begin, end, (fit, *_) in fit_clip(track, library, 1, progress):
+        places = track.places[begin:end].reshape(-1, 2)
+        part = tuple(
+            slice(
+                int((places[:, axis].min() - margin_m - low[axis]) / spacing_m),
+                int((places[:, axis].max() + margin_m - low[axis]) / spacing_m) + 2,
+            )
+            for axis in (1, 0)
+        )
+        contacts = track.contacts[begin:end].ravel()
+        away, _ = cKDTree(places[contacts] if contacts.any() else places).query(grid[part])
+        weight = 1.0 / (away**2 + _SAME_PLACE_M**2)
+        total[part] += weight * fit.at(grid[part])
+        weights[part] += weight
+    missing = weights == 0
+    heights = total / np.where(missing, 1.0, weights)
+    if missing.any():
+        nearest = distance_transform_edt(missing, return_distances=False, return_indices=True)
+        heights = heights[tuple(nearest)]
+    return Heightmap(heights, spacing_m, (float(low[0]), float(low[1])), name)
+
+
+def _is_jump(track: FootTrack, begin: int, end: int) -> bool:
+    flying = ~track.contacts[begin:end].any(axis=1)
+    longest = max((stop - start for start, stop in true_runs(np.asarray(flying))), default=0)
+    return longest >= _FLIGHT_S * track.fps
+
+
+def _deformation(places: Array, residuals: Array) -> RBFInterpolator | None:
+    """Interpolation of what the ground lacks at contacts (points, 2), linear with distance."""
+    if not len(places):
+        return None
+    # Frames of one stance are one contact: coincident points have no solution.
+    cells = np.round(places / _SAME_PLACE_M).astype(np.int64)
+    _, inverse, counts = np.unique(cells, axis=0, return_inverse=True, return_counts=True)
+    inverse = inverse.reshape(-1)
+    mean_places = np.stack(
+        [np.bincount(inverse, places[:, axis]) / counts for axis in (0, 1)], axis=1
+    )
+    mean_residuals = np.bincount(inverse, residuals) / counts
+    return RBFInterpolator(mean_places, mean_residuals, kernel="linear", degree=0)

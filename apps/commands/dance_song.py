@@ -19,6 +19,7 @@ def command(
     seconds: float | None = None,
     lock: float | None = None,
     beats: Path | None = None,
+    film: Path | None = None,
     store: Path | None = None,
     root_motion: Literal["auto", "root", "hips", "in_place"] = "auto",
 ) -> None:
@@ -49,6 +50,9 @@ def command(
         Text file of the song's beats: one time in seconds a line, optionally with the number of the
         beat in its bar, or labels of Audacity. If not given, the file with the suffix .beats beside
         the song; where there is none, beats are detected.
+    film
+        File of a film of the dance with its sound, .mp4 or .webm; needs PyAV
+        (`pip install "deepphase[av]"`).
     store
         Store of the database's clips, if it was moved.
     root_motion
@@ -57,10 +61,11 @@ def command(
         joint of the skeleton.
     """
     from apps.dances.makers import DanceMaker, DatabaseDanceMaker, NetworkDanceMaker
-    from apps.dances.report import dance_report
+    from apps.dances.report import dance_film, dance_report
     from controllers.dance.dancer import Dancer
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.store import open_store
+    from deepphase.export.film import check_film
     from deepphase.music.cache import song_features
     from deepphase.music.dance_request import DanceRequest
     from matching.database.database import MotionDatabase
@@ -76,6 +81,9 @@ def command(
             "--lock needs --database: a trained dancer sets its own speed",
             hint="leave out --lock",
         )
+    if film is not None:
+        check_film(film)
+        check_writable(film)
     request = DanceRequest(start, seconds, seed, lock)
     maker: DanceMaker
     if dancer is not None:
@@ -94,10 +102,14 @@ def command(
     with progress() as shown:
         result = maker.dance(features, request, shown)
         report = dance_report(result, song, output, shown, root_motion)
+        if film is not None:
+            dance_film(result, song, film, shown)
     for text in result.notes:
         warn(text)
     table(report.columns, report.rows)
     note(f"report: {report.page}")
+    if film is not None:
+        note(f"film: {film}")
     used = ["--dancer", dancer] if dancer is not None else ["--database", database]
     if store is not None:
         used += ["--store", store]

@@ -20,12 +20,14 @@ from controllers.dance.reference import DanceReference
 from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write
 from deepphase.errors import FormatError
+from deepphase.export.film import write_film
 from deepphase.figures.player.actor import Actor
 from deepphase.figures.player.page import save_player
 from deepphase.figures.player.song import PlayerSong
 from deepphase.figures.player.take import Channels, Take
+from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.root_motion import RootMotion
-from deepphase.music.audio import read_sound
+from deepphase.music.audio import SAMPLE_RATE, read_sound
 from deepphase.music.features import SongFeatures
 from deepphase.music.spectra import MEL_RANGE_HZ
 from deepphase.progress import Progress
@@ -82,8 +84,6 @@ def _encoded(path: Path, start_s: float, seconds: float) -> bytes:
     """Part of a song as mono Ogg Vorbis."""
     import soundfile
     import soxr
-
-    from deepphase.music.audio import SAMPLE_RATE
 
     samples = read_sound(path).samples
     first = round(start_s * SAMPLE_RATE)
@@ -219,6 +219,22 @@ def dance_report(
     page = _page(title, dance, columns, rows, files).write(folder / "index.html")
     report_step(3)
     return DanceReport(page, columns, rows)
+
+
+def dance_film(
+    dance: DanceResult, song: Path, path: Path, progress: Progress | None = None
+) -> None:
+    """Write a film of a dance with its sound, see `write_film`."""
+    clip, start = dance.clip, round(dance.start_s * SAMPLE_RATE)
+    write_film(
+        path,
+        joint_positions(clip),
+        clip.skeleton.parents,
+        clip.fps,
+        sound=read_sound(song).samples[start:],
+        sound_rate=SAMPLE_RATE,
+        progress=progress,
+    )
 
 
 def dance_take(dance: DanceResult, song: Path) -> Take:

@@ -40,7 +40,7 @@ class MusicInput:
     mean, scale
         (dims,) each, subtracted and then multiplied: each feature has mean 0 and standard
         deviation 1 over the training songs. Sine and cosine of beat and bar keep mean 0, and are
-        scaled by the confidence of the song's beats.
+        0 in songs without reliable beats.
     step_s
         Seconds between the samples of the network's audio window. An onset lasts one frame;
         sampled every `step_s` it is usually missed, and when hit it makes the motion jerk.

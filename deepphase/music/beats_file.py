@@ -24,7 +24,8 @@ _HINT = (
 )
 # Neither music nor an annotation has faster beats, 600 a minute.
 _SHORTEST_S = 0.1
-_MOST_BEATS_PER_BAR = 16
+# A tracker that misses first beats counts on.
+_MOST_BEATS_PER_BAR = 100
 _COMMENT = "#"
 # Audacity writes a second line for the frequencies of a label.
 _FREQUENCIES = "\\"

@@ -1,6 +1,6 @@
 """Cache of song features in the user's cache folder, by the hash of the files' bytes.
 
-Format "deepphase.song_features", version 3: one file a song, which docs/formats.md describes. A
+Format "deepphase.song_features", version 4: one file a song, which docs/formats.md describes. A
 file that is damaged, foreign or of another version is written again; nothing depends on one. The
 version also rises when the computation of the features changes.
 """
@@ -21,7 +21,7 @@ from deepphase.music.audio import decoded, sound_bytes
 from deepphase.music.beats_file import beats_beside, read_beats
 from deepphase.music.features import FPS, SONG_FEATURE_KINDS, SongFeatures, features_of
 
-FORMAT, VERSION = "deepphase.song_features", 3
+FORMAT, VERSION = "deepphase.song_features", 4
 
 CACHE_VARIABLE = "DEEPPHASE_CACHE"
 """The environment variable that names another cache folder; empty for no cache."""

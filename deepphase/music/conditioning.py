@@ -1,4 +1,4 @@
-"""Song features as network input: values at given times, beats scaled by their confidence."""
+"""Song features as network input: values at given times, beats and bars where reliable."""
 
 from __future__ import annotations
 
@@ -7,27 +7,22 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.music.features import FPS, MIN_CONFIDENCE, SongFeatures
 
-# Features that are scaled by the confidence of a song's beats or bars.
+# Features that are read where the confidence of a song's beats or bars suffices.
 _CYCLES = {"beat_cycle": "beat_confidence", "bar_cycle": "bar_confidence"}
 
 BEAT_CYCLES = tuple(_CYCLES)
 """Sine and cosine of beat and bar."""
 
 
-def confidence_weight(confidence: float) -> float:
-    """0 to 1: weight of beats or bars of that confidence; 0 where they are not reliable."""
-    return min(confidence, 1.0) if confidence >= MIN_CONFIDENCE else 0.0
-
-
 def feature_values(song: SongFeatures, name: str) -> Array:
     """(frames, values) float32 of one feature, 60 frames a second.
 
-    Sine and cosine of beat and bar are scaled by the song's confidence, 0 where there are no beats
-    or bars, or none that are reliable. Raises ParameterError for an unknown name.
+    Sine and cosine of beat and bar are 0 where there are no beats or bars, or none that are
+    reliable, as `SongFeatures.has_beat` says. Raises ParameterError for an unknown name.
     """
     values = song.array([name])
-    if name in _CYCLES:
-        values = values * np.float32(confidence_weight(getattr(song, _CYCLES[name])))
+    if name in _CYCLES and getattr(song, _CYCLES[name]) < MIN_CONFIDENCE:
+        values = np.zeros_like(values)
     return values
 
 

@@ -33,9 +33,9 @@ def test_a_mean_is_over_so_many_seconds(song):
     np.testing.assert_array_equal(song_track(song, "onset_strength"), rows.astype(np.float32))
 
 
-def test_the_cycle_is_as_long_as_the_beat_is_sure(song):
+def test_the_cycle_is_0_where_the_beat_is_not_reliable(song):
     cycle = song.blocks["beat_cycle"]
-    for confidence, weight in ((0.3, 0.0), (0.6, 0.6), (1.0, 1.0)):
+    for confidence, weight in ((0.49, 0.0), (0.5, 1.0), (1.0, 1.0)):
         track = song_track(replace(song, beat_confidence=confidence), "beat_cycle")
         np.testing.assert_allclose(track, weight * cycle, atol=1e-6)
 

@@ -53,7 +53,7 @@ def test_times_numbers_and_labels_are_read(tmp_path, text, numbers):
         ("0.5 1\n1.0 3\n", 2, "beat number 3 after 1"),
         ("0.5 1\n1.0\n", 2, "a beat without a number"),
         ("0.5 1.5\n1.0\n", 1, "'1.5' is not a whole number"),
-        ("0.5 0\n1.0 1\n", 1, "beat number 0, expected 1 to 16"),
+        ("0.5 0\n1.0 1\n", 1, "beat number 0, expected 1 to 100"),
         ("0.5 2\n1.0 3\n", None, "no beat has the number 1"),
         ("0.5\n", None, "1 beat, at least two are needed"),
         ("", None, "0 beats, at least two"),

@@ -7,7 +7,7 @@ import pytest
 
 from deepphase.errors import ParameterError
 from deepphase.music.audio import HOP
-from deepphase.music.conditioning import confidence_weight, sample_at
+from deepphase.music.conditioning import sample_at
 from deepphase.music.dance_request import DanceRequest
 from deepphase.music.features import features_of
 
@@ -63,8 +63,3 @@ def test_samples_are_of_the_nearest_frame_and_the_ends_repeat():
     values = np.arange(10.0)[:, None]
     moments = np.array([[-3.0, 0.0], [4.4 / 60, 4.6 / 60], [9.0 / 60, 80.0]])
     assert sample_at(values, moments)[..., 0].tolist() == [[0, 0], [4, 5], [9, 9]]
-
-
-def test_what_is_not_reliable_has_no_weight():
-    weights = [confidence_weight(each) for each in (0.0, 0.49, 0.5, 0.9, 1.0)]
-    assert weights == [0.0, 0.0, 0.5, 0.9, 1.0]

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from apps.demo.motion import DemoSize
     from deepphase.corpus.clip_store import ClipStore
     from deepphase.evaluation.known_phase import KnownClip, KnownPhaseError
+    from deepphase.motion.clip import Clip
     from deepphase.phase.model import ClipPhases, PhaseModel
     from deepphase.synthetic.truth_file import Truth
 
@@ -113,12 +114,13 @@ def _demo(output: Path, data: Path | None, smallest: bool, seed: int) -> Path:
     # The folder may contain phases of other models.
     of_model = {each.name: each for each, meta in read if meta["model_sha256"] == model.sha256}
     phases = [of_model[name] for name in names if name in of_model]
-    _play(held_out, group, phases, model, output)
+    clips = _play(held_out, group, phases, model, output)
     _steer(output)
     demo = Demo(
         model=model,
         store=store,
         phases=phases,
+        clips=clips,
         truths=[truths[each.name] for each in phases] if truths else [],
         errors=_errors(model, store, phases, truths) if truths else [],
         toy=smallest,
@@ -126,7 +128,8 @@ def _demo(output: Path, data: Path | None, smallest: bool, seed: int) -> Path:
         data=data,
         group=group,
     )
-    return demo_page(demo, output)
+    with progress() as on_progress:
+        return demo_page(demo, output, on_progress)
 
 
 def _make_motion(
@@ -162,8 +165,8 @@ def _play(
     phases: Sequence[ClipPhases],
     model: PhaseModel,
     output: Path,
-) -> None:
-    """Write a player of encoded clips."""
+) -> dict[str, Clip]:
+    """Write a player of encoded clips, and return these by name."""
     from apps.reports.player_takes import takes_of_clips
     from deepphase.corpus.clips import clips_in
     from deepphase.figures.player.page import save_player
@@ -173,6 +176,7 @@ def _play(
     clips = [entries[each.name].load() for each in shown]
     takes = takes_of_clips(clips, shown, model)
     save_player(output / PLAYER, takes, title="Held-out clips")
+    return {each.name: clip for each, clip in zip(shown, clips, strict=True)}
 
 
 def _steer(output: Path) -> None:

@@ -9,6 +9,7 @@ import streamlit as st
 
 from apps.dashboard.pages import PAGES, PageEntry
 from apps.dashboard.parts import theme
+from apps.dashboard.parts.address import remember_pages
 from apps.dashboard.parts.collection import (
     CLIPS_KEY,
     MODEL_KEY,
@@ -68,7 +69,9 @@ def _chooser(label: str, key: str, options: dict[str, str], requested: dict[str,
         st.session_state[key] = requested[key]
     elif st.session_state.get(key) not in options:
         st.session_state[key] = next(iter(options))
-    st.selectbox(label, list(options), format_func=options.__getitem__, key=key)
+    st.selectbox(
+        label, list(options), format_func=options.__getitem__, key=key, bind="query-params"
+    )
 
 
 def page_of(entry: PageEntry) -> Callable[[], None]:
@@ -91,6 +94,7 @@ def dashboard() -> None:
         st.Page(page_of(each), title=each.name, icon=each.icon, url_path=each.address)
         for each in PAGES
     ]
+    remember_pages({each.url_path: each for each in pages})
     # Every page has its own address; the root redirects to the first page.
     root = st.Page(
         lambda: st.switch_page(pages[0]), title="deepphase", default=True, visibility="hidden"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from apps.demo.motion import LIVE, PAGE, PICTURES, PLAYER
+from apps.demo.players import chain, ring_take
 from apps.demo.sections import add_demo_folder, add_known_phase, in_words
 from apps.reports.health_section import add_health
 from apps.reports.manifold_cloud import PhaseCloud
@@ -22,8 +23,11 @@ from deepphase.figures.image import write_images
 from deepphase.figures.manifold import Colouring, manifold_2d, manifold_3d
 from deepphase.figures.parameters_over_time import parameters_over_time
 from deepphase.figures.phase_and_truth import phase_and_truth
+from deepphase.figures.player.page import player_html
+from deepphase.motion.clip import Clip
 from deepphase.phase.health import weighted_median
 from deepphase.phase.model import ClipPhases, PhaseModel
+from deepphase.progress import Progress
 from deepphase.synthetic.truth_file import Truth
 
 DemoFigures = dict[str, go.Figure]
@@ -32,6 +36,8 @@ DemoFigures = dict[str, go.Figure]
 _MAX_CLIPS = 12
 # Length of the figures over time, in seconds.
 _PLOTTED_S = 10.0
+# Pixels of the frames of players; those of the chain take the height of their content.
+_RING_HEIGHT, _PLAYER_HEIGHT = 580, 760
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +50,8 @@ class Demo:
         The model, and the clips that it was trained on.
     phases
         Phases of the held-out clips, as read from their files.
+    clips
+        Name -> clip, of the first of these clips, to play.
     truths, errors
         True phases and phase errors of these clips; empty if the true phases are unknown.
     toy
@@ -59,6 +67,7 @@ class Demo:
     model: PhaseModel
     store: ClipStore
     phases: Sequence[ClipPhases]
+    clips: Mapping[str, Clip]
     truths: Sequence[Truth]
     errors: Sequence[KnownPhaseError]
     toy: bool = False
@@ -67,7 +76,7 @@ class Demo:
     group: str | None = None
 
 
-def demo_page(demo: Demo, folder: Path) -> Path:
+def demo_page(demo: Demo, folder: Path, progress: Progress) -> Path:
     """Write the page into the folder, and its figures as PNG if Chromium is found."""
     page = Page(
         "deepphase demo: from motion capture to phases",
@@ -81,6 +90,8 @@ def demo_page(demo: Demo, folder: Path) -> Path:
             "the demo without this option for better ones.",
             heading="Limits of this run",
         )
+    if demo.clips:
+        _add_players(page, demo, progress)
     views: list[tuple[Link, str]] = [
         (
             Link(LIVE, "Steer a character"),
@@ -121,6 +132,28 @@ def demo_page(demo: Demo, folder: Path) -> Path:
     if problem:
         page.add_text(f"The figures were not written as files: {problem}.")
     return page.write(folder / PAGE)
+
+
+def _add_players(page: Page, demo: Demo, progress: Progress) -> None:
+    """Add the body and its ring above the title, and the links of the chain below."""
+    phases = [each for each in demo.phases if each.name in demo.clips]
+    clips = [demo.clips[each.name] for each in phases]
+    ring = ring_take(clips, phases, demo.model)
+    page.add_player(
+        player_html([ring], title="A body and its ring", playing=True, bare=True),
+        "A body in motion, and its moment on the ring of its phases",
+        height=_RING_HEIGHT,
+        first=True,
+    )
+    links = chain(clips, phases, demo.model, toy=demo.toy, progress=progress)
+    for place, each in enumerate(links):
+        page.add_player(
+            player_html([each.take], title=each.heading, embedded=True, playing=True),
+            each.heading,
+            height=_PLAYER_HEIGHT,
+            heading=f"{place + 1}. {each.heading}",
+            words=each.words,
+        )
 
 
 def _what_was_done(demo: Demo) -> str:

@@ -128,9 +128,10 @@ class PhaseCloud:
         square = np.square(self.parameters.amplitude).sum(-1)
         return Colouring("amplitude of all channels", np.sqrt(square), unit="latent unit")
 
-    def by_phase(self) -> Colouring:
-        """Phase of the channel with the largest mean amplitude."""
-        channel = int(self.parameters.amplitude.mean(0).argmax())
+    def by_phase(self, channel: int | None = None) -> Colouring:
+        """Phase of a channel, by default of that with the largest mean amplitude."""
+        if channel is None:
+            channel = int(self.parameters.amplitude.mean(0).argmax())
         name = f"phase of channel {channel}"
         return Colouring(name, self.parameters.phase[:, channel], unit="cycles", cyclic=True)
 

@@ -86,7 +86,7 @@ def save_matches(
         save(clip, folder / f"match_{rank:02d}.{format}")
     return save_player(
         folder / "index.html",
-        [_take(database, query, found[:_MAX_ACTORS], terms, seconds)],
+        [matches_take(database, query, found[:_MAX_ACTORS], terms, seconds)],
         title=f"Moments like {query.clip.name}, frame {query.frame}",
     )
 
@@ -122,13 +122,14 @@ def _following_query(
     save(query.clip.sliced(query.frame, stop), folder / f"query.{format}")
 
 
-def _take(
+def matches_take(
     database: MotionDatabase,
     query: QueryMoment,
     found: Sequence[Moment],
     terms: Array,
     seconds: float,
 ) -> Take:
+    """A take of the query with its matches side by side; arguments as of `save_matches`."""
     actors = [
         moment_actor(
             query.clip,

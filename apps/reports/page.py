@@ -25,7 +25,7 @@ _FOLDER = Path(__file__).parent
 # compiles its drawing functions and needs 'unsafe-eval'.
 _POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; "
-    "img-src data: blob:; worker-src blob:"
+    "img-src data: blob:; media-src blob:; worker-src blob:"
 )
 
 
@@ -70,6 +70,7 @@ class Page:
         self.look = look
         self._body = [f"<h1>{_escaped(title)}</h1>"]
         self._figures: list[str] = []
+        self._opening = ""
         if lead:
             self._body.append(f'<p class="lead">{_escaped(lead)}</p>')
 
@@ -138,6 +139,43 @@ class Page:
         """
         return self._add_plot(_drawing(chart), chart, heading, explanation, min_width)
 
+    def add_player(
+        self,
+        player: str,
+        title: str,
+        *,
+        height: int,
+        heading: str = "",
+        words: str = "",
+        first: bool = False,
+    ) -> Page:
+        """Add the page of a player in a frame.
+
+        Parameters
+        ----------
+        player
+            HTML as of `deepphase.figures.player.page.player_html`.
+        title
+            Name of the frame for screen readers.
+        height
+            Pixels.
+        heading, words
+            Above the frame.
+        first
+            Place it above the title of the page.
+        """
+        frame = (
+            f'<iframe class="player" title="{_escaped(title)}" style="height:{height}px" '
+            f'srcdoc="{_escaped(player)}"></iframe>'
+        )
+        if first:
+            self._opening += frame
+            return self
+        self._add_heading(heading)
+        self._body += [f"<p>{_escaped(words)}</p>"] if words else []
+        self._body.append(frame)
+        return self
+
     def add_choice(
         self,
         charts: Mapping[str, go.Figure],
@@ -196,6 +234,7 @@ class Page:
             '<link rel="icon" href="data:,">',
             f"<title>{_escaped(self.title)}</title>",
             f"<style>\n{_asset('page.css')}</style>\n</head>\n<body>\n<main>",
+            *filter(None, [self._opening]),
             *self._body,
         ]
         if self._figures:

@@ -6,10 +6,11 @@ import numpy as np
 
 from apps.runs.request import MeasuredRun
 from deepphase.arrays import Array
-from deepphase.figures.player.actor import Actor
+from deepphase.figures.player.actor import Actor, feet_labels, joints_and_tips
 from deepphase.figures.player.costs import CostComparison
 from deepphase.figures.player.take import Channels, Curve, Gating, Marker, Take
-from deepphase.motion.kinematics import end_positions, global_transforms
+from deepphase.motion.kinematics import global_transforms
+from deepphase.motion.roles import find_roles
 from deepphase.steering.run import Run
 from deepphase.terrain.heightmap import Heightmap
 
@@ -75,12 +76,11 @@ def _actor(measured: MeasuredRun, character: int) -> Actor:
     spec, clip = run.spec, run.clip(character)
     skeleton = spec.skeleton
     transforms = global_transforms(clip)
-    positions = np.concatenate([transforms[1], end_positions(clip, transforms)], axis=1)
-    parents = np.concatenate([skeleton.parents, skeleton.end_parents])
+    positions, parents, names = joints_and_tips(clip, transforms)
     # Without the link from a root on the ground to the hips.
     body = spec.joint_indices
     links = [(parent, joint) for joint, parent in enumerate(parents.tolist()) if parent in body]
-    tips = tuple(f"{skeleton.names[parent]} tip" for parent in skeleton.end_parents)
+    feet = tuple(skeleton.index(name) for name in spec.feet)
     angles = run.angles[character]
     route = None
     if path is not None:
@@ -92,9 +92,10 @@ def _actor(measured: MeasuredRun, character: int) -> Actor:
         positions=positions,
         links=np.array(links),
         fps=clip.fps,
-        joint_names=skeleton.names + tips,
+        joint_names=names,
         contacts=run.contacts[character] > _IN_CONTACT,
-        feet=tuple(skeleton.index(name) for name in spec.feet),
+        feet=feet,
+        feet_labels=feet_labels(skeleton, find_roles(skeleton, clip=clip), feet),
         root_positions=np.insert(run.positions[character], 1, 0.0, axis=1),
         root_directions=np.stack([np.sin(angles), np.zeros_like(angles), np.cos(angles)], axis=1),
         desired_trajectory=_ahead(run, character),

@@ -30,6 +30,8 @@ from apps.training.status import (
 from deepphase.errors import DeepPhaseError
 
 MODEL_FILE, LOG_FILE = "phases.model", "log.txt"
+# The model of the last epoch, while the training runs.
+LATEST_FILE = "latest.model"
 # Number of points of a manifold view, and of held-out frames that are measured after each epoch.
 _VIEW_POINTS, _MEASURED_FRAMES = 800, 360
 # Minimum time between two updates of the status, in seconds.
@@ -89,15 +91,18 @@ def train(folder: Path) -> None:
     )
     if model is not None:
         model.save(folder / MODEL_FILE)
+        (folder / LATEST_FILE).unlink(missing_ok=True)
+        from deepphase.phase.training.metrics import move_metrics
         from deepphase.phase.training.resume import discard
 
+        move_metrics(folder / "work", folder / MODEL_FILE)
         discard(folder / "work")
         reporter.update(state=FINISHED, what="finished", words="")
 
 
 @dataclass
 class _EpochRecorder:
-    """Callback after each epoch that measures the model and saves a view of its manifold."""
+    """Callback after each epoch that measures and saves the model and a view of its manifold."""
 
     folder: Path
     reporter: Reporter
@@ -120,15 +125,18 @@ class _EpochRecorder:
             save_curve_points(self.folder, clips, seconds)
         half = view.model.window // 2
         manifold = encode_windows(view.model.network, values, chosen - half).manifold()
-        save_view(self.folder, len(status.epochs), ManifoldProjection.fit(manifold)(manifold))
+        projection = ManifoldProjection.fit(manifold)
+        save_view(self.folder, len(status.epochs), projection(manifold))
         ranges = _short_ranges(split.held_out_ranges, view.model.window)
+        health = measured_health(view.model, values, ranges)
         epoch = Epoch(
             view.epoch,
             view.windows,
             view.loss,
             view.explained if math.isfinite(view.explained) else 0.0,
-            measured_health(view.model, values, ranges),
+            health,
         )
+        replace(view.model, health=health, projection=projection).save(self.folder / LATEST_FILE)
         self.reporter.update(
             what="training",
             done=view.windows,

@@ -14,9 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from apps.training.process import LOG_FILE, MODEL_FILE
+from apps.training.process import LATEST_FILE, LOG_FILE, MODEL_FILE
 from apps.training.request import TrainingRequest
-from apps.training.status import FAILED, FINISHED, TrainingStatus
+from apps.training.status import FAILED, FINISHED, STOPPED, TrainingStatus
 from deepphase.errors import CheckpointError, ParameterError
 
 # Maximum number of trainings of all sessions at the same time, and maximum duration of one.
@@ -134,7 +134,31 @@ class TrainingRun:
     @property
     def finished(self) -> bool:
         """Whether the training has ended with a model."""
-        return not self.running and self.status().state == FINISHED
+        return not self.running and self.status().state in (FINISHED, STOPPED)
+
+    @property
+    def can_stop(self) -> bool:
+        """Whether the training runs and has a model of an epoch, which `stop` keeps."""
+        return self.running and (self.folder / LATEST_FILE).is_file()
+
+    def stop(self) -> None:
+        """End the process and keep the model of the last epoch.
+
+        Raises
+        ------
+        ParameterError
+            If no epoch has ended yet.
+        """
+        _kill(self.process)
+        latest = self.folder / LATEST_FILE
+        status = TrainingStatus.load(self.folder)
+        if not status.under_way:
+            # It had just ended by itself.
+            return
+        if not latest.is_file():
+            raise ParameterError("there is no model yet", hint="wait for the first measures")
+        latest.replace(self.model_file)
+        replace(status, state=STOPPED, what="stopped", words="").save(self.folder)
 
     def cancel(self) -> None:
         """End the process and remove the folder."""
@@ -192,11 +216,15 @@ def _guard_process(
             return
 
 
-def _end(process: subprocess.Popen, folder: Path) -> None:
-    """End the process of a training and remove its folder."""
+def _kill(process: subprocess.Popen) -> None:
     if process.poll() is None:
         process.kill()
         process.wait()
+
+
+def _end(process: subprocess.Popen, folder: Path) -> None:
+    """End the process of a training and remove its folder."""
+    _kill(process)
     if process.stdin is not None:
         process.stdin.close()
     shutil.rmtree(folder, ignore_errors=True)

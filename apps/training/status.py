@@ -16,6 +16,8 @@ from deepphase.phase.health import Health
 _FILE = "status.json"
 # States of a training; in the first two it has not ended.
 STARTING, RUNNING, FINISHED, FAILED = "starting", "running", "finished", "failed"
+# Ended before its time, with the model of its last epoch.
+STOPPED = "stopped"
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class TrainingStatus:
     Parameters
     ----------
     state
-        starting, running, finished or failed.
+        starting, running, finished, stopped or failed.
     what, done, of, words
         Name of the current task, completed and total amount of it, and a remark.
     training_windows

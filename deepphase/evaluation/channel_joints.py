@@ -14,8 +14,9 @@ from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.windows import gather, interior_frames, padded
 
 _BATCH = 256
-# Joints with less than this share of the fastest joint's movement count as still.
-_STILL = 1e-4
+# Joints slower than this share of the fastest joint count as still, and so do parts of the body
+# that are slower than this share of the whole: what a channel predicts of them is noise.
+_STILL = 0.02
 
 
 def joints_followed(parameters: PhaseParameters, signals: Array) -> Array:
@@ -131,9 +132,24 @@ def followed_parts(shares: Array, energy: Array, parts: Sequence[str]) -> dict[s
     for part in dict.fromkeys(parts):
         inside = np.array([each == part for each in parts])
         total = float(energy[inside].sum())
-        if total > _STILL * float(energy.sum()):
+        if total > _STILL**2 * float(energy.sum()):
             gathered[part] = shares[:, inside] @ energy[inside] / total
     return gathered
+
+
+def part_energy(energy: Array, parts: Sequence[str]) -> dict[str, float]:
+    """Part of the body -> its share of the energy of all joints, 0 to 1.
+
+    Parameters
+    ----------
+    energy, parts
+        As of `followed_parts`.
+    """
+    whole = max(float(energy.sum()), 1e-12)
+    return {
+        part: float(energy[[each == part for each in parts]].sum()) / whole
+        for part in dict.fromkeys(parts)
+    }
 
 
 def joint_energy(signals: Array) -> Array:

@@ -151,7 +151,10 @@ def followed_body(
 
 
 def followed_parts_bars(
-    shares: Mapping[str, Array], *, title: str = "Which part of the body each channel follows"
+    shares: Mapping[str, Array],
+    energy: Mapping[str, float] | None = None,
+    *,
+    title: str = "Which part of the body each channel follows",
 ) -> go.Figure:
     """One group of bars per part of the body, one bar per channel.
 
@@ -159,12 +162,17 @@ def followed_parts_bars(
     ----------
     shares
         Part -> (channels,) share of its movement; negative shares are drawn as 0.
+    energy
+        Part -> its share of the movement of the whole body, written below its name.
     """
     chart = figure(title, height=380)
     if not shares:
         return add_message(chart, "nothing moves")
     values = np.stack([np.asarray(each, float) for each in shares.values()], axis=1)
-    parts = [label(name) for name in shares]
+    parts = [
+        label(name) + (f"<br>{100 * energy[name]:.0f} % of all" if energy else "")
+        for name in shares
+    ]
     for channel, row in enumerate(100 * values):
         chart.add_trace(
             go.Bar(

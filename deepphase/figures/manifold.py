@@ -75,9 +75,9 @@ def manifold_2d(
         If the lengths differ or a value is not finite.
     """
     chart = _chart(_Cloud(points, clips, time, 2), explained, colour, lines, note, title)
-    chart.update_xaxes(title_text=_axis(0, explained, unit), constrain="domain")
+    chart.update_xaxes(title_text=axis_title(0, explained, unit), constrain="domain")
     chart.update_yaxes(
-        title_text=_axis(1, explained, unit),
+        title_text=axis_title(1, explained, unit),
         constrain="domain",
         # Below the note in narrow figures.
         constraintoward="top",
@@ -110,7 +110,7 @@ def manifold_3d(
         margin={"l": 10, "r": 10, "t": 50, "b": 10},
         scene={
             **{
-                f"{axis}axis": {"title": {"text": _axis(index, explained, unit)}, "nticks": 6}
+                f"{axis}axis": {"title": {"text": axis_title(index, explained, unit)}, "nticks": 6}
                 for index, axis in enumerate("xyz")
             },
             # A box without extent along an axis cannot be drawn.
@@ -124,7 +124,8 @@ def manifold_3d(
     return chart
 
 
-def _axis(index: int, explained: Array, unit: str) -> str:
+def axis_title(index: int, explained: Array, unit: str) -> str:
+    """Title of a principal component's axis with its unit and share of the variance."""
     return f"PC {index + 1} ({label(unit)}; {100 * float(explained[index]):.0f} % of variance)"
 
 

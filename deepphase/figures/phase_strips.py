@@ -75,7 +75,8 @@ def phase_strips(
     part = excerpt(frames, fps, _MAX_COLUMNS)
     shown = parameters[part.frames]
     time = start + np.arange(frames)[part.frames] / fps
-    strongest = float(parameters.amplitude.max())
+    # Where no window lies inside the clip, all frames set the scale.
+    strongest = float(parameters.amplitude[interior if interior.any() else slice(None)].max())
     for channel in range(channels):
         _add_strip(chart, shown[:, channel], time, channel, channels, strongest)
     shade_frames(
@@ -113,7 +114,7 @@ def strip(phase: Array, amplitude: Array, strongest: float) -> Array:
         The largest amplitude, which is opaque.
     """
     height = (np.arange(_LEVELS) + 0.5) / _LEVELS
-    share = amplitude / strongest if strongest > 0 else np.zeros_like(amplitude)
+    share = (amplitude / strongest).clip(0, 1) if strongest > 0 else np.zeros_like(amplitude)
     filled = height[:, None] <= phase + 0.5
     return (filled * np.rint(_OPAQUE * share)).astype(np.uint8)
 

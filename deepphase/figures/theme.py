@@ -14,7 +14,7 @@ from plotly.colors import cyclical, sample_colorscale
 from deepphase.arrays import Array
 
 # Okabe and Ito 2008 without black and yellow, which are invisible on a dark or a white page, and
-# two more colours that differ from those six for every common kind of colour vision.
+# six more colours that differ from those and each other for every common kind of colour vision.
 _COLOURS = (
     "#0072B2",
     "#E69F00",
@@ -24,6 +24,10 @@ _COLOURS = (
     "#D55E00",
     "#9C6CFC",
     "#A03A22",
+    "#004477",
+    "#BBCCAA",
+    "#7700EE",
+    "#772233",
 )
 _DASHES = ("solid", "dash", "dot", "dashdot")
 # Symbols that 2D, WebGL and 3D traces all support.

@@ -61,9 +61,51 @@ def of_data(tmp_path_factory):
 
 
 def _words(folder):
-    """The page without its scripts and styles."""
+    """The page without its scripts, styles and players."""
     content = (folder / "index.html").read_text(encoding="utf-8")
-    return re.sub(r"<(script|style)\b.*?</\1>", "", content, flags=re.DOTALL)
+    return re.sub(r"<(script|style|iframe)\b.*?</\1>", "", content, flags=re.DOTALL)
+
+
+def _players(folder):
+    """The scenes of the page's players, and the place of each in the page."""
+    content = (folder / "index.html").read_text(encoding="utf-8")
+    found = []
+    for frame in re.finditer(r'<iframe class="player"[^>]*srcdoc="([^"]*)"', content):
+        inner = html.unescape(frame[1])
+        scene = re.search(r'<script type="application/json" id="scene">(.*?)</script>', inner)
+        found.append((frame.start(), json.loads(scene[1])))
+    return found
+
+
+@pytest.mark.parametrize("folder", ["made", "of_data"])
+def test_the_page_opens_with_a_body_and_its_ring_and_plays_the_chain(folder, request):
+    made = request.getfixturevalue(folder)
+    content = (made / "index.html").read_text(encoding="utf-8")
+    (first, ring), *chain = _players(made)
+    assert first < content.index("<h1>")
+    assert ring["playing"]
+    assert ring["bare"]
+    (take,) = ring["takes"]
+    assert take["manifold"]
+    assert len(take["actors"]) == 1
+    assert [scene["title"] for _, scene in chain] == [
+        "Phases",
+        "Moments that match",
+        "A controller on a path",
+        "A dance",
+    ]
+    assert all(scene["playing"] and scene["embedded"] for _, scene in chain)
+    phases, matches, run, dance = (scene["takes"][0] for _, scene in chain)
+    assert phases["channels"]
+    assert len(matches["actors"]) >= 2
+    assert run["actors"][0]["desiredPath"]
+    assert dance["song"]
+    assert dance["duration"] > 4
+    # The truth and its table follow.
+    places = [place for place, _ in chain]
+    assert places == sorted(places)
+    later = content.find("Did it work?")
+    assert later == -1 or later > places[-1]
 
 
 def _rows(words):

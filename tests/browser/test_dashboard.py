@@ -14,7 +14,6 @@ from deepphase.synthetic.locomotion import locomotion
 from tests.browser.dashboard_pages import (
     answer_where,
     at_rest,
-    chart,
     chosen,
     colours,
     player,
@@ -92,34 +91,77 @@ def test_a_row_is_chosen_and_plays_by_the_keyboard(visit):
     # The mark of the fourth row.
     page.mouse.click(box["x"] + 16, box["y"] + 33 * 4 + 16)
     frame = titled_player(page, "run")
+    # A chosen clip plays; the space key stops it, and begins again.
+    until(lambda: state(frame)["playing"])
     before = frame.evaluate("deepphasePlayer.joint(0, 0).world")
     frame.locator("#stage").click()
+    page.keyboard.press("Space")
+    assert not state(frame)["playing"]
+    page.keyboard.press("Home")
     page.keyboard.press("Space")
     until(lambda: state(frame)["playing"] and state(frame)["time"] > 0.3)
     moved = np.subtract(frame.evaluate("deepphasePlayer.joint(0, 0).world"), before)
     assert np.linalg.norm(moved) > 0.3, "a runner has gone on"
 
 
-def test_the_manifold_is_drawn_in_the_plane_and_in_space(visit):
+def cloud(page):
+    """The big cloud of page Manifold, once it is drawn."""
+    shown = page.locator("section.cloud").first
+    shown.wait_for()
+    until(lambda: colours(shown.locator(".plot")) > 8)
+    return shown
+
+
+def test_clouds_player_and_address_show_one_moment(visit):
     page = visit("manifold")
-    settled(page)
-    until(lambda: colours(chart(page)) > 12)
+    frame = settled(page)
+    shown = cloud(page)
+    plot = shown.locator(".front")
+    # The moving point goes where the player's time is.
+    frame.evaluate("deepphasePlayer.pause()")
+    moments = []
+    for time_s in (1.0, 1.3):
+        frame.evaluate(f"deepphasePlayer.seek({time_s})")
+        until(lambda at=time_s: shown.evaluate("it => it.deepphaseCloud.time") == at)
+        moments.append(shown.evaluate("it => it.deepphaseCloud.moment"))
+    assert np.linalg.norm(np.subtract(*moments)) > 10
+    # A point of the clip that plays is gone to at once; its pose is shown beside the mouse.
+    places = """it => [it.deepphaseCloud.count - 40].map((i) => {
+        const cloud = it.deepphaseCloud;
+        const [x, y] = [cloud.screen[2 * i], cloud.screen[2 * i + 1]];
+        const found = cloud.nearest(x, y);
+        return { x, y, clip: cloud.data.names[cloud.clip[found]], time: cloud.times[found] };
+    })"""
+    (last,) = shown.evaluate(places)
+    box = at_rest(plot)
+    page.mouse.move(box["x"] + last["x"], box["y"] + last["y"])
+    until(lambda: last["clip"] in shown.locator(".pose").inner_text())
+    page.mouse.click(box["x"] + last["x"], box["y"] + last["y"])
+    frame = titled_player(page, last["clip"]) if last["clip"] != "walk" else settled(page)
+    if last["clip"] != "walk":
+        assert f"clip={last['clip'].replace(' ', '+')}" in page.url
+        assert f"at={last['time']:.2f}" in page.url
+        answer_where(page, "deepphasePlayer.time()", lambda now: now >= last["time"] - 0.02)
+    # By keyboard as well: the next point is said aloud.
+    plot.press("ArrowRight")
+    until(lambda: shown.locator(".said").inner_text())
+    # In space, with as many points.
     page.get_by_text("Space", exact=True).click()
-    page.wait_for_selector(".js-plotly-plot .gl-container canvas, .js-plotly-plot #scene canvas")
-    page.wait_for_function("document.querySelector('.js-plotly-plot')?._fullLayout?.scene")
-    drawn = chart(page)
-    until(lambda: colours(drawn) > 12)
-    points = page.evaluate(
-        "document.querySelector('.js-plotly-plot')._fullData.reduce((n, t) => n + t._length, 0)"
-    )
-    assert 1_000 < points <= 5_000
+    until(lambda: shown.evaluate("it => it.deepphaseCloud.data.space"))
+    until(lambda: colours(shown.locator(".plot")) > 8)
+    assert 1_000 < shown.evaluate("it => it.deepphaseCloud.count") <= 5_000
+    # Pictures to keep.
+    for kind, begins in (("PNG", b"\x89PNG"), ("SVG", b"<svg")):
+        with page.expect_download() as download:
+            shown.get_by_role("button", name=kind).click()
+        assert download.value.path().read_bytes().startswith(begins)
 
 
 def test_a_lasso_selects_and_the_skeleton_plays_it(visit):
     page = visit("manifold")
-    # Charts further down are drawn last, and move those above until they are there.
     settled(page)
-    box = at_rest(chart(page).locator(".nsewdrag").first)
+    shown = cloud(page)
+    box = at_rest(shown.locator(".front"))
     middle = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     radius = 0.2 * box["width"]
     # A loop right of the middle, over the inner rings.
@@ -133,28 +175,12 @@ def test_a_lasso_selects_and_the_skeleton_plays_it(visit):
     for place in path[1:]:
         page.mouse.move(*place)
     page.mouse.up()
-    page.wait_for_selector("text=points selected")
     frame = titled_player(page, "Selected frames")
-    frame.locator("#stage").click()
-    page.keyboard.press("Space")
     until(lambda: state(frame)["time"] > 0.2)
-    # The selected frames lie inside the loop, and so does the point that moves.
-    words = page.locator("text=points selected").inner_text()
-    assert int(words.split(" points")[0].split()[-1].replace(",", "")) > 20
-
-
-def test_a_clip_plays_and_the_point_moves(visit):
-    page = visit("manifold")
-    frame = settled(page)
-    picture = frame.locator("#manifold")
-    picture.scroll_into_view_if_needed()
-    until(lambda: picture.screenshot() == picture.screenshot())
-    still = picture.screenshot()
-    before = frame.evaluate("deepphasePlayer.joint(0, 5).world")
-    frame.evaluate("deepphasePlayer.seek(1.25)")
-    until(lambda: picture.screenshot() != still)
-    moved = np.subtract(frame.evaluate("deepphasePlayer.joint(0, 5).world"), before)
-    assert np.linalg.norm(moved) > 0.5
+    assert "passages=" in page.url
+    # The address leads back to the selection.
+    page.goto(page.url)
+    titled_player(page, "Selected frames")
 
 
 def test_an_upload_plays_and_a_hostile_one_is_refused(visit, tmp_path):
@@ -180,7 +206,7 @@ def test_an_upload_plays_and_a_hostile_one_is_refused(visit, tmp_path):
     settled(other)
     assert chosen(other)[0] == "Made motion (demo)"
     page.locator('[data-testid="stSidebarNavLink"]', has_text="Manifold").click()
-    until(lambda: colours(chart(page)) > 3)
+    cloud(page)
 
 
 def test_dark_follows_the_reader(visit):
@@ -188,8 +214,8 @@ def test_dark_follows_the_reader(visit):
     assert answer_where(page, "deepphasePlayer.state().dark", lambda dark: True)
     background = page.evaluate("getComputedStyle(document.querySelector('.stApp')).backgroundColor")
     assert background == "rgb(21, 24, 28)"
-    paper = chart(page).evaluate("plot => plot._fullLayout.paper_bgcolor")
-    assert paper.upper() == "#15181C"
+    paper = cloud(page).evaluate("it => getComputedStyle(it).backgroundColor")
+    assert paper == background
 
 
 def test_nothing_is_wider_than_a_narrow_window(visit):

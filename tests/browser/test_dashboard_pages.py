@@ -63,10 +63,10 @@ def test_pages_fit_a_narrow_screen(visit):
         assert wide <= 420, name
 
 
-def test_a_training_starts_shows_epochs_and_is_cancelled(visit):
+def test_a_training_starts_shows_epochs_and_is_stopped(visit):
     page = visit("train")
     page.get_by_role("button", name="Start training").wait_for()
-    # The longest one: a slow browser must not come too late to cancel it.
+    # The longest one: a slow browser must not come too late to stop it.
     page.get_by_role("slider", name="Length").press("End")
     page.get_by_text("400,000 windows").first.wait_for()
     page.get_by_role("button", name="Start training").click()
@@ -79,5 +79,5 @@ def test_a_training_starts_shows_epochs_and_is_cancelled(visit):
     player(page)
     page.get_by_role("link", name="Train").click()
     page.get_by_text("is training").wait_for()
-    page.get_by_role("button", name="Cancel").click()
-    page.get_by_text("Nothing was trained here yet").wait_for()
+    page.get_by_role("button", name="Stop and keep").click()
+    page.get_by_text("It was stopped before its end").wait_for()

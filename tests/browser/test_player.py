@@ -1,6 +1,8 @@
 """The player in Chromium: it draws, plays, steps, jumps, turns, and takes names for names."""
 
+import html
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -252,6 +254,113 @@ def test_several_bodies_at_their_own_rates(open_page):
     while page.locator("#stage").screenshot() == picture:
         assert time.monotonic() < limit, "the body that was hidden is still there"
     assert page.locator("#actors button").nth(1).get_attribute("aria-pressed") == "false"
+
+
+def test_a_player_plays_while_it_is_in_view(open_page):
+    inner = player_html([made_take(240)], playing=True, bare=True)
+    below = f'<iframe style="width: 900px; height: 600px" srcdoc="{html.escape(inner)}"></iframe>'
+    page = open_page(f'<div style="height: 3000px"></div>{below}<div style="height: 3000px"></div>')
+    frame = page.frames[1]
+    until(frame, "window.deepphasePlayer")
+    settle(page)
+    assert not state(frame)["playing"]
+    page.locator("iframe").scroll_into_view_if_needed()
+    until(frame, "deepphasePlayer.state().playing")
+    # Body and ring side by side, and a line of time below.
+    stage, ring, line = (
+        frame.locator(each).bounding_box() for each in ("#stage", "#manifold", "#overview-row")
+    )
+    assert ring["x"] >= stage["x"] + stage["width"]
+    assert line["width"] > 700
+    low, high = state(frame)["plot"]
+    assert high - low > 600
+    page.evaluate("scrollTo(0, 0)")
+    until(frame, "!deepphasePlayer.state().playing")
+
+
+def test_pictures_and_films_of_the_page_are_files(made):
+    with made.expect_download() as download:
+        made.get_by_role("button", name="Save a picture").click()
+    picture = download.value.path().read_bytes()
+    assert picture.startswith(b"\x89PNG")
+    # As wide as the page: PNG states its size in its first chunk.
+    assert abs(int.from_bytes(picture[16:20]) - 1280) <= 2
+    made.keyboard.press("v")
+    until(made, "deepphasePlayer.state().filmed > 5000")
+    with made.expect_download() as download:
+        made.keyboard.press("v")
+    film = download.value.path().read_bytes()
+    assert film.startswith(b"\x1a\x45\xdf\xa3"), "WebM begins as Matroska does"
+    assert len(film) > 5_000
+    assert not state(made)["playing"]
+
+
+def test_lanes_of_contacts_have_the_colours_and_sides_of_the_bodies(open_page):
+    feet = {"joint_names": ("Hips", "Knee_L", "Foot_L", "Knee_R", "Foot_R", "Head")}
+    actors = [
+        made_actor(name="query", colour="#85898F", feet_labels=("left", "right"), **feet),
+        made_actor(name="phase 1", colour="#0072B2", feet_labels=("left", "right"), **feet),
+    ]
+    page = open_page(player_html([Take("two", actors)]))
+    wait_until_drawn(page)
+    drawn = page.evaluate(
+        """() => {
+          const [words, fills] = [[], new Set()];
+          const { fillText, fillRect } = CanvasRenderingContext2D.prototype;
+          const inLane = (context) => context.canvas.parentElement?.className === "lane";
+          CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
+            if (inLane(this)) words.push(text);
+            return fillText.call(this, text, ...place);
+          };
+          CanvasRenderingContext2D.prototype.fillRect = function (...place) {
+            if (inLane(this)) fills.add(this.fillStyle);
+            return fillRect.call(this, ...place);
+          };
+          document.getElementById("look").click();
+          return new Promise((go) => requestAnimationFrame(() =>
+            requestAnimationFrame(() => go({ words, fills: [...fills] }))));
+        }"""
+    )
+    assert drawn["words"] == ["query L", "query R", "phase 1 L", "phase 1 R"]
+    assert {"#85898f", "#0072b2"} <= set(drawn["fills"])
+    assert "#e69f00" not in drawn["fills"]
+
+
+def test_frames_past_the_clip_set_no_scale(open_page):
+    """The amplitude of a window that reaches past the clip is none of the movement's."""
+    phases = made_phases(240, 2)
+    interior = np.ones(240, bool)
+    interior[:60] = interior[-60:] = False
+    amplitude = np.where(interior[:, None], phases.amplitude, 50.0)
+    channels = Channels(replace(phases, amplitude=amplitude), FPS, interior)
+    page = open_page(player_html([Take("edges", [made_actor(240)], channels=channels)]))
+    wait_until_drawn(page)
+    ticks = page.evaluate(
+        """() => {
+          const words = [];
+          const write = CanvasRenderingContext2D.prototype.fillText;
+          CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
+            const name = this.canvas.parentElement?.querySelector("b")?.textContent;
+            if (name === "Amplitude") words.push(Number(text));
+            return write.call(this, text, ...place);
+          };
+          document.getElementById("look").click();
+          return new Promise((go) => requestAnimationFrame(() =>
+            requestAnimationFrame(() => go(words))));
+        }"""
+    )
+    assert max(ticks) <= 1.2 * phases.amplitude[interior].max()
+
+
+def test_a_frame_is_as_high_as_its_player(open_page):
+    takes = [made_take(240, 10)]
+    inner = player_html(takes, embedded=True, playing=True)
+    page = open_page(f'<iframe style="width: 1000px" srcdoc="{html.escape(inner)}"></iframe>')
+    frame = page.frames[1]
+    until(frame, "window.deepphasePlayer?.state().playing")
+    until(frame, "document.documentElement.scrollHeight <= innerHeight && innerHeight > 600")
+    lanes = "(list => list.scrollHeight - list.clientHeight)(document.getElementById('lanes'))"
+    assert frame.evaluate(lanes) <= 1
 
 
 def test_song_is_the_clock(open_page):

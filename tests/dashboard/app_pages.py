@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
@@ -14,12 +15,19 @@ SCRIPT = Path(apps.dashboard.script.__file__).parent / "run.py"
 _LIMIT_S = 180
 
 
-def opened(address: str, monkeypatch, folder: Path | None = None) -> AppTest:
-    """A page of a new session, drawn."""
+def opened(
+    address: str,
+    monkeypatch,
+    folder: Path | None = None,
+    query: Mapping[str, str] | None = None,
+) -> AppTest:
+    """A page of a new session, drawn; `query` is a part of its address."""
     monkeypatch.setenv(FOLDER_VARIABLE, "" if folder is None else str(folder))
     app = AppTest.from_file(SCRIPT, default_timeout=_LIMIT_S)
     # What a browser sends that was given the address.
     app._page_hash = calc_hash(address)
+    for name, value in (query or {}).items():
+        app.query_params[name] = value
     app.run()
     assert not app.exception, app.exception
     return app

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from apps.dashboard.parts import demo
 from apps.dashboard.parts.channel_views import clip_window, followed, phases_table
 from apps.dashboard.parts.collection import OpenClips, OpenModel
 from apps.dashboard.parts.encodings import encodings
+from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import write_store
 from deepphase.formats.bvh.writer import save_bvh
+from deepphase.motion.clip import Clip
 from deepphase.synthetic.locomotion import locomotion
 from tests.dashboard.app_pages import opened, players, words
 from tests.synthetic.poses import constant_pose
@@ -100,3 +105,33 @@ def test_a_skeleton_that_no_model_reads_says_what_to_do(tmp_path, monkeypatch):
     app = opened("channels", monkeypatch, tmp_path)
     assert "Train one on page Train" in words(app)
     assert not players(app)
+
+
+def _with_rest_lying_down(clip: Clip) -> Clip:
+    """The same motion over a rest pose that lies on its side."""
+    turn = Rotation.from_euler("z", 90, degrees=True)
+    skeleton = clip.skeleton
+    rest = replace(
+        skeleton,
+        offsets=turn.inv().apply(skeleton.offsets).astype(np.float32),
+        end_offsets=turn.inv().apply(skeleton.end_offsets).astype(np.float32),
+    )
+    local = Rotation.from_quat(clip.rotations.reshape(-1, 4)) * turn
+    rotations = local.as_quat().reshape(clip.rotations.shape)
+    below = turn.inv() * Rotation.from_quat(rotations[:, 1:].reshape(-1, 4))
+    rotations[:, 1:] = below.as_quat().reshape(rotations[:, 1:].shape)
+    return replace(clip, skeleton=rest, rotations=rotations.astype(np.float32))
+
+
+def test_the_body_is_one_of_the_clip_where_the_rest_pose_is_none(pair):
+    """Files whose rest pose lies flat have bodies all the same."""
+    clips, model = pair
+    clip = clips.store.clip(0)
+    turned = _with_rest_lying_down(clip)
+    lying = OpenClips("flat", "flat", "flat", ClipStore.from_clips([turned]))
+    result = followed(lying, model, 0, "alone")
+    upright = followed(clips, model, 0, "alone")
+    height = np.ptp(result.positions[:, 1])
+    assert height == pytest.approx(np.ptp(upright.positions[:, 1]), abs=0.1)
+    assert height > 1.2
+    assert sum(result.energy.values()) == pytest.approx(1.0)

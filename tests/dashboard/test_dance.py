@@ -16,9 +16,10 @@ import soundfile
 from apps.dances.makers import DatabaseDanceMaker
 from apps.dashboard.parts import songs
 from apps.dashboard.parts.dancers import OpenDancer, dance_of_song
-from apps.dashboard.parts.demo import made_dances
+from apps.dashboard.parts.demo import demo_model
 from apps.dashboard.parts.songs import OpenSong, made_song, uploaded_song
 from apps.demo.controller import CONTROLLER
+from apps.demo.dances import made_dances
 from controllers.dance.config import DanceConfig
 from controllers.dance.training import DanceData, train_dance
 from deepphase.corpus.store import open_store, write_store
@@ -42,7 +43,8 @@ def quiet(*_: object) -> None:
 
 @pytest.fixture(scope="module")
 def demo() -> OpenDancer:
-    return OpenDancer("made", "made", DatabaseDanceMaker(made_dances(quiet), "made"), 1.0)
+    maker = DatabaseDanceMaker(made_dances(demo_model(), quiet), "made")
+    return OpenDancer("made", "made", maker, 1.0)
 
 
 @pytest.fixture(scope="module")
@@ -250,7 +252,7 @@ def folder(tmp_path_factory):
     dancer = train_dance(data, config, folder=tmp_path_factory.mktemp("work"))
     assert dancer is not None
     dancer.save(root / "made.dancer")
-    made_dances(quiet).save(root / "music.database")
+    made_dances(demo_model(), quiet).save(root / "music.database")
     write_store(root / "walks.store", [locomotion(seed, 4.0, gait="walk").clip for seed in (1, 2)])
     walks = open_store(root / "walks.store")
     MotionDatabase.build(walks, "pose_trajectory").save(root / "deaf.database")

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from apps.dashboard.parts.folder import look_into
+from apps.dashboard.parts.messages import error_sentence
 from apps.dashboard.parts.session import Session
 from apps.dashboard.parts.uploads import read_upload, safe_name, suffix_of
 from deepphase.corpus.clip_store import ClipStore
@@ -231,3 +232,16 @@ def test_one_session_keeps_no_more_than_it_may(monkeypatch, clip):
     assert own.add_clip(clip, {}).name == f"{clip.name} (2)"
     with pytest.raises(DeepPhaseError, match="in one session"):
         own.add_clip(clip, {})
+
+
+def test_hints_name_no_option_that_the_page_lacks():
+    for hint, said in (
+        ("--allow-truncated (allow_truncated=True) takes those", ""),
+        ("prepare it with `deepphase prepare --fps 60`", "deepphase prepare"),
+        ("upload it again", "Upload it again"),
+        ("put it back, say --allow it, or build it again", "Put it back, or build it again"),
+    ):
+        words = error_sentence(FormatError("57 numbers", hint=hint, path="clip.bvh"))
+        assert "57 numbers" in words
+        assert said in words.replace("\\", "")
+        assert "allow" not in words

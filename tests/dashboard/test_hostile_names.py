@@ -35,7 +35,7 @@ OBEYED = (
     "\x1b",
 )
 # Elements that show texts literally.
-LITERAL = ("iframe", "dataframe", "selectbox", "multiselect")
+LITERAL = ("iframe", "dataframe", "selectbox", "multiselect", "bidi_component")
 
 
 # What plotly would act on.
@@ -90,6 +90,10 @@ def test_no_page_obeys_a_name(page, folder, monkeypatch):
                     if not name.endswith(".id") and re.search(rf"(?<!\\){re.escape(sign)}", text)
                 ]
     assert not found, found
+    for cloud in app.get("bidi_component"):
+        # Letters that turn the text around them are none of a name's.
+        assert "\u202e" not in cloud.proto.json
+        assert not re.search(r"\\u(202e|001b|0000)", cloud.proto.json)
     for player in players(app):
         assert "<script>alert" not in player
         assert "<img src=x" not in player

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from dataclasses import replace
@@ -10,20 +11,22 @@ import numpy as np
 import pytest
 
 from apps.dashboard.parts import demo
+from apps.dashboard.parts.cloud_view import CloudAnswer, CloudPicture, read_answer, stated_colours
 from apps.dashboard.parts.clouds import (
     Passage,
     make_cloud,
     passages_of,
     passages_take,
+    passages_text,
     playable,
-    selected_points,
-    trace_points,
+    read_passages,
 )
 from apps.dashboard.parts.collection import OpenClips, OpenModel
 from apps.dashboard.parts.encodings import Encodings
 from apps.demo.model import demo_config
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import write_store
+from deepphase.figures.colouring import Colouring
 from deepphase.motion.kinematics import joint_positions
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.networks.presets import make_autoencoder
@@ -66,29 +69,22 @@ def test_colours_say_what_is_true(read, cloud):
     assert set(cloud.colourings["Label: gait"].values[cloud.clip == 3]) == {"run"}
 
 
-def test_plotlys_event_names_the_points_that_were_drawn(cloud):
-    colouring = cloud.colourings["Clip"]
-    event = {"points": [{"curve_number": 2, "point_index": i} for i in (7, 3, 5)]}
-    event["points"] += [{"curve_number": 99, "point_index": 0}, {"curve_number": 2}, {}]
-    points = selected_points(event, colouring)
-    assert points.tolist() == trace_points(colouring)[2][[3, 5, 7]].tolist()
-    assert (cloud.clip[points] == 2).all()
-    by_number = {"points": [{"curve_number": 0, "point_index": 4321}]}
-    assert selected_points(by_number, cloud.colourings["Speed"]).tolist() == [4321]
-    assert selected_points({}, colouring).size == 0
-
-
 def test_selected_points_become_passages(cloud):
     clip, frame = cloud.clip, cloud.frame
     first, second = np.flatnonzero(clip == 1), np.flatnonzero(clip == 4)
-    # A gap of two points is one passage, of forty two.
-    chosen = np.concatenate([first[10:30], first[32:40], first[80:90], second[5:10]])
-    found = passages_of(cloud, chosen, 60.0, [660] * 9)
-    assert found == [
-        Passage(1, int(frame[first[10]]), int(frame[first[39]]) + 1),
-        Passage(1, int(frame[first[80]]), int(frame[first[89]]) + 1),
-        Passage(4, int(frame[second[5]]), int(frame[second[9]]) + 1),
+    # A gap of two points is within a passage.
+    chosen = np.concatenate([first[10:50], first[52:60], first[200:240]])
+    assert passages_of(cloud, chosen, 60.0, [660] * 9) == [
+        Passage(1, int(frame[first[10]]), int(frame[first[59]]) + 1),
+        Passage(1, int(frame[first[200]]), int(frame[first[239]]) + 1),
     ]
+    # What is shorter than half a second is padded, and joined where it then meets.
+    chosen = np.concatenate([first[80:85], first[96:100], first[300:303], second[40:44]])
+    found = passages_of(cloud, chosen, 60.0, [660] * 9)
+    assert [each.clip for each in found] == [1, 1, 4]
+    assert [each.stop - each.start >= 30 for each in found] == [True, True, True]
+    assert found[0].start <= frame[first[80]] < frame[first[99]] < found[0].stop
+    assert found[2].stop - found[2].start == 30
     (moment,) = passages_of(cloud, first[50:51], 60.0, [660] * 9)
     assert moment.start <= frame[first[50]] < moment.stop
     assert moment.stop - moment.start == 30
@@ -97,6 +93,51 @@ def test_selected_points_become_passages(cloud):
         Passage(0, 0, 5_000),
         Passage(1, 0, 400),
     ]
+
+
+def test_passages_survive_an_address_and_a_hostile_one_gives_none():
+    passages = [Passage(1, 80, 110), Passage(4, 0, 30)]
+    assert read_passages(passages_text(passages), [660] * 9) == passages
+    for text in ("1:5-2", "9:0-30", "1:0-661", "x", "1:-5-20", "1:0-30" * 0):
+        assert read_passages(text, [660] * 9) == []
+
+
+def test_an_answer_of_a_browser_names_points_that_exist():
+    assert read_answer({"clicked": 7}, 10) == CloudAnswer(clicked=7)
+    for hostile in (None, [], {"clicked": 10}, {"clicked": "7"}, {"clicked": -1}, {"selected": 3}):
+        assert read_answer(hostile, 10) == CloudAnswer()
+    assert read_answer({"selected": [3, 1, 99, "x", -2, 3]}, 10).selected.tolist() == [1, 3]
+    assert read_answer({"selected": []}, 10).selected.size == 0
+
+
+def test_a_legend_names_every_clip_in_its_group_and_colour():
+    names = [f"clip {number}" for number in range(40)]
+    clip = np.repeat(np.arange(40), 3)
+    picture = CloudPicture(
+        "made", np.zeros((120, 3)), ("x", "y", "z"), clip, np.zeros(120), names,
+        ["walk" if number % 2 else "run" for number in range(40)],
+    )  # fmt: skip
+    colouring = Colouring("clip", np.array(names)[clip], spread=True)
+    stated = stated_colours(picture, colouring)
+    assert [entry["name"] for entry in stated["entries"]] == names
+    assert [entry["group"] for entry in stated["entries"][:2]] == ["run", "walk"]
+    assert all(entry["count"] == 3 for entry in stated["entries"])
+    coloured = [entry["colour"] for entry in stated["entries"] if not entry["grey"]]
+    assert len(set(coloured)) == len(coloured) == 12
+    which = np.frombuffer(base64.b64decode(stated["which"]), "<u2")
+    assert which.tolist() == clip.tolist()
+
+
+def test_poses_are_those_of_the_frames(read, cloud):
+    """Seen from in front, a pose is upright and as tall as its body."""
+    poses = cloud.poses
+    assert len(poses.values) * poses.step >= len(cloud.clip)
+    tall = poses.metres * np.ptp(poses.values[..., 1].astype(int), axis=1)
+    assert 1.2 < np.median(tall) < 2.0
+    point = 100
+    clip = read.store.clip(int(cloud.clip[point]))
+    height = joint_positions(clip)[cloud.frame[point], :, 1]
+    np.testing.assert_allclose(poses.values[point, :, 1] * poses.metres, height, atol=0.02)
 
 
 def test_the_skeleton_plays_the_selected_frames(read, cloud):
@@ -134,35 +175,49 @@ def test_work_that_was_interrupted_goes_on(read):
     assert seen == [4, 5, 6, 7, 8, 9]
 
 
-def figures(app) -> list[dict]:
-    return [json.loads(each.proto.spec) for each in app.get("plotly_chart")]
+def pictures(app) -> list[dict]:
+    """What the page's clouds were given."""
+    return [json.loads(each.proto.json) for each in app.get("bidi_component")]
+
+
+def titles(app) -> list[str]:
+    return [each["title"] for each in pictures(app)]
 
 
 def test_the_page_shows_the_manifold_and_what_lies_beside(monkeypatch):
     app = opened("manifold", monkeypatch)
-    titles = [each["layout"]["title"]["text"] for each in figures(app)]
-    assert titles == [
+    assert titles(app) == [
         "Phase manifold by clip",
+        "Poses",
         "Joint velocities",
         "Autoencoder without phases",
-        "Phase manifold",
     ]
-    axes = [each["layout"]["xaxis"]["title"]["text"] for each in figures(app)]
-    assert all("latent unit" in each or "m/s" in each for each in axes)
+    drawn = pictures(app)
+    assert ["latent unit" in each["axes"][0] for each in drawn] == [True, False, False, True]
+    # One moment in all of them: what the player plays has a path in each.
+    assert [len(each["played"]) for each in drawn] == [1, 1, 1, 1]
     assert re.search(r'"name":\s*"walk"', players(app)[0])
-    names = app.selectbox(key="colour demo").options
+    names = app.selectbox(key="colour").options
     assert "Amplitude" in names
     for colour in ("Amplitude", "Label: gait", "Time"):
-        app.selectbox(key="colour demo").select(colour).run()
+        app.selectbox(key="colour").select(colour).run()
         assert not app.exception
     app.segmented_control[0].set_value("Space").run()
     assert not app.exception
-    assert figures(app)[0]["data"][0]["type"] == "scatter3d"
-    points = sum(
-        len(each["x"]["bdata"]) if isinstance(each["x"], dict) else len(each["x"])
-        for each in figures(app)[0]["data"]
-    )
-    assert points > 1000
+    assert pictures(app)[0]["space"]
+    assert len(base64.b64decode(pictures(app)[0]["clip"])) // 2 > 1000
+
+
+def test_an_address_leads_to_what_was_seen(monkeypatch):
+    given = {"colour": "Speed", "clip": "run", "at": "4.00"}
+    app = opened("manifold", monkeypatch, query=given)
+    assert titles(app)[0] == "Phase manifold by speed over the ground"
+    (page,) = players(app)
+    assert re.search(r'"at":\s*4.0', page)
+    assert app.selectbox(key="clip").value == "run"
+    app = opened("manifold", monkeypatch, query={"passages": "3:100-160,0:300-330"})
+    assert "2 passages, 1.5 s" in words(app)
+    assert pictures(app)[0]["selected"] is not None
 
 
 def test_without_a_model_for_the_skeleton_it_says_what_to_do(tmp_path, monkeypatch):
@@ -192,11 +247,10 @@ def test_the_autoencoder_beside_is_trained_where_there_is_none(tmp_path, monkeyp
     network = make_autoencoder(3 * len(signals.joints), signals.fps, config.network)
     PhaseModel(network, config, signals).save(tmp_path / "dogs.model")
     app = opened("manifold", monkeypatch, tmp_path)
-    assert app.selectbox(key="open model").options == ["dogs.model"]
-    assert len(figures(app)) == 3
+    assert app.selectbox(key="model").options == ["dogs.model"]
+    assert len(titles(app)) == 3
     app.button(key="train embedding").click().run()
     assert not app.exception
-    titles = [each["layout"]["title"]["text"] for each in figures(app)]
-    assert "Autoencoder without phases" in titles
+    assert "Autoencoder without phases" in titles(app)
     # It is this session's alone.
-    assert len(figures(opened("manifold", monkeypatch, tmp_path))) == 3
+    assert len(titles(opened("manifold", monkeypatch, tmp_path))) == 3

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import gc
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+import apps.dashboard.pages.train as page
 import apps.training.run as runs
 from apps.dashboard.parts.uploads import read_model_upload
 from apps.demo.model import PHASES
 from apps.training.request import TrainingRequest
 from apps.training.run import TrainingRun
-from apps.training.status import FAILED, FINISHED, TrainingStatus, load_curve_points, load_views
+from apps.training.status import (
+    FAILED,
+    FINISHED,
+    STOPPED,
+    TrainingStatus,
+    load_curve_points,
+    load_views,
+)
 from deepphase.corpus.store import write_store
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.phase.model import PhaseModel
@@ -86,6 +95,25 @@ def test_cancelling_leaves_nothing(store, tmp_path):
     assert run.running, run.log()
     run.cancel()
     assert not run.running
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_stopping_keeps_the_model_of_the_last_epoch(store, tmp_path):
+    run = TrainingRun.start("long", request(store, windows=400_000), tmp_path / "long")
+    until(lambda: run.can_stop or not run.running)
+    run.stop()
+    assert not run.running
+    assert run.finished
+    assert run.status().state == STOPPED
+    model = PhaseModel.load(run.model_file)
+    assert model.channels == 2
+    assert model.health == run.status().epochs[-1].health
+    assert len(model.encode(locomotion(9, 3.0, gait="walk", fps=30.0).clip)) == 90
+    run.cancel()
+    early = TrainingRun.start("early", request(store, windows=400_000), tmp_path / "early")
+    with pytest.raises(ParameterError, match="no model yet"):
+        early.stop()
+    early.cancel()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -170,24 +198,41 @@ def test_the_page_trains_opens_and_compares(store, monkeypatch):
     button(app, "Open on all pages").click().run()
     app.run()
     chooser = next(each for each in app.sidebar.selectbox if each.label == "Phase model")
-    assert chooser.value == "session:Mine" or "Mine" in str(chooser.options[0])
+    kept = store.parent / "trainings" / "Mine.model"
+    assert chooser.value == f"file:{kept}"
+    # The model is kept in the folder, with the course of its training.
+    assert PhaseModel.load(kept).channels == 5
+    assert kept.with_name("Mine.model.metrics.csv").read_text().startswith("step,loss")
+    assert "passes over the data" in words(app)
+    assert "trainings/Mine" in words(app).replace("\\", "")
     button(app, "Remove").click().run()
     assert not app.exception
     assert app.session_state["trainings"] == []
     assert not training.run.folder.exists()
+    assert kept.exists()
 
 
-def test_the_page_cancels(store, monkeypatch):
+def test_the_page_stops_and_keeps_or_discards(store, monkeypatch):
     monkeypatch.setattr("apps.dashboard.pages.train._LENGTHS", {"Usual": 400_000, "Long": 400_000})
     app = opened("train", monkeypatch, store.parent)
     next(each for each in app.slider if each.label == "Window (s)").set_value(1.0).run()
     button(app, "Start training").click().run()
     (training,) = app.session_state["trainings"]
     assert training.run.running
-    button(app, "Cancel").click().run()
+    until(lambda: training.run.can_stop)
+    app.run()
+    button(app, "Stop and keep").click().run()
+    app.run()
     assert not training.run.running
-    assert not training.run.folder.exists()
-    assert "Nothing was trained here yet" in [each.value for each in app.header]
+    assert "It was stopped before its end" in words(app)
+    assert training.kept.parent == store.parent / "trainings"
+    PhaseModel.load(training.kept)
+    button(app, "Start training").click().run()
+    discarded = app.session_state["trainings"][-1]
+    button(app, "Discard it").click().run()
+    assert not discarded.run.running
+    assert not discarded.run.folder.exists()
+    assert app.session_state["trainings"] == [training]
 
 
 def test_two_models_are_compared(monkeypatch, finished):
@@ -214,3 +259,16 @@ def test_no_model_is_refused(tmp_path, monkeypatch, finished):
         read_model_upload("../../evil.model", b"\x00" * 4096)
     assert read_model_upload("../mine.model", finished.model_file.read_bytes()) == "../mine"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_part_of_one_pass_is_not_praised(monkeypatch):
+    said = []
+    for kind in ("warning", "success"):
+        monkeypatch.setattr(page.st, kind, lambda text, kind=kind, **_: said.append((kind, text)))
+    good = PhaseModel.load(PHASES).health
+    assert good is not None
+    good = replace(good, findings=())
+    page._findings(good, 0.33)
+    page._findings(good, 2.0)
+    assert [kind for kind, _ in said] == ["warning", "success"]
+    assert "33 % of the data were seen" in said[0][1]

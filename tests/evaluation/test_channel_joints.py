@@ -12,6 +12,7 @@ from deepphase.evaluation.channel_joints import (
     joint_energy,
     joints_followed,
     joints_lost,
+    part_energy,
     spread_windows,
 )
 from deepphase.motion.clip import Clip
@@ -132,3 +133,17 @@ def test_windows_of_a_silenced_model_must_exist(trained):
     model, clip = trained
     with pytest.raises(ParameterError, match="windows"):
         joints_lost(model, model.signals.read(clip), np.array([len(clip)]))
+
+
+def test_a_toe_that_hardly_moves_is_followed_by_no_channel():
+    swing = velocities_at(1.0, 0.0)
+    toe = 0.01 * velocities_at(1.0, 0.1)
+    shares = joints_followed(phases_at(1.0), np.concatenate([swing, toe], axis=1))
+    assert shares[0, 0] > 0.9
+    assert shares[0, 1] == 0.0
+
+
+def test_the_energy_of_parts_adds_up():
+    energy = np.array([1.0, 2.0, 5.0])
+    shares = part_energy(energy, ["arm", "leg", "arm"])
+    assert shares == {"arm": pytest.approx(0.75), "leg": pytest.approx(0.25)}

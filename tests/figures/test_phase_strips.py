@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import plotly.graph_objects as go
 import pytest
@@ -110,3 +112,14 @@ def test_outliers_are_left_out_with_a_note():
     )
     assert max(chart.data[0].x) < 2
     assert "0.1 % with a higher frequency" in chart.layout.annotations[0].text
+
+
+def test_frames_whose_window_leaves_the_clip_set_no_scale():
+    phases = made_phases(200, 3)
+    interior = interior_frames(200, 61)
+    amplitude = np.array(phases.amplitude)
+    amplitude[~interior] *= 20
+    chart = phase_strips(replace(phases, amplitude=amplitude), FPS, interior=interior)
+    strips = [trace for trace in chart.data if isinstance(trace, go.Heatmap)]
+    assert max(trace.z[:, interior].max() for trace in strips) == 255
+    assert max(trace.z.max() for trace in strips) == 255

@@ -1,5 +1,7 @@
 """The player's page, as Python writes it: small, exact, closed, and safe with any name."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 
 from deepphase.errors import FormatError, ParameterError
 from deepphase.figures.colouring import Colouring
-from deepphase.figures.player.actor import Actor, links_of
+from deepphase.figures.player.actor import Actor, joints_and_tips, links_of
 from deepphase.figures.player.costs import ComparedCosts, CostComparison, CostOption
 from deepphase.figures.player.packing import PackedArrays
 from deepphase.figures.player.page import player_html, save_player
@@ -22,8 +24,9 @@ from deepphase.figures.player.take import (
     point_colours,
 )
 from deepphase.figures.theme import channel_colour
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.kinematics import global_transforms, joint_positions
 from deepphase.motion.point_track import PointTrack
+from deepphase.synthetic.gait import gaits_of
 from deepphase.synthetic.locomotion import locomotion
 from tests.figures.made_phases import FPS, made_phases
 from tests.figures.player_pages import (
@@ -310,3 +313,48 @@ def test_costs_that_cannot_be_shown_are_refused(times, terms, fact):
     with pytest.raises(ParameterError) as caught:
         CostComparison(("one",), [ComparedCosts(time, "", options) for time in times])
     assert fact in caught.value.fact
+
+
+def _suffixed(clip):
+    """The clip with sides as suffixes of the joints' names, as in `Foot_L`."""
+    names = tuple(
+        f"{name.removeprefix(side)}_{side[0]}"
+        if (side := next((s for s in ("Left", "Right") if name.startswith(s)), ""))
+        else name
+        for name in clip.skeleton.names
+    )
+    return replace(clip, skeleton=replace(clip.skeleton, names=names))
+
+
+@pytest.mark.parametrize(
+    ("body", "labels"),
+    [
+        ("biped", ("left", "right")),
+        ("quadruped", ("left hind", "right hind", "left front", "right front")),
+    ],
+)
+def test_feet_are_labelled_by_their_role_and_not_by_their_name(body, labels):
+    gait = next(iter(gaits_of(body)))
+    actor = Actor.of_clip(_suffixed(locomotion(1, 1.0, body=body, gait=gait).clip))
+    assert actor.feet_labels == labels
+    parts = PageParts(player_html([Take("walk", [actor])]))
+    assert parts.scene["takes"][0]["actors"][0]["feetLabels"] == list(labels)
+
+
+def test_end_sites_without_length_are_no_joints():
+    clip = locomotion(1, 0.5).clip
+    ends = np.array(clip.skeleton.end_offsets)
+    head = [clip.skeleton.names[parent] for parent in clip.skeleton.end_parents].index("Head")
+    ends[head] = 0.0
+    clip = replace(clip, skeleton=replace(clip.skeleton, end_offsets=ends))
+    positions, parents, names = joints_and_tips(clip, global_transforms(clip))
+    assert "Head tip" not in names
+    assert positions.shape[1] == len(parents) == len(names)
+    assert len(names) == len(clip.skeleton) + len(ends) - 1
+
+
+def test_a_page_in_a_frame_says_so():
+    scene = PageParts(player_html([], embedded=True, playing=True)).scene
+    assert scene["embedded"]
+    assert scene["playing"]
+    assert not PageParts(player_html([])).scene["embedded"]

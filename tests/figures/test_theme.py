@@ -59,7 +59,7 @@ def _contrast(one: str, other: str) -> float:
 
 @pytest.mark.parametrize("vision", VISION)
 def test_channel_colours_differ_for_every_kind_of_colour_vision(vision):
-    seen = [_oklab(np.array(VISION[vision]) @ _linear(channel_colour(i))) for i in range(8)]
+    seen = [_oklab(np.array(VISION[vision]) @ _linear(channel_colour(i))) for i in range(12)]
     distances = [np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2)]
     # Black to white is 1; below 0.02 two patches side by side look the same.
     assert min(distances) > 0.06
@@ -69,7 +69,7 @@ def test_channel_colours_differ_for_every_kind_of_colour_vision(vision):
 def test_colours_show_on_the_page(look):
     page = look.layout.paper_bgcolor
     assert _contrast(look.layout.font.color, page) > 7
-    for colour in [*(channel_colour(i) for i in range(8)), *SEQUENTIAL]:
+    for colour in [*(channel_colour(i) for i in range(12)), *SEQUENTIAL]:
         assert _contrast(colour, page) > 1.7
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
+from apps.dashboard.parts.address import clip_chooser, moment_of
 from apps.dashboard.parts.channel_views import (
     clip_window,
     excerpt_take,
@@ -60,9 +61,8 @@ def page() -> None:
     model = needed_model(clips)
     store = clips.store
     choosers = st.columns([2, 3])
-    index = choosers[0].selectbox(
-        "Clip", range(len(store)), format_func=store.names.__getitem__, key=f"clip {clips.id}"
-    )
+    index = clip_chooser(store.names, place=choosers[0])
+    at_s = moment_of(store.names[index])
     length_s = float(store.lengths[index]) / store.fps
     start_s = 0.0
     if length_s > _PART_S:
@@ -70,6 +70,7 @@ def page() -> None:
             "From (s)",
             0.0,
             round(length_s - _PART_S, 1),
+            min(max(0.0, float(int(at_s - _PART_S / 4))), round(length_s - _PART_S, 1)),
             step=1.0,
             key=f"from {clips.id} {index}",
             help=f"The clip has {length_s:,.0f} s; {_PART_S:g} s are shown at once.",
@@ -77,7 +78,9 @@ def page() -> None:
     stop_s = min(length_s, start_s + _PART_S)
     phases = encodings(clips, model).phases(index)
     take = excerpt_take(clips, model, index, start_s, stop_s)
-    show_player([take], height=_PLAYER_HEIGHT, title=take.name)
+    show_player(
+        [take], height=_PLAYER_HEIGHT, title=take.name, at_s=min(max(0.0, at_s - start_s), _PART_S)
+    )
     with st.container(horizontal=True):
         offer_player(lambda: [take], "channels", "player html")
         offer(
@@ -109,6 +112,7 @@ def _sections(
         required=True,
         key="section",
         label_visibility="collapsed",
+        bind="query-params",
     )
     try:
         if chosen == _WINDOW:
@@ -191,7 +195,7 @@ def _joints(clips: OpenClips, model: OpenModel, index: int, phases: ClipPhases) 
     st.markdown("\n".join(f"- {sentence}" for sentence in result.sentences(frequencies)))
     left, right = st.columns(2, gap="medium")
     body = followed_body(result.shares, result.positions, result.links, result.joints)
-    bars = followed_parts_bars(result.parts)
+    bars = followed_parts_bars(result.parts, result.energy)
     map_ = channel_joints(result.shares, result.joints)
     with left:
         show_figure(body, "followed body")

@@ -193,8 +193,8 @@ def _measures(run: SteeredRun) -> None:
     columns = st.columns(len(headlines))
     for column, (words, each) in zip(columns, headlines.items(), strict=True):
         column.metric(
-            words, _stated(each.value, each.unit),
-            None if each.data is None else f"data: {_stated(each.data, each.unit)}",
+            words, _stated(each.value, each.unit, each.value),
+            None if each.data is None else f"data: {_stated(each.data, each.unit, each.value)}",
             delta_color="off", delta_arrow="off", help=each.definition,
         )  # fmt: skip
     with st.expander("All measures, with those of the data", icon=":material/table_chart:"):
@@ -237,7 +237,9 @@ def _number(value: float | None) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
-def _stated(value: float | None, unit: str) -> str:
-    if value is not None and unit in ("m", "m/s") and abs(value) < _CENTIMETRES_BELOW:
+def _stated(value: float | None, unit: str, beside: float | None) -> str:
+    """A value with its unit; small ones of `beside`, which it is compared with, are in cm."""
+    small = beside is not None and abs(beside) < _CENTIMETRES_BELOW
+    if value is not None and unit in ("m", "m/s") and small:
         value, unit = 100 * value, f"c{unit}"
     return f"{_number(value)} {_unit(unit)}".strip()

@@ -112,8 +112,8 @@ def _measures(dance: OpenDance) -> None:
     for column, (words, row) in zip(st.columns(len(headlines)), headlines.items(), strict=True):
         name, unit, value, *recorded = row
         column.metric(
-            words, _quantity(value, unit),
-            f"recorded {_quantity(recorded[0], unit)}" if recorded and recorded[0] else None,
+            words, _quantity(value, unit, value),
+            f"recorded {_quantity(recorded[0], unit, value)}" if recorded and recorded[0] else None,
             delta_color="off", delta_arrow="off", help=DANCE_MEASURES[name.replace(" ", "_")][1],
         )  # fmt: skip
     with st.expander(
@@ -129,8 +129,9 @@ def _measures(dance: OpenDance) -> None:
         offer_table(dance.columns, dance.rows, "measures", "dance measures")
 
 
-def _quantity(value: str, unit: str) -> str:
-    if unit == "m/s" and abs(float(value)) < _SLOW_M_S:
+def _quantity(value: str, unit: str, beside: str) -> str:
+    """A value with its unit; both it and the value beside it are in cm/s where that is slow."""
+    if unit == "m/s" and abs(float(beside)) < _SLOW_M_S:
         value, unit = f"{100 * float(value):.2g}", "cm/s"
     return f"{value} {_UNITS.get(unit, unit)}".strip()
 

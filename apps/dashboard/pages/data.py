@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from apps.dashboard.parts.address import CLIP_KEY, remember_clip, shown_clip
 from apps.dashboard.parts.clip_table import ClipRow, clip_rows, filtered, filters, ground_contacts
 from apps.dashboard.parts.collection import OpenClips, choose, open_clips
 from apps.dashboard.parts.messages import error_sentence, plain, show_error, working
@@ -86,7 +87,7 @@ def _table(clips: OpenClips) -> ClipRow | None:
         height=min(_TABLE_HEIGHT, 37 * (len(shown) + 1)),
         on_select="rerun",
         selection_mode="single-row-required",
-        selection_default={"selection": {"rows": [0]}},
+        selection_default={"selection": {"rows": [_given_row(shown)]}},
         key=f"table {clips.id} {words} {wanted}",
         column_config={
             "Seconds": st.column_config.NumberColumn("Length", format="%.1f s"),
@@ -100,6 +101,9 @@ def _table(clips: OpenClips) -> ClipRow | None:
     )
     chosen = event["selection"]["rows"] or [0]
     row = shown[min(chosen[0], len(shown) - 1)]
+    if row.name != (st.query_params.get(CLIP_KEY) or shown[0].name):
+        st.query_params[CLIP_KEY] = row.name
+    remember_clip(row.name)
     with st.container(horizontal=True):
         offer_table(headings, content, "clips", "clips csv")
         if missing and st.button("Measure ground contacts", icon=":material/footprint:"):
@@ -107,6 +111,12 @@ def _table(clips: OpenClips) -> ClipRow | None:
                 contacts.measure(missing, progress)
             st.rerun()
     return row
+
+
+def _given_row(shown: Sequence[ClipRow]) -> int:
+    """Place of the clip that the address names, or the page before showed; 0 without one."""
+    given = st.query_params.get(CLIP_KEY) or shown_clip()
+    return next((place for place, row in enumerate(shown) if row.name == given), 0)
 
 
 def _cells(row: ClipRow, labels: Sequence[str], contact: float | None) -> list[object]:
@@ -118,12 +128,13 @@ def _cells(row: ClipRow, labels: Sequence[str], contact: float | None) -> list[o
 def _played(clips: OpenClips, row: ClipRow) -> None:
     clip = clips.store.clip(row.index)
     takes = _takes(clip)
-    show_player(takes, height=_PLAYER_HEIGHT, title=row.name)
+    show_player(takes, height=_PLAYER_HEIGHT, title=row.name, playing=True)
     if row.seconds > _PLAYED_S:
         st.caption(f"The first {_PLAYED_S:g} s of {row.seconds:,.0f} s play here.")
     with st.container(horizontal=True):
         offer("Clip (BVH)", lambda: _bvh(clip), f"{_file_name(row.name)}.bvh", "text/plain", "bvh")
         offer_player(lambda: takes, _file_name(row.name), "player html")
+    st.caption(f"The BVH file has the unit of its source, {clip.source.unit_m:g} m.")
     with st.expander(f"Skeleton: {len(clip.skeleton)} joints", icon=":material/accessibility:"):
         _skeleton(clip)
 

@@ -2,45 +2,44 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
+from apps.dashboard.parts.address import choose_clip, clip_chooser, moment_of, put_moment
+from apps.dashboard.parts.channel_views import signals
+from apps.dashboard.parts.cloud_view import CloudAnswer, CloudPicture, PlayedPart, cloud_view
 from apps.dashboard.parts.clouds import (
     POINTS,
     OpenCloud,
+    Passage,
     manifold_view,
     open_cloud,
     passages_of,
     passages_take,
+    passages_text,
     playable,
-    selected_points,
+    read_passages,
 )
 from apps.dashboard.parts.collection import OpenClips, OpenModel, needed_model, open_clips
-from apps.dashboard.parts.encodings import all_phases
+from apps.dashboard.parts.encodings import all_phases, encodings
 from apps.dashboard.parts.messages import plain
 from apps.dashboard.parts.model_comparison import embedding_for
 from apps.dashboard.parts.theme import heading, wide_columns
-from apps.dashboard.parts.widgets import (
-    offer_figure,
-    offer_player,
-    offer_table,
-    show_figure,
-    show_player,
-)
+from apps.dashboard.parts.widgets import offer_figure, offer_player, offer_table, show_player
 from apps.reports.player_takes import takes_of_clips
+from deepphase.arrays import Array
 from deepphase.figures.colouring import Colouring
-from deepphase.figures.manifold import manifold_2d, manifold_3d
+from deepphase.figures.manifold import axis_title, manifold_2d, manifold_3d
 from deepphase.figures.player.take import Take
 
 _PLANE, _SPACE = "Plane", "Space"
-_FIGURE_HEIGHT, _SMALL_HEIGHT, _PLAYER_HEIGHT = 660, 400, 1000
-_LEGEND_BELOW = {"orientation": "h", "x": 0, "y": -0.11, "yanchor": "top", "title": {"text": ""}}
-# Factor of the camera's distance: a column is narrower than a page.
-_CAMERA_DISTANCE = 1.15
-# Length of the part of a clip in the player.
-_PLAYED_S = 60.0
+_FIGURE_HEIGHT, _SMALL_HEIGHT, _PLAYER_HEIGHT = 600, 330, 760
+# Length of the part of a clip in the player, and how much of it comes before a chosen moment.
+_PLAYED_S, _BEFORE_S = 60.0, 10.0
+# Part of the address with the selected passages.
+_PASSAGES = "passages"
 
 
 def page() -> None:
@@ -49,64 +48,137 @@ def page() -> None:
         "Manifold",
         "Each point is a frame: the phases and amplitudes of all channels, projected to the "
         "directions of largest variance. Periodic motion forms rings, whose angle is the timing "
-        "and whose radius is the amplitude. Draw a box or a lasso around points to play those "
-        "frames.",
+        "and whose radius is the amplitude. Point at a frame to see its pose, click to play from "
+        "there, and draw a lasso or a box to play the frames within.",
     )
     clips = open_clips()
     model = needed_model(clips)
-    left, right = wide_columns("manifold", 2)
+    left, right = wide_columns("manifold", [6, 5])
     with left:
         controls = st.columns([3, 2, 2], vertical_alignment="bottom")
         view = controls[1].segmented_control(
-            "View", [_PLANE, _SPACE], default=_PLANE, required=True, key="view"
+            "View", [_PLANE, _SPACE], default=_PLANE, required=True, key="view", bind="query-params"
         )
         max_points = controls[2].selectbox(
-            "Points", POINTS, format_func="{:,}".format, key="points"
+            "Points", POINTS, format_func="{:,}".format, key="points", bind="query-params"
         )
         cloud = open_cloud(clips, model, max_points)
         names = list(cloud.colourings)
-        name = controls[0].selectbox("Colour", names, key=f"colour {clips.id}")
+        name = controls[0].selectbox("Colour", names, key="colour", bind="query-params")
         colouring = cloud.colourings[name]
-        selection = _picture(cloud, colouring, view, f"{clips.id} {model.id} {name} {max_points}")
     with right:
-        _player(clips, model, cloud, colouring, selection)
-    _other_spaces(clips, model, cloud, colouring, max_points)
+        played = _player(clips, model, cloud, colouring)
+    with left:
+        _picture(clips, model, cloud, colouring, view == _SPACE, played)
+    _other_spaces(clips, model, cloud, colouring, max_points, played)
 
 
-def _picture(cloud: OpenCloud, colouring: Colouring, view: str | None, key: str) -> dict[str, Any]:
-    """Draw the manifold and its downloads, and return the selection."""
+@dataclass(frozen=True, eq=False)
+class _Played:
+    """What the player shows: passages in sequence, and whether they were selected."""
+
+    passages: list[Passage]
+    selected: bool
+
+    def parts(self, path: Callable[[Passage], Array], fps: float) -> list[PlayedPart]:
+        """The passages on the player's time axis with their paths in a cloud."""
+        parts, start = [], 0
+        for each in self.passages:
+            parts.append(PlayedPart(each.clip, start / fps, each.start / fps, path(each), fps))
+            start += each.stop - each.start
+        return parts
+
+
+def _picture(
+    clips: OpenClips,
+    model: OpenModel,
+    cloud: OpenCloud,
+    colouring: Colouring,
+    space: bool,
+    played: _Played,
+) -> None:
+    """Draw the manifold and its downloads."""
     if cloud.cloud.padded:
         st.warning(
             "No clip is as long as the model's window: all were padded with repeated poses.",
             icon=":material/info:",
         )
-    if view == _SPACE:
-        chart = manifold_3d(colour=colouring, **cloud.cloud.figure_arguments)
-        eye = chart.layout.scene.camera.eye
-        away = {axis: _CAMERA_DISTANCE * eye[axis] for axis in "xyz"}
-        chart.update_layout(legend=_LEGEND_BELOW, scene_camera_eye=away)
-        show_figure(chart, f"space {key}", height=_FIGURE_HEIGHT, alt="Phase manifold in space")
-        st.caption("Drag to rotate, scroll to zoom. Frames are selected in the plane.")
-        selection = {}
-    else:
-        chart = manifold_2d(colour=colouring, **cloud.cloud.figure_arguments)
-        chart.update_layout(dragmode="lasso", legend=_LEGEND_BELOW)
-        selection = show_figure(
-            chart,
-            f"plane {key}",
-            select=("points", "box", "lasso"),
-            height=_FIGURE_HEIGHT,
-            alt="Phase manifold in the plane",
-        )
+    fps, lengths = model.extractor.fps, [len(each) for each in all_phases(clips, model)]
+
+    def done(answer: CloudAnswer) -> None:
+        if answer.clicked is not None:
+            choose_clip(clips.store.names[int(cloud.clip[answer.clicked])])
+            put_moment(float(cloud.cloud.time[answer.clicked]))
+            st.query_params.pop(_PASSAGES, None)
+        elif answer.selected is not None:
+            chosen = playable(passages_of(cloud, answer.selected, fps, lengths), fps)
+            st.query_params.pop(_PASSAGES, None)
+            if chosen:
+                st.query_params[_PASSAGES] = passages_text(chosen)
+
+    phases = all_phases(clips, model)
+    cloud_view(
+        _pictured(
+            clips,
+            cloud,
+            f"Phase manifold by {colouring.name}",
+            cloud.cloud.points,
+            cloud.cloud.explained,
+            note=cloud.cloud.note,
+        ),
+        colouring,
+        f"cloud {clips.id} {model.id} {len(cloud.clip)}",
+        space=space,
+        played=played.parts(
+            lambda each: cloud.projection(
+                phases[each.clip].parameters[each.start : each.stop].manifold()
+            ),
+            fps,
+        ),
+        selected=cloud.points_in(played.passages) if played.selected else None,
+        height=_FIGURE_HEIGHT,
+        on_answer=done,
+    )
     with st.container(horizontal=True):
-        offer_figure(chart, "phase_manifold", "manifold html")
+        draw = manifold_3d if space else manifold_2d
+        offer_figure(
+            lambda: draw(colour=colouring, **cloud.cloud.figure_arguments),
+            "phase_manifold",
+            "manifold html",
+        )
         offer_table(
             ["clip", "frame", "time_s", "pc1", "pc2", "pc3", _plain_title(colouring)],
-            _rows(cloud, colouring),
+            lambda: _rows(cloud, colouring),
             "phase_manifold",
             "manifold csv",
         )
-    return selection
+
+
+def _pictured(
+    clips: OpenClips,
+    cloud: OpenCloud,
+    title: str,
+    points: Array,
+    explained: Array,
+    *,
+    unit: str = "latent unit",
+    note: str = "",
+) -> CloudPicture:
+    """Places of the cloud's frames in a space, with the clips and poses that belong to them."""
+    store = clips.store
+    names = [each for each in store.label_names if len({i.get(each) for i in store.labels}) > 1]
+    groups = [labels.get(names[0], "") for labels in store.labels] if names else []
+    return CloudPicture(
+        title,
+        points,
+        [axis_title(axis, explained, unit) for axis in range(3)],
+        cloud.clip,
+        cloud.cloud.time,
+        store.names,
+        groups,
+        note,
+        cloud.poses,
+    )
 
 
 def _plain_title(colouring: Colouring) -> str:
@@ -123,91 +195,132 @@ def _rows(cloud: OpenCloud, colouring: Colouring) -> list[tuple[object, ...]]:
     ]
 
 
-def _player(
-    clips: OpenClips,
-    model: OpenModel,
-    cloud: OpenCloud,
-    colouring: Colouring,
-    selection: dict[str, Any],
-) -> None:
-    """Play the selected frames, or a clip, with the moving point on the manifold."""
+def _player(clips: OpenClips, model: OpenModel, cloud: OpenCloud, colouring: Colouring) -> _Played:
+    """Play the selected frames, or a clip; the moment is drawn in every cloud."""
     store, phases = clips.store, all_phases(clips, model)
-    points = selected_points(selection, colouring)
-    fps = model.extractor.fps
-    passages = passages_of(cloud, points, fps, [len(each) for each in phases])
+    fps, lengths = model.extractor.fps, [len(each) for each in phases]
+    passages = read_passages(st.query_params.get(_PASSAGES, ""), lengths)
     if passages:
-        shown = playable(passages, fps)
-        take = passages_take(shown, store, phases, cloud, colouring)
+        take = passages_take(passages, store, phases, cloud, colouring)
         seconds = sum(each.stop - each.start for each in passages) / fps
-        words = f"{len(points):,} points selected: {len(passages):,} passages, {seconds:,.1f} s."
-        if shown != passages:
-            words += f" The first {len(shown):,} are played."
         st.markdown(
-            f"**Selected frames** :gray[{words} Double-click the figure to clear the selection.]"
+            f"**Selected frames** :gray[{len(passages):,} passages, {seconds:,.1f} s; short ones "
+            "are padded to half a second. Double-click the figure to clear the selection.]"
         )
-    else:
-        index = st.selectbox(
-            "Play a clip",
-            range(len(store)),
-            format_func=store.names.__getitem__,
-            key=f"played {clips.id}",
+        show_player(
+            [replace(take, manifold=None)], height=_PLAYER_HEIGHT, title=take.name, playing=True
         )
-        take = _clip_take(clips, model, cloud, colouring, index)
-    show_player([take], height=_PLAYER_HEIGHT, title=take.name)
-    offer_player(lambda: [take], "selected_frames" if passages else "clip", "player html")
+        offer_player(lambda: [take], "selected_frames", "player html")
+        return _Played(passages, True)
+    index = clip_chooser(store.names, label="Play a clip")
+    at_s = moment_of(store.names[index])
+    first_s = 0.0 if at_s < _PLAYED_S - _BEFORE_S else at_s - _BEFORE_S
+    start = min(round(first_s * fps), lengths[index] - 1)
+    passage = Passage(index, start, min(lengths[index], start + round(_PLAYED_S * fps)))
+    take = _clip_take(clips, model, cloud, colouring, passage)
+    show_player(
+        [replace(take, manifold=None)],
+        height=_PLAYER_HEIGHT,
+        title=take.name,
+        playing=True,
+        at_s=at_s - start / fps,
+    )
+    offer_player(lambda: [take], "clip", "player html")
+    return _Played([passage], False)
 
 
 def _clip_take(
-    clips: OpenClips, model: OpenModel, cloud: OpenCloud, colouring: Colouring, index: int
+    clips: OpenClips, model: OpenModel, cloud: OpenCloud, colouring: Colouring, played: Passage
 ) -> Take:
-    clip = clips.store.clip(index)
-    part = clip.sliced(0, round(_PLAYED_S * clip.fps))
-    (take,) = takes_of_clips([part])
-    phases = all_phases(clips, model)[index]
-    frames = slice(0, round(_PLAYED_S * phases.fps))
+    clip, phases = clips.store.clip(played.clip), all_phases(clips, model)[played.clip]
+    start, stop = (round(at * clip.fps / phases.fps) for at in played[1:])
+    frames = slice(played.start, played.stop)
+    part = replace(phases, parameters=phases.parameters[frames], interior=phases.interior[frames])
+    (take,) = takes_of_clips([clip.sliced(start, min(stop, len(clip)))], [part], model.extractor)
     return replace(take, curves=(), manifold=manifold_view(cloud, phases, colouring, frames))
 
 
 def _other_spaces(
-    clips: OpenClips, model: OpenModel, cloud: OpenCloud, colouring: Colouring, max_points: int
+    clips: OpenClips,
+    model: OpenModel,
+    cloud: OpenCloud,
+    colouring: Colouring,
+    max_points: int,
+    played: _Played,
 ) -> None:
-    """Draw the same frames as joint velocities and as an embedding without phase layers."""
+    """Draw the same frames as poses, joint velocities and an embedding without phase layers."""
     st.header("The same frames in other spaces", anchor=False)
     st.markdown(
-        ":gray[Colours mean the same in all three figures. Left: joint velocities, the input of "
-        "the network. Middle: the embedding of a convolutional autoencoder with fully connected "
-        "layers in place of the phase layers. Right: the phase manifold. Compare in which of them "
-        "timing (angle) and amplitude (radius) are visible.]"
+        ":gray[Colours and the moving point mean the same as above. Left: poses. Middle: joint "
+        "velocities, the input of the network. Right: the embedding of a convolutional autoencoder "
+        "with fully connected layers in place of the phase layers. Compare in which of them timing "
+        "(angle) and amplitude (radius) are visible.]"
     )
     columns = wide_columns("beside", 3)
-    arguments = cloud.cloud.figure_arguments
-    velocities = {
-        "points": cloud.velocities,
-        "explained": cloud.velocities_explained,
-        "unit": "m/s",
-    }
-    charts = {
-        "velocities": manifold_2d(
-            colour=colouring, title="Joint velocities", **(arguments | velocities)
-        )
-    }
-    embedding = None
-    with columns[1]:
+    extractor, fps = model.extractor, model.extractor.fps
+
+    def poses(each: Passage) -> Array:
+        values = extractor.signals.poses(clips.store.clip(each.clip))[each.start : each.stop]
+        return cloud.posture_view(values.reshape(len(values), -1))
+
+    def velocities(each: Passage) -> Array:
+        read = signals(clips.key, model.key, each.clip, clips, model)
+        return cloud.velocity_view(read[each.start : each.stop])
+
+    spaces = [
+        ("Poses", cloud.postures, cloud.posture_view.explained, "m", poses),
+        ("Joint velocities", cloud.velocities, cloud.velocity_view.explained, "m/s", velocities),
+    ]
+    for column, (title, points, explained, unit, path) in zip(columns, spaces, strict=False):
+        with column:
+            cloud_view(
+                _pictured(clips, cloud, title, points, explained, unit=unit),
+                colouring,
+                f"{title} {clips.id} {model.id} {len(cloud.clip)}",
+                played=played.parts(path, fps),
+                height=_SMALL_HEIGHT,
+                small=True,
+            )
+            _offer_space(cloud, colouring, title, points, explained, unit)
+    with columns[2]:
         embedding = embedding_for(clips, model)
-    if embedding is not None:
+        if embedding is None:
+            return
         other = open_cloud(clips, embedding, max_points)
         same = len(other.cloud.points) == len(cloud.cloud.points)
-        shown = colouring if same else other.cloud.by_clip()
-        charts["embedding"] = manifold_2d(
-            colour=shown, title="Autoencoder without phases", **other.cloud.figure_arguments
+        read = encodings(clips, embedding)
+        title = "Autoencoder without phases"
+        cloud_view(
+            _pictured(clips, other, title, other.cloud.points, other.cloud.explained),
+            colouring if same else other.cloud.by_clip(),
+            f"{title} {clips.id} {embedding.id} {len(other.clip)}",
+            played=played.parts(
+                lambda each: other.projection(
+                    read.phases(each.clip).parameters[each.start : each.stop].manifold()
+                ),
+                fps,
+            )
+            if embedding.extractor.fps == fps
+            else (),
+            height=_SMALL_HEIGHT,
+            small=True,
         )
-    charts["phases"] = manifold_2d(colour=colouring, title="Phase manifold", **arguments)
-    places = {"velocities": columns[0], "embedding": columns[1], "phases": columns[2]}
-    for name, chart in charts.items():
-        chart.update_layout(showlegend=False, annotations=[])
-        chart.update_layout(coloraxis_showscale=False, margin={"l": 50, "r": 10, "t": 46, "b": 46})
-        with places[name]:
-            show_figure(chart, f"beside {name}", height=_SMALL_HEIGHT)
-            offer_figure(chart, name, f"{name} html")
-    if embedding is not None:
+        shown = colouring if same else other.cloud.by_clip()
+        _offer_space(other, shown, title, other.cloud.points, other.cloud.explained, "latent unit")
         st.caption(f"Autoencoder without phases: {plain(embedding.name)}.")
+
+
+def _offer_space(
+    cloud: OpenCloud,
+    colouring: Colouring,
+    title: str,
+    points: Array,
+    explained: Sequence[float] | Array,
+    unit: str,
+) -> None:
+    arguments = cloud.cloud.figure_arguments | {"points": points, "explained": explained}
+    offer_figure(
+        lambda: manifold_2d(colour=colouring, title=title, unit=unit, **arguments),
+        title.lower().replace(" ", "_"),
+        f"{title} html",
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from apps.dashboard.parts.address import clip_chooser, moment_of, put_moment
 from apps.dashboard.parts.collection import OpenClips, needed_model, open_clips
 from apps.dashboard.parts.databases import (
     BY_PHASE,
@@ -20,7 +21,7 @@ from apps.dashboard.parts.databases import (
 )
 from apps.dashboard.parts.encodings import all_phases
 from apps.dashboard.parts.messages import plain
-from apps.dashboard.parts.theme import heading
+from apps.dashboard.parts.theme import heading, wide_columns
 from apps.dashboard.parts.widgets import (
     offer,
     offer_figure,
@@ -52,7 +53,8 @@ def page() -> None:
         raise ParameterError(
             f"{clips.name} has {clips.store.fps:g} frames a second, the model "
             f"{model.extractor.fps:g}",
-            hint=f"prepare the clips with --fps {model.extractor.fps:g}, or choose another model",
+            hint=f"prepare the clips with `deepphase prepare --fps {model.extractor.fps:g}`, or "
+            "choose another model",
         )
     index, frame, seconds, k, pose, elsewhere = _controls(clips)
     all_phases(clips, model)
@@ -79,37 +81,39 @@ def page() -> None:
 
 def _controls(clips: OpenClips) -> tuple[int, int, float, int, str, bool]:
     store = clips.store
-    columns = st.columns([3, 4, 2, 2, 3], gap="medium", vertical_alignment="bottom")
-    index = columns[0].selectbox(
-        "Clip", range(len(store)), format_func=store.names.__getitem__, key=f"clip {clips.id}"
-    )
+    columns = st.columns([3, 4], gap="medium", vertical_alignment="bottom")
+    index = clip_chooser(store.names, place=columns[0])
     last = int(store.lengths[index]) - 1
     at_s = 0.0
     if last > 0:
+        key = f"moment {clips.id} {index}"
+        given_s = moment_of(store.names[index])
         at_s = columns[1].slider(
             "Moment (s)",
             0.0,
             last / store.fps,
-            last // 2 / store.fps,
+            min(given_s or last // 2 / store.fps, last / store.fps),
             step=1 / store.fps,
             format="%.2f",
-            key=f"moment {clips.id} {index}",
+            key=key,
+            on_change=lambda: put_moment(float(st.session_state[key])),
         )
-    k = columns[2].slider("Matches", 1, _MAX_MATCHES, 4, key="matches")
-    seconds = columns[3].slider("Seconds", *_SECONDS, 2.0, step=0.5, key="seconds")
-    with columns[4]:
+    columns = st.columns([2, 2, 3, 3], gap="medium", vertical_alignment="bottom")
+    k = columns[0].slider("Matches", 1, _MAX_MATCHES, 4, key="matches")
+    seconds = columns[1].slider("Seconds", *_SECONDS, 2.0, step=0.5, key="seconds")
+    with columns[2]:
         pose = st.segmented_control(
             "Pose", list(_POSES), default="All joints", required=True, key="pose"
         )
     elsewhere = False
     if len(store) > 1:
-        elsewhere = st.toggle("Only in other clips", key="elsewhere")
+        elsewhere = columns[3].toggle("Only in other clips", key="elsewhere")
     return index, min(round(at_s * store.fps), last), seconds, k, pose or "All joints", elsewhere
 
 
 def _show(searched_: Searched, answer: Answer, seconds: float) -> None:
     database = searched_.database
-    left, right = st.columns([3, 2], gap="medium")
+    left, right = wide_columns("matches", [3, 2])
     take = matched_take(database, answer, seconds)
     columns, rows = table_of(answer)
     chart = match_distances(

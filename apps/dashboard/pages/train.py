@@ -9,18 +9,21 @@ from apps.dashboard.parts.messages import plain, show_error
 from apps.dashboard.parts.model_comparison import compare_models
 from apps.dashboard.parts.theme import heading
 from apps.dashboard.parts.trainings import (
+    TRAININGS_FOLDER,
     OwnTraining,
     curve_of,
     own_trainings,
+    passes_of,
     remove_training,
     running_training,
     start_training,
+    stop_training,
     training_windows,
 )
 from apps.dashboard.parts.uploads import offer_model_upload
 from apps.dashboard.parts.widgets import offer, offer_figure, offer_table, show_figure
 from apps.training.request import CHANNELS, OFFERED_CONFIGS, WINDOW_S
-from apps.training.status import FAILED, Epoch, TrainingStatus
+from apps.training.status import FAILED, STOPPED, Epoch, TrainingStatus
 from deepphase.errors import DeepPhaseError
 from deepphase.figures.learning_curves import learning_curves
 from deepphase.figures.manifold_change import aligned_views, manifold_change
@@ -129,7 +132,8 @@ def _trainings() -> None:
         st.header("Nothing was trained here yet", anchor=False)
         st.info(
             "Start a training on the left; the usual length takes about a minute on two minutes "
-            "of motion. It continues while you use other pages, and ends with this browser tab.",
+            "of motion. It continues while you use other pages, and ends with this browser tab. "
+            "Its model is kept in the folder that the program was started on, if there is one.",
             icon=":material/model_training:",
         )
         return
@@ -159,9 +163,24 @@ def _running(training: OwnTraining) -> None:
         status = training.status()
         st.header(f"{plain(training.name)} is training", anchor=False)
         _progress(status)
-        if st.button("Cancel", icon=":material/stop:", key="cancel training"):
-            remove_training(training)
-            st.rerun()
+        with st.container(horizontal=True):
+            can_stop = training.run.can_stop
+            if st.button(
+                "Stop and keep",
+                icon=":material/stop:",
+                key="stop training",
+                disabled=not can_stop,
+                help="Ends the training with the model of its last measures"
+                if can_stop
+                else "The first model is there after 5 % of the training",
+            ):
+                stop_training(training)
+                st.rerun()
+            with st.popover("Discard", icon=":material/delete:"):
+                st.markdown("The training ends, and nothing of it is kept.")
+                if st.button("Discard it", type="primary", key="discard training"):
+                    remove_training(training)
+                    st.rerun()
         _measures(status.epochs)
         _pictures(training, status, live=True)
     except DeepPhaseError as error:
@@ -260,9 +279,17 @@ def _ended(training: OwnTraining) -> None:
             st.rerun()
         return
     request = training.run.request
+    done = status.epochs[-1].windows if status.epochs else request.windows
     st.caption(
         f"Network: {OFFERED_CONFIGS[request.config_name]}, {request.channels} channels, "
-        f"{request.windows:,} windows of {plain(training.clips_name)} in {status.seconds:.0f} s."
+        f"{done:,} windows of {plain(training.clips_name)} in {status.seconds:.0f} s, "
+        f"{passes_of(training):.2g} passes over the data."
+        + (" It was stopped before its end." if status.state == STOPPED else "")
+        + (
+            f" Its model is {plain(TRAININGS_FOLDER)}/{plain(training.kept.name)} in the folder."
+            if training.kept
+            else ""
+        )
     )
     with st.container(horizontal=True):
         if request.config_name != EMBEDDING_PRESET and st.button(
@@ -271,7 +298,7 @@ def _ended(training: OwnTraining) -> None:
             icon=":material/open_in_new:",
             key="open trained model",
         ):
-            choose(model=f"session:{training.model_name}")
+            choose(model=training.model_id)
             st.rerun()
         offer(
             "Model",
@@ -286,12 +313,18 @@ def _ended(training: OwnTraining) -> None:
     _measures(status.epochs)
     health = status.epochs[-1].health if status.epochs else None
     if health is not None:
-        _findings(health)
+        _findings(health, passes_of(training))
     _pictures(training, status, live=False)
 
 
-def _findings(health: Health) -> None:
-    if not health.findings:
+def _findings(health: Health, passes: float) -> None:
+    if passes < 1.0:
+        st.warning(
+            f"{100 * passes:.0f} % of the data were seen, none of them twice: train longer before "
+            "you judge by these measures.",
+            icon=":material/info:",
+        )
+    elif not health.findings:
         st.success("All measures of the model's health are good.", icon=":material/check:")
     for finding in health.findings:
         # Options of the command line are left out.

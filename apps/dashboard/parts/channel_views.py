@@ -20,6 +20,7 @@ from deepphase.evaluation.channel_joints import (
     joint_energy,
     joints_followed,
     joints_lost,
+    part_energy,
     spread_windows,
 )
 from deepphase.figures.player.actor import links_of
@@ -27,6 +28,7 @@ from deepphase.figures.player.take import Take
 from deepphase.figures.window_fit import WindowExample
 from deepphase.motion.clip import Clip
 from deepphase.motion.roles import body_parts, find_roles
+from deepphase.motion.skeleton import Skeleton
 from deepphase.phase.model import ClipPhases, PhaseModel
 from deepphase.phase.networks.embedding_autoencoder import EmbeddingAutoencoder
 from deepphase.phase.phase_file import save_phases
@@ -38,6 +40,10 @@ ChannelMeasure = Literal["alone", "silent"]
 _WINDOWS = 96
 # Clips whose signals and shares are cached for all sessions.
 _CACHED_CLIPS = 32
+# Smaller shares of a part that moves most mean that no channel follows it.
+_LITTLE = 0.2
+# Frames around a pose, which its root trajectory is smoothed over.
+_POSE_FRAMES = 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +58,10 @@ class FollowedJoints:
         (joints,) names.
     parts
         Part of the body -> (channels,) share of its movement.
+    energy
+        Part of the body -> share of the clip's movement that it has.
     positions
-        (joints, 3) metres: the rest pose.
+        (joints, 3) metres in root space: the pose in the middle of the clip.
     links
         (links, 2) pairs of joints that a limb connects.
     """
@@ -61,12 +69,22 @@ class FollowedJoints:
     shares: Array
     joints: tuple[str, ...]
     parts: dict[str, Array]
+    energy: dict[str, float]
     positions: Array
     links: Array
 
     def sentences(self, frequencies: Array) -> list[str]:
         """One sentence per channel: its frequency, of (channels,) Hz, and the parts it follows."""
-        sentences = []
+        most = max(self.energy, key=lambda part: self.energy[part])
+        ordered = sorted(self.energy, key=lambda part: -self.energy[part])[:3]
+        shares = ", ".join(f"{100 * self.energy[part]:.0f} % is of {part}" for part in ordered)
+        sentences = [f"Of the movement, {shares}."]
+        largest = float(self.parts[most].max()) if most in self.parts else 0.0
+        if largest < _LITTLE:
+            sentences.append(
+                f"No channel follows {most}, which moves most: by {100 * max(largest, 0.0):.0f} % "
+                "at best. The model may not have learnt such movement."
+            )
         for channel, frequency in enumerate(frequencies):
             ordered = sorted(self.parts, key=lambda part: -self.parts[part][channel])
             strong = [part for part in ordered if self.parts[part][channel] >= 0.1][:3]
@@ -166,13 +184,18 @@ def _followed(
         )
     joints = extractor.signals.joints
     parts = _parts(clip, dict(extractor.signals.body))
-    positions, links = _rest_pose(_clips, extractor.signals.joints, index)
+    part_of = [parts[joint] for joint in joints]
+    energy = joint_energy(read[inside])
+    middle = len(clip) // 2
+    near = slice(max(0, middle - _POSE_FRAMES), min(len(clip), middle + _POSE_FRAMES + 1))
+    poses = extractor.signals.poses(clip.sliced(near.start, near.stop))
     return FollowedJoints(
         shares,
         joints,
-        followed_parts(shares, joint_energy(read[inside]), [parts[joint] for joint in joints]),
-        positions,
-        links,
+        followed_parts(shares, energy, part_of),
+        part_energy(energy, part_of),
+        poses[len(poses) // 2],
+        joint_links(clip.skeleton, joints),
     )
 
 
@@ -181,13 +204,8 @@ def _parts(clip: Clip, body: dict[str, str]) -> dict[str, str]:
     return dict(zip(clip.skeleton.names, body_parts(clip.skeleton, roles), strict=True))
 
 
-def _rest_pose(clips: OpenClips, joints: tuple[str, ...], index: int) -> tuple[Array, Array]:
-    """Rest pose of the joints; each is linked to its closest ancestor among them."""
-    skeleton = clips.store.skeletons[index]
-    positions = np.zeros((len(skeleton), 3))
-    for joint, parent in enumerate(skeleton.parents):
-        above = positions[parent] if parent >= 0 else np.zeros(3)
-        positions[joint] = above + skeleton.offsets[joint]
+def joint_links(skeleton: Skeleton, joints: tuple[str, ...]) -> Array:
+    """(links, 2) pairs of joints: each is linked to its closest ancestor among them."""
     indices = {name: at for at, name in enumerate(joints)}
     parents = []
     for name in joints:
@@ -195,8 +213,7 @@ def _rest_pose(clips: OpenClips, joints: tuple[str, ...], index: int) -> tuple[A
         while parent >= 0 and skeleton.names[parent] not in indices:
             parent = int(skeleton.parents[parent])
         parents.append(indices[skeleton.names[parent]] if parent >= 0 else -1)
-    order = [skeleton.names.index(name) for name in joints]
-    return positions[order], links_of(np.array(parents))
+    return links_of(np.array(parents))
 
 
 def phases_table(phases: ClipPhases) -> tuple[list[str], Array]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+import re
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import streamlit as st
 
+from apps.dashboard.parts.channel_views import joint_links
+from apps.dashboard.parts.cloud_view import MAX_POSES, Poses, poses_at
 from apps.dashboard.parts.collection import OpenClips, OpenModel
 from apps.dashboard.parts.encodings import MAX_POINTS, Encodings, all_phases, encodings
 from apps.reports.manifold_cloud import PhaseCloud
@@ -17,8 +20,9 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.figures.colouring import Colouring
 from deepphase.figures.excerpt import thinning, thinning_note
 from deepphase.figures.player.actor import Actor
-from deepphase.figures.player.take import ManifoldCloud, Marker, Take, point_colours
+from deepphase.figures.player.take import Channels, ManifoldCloud, Marker, Take, point_colours
 from deepphase.motion.clip import Clip
+from deepphase.motion.roles import Roles, find_roles
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.model import ClipPhases
 from deepphase.phase.parameters import PhaseParameters
@@ -29,9 +33,11 @@ POINTS = (5_000, 10_000, MAX_POINTS)
 _CACHED_CLOUDS = 12
 # Values of a label that a legend can distinguish.
 _MAX_VALUES = 60
+# Clips whose colours differ.
+_FEW_CLIPS = 12
 # Shorter gaps between selected frames belong to the passage, as points are every n-th frame.
 _MAX_GAP_S = 0.15
-# A shorter selection is extended to this length.
+# Shorter passages are extended to this length: what is shorter cannot be seen.
 _MIN_PASSAGE_S = 0.5
 # Limits of the selection that plays, so that the player is ready at once.
 MAX_PLAYED_S, MAX_PASSAGES = 90.0, 40
@@ -55,8 +61,12 @@ class OpenCloud:
         Name -> colouring of the points.
     velocities
         (points, 3) principal components of the joint velocities of the same frames.
-    velocities_explained
-        (3,) share of the variance of each of these components.
+    velocity_view
+        Projection of the joint velocities to these components.
+    postures, posture_view
+        The same of the joints' positions in root space.
+    poses
+        The poses that the page shows beside the mouse.
     """
 
     cloud: PhaseCloud
@@ -65,7 +75,17 @@ class OpenCloud:
     frame: Array
     colourings: dict[str, Colouring]
     velocities: Array
-    velocities_explained: Array
+    velocity_view: ManifoldProjection
+    postures: Array
+    posture_view: ManifoldProjection
+    poses: Poses
+
+    def points_in(self, passages: Sequence[Passage]) -> Array:
+        """Sorted indices of the points in the passages."""
+        inside = np.zeros(len(self.clip), bool)
+        for clip, start, stop in passages:
+            inside |= (self.clip == clip) & (self.frame >= start) & (self.frame < stop)
+        return np.flatnonzero(inside)
 
 
 def open_cloud(clips: OpenClips, model: OpenModel, max_points: int = POINTS[0]) -> OpenCloud:
@@ -89,12 +109,7 @@ def make_cloud(read: Encodings, max_points: int) -> OpenCloud:
     step = thinning(sum(map(len, usable)), max_points)
     frames = tuple(each[::step] for each in usable)
     chosen = [each.parameters[f] for each, f in zip(phases, frames, strict=True)]
-    parameters = PhaseParameters(
-        *(
-            np.concatenate([getattr(each, name) for each in chosen])
-            for name in ("phase", "frequency", "amplitude", "offset")
-        )
-    )
+    parameters = joined_parameters(chosen)
     manifold = parameters.manifold()
     projection = read.extractor.projection or ManifoldProjection.fit(manifold)
     lengths = [len(f) for f in frames]
@@ -111,6 +126,9 @@ def make_cloud(read: Encodings, max_points: int) -> OpenCloud:
     everything = np.concatenate([read.signals(index) for index in range(len(store))])
     view = ManifoldProjection.fit(everything)
     velocities = np.concatenate([read.signals(index)[::step] for index in range(len(store))])
+    positions = _poses(read, frames)
+    posture_view = ManifoldProjection.fit(positions.reshape(len(positions), -1))
+    few = max(1, -(-len(positions) // MAX_POSES))
     return OpenCloud(
         cloud,
         projection,
@@ -118,7 +136,39 @@ def make_cloud(read: Encodings, max_points: int) -> OpenCloud:
         np.concatenate(frames),
         _colourings(read, cloud),
         view(velocities),
-        view.explained,
+        view,
+        posture_view(positions.reshape(len(positions), -1)),
+        posture_view,
+        Poses.of(positions[::few], joint_links(store.skeleton, read.extractor.signals.joints), few),
+    )
+
+
+def _poses(read: Encodings, frames: Sequence[Array]) -> Array:
+    """(points, joints, 3) metres in root space: the model's joints at frames of all clips."""
+    joints, store = read.extractor.signals.joints, read.store
+    roles: dict[tuple[str, ...], Roles] = {}
+    parts = [np.zeros((0, len(joints), 3), np.float32)]
+    for index, chosen in enumerate(frames):
+        clip = store.clip(index)
+        skeleton = clip.skeleton
+        if skeleton.names not in roles:
+            body = dict(read.extractor.signals.body)
+            roles[skeleton.names] = find_roles(skeleton, description=body, clip=clip)
+        at = np.rint(chosen * (clip.fps / read.extractor.fps)).astype(np.int64)
+        if at.size:
+            positions = poses_at(clip, at.clip(0, len(clip) - 1), roles[skeleton.names])
+            order = [skeleton.names.index(name) for name in joints]
+            parts.append(positions[:, order].astype(np.float32))
+    return np.concatenate(parts)
+
+
+def joined_parameters(parts: Sequence[PhaseParameters]) -> PhaseParameters:
+    """Parameters of successive frames as one."""
+    return PhaseParameters(
+        *(
+            np.concatenate([getattr(each, name) for each in parts])
+            for name in ("phase", "frequency", "amplitude", "offset")
+        )
     )
 
 
@@ -130,11 +180,14 @@ def _note(read: Encodings, points: int) -> str:
 def _colourings(read: Encodings, cloud: PhaseCloud) -> dict[str, Colouring]:
     """Name -> colouring, in the order of the chooser."""
     store = read.store
-    colourings = {"Clip": cloud.by_clip()}
+    colourings = {}
     for name in store.label_names:
         values = [labels.get(name, "") for labels in store.labels]
         if 2 <= len(set(values)) <= _MAX_VALUES:
             colourings[f"Label: {name}"] = cloud.by_label(name, values)
+    # Clips that cannot all have a colour come behind their labels.
+    clips = {"Clip": cloud.by_clip()}
+    colourings = colourings | clips if len(store) > _FEW_CLIPS else clips | colourings
     colourings["Time"] = cloud.by_time()
     speeds = [read.speed(index) for index in range(len(store))]
     if all(each is not None for each in speeds):
@@ -142,14 +195,9 @@ def _colourings(read: Encodings, cloud: PhaseCloud) -> dict[str, Colouring]:
     colourings["Frequency"] = cloud.by_frequency()
     colourings["Amplitude"] = cloud.by_amplitude()
     colourings["Phase"] = cloud.by_phase()
+    for channel in range(cloud.parameters.phase.shape[1]):
+        colourings[f"Phase of channel {channel}"] = cloud.by_phase(channel)
     return colourings
-
-
-def trace_points(colouring: Colouring) -> list[Array]:
-    """Indices of the points in each trace of a figure with this colouring."""
-    if not colouring.categorical:
-        return [np.arange(len(colouring.values))]
-    return [chosen for chosen, _ in colouring.categories()]
 
 
 class Passage(NamedTuple):
@@ -158,17 +206,6 @@ class Passage(NamedTuple):
     clip: int
     start: int
     stop: int
-
-
-def selected_points(selection: Mapping[str, Any], colouring: Colouring) -> Array:
-    """Sorted indices of the cloud's points in plotly's selection event."""
-    traces = trace_points(colouring)
-    indices = []
-    for point in selection.get("points", ()):
-        trace, index = point.get("curve_number"), point.get("point_index")
-        if isinstance(trace, int) and isinstance(index, int) and 0 <= trace < len(traces):
-            indices += [int(traces[trace][index])] if 0 <= index < len(traces[trace]) else []
-    return np.unique(np.array(indices, np.int64))
 
 
 def passages_of(
@@ -193,14 +230,33 @@ def passages_of(
     ends = np.flatnonzero((np.diff(clip) != 0) | (np.diff(frame) > gap))
     starts, stops = np.r_[0, ends + 1], np.r_[ends, len(points) - 1]
     shortest = round(_MIN_PASSAGE_S * fps)
-    passages = []
+    passages: list[Passage] = []
     for first, last in zip(starts.tolist(), stops.tolist(), strict=True):
         start, stop = int(frame[first]), int(frame[last]) + 1
-        if len(starts) == 1 and stop - start < shortest:
+        if stop - start < shortest:
             start = max(0, (start + stop - shortest) // 2)
             stop = min(start + shortest, lengths[int(clip[first])])
-        passages.append(Passage(int(clip[first]), start, stop))
+        before = passages[-1] if passages else None
+        if before is not None and before.clip == clip[first] and start <= before.stop:
+            passages[-1] = before._replace(stop=max(stop, before.stop))
+        else:
+            passages.append(Passage(int(clip[first]), start, stop))
     return passages
+
+
+def passages_text(passages: Sequence[Passage]) -> str:
+    """Passages as a part of an address, as in "3:100-160,0:300-330"."""
+    return ",".join(f"{each.clip}:{each.start}-{each.stop}" for each in passages)
+
+
+def read_passages(text: str, lengths: Sequence[int]) -> list[Passage]:
+    """The passages in a part of an address that exist in clips of these lengths."""
+    found = []
+    for clip, start, stop in re.findall(r"(\d{1,6}):(\d{1,9})-(\d{1,9})", text)[:MAX_PASSAGES]:
+        each = Passage(int(clip), int(start), int(stop))
+        if each.clip < len(lengths) and each.start < each.stop <= lengths[each.clip]:
+            found.append(each)
+    return found
 
 
 def playable(passages: Sequence[Passage], fps: float) -> list[Passage]:
@@ -238,7 +294,7 @@ def passages_take(
 ) -> Take:
     """A take of all passages in sequence, each where it was captured, with their manifold path."""
     fps = phases[passages[0].clip].fps
-    actors, paths, markers = [], [], []
+    actors, paths, markers, read = [], [], [], []
     played = 0
     for passage in passages:
         clip = store.clip(passage.clip)
@@ -247,15 +303,18 @@ def passages_take(
         stop = max(start + 1, min(round(passage.stop * ratio), len(clip)))
         actors.append(_actor(clip, start, stop))
         frames = slice(passage.start, passage.stop)
-        paths.append(cloud.projection(phases[passage.clip].parameters[frames].manifold()))
+        read.append(phases[passage.clip].parameters[frames])
+        paths.append(cloud.projection(read[-1].manifold()))
         count = passage.stop - passage.start
         markers.append(Marker(clip.name, played / fps, (played + count) / fps))
         played += count
     view = manifold_view(cloud, phases[passages[0].clip], colouring, slice(0, 1))
     words = f"{len(passages)} passages" if len(passages) > 1 else store.names[passages[0].clip]
+    inside = [phases[each.clip].interior[each.start : each.stop] for each in passages]
     return Take(
         name="Selected frames",
         actors=_joined(actors),
+        channels=Channels(joined_parameters(read), fps, np.concatenate(inside)),
         manifold=replace(view, path=np.concatenate(paths)),
         markers=markers,
         note=f"{words}, {played / fps:.1f} s",

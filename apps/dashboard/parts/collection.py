@@ -10,6 +10,7 @@ from pathlib import Path
 import streamlit as st
 
 from apps.dashboard.parts import demo
+from apps.dashboard.parts.address import go_to
 from apps.dashboard.parts.folder import (
     FoundFolder,
     Stamp,
@@ -23,7 +24,8 @@ from deepphase.corpus.store import open_store, store_groups
 from deepphase.errors import ParameterError
 from deepphase.phase.extractor import PhaseExtractor, load_extractor
 
-CLIPS_KEY, MODEL_KEY = "open clips", "open model"
+# Keys of the choosers, which are also parts of the address.
+CLIPS_KEY, MODEL_KEY = "clips", "model"
 EMBEDDING_PRESET = "conv_embedding"
 # Open stores and models that all sessions share.
 _STORES, _MODELS = 8, 16
@@ -206,6 +208,8 @@ def needed_model(clips: OpenClips) -> OpenModel:
             "Train one on page Train, or with `deepphase train phase`.",
             icon=":material/model_training:",
         )
+        if st.button("Train one here", type="primary", icon=":material/model_training:"):
+            go_to("train")
         st.stop()
     assert model is not None
     return model

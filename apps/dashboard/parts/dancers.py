@@ -13,10 +13,11 @@ import streamlit as st
 from apps.dances.makers import DanceMaker, DatabaseDanceMaker, NetworkDanceMaker
 from apps.dances.report import dance_report, dance_take
 from apps.dashboard.parts.collection import open_folder
-from apps.dashboard.parts.demo import made_dances
+from apps.dashboard.parts.demo import demo_model
 from apps.dashboard.parts.folder import FoundFile, Stamp
 from apps.dashboard.parts.result_cache import ResultCache
 from apps.dashboard.parts.songs import OpenSong
+from apps.demo.dances import made_dances
 from controllers.dance.config import MUSIC
 from controllers.dance.dancer import Dancer
 from deepphase.errors import DeepPhaseError
@@ -203,7 +204,7 @@ def _open_demo() -> OpenDancer:
         lambda progress: OpenDancer(
             "made dances",
             "demo",
-            DatabaseDanceMaker(made_dances(progress), "made dances"),
+            DatabaseDanceMaker(made_dances(demo_model(), progress), "made dances"),
             DEFAULT_LOCK,
         ),
         _OPENING,

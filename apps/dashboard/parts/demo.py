@@ -8,44 +8,13 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
-from apps.dances.databases import with_songs
 from apps.dashboard.pages import PAGES
 from apps.demo.model import EMBEDDING, PHASES
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.features.layout import FeatureLayout
-from deepphase.music.features import features_of
 from deepphase.phase.model import PhaseModel
-from deepphase.progress import Progress
-from deepphase.synthetic.dance import dance
 from deepphase.synthetic.gait import gaits_of
 from deepphase.synthetic.locomotion import locomotion
-from deepphase.synthetic.song import make_song
 from deepphase.synthetic.training_set import corpus
-from matching.database.database import MotionDatabase
-from matching.music.song_tracks import ClipSongTracks, track_features
-
-_LAYOUT = "dance_music"
-# (beats a minute, beats in a bar) of the songs, in the range of danced tempi.
-_SONGS = ((88, 4), (97, 4), (106, 4), (115, 4), (126, 4), (94, 3), (108, 3), (122, 3))
-_SONG_S = 20.0
-
-
-def made_dances(progress: Progress) -> MotionDatabase:
-    """A motion database of synthetic dances, each to a song of another tempo."""
-    clips, songs = [], {}
-    for number, (bpm, beats_per_bar) in enumerate(_SONGS):
-        song = make_song(number, _SONG_S, tempo_bpm=float(bpm), beats_per_bar=beats_per_bar)
-        clip, name = dance(song, number).clip, f"{bpm} beats a minute, {beats_per_bar} a bar"
-        clips.append(replace(clip, name=name, source=replace(clip.source, song=name)))
-        songs[name] = features_of(song.samples, name=name)
-        progress("making dances, analysing songs", number + 1, len(_SONGS), name)
-    layout = FeatureLayout.load(_LAYOUT)
-    tracks = ClipSongTracks(ClipStore.from_clips(clips), songs, (), tuple(track_features(layout)))
-    database = MotionDatabase.build(
-        tracks.store, layout, demo_model(), tracks=tracks, progress=progress
-    )
-    return with_songs(database, tracks, progress)
-
 
 NAME = "Made motion (demo)"
 # Other individuals than those that the models learnt from.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from deepphase.progress import Progress
 _SHOW_AFTER_S = 0.4
 # Interval between updates of a bar.
 _UPDATE_S = 0.15
+_OPTION = re.compile(r"(^|\s)--[a-z]")
 
 
 def error_sentence(error: DeepPhaseError) -> str:
@@ -24,7 +26,12 @@ def error_sentence(error: DeepPhaseError) -> str:
         place = f"{place}, line {error.line}" if place else f"line {error.line}"
     fact = plain(error.fact)
     text = f"{place}: {fact}." if place else f"{fact[:1].upper()}{fact[1:]}."
-    hint = plain(error.hint)
+    hint = error.hint
+    if "deepphase " not in hint:
+        # Options of the command line, which no page has; whole commands can be typed.
+        hint = ", ".join(part for part in hint.split(", ") if not _OPTION.search(part))
+        hint = hint.removeprefix("or ")
+    hint = plain(hint)
     return f"{text} {hint[:1].upper()}{hint[1:]}." if hint else text
 
 

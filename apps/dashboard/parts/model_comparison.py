@@ -140,7 +140,7 @@ def _measures(models: list[OpenModel]) -> None:
 
 
 def _curves(models: list[OpenModel]) -> None:
-    trainings = {f"session:{each.model_name}": each for each in own_trainings() if each.model_name}
+    trainings = {each.model_id: each for each in own_trainings() if each.model_id}
     runs = list(dict.fromkeys(model.id for model in models if model.id in trainings))
     if not runs:
         return

@@ -49,6 +49,10 @@ h3 { font-size: 1.02rem !important; font-weight: 650 !important; padding: 0.2rem
 [data-testid="stButtonGroup"] [role="radiogroup"] { flex-wrap: wrap; row-gap: 4px; }
 [data-testid="stButtonGroup"] button { padding: 0.2rem 0.62rem; }
 iframe[data-testid="stIFrame"] { border: 1px solid rgba(133, 137, 143, 0.28); border-radius: 10px; }
+/* Frames of players are as high as their content. */
+[data-testid="stElementContainer"]:has(> iframe[data-testid="stIFrame"]) { height: auto !important;
+  flex: none !important; }
+iframe[data-testid="stIFrame"] { display: block; }
 [data-testid="stPlotlyChart"] { position: relative; }
 [data-testid="stPlotlyChart"]::after { content: ""; position: absolute; inset: 0;
   border: 1px solid rgba(133, 137, 143, 0.28); border-radius: 10px; pointer-events: none; }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import time
 from collections.abc import Callable
@@ -13,19 +14,24 @@ import streamlit as st
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from apps.dashboard.parts.collection import OpenClips, content_key
+from apps.dashboard.parts.collection import OpenClips, content_key, look_again
+from apps.dashboard.parts.folder import configured_folder
 from apps.dashboard.parts.session import session
 from apps.training.request import TrainingRequest
 from apps.training.run import TrainingRun
 from apps.training.status import Epoch, TrainingStatus, load_curve_points, load_views
 from deepphase.arrays import Array
+from deepphase.atomic_write import atomic_write
 from deepphase.corpus.store import store_groups
 from deepphase.errors import ParameterError
 from deepphase.figures.colouring import Colouring
 from deepphase.figures.learning_curves import LearningCurve
 from deepphase.phase.model import PhaseModel
+from deepphase.phase.training.metrics import metrics_beside
 
 _KEY = "trainings"
+# Folder of models in the folder that the program was started on.
+TRAININGS_FOLDER = "trainings"
 # Trainings of one session; a new one replaces the oldest.
 _MAX_TRAININGS = 6
 # A training ends when its page has been closed for this long; a reload takes less.
@@ -46,15 +52,18 @@ class OwnTraining:
         Display name of its clips.
     colouring_name, colouring_values
         Title of the colours of the manifold figure, and the category of each clip.
-    model_name
-        Name of its model in the session, once it has finished.
+    model_id
+        Id of its model among those of the pages, once it has one.
+    kept
+        File of the model in the folder that the program was started on; None without one.
     """
 
     run: TrainingRun
     clips_name: str
     colouring_name: str
     colouring_values: tuple[str, ...]
-    model_name: str = ""
+    model_id: str = ""
+    kept: Path | None = None
     _views: tuple[Array, ...] = ()
 
     @property
@@ -79,10 +88,23 @@ class OwnTraining:
         return Colouring(self.colouring_name, values, spread=True)
 
     def keep_model(self) -> None:
-        """Add the finished model to the session, where all pages can open it."""
-        if not self.model_name and self.run.finished:
-            model = PhaseModel.load(self.run.model_file)
-            self.model_name = session().add_model(self.name, model)
+        """Keep the model where all pages can open it: in the folder, else in the session."""
+        if self.model_id or not self.run.finished:
+            return
+        model = PhaseModel.load(self.run.model_file)
+        folder = configured_folder()
+        if folder is not None and os.access(folder, os.W_OK):
+            self.kept = _unused_file(folder / TRAININGS_FOLDER, self.name)
+            self.kept.parent.mkdir(exist_ok=True)
+            model.save(self.kept)
+            metrics = metrics_beside(self.run.model_file)
+            if metrics.is_file():
+                with atomic_write(metrics_beside(self.kept)) as file:
+                    file.write(metrics.read_bytes())
+            look_again()
+            self.model_id = f"file:{self.kept}"
+        else:
+            self.model_id = f"session:{session().add_model(self.name, model)}"
 
 
 def own_trainings() -> list[OwnTraining]:
@@ -115,9 +137,7 @@ def start_training(
         of bounds.
     """
     if running_training() is not None:
-        raise ParameterError(
-            "a training of yours is running", hint="wait for its end, or cancel it"
-        )
+        raise ParameterError("a training of yours is running", hint="wait for its end, or stop it")
     trainings = own_trainings()
     while len(trainings) >= _MAX_TRAININGS:
         trainings.pop(0).run.cancel()
@@ -143,6 +163,32 @@ def remove_training(training: OwnTraining) -> None:
     trainings = own_trainings()
     if training in trainings:
         trainings.remove(training)
+
+
+def stop_training(training: OwnTraining) -> None:
+    """End a training, and keep the model of its last epoch.
+
+    Raises
+    ------
+    ParameterError
+        If no epoch has ended yet.
+    """
+    training.run.stop()
+
+
+def passes_of(training: OwnTraining) -> float:
+    """Passes over all training windows when it ended."""
+    epochs = training.status().epochs
+    return epochs[-1].epoch if epochs else 0.0
+
+
+def _unused_file(folder: Path, name: str) -> Path:
+    """A path in the folder for a model of that name, where no file lies."""
+    stem = "".join(c if c.isalnum() or c in "-_ " else "_" for c in name).strip()[:60] or "training"
+    path, number = folder / f"{stem}.model", 2
+    while path.exists():
+        path, number = folder / f"{stem} {number}.model", number + 1
+    return path
 
 
 def curve_of(name: str, epochs: tuple[Epoch, ...]) -> LearningCurve:

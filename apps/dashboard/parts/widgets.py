@@ -20,7 +20,14 @@ Selection = Literal["points", "box", "lasso"]
 _PLAYER_BYTES = 40_000_000
 
 
-def show_player(takes: Sequence[Take], *, height: int = 640, title: str = "Player") -> None:
+def show_player(
+    takes: Sequence[Take],
+    *,
+    height: int = 640,
+    title: str = "Player",
+    playing: bool = False,
+    at_s: float = 0.0,
+) -> None:
     """Display the player of these takes, which runs in the browser alone.
 
     Parameters
@@ -28,9 +35,13 @@ def show_player(takes: Sequence[Take], *, height: int = 640, title: str = "Playe
     takes
         Takes that can be chosen in the player.
     height
-        Pixels.
+        Pixels until the player has loaded; then the frame is as high as its content.
     title
         Heading of the player.
+    playing
+        The first take plays at once.
+    at_s
+        Time in the first take at which it opens, seconds.
 
     Raises
     ------
@@ -38,7 +49,15 @@ def show_player(takes: Sequence[Take], *, height: int = 640, title: str = "Playe
         If the takes are too long for a page.
     """
     look = "dark" if is_dark() else "light"
-    page = player_html(takes, title=title, look=look, max_bytes=_PLAYER_BYTES)
+    page = player_html(
+        takes,
+        title=title,
+        look=look,
+        embedded=True,
+        playing=playing,
+        at_s=at_s,
+        max_bytes=_PLAYER_BYTES,
+    )
     st.iframe(page, height=height)
 
 
@@ -101,12 +120,22 @@ def offer(
     )
 
 
-def offer_figure(chart: go.Figure, file_name: str, key: str, words: str = "Figure (HTML)") -> None:
-    """Draw a download button for the figure as an offline HTML page."""
+def offer_figure(
+    chart: go.Figure | Callable[[], go.Figure],
+    file_name: str,
+    key: str,
+    words: str = "Figure (HTML)",
+) -> None:
+    """Draw a download button for the figure, or one made when it is pressed, as an offline page."""
     dark = is_dark()
+
+    def content() -> str:
+        drawn = chart() if callable(chart) else chart
+        return themed(drawn, dark=dark).to_html(include_plotlyjs=True, full_html=True)
+
     offer(
         words,
-        lambda: themed(chart, dark=dark).to_html(include_plotlyjs=True, full_html=True),
+        content,
         f"{file_name}.html",
         "text/html",
         key,
@@ -123,15 +152,18 @@ def offer_player(
 
 
 def offer_table(
-    columns: Sequence[str], rows: Iterable[Sequence[object]], file_name: str, key: str
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]] | Callable[[], Iterable[Sequence[object]]],
+    file_name: str,
+    key: str,
 ) -> None:
-    """Draw a download button for a table as CSV."""
+    """Draw a download button for a table, or one made when it is pressed, as CSV."""
 
     def content() -> str:
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(columns)
-        writer.writerows(rows)
+        writer.writerows(rows() if callable(rows) else rows)
         return text.getvalue()
 
     offer("Table (CSV)", content, f"{file_name}.csv", "text/csv", key)

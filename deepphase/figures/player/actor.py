@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +15,9 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.kinematics import end_positions, global_transforms
 from deepphase.motion.point_track import PointTrack
-from deepphase.motion.roles import find_roles
+from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory
+from deepphase.motion.skeleton import Skeleton
 
 # Percentile of the lowest joint's height over time, which ignores single frames below the floor.
 _FLOOR_PERCENTILE = 5
@@ -28,6 +30,33 @@ def links_of(parents: Array) -> Array:
     parents = np.asarray(parents, np.int64)
     joints = np.flatnonzero(parents >= 0)
     return np.stack([parents[joints], joints], axis=1)
+
+
+def joints_and_tips(
+    clip: Clip, transforms: tuple[Array, Array]
+) -> tuple[Array, Array, tuple[str, ...]]:
+    """Positions (frames, points, 3) of joints and end sites, their parents and names.
+
+    End sites without length, which some files have at the end of every chain, are left out.
+    `transforms` are the clip's `global_transforms`.
+    """
+    skeleton = clip.skeleton
+    ends = np.linalg.norm(skeleton.end_offsets, axis=1) > _MIN_TIP_M
+    end_parents = skeleton.end_parents[ends]
+    positions = np.concatenate([transforms[1], end_positions(clip, transforms)[:, ends]], axis=1)
+    parents = np.concatenate([skeleton.parents, end_parents])
+    return positions, parents, (*skeleton.names, *(f"{skeleton.names[p]} tip" for p in end_parents))
+
+
+def feet_labels(skeleton: Skeleton, roles: Roles, joints: Sequence[int]) -> tuple[str, ...]:
+    """What each joint is among the feet, as in "left" or "right front"; its name if unknown."""
+    behind = " hind" if roles.kind == "quadruped" else ""
+    known = {
+        getattr(roles, f"{side}_{limb}"): f"{side}{place}"
+        for limb, place in (("hand", " front"), ("foot", behind), ("toe", behind))
+        for side in ("left", "right")
+    }
+    return tuple(known.get(joint, skeleton.names[joint]) for joint in joints)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +79,8 @@ class Actor:
         (frames, feet) bool: foot contacts; None if unknown.
     feet
         (feet,) index of each foot's joint.
+    feet_labels
+        (feet,) what each foot is, as in "left"; empty for the names of the joints.
     root_positions
         (frames, 3) metres: the root on the ground; None if unknown.
     root_directions
@@ -79,6 +110,7 @@ class Actor:
     joint_names: tuple[str, ...] = ()
     contacts: Array | None = None
     feet: tuple[int, ...] = ()
+    feet_labels: tuple[str, ...] = ()
     root_positions: Array | None = None
     root_directions: Array | None = None
     desired_trajectory: Array | None = None
@@ -105,6 +137,10 @@ class Actor:
             )
         if self.joint_names and len(self.joint_names) != joints:
             raise ParameterError(f"{self.name}: {len(self.joint_names)} names of {joints} joints")
+        if self.feet_labels and len(self.feet_labels) != len(self.feet):
+            raise ParameterError(
+                f"{self.name}: {len(self.feet_labels)} labels of {len(self.feet)} feet"
+            )
         expected = {
             "contacts": (frames, len(self.feet)),
             "root_positions": (frames, 3),
@@ -151,15 +187,7 @@ class Actor:
         """
         skeleton = clip.skeleton
         transforms = global_transforms(clip)
-        # Some files have an end site without length at the end of every chain.
-        ends = np.linalg.norm(skeleton.end_offsets, axis=1) > _MIN_TIP_M
-        end_parents = skeleton.end_parents[ends]
-        tips = tuple(f"{skeleton.names[parent]} tip" for parent in end_parents)
-        positions = np.concatenate(
-            [transforms[1], end_positions(clip, transforms)[:, ends]], axis=1
-        )
-        parents = np.concatenate([skeleton.parents, end_parents])
-        names = skeleton.names + tips
+        positions, parents, names = joints_and_tips(clip, transforms)
         roles = find_roles(skeleton, clip=clip)
         root = root_trajectory(clip, roles, positions=transforms[1])
         body = _below(parents, roles.hips)
@@ -178,7 +206,11 @@ class Actor:
             pass
         else:
             feet = tuple(place[joint] for joint in contacts.joints)
-            known |= {"contacts": contacts.flags, "feet": feet}
+            known |= {
+                "contacts": contacts.flags,
+                "feet": feet,
+                "feet_labels": feet_labels(skeleton, roles, contacts.joints),
+            }
             known["floor"] = min(known["floor"], contacts.floor)
         links = links_of(np.array([place.get(int(parents[joint]), -1) for joint in body]))
         return cls(positions=positions, links=links, fps=clip.fps, **(known | given))

@@ -6,7 +6,7 @@ function pressed(button, on) {
   button.setAttribute("aria-pressed", on);
 }
 
-function addControls({ clock, stage, lanes, element, turnTake, toggleLook }) {
+function addControls({ clock, stage, lanes, capture, element, turnTake, toggleLook }) {
   const actions = {
     first: () => clock.step(-clock.frames),
     last: () => clock.step(clock.frames),
@@ -19,6 +19,8 @@ function addControls({ clock, stage, lanes, element, turnTake, toggleLook }) {
     speed: () => clock.setSpeed(1),
     fit: () => lanes.showAll(),
     look: toggleLook,
+    picture: () => capture.picture(),
+    film: () => capture.film(),
     keys: () => element("help").showModal(),
     "take-before": () => turnTake(-1),
     "take-after": () => turnTake(1),
@@ -43,6 +45,8 @@ function addControls({ clock, stage, lanes, element, turnTake, toggleLook }) {
     "=": actions.faster,
     f: () => stage.toggle("follow"),
     l: actions.loop,
+    p: actions.picture,
+    v: actions.film,
     0: actions.fit,
     PageUp: actions["take-before"],
     PageDown: actions["take-after"],
@@ -92,7 +96,7 @@ function fillActors(stage, element, onChange) {
     chip.type = "button";
     chip.title = "Show or hide this body";
     dot.className = "dot";
-    dot.style.background = stage.colourOf(body);
+    dot.style.background = body.colour;
     const words = document.createElement("span");
     words.textContent = body.name;
     chip.append(dot, words);

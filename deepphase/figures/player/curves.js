@@ -7,6 +7,7 @@ const DENSE = 1.5;
 class Derived extends Timed {
   constructor(series, columnOf) {
     super(series, series.frames);
+    this.counted = series.counted;
     this.columns = series.columns;
     this.columnOf = columnOf;
     this.computed = [];
@@ -18,12 +19,7 @@ class Derived extends Timed {
   }
 
   range(index) {
-    let [low, high] = [Infinity, -Infinity];
-    for (const value of this.column(index)) {
-      if (value < low) low = value;
-      if (value > high) high = value;
-    }
-    return [low, high];
+    return rangeOf(this.column(index), this.counted);
   }
 }
 

@@ -35,6 +35,17 @@ function arrayOf(described) {
 const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 const wrapped = (cycles) => cycles - Math.floor(cycles + 0.5);
 
+// Least and largest value of the flagged frames, or of all.
+function rangeOf(values, counted) {
+  let [low, high] = [Infinity, -Infinity];
+  for (let i = 0; i < values.length; i++) {
+    if (counted && !counted[i]) continue;
+    if (values[i] < low) low = values[i];
+    if (values[i] > high) high = values[i];
+  }
+  return [low, high];
+}
+
 // Frames at a rate, on the take's time axis.
 class Timed {
   constructor(part, frames) {
@@ -61,8 +72,10 @@ class Timed {
 
 // Columns of numbers over time.
 class Series extends Timed {
-  constructor(part, described) {
+  // `counted` flags the frames that set the range; without any, all do.
+  constructor(part, described, counted = null) {
     super(part, described.shape[0]);
+    this.counted = counted?.includes(1) ? counted : null;
     this.columns = described.shape[1];
     this.described = described;
     this.decodedColumns = [];
@@ -84,14 +97,8 @@ class Series extends Timed {
   range(index) {
     const { middle, step } = this.described;
     if (!this.ranges[index]) {
-      const values = this.column(index);
-      let low = middle[index];
-      let high = low;
-      if (step[index]) for (const value of values) {
-        if (value < low) low = value;
-        if (value > high) high = value;
-      }
-      this.ranges[index] = [low, high];
+      this.ranges[index] = step[index]
+        ? rangeOf(this.column(index), this.counted) : [middle[index], middle[index]];
     }
     return this.ranges[index];
   }
@@ -124,6 +131,7 @@ class Body extends Timed {
     this.jointNames = actor.jointNames;
     this.links = actor.links;
     this.feet = actor.feet;
+    this.feetLabels = actor.feetLabels;
     this.floor = actor.floor;
     this.givenColour = actor.colour;
     this.index = index;
@@ -150,6 +158,12 @@ class Body extends Timed {
     }
     this.height = this.measuredHeight();
     this.radii = this.linkRadii();
+  }
+
+  get colour() {
+    if (this.givenColour) return this.givenColour;
+    if (this.alone) return look.dark ? "#aab4c2" : "#66758a";
+    return styleOf(this.index).colour;
   }
 
   joint(frame, joint, out) {

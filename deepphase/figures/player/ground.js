@@ -64,7 +64,7 @@ class Ground {
   }
 
   drawTrails(context, body, time) {
-    const colour = this.colourOf(body);
+    const colour = body.colour;
     const last = body.nearest(time);
     const first = Math.max(0, last - Math.round(TRAIL_S * body.fps));
     const [a, b] = [[0, 0, 0], [0, 0, 0]];
@@ -89,7 +89,7 @@ class Ground {
   // The root path: faint as a whole, bold around the current time with marks of the facing.
   drawPath(context, body, time) {
     const source = body.root || body.centre;
-    const colour = this.colourOf(body);
+    const colour = body.colour;
     const trace = (from, to, stride) => {
       context.beginPath();
       for (let f = from; f < to; f += stride) {

@@ -58,7 +58,7 @@ function phaseLane(channels) {
           let before = null;
           const fill = (x, most) => {
             if (before) {
-              context.globalAlpha = (0.3 * before[1]) / largest;
+              context.globalAlpha = 0.3 * Math.min(1, before[1] / largest);
               context.fillRect(before[0], top, x - before[0], bottom - top);
             }
             before = [x, most];
@@ -78,25 +78,33 @@ function phaseLane(channels) {
 
 function contactLane(bodies) {
   const rows = bodies.filter((body) => body.contacts).flatMap((body) =>
-    body.feet.map((joint, foot) => ({ body, foot, name: body.jointNames[joint] || `foot ${foot + 1}` })));
+    body.feet.map((joint, foot) => ({
+      body, foot, name: body.feetLabels[foot] || body.jointNames[joint] || `foot ${foot + 1}`,
+    })));
+  const several = bodies.length > 1;
+  // Names of bodies would cover the lane's name.
+  const above = several ? 14 : 0;
   return {
-    name: "Contacts", unit: "", shown: true, height: 15 * rows.length + 6,
+    name: "Contacts", unit: "", shown: true, height: 15 * rows.length + 6 + above,
     draw(context, plot) {
-      const high = (plot.bottom - plot.top) / rows.length;
+      const high = (plot.bottom - plot.top - above) / rows.length;
       rows.forEach(({ body, foot, name }, row) => {
-        const top = plot.top + row * high;
+        const top = plot.top + above + row * high;
         const count = body.feet.length;
         context.font = fontOf(10);
         context.textAlign = "right";
         context.textBaseline = "middle";
         context.fillStyle = look.soft;
-        const short = plot.left > 120 ? fitted(context, name, 76) : /right/i.test(name) ? "R" : "L";
-        context.fillText(short, plot.left - 6, top + high / 2);
+        const initials = name.split(" ").map((word) => word[0].toUpperCase()).join("");
+        const known = body.feetLabels.length > 0;
+        const side = known && (several || plot.left < 120) ? initials : name;
+        const words = several ? `${body.name} ${side}` : side;
+        context.fillText(fitted(context, words, plot.left - 24), plot.left - 6, top + high / 2);
         plot.clip(context, () => {
           context.fillStyle = faded(look.soft, 0.12);
           const begin = plot.x(body.start);
           context.fillRect(begin, top + 2, plot.x(body.end) - begin, high - 4);
-          context.fillStyle = bodies.length > 1 ? styleOf(body.index).colour : styleOf(2).colour;
+          context.fillStyle = several ? body.colour : styleOf(2).colour;
           const [first, last] = visibleFrames(body, plot);
           for (let f = first; f <= last; f++) {
             if (!body.contacts[f * count + foot]) continue;

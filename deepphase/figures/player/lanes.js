@@ -6,8 +6,8 @@ const SHORTEST_VIEW_S = 0.2;
 const NARROW = 620;
 
 class Lanes {
-  constructor({ box, list, axis, choice, cursor, onSeek, onView, onChange }) {
-    Object.assign(this, { box, list, choice, cursor, onSeek, onView, onChange });
+  constructor({ box, list, axis, choice, cursor, overviewRow, onSeek, onView, onChange }) {
+    Object.assign(this, { box, list, choice, cursor, overviewRow, onSeek, onView, onChange });
     this.lanes = [];
     this.duration = 0;
     this.from = 0;
@@ -28,12 +28,14 @@ class Lanes {
     box.addEventListener("dblclick", () => this.showAll());
   }
 
+  // Without lanes, the overview takes the whole width.
   get left() {
+    if (!this.axis.width) return 12;
     return this.axis.width < NARROW ? 100 : 156;
   }
 
   get right() {
-    return (this.list.clientWidth || this.axis.width) - 10;
+    return (this.list.clientWidth || this.axis.width || this.overviewRow.clientWidth) - 10;
   }
 
   timeAt(clientX) {

@@ -100,6 +100,7 @@ def _actor(actor: Actor, packed: PackedArrays) -> dict[str, Any]:
         links=actor.links.reshape(-1).tolist(),
         jointNames=list(actor.joint_names),
         feet=list(actor.feet),
+        feetLabels=list(actor.feet_labels),
         positions=packed.add_positions(actor.positions),
         contacts=added(None if actor.contacts is None else actor.contacts.astype(bool)),
         rootPositions=added(actor.root_positions),
@@ -199,6 +200,7 @@ _SCRIPTS = (
     "lane_kinds",
     "lanes",
     "overview",
+    "capture",
     "controls",
     "player",
 )
@@ -217,6 +219,10 @@ def player_html(
     *,
     title: str = "Player",
     look: str = "auto",
+    embedded: bool = False,
+    playing: bool = False,
+    bare: bool = False,
+    at_s: float = 0.0,
     max_bytes: int = MAX_BYTES,
 ) -> str:
     """The HTML of a page that plays takes, alone or in an iframe.
@@ -229,6 +235,15 @@ def player_html(
         Title of the page.
     look
         "light", "dark", or "auto" for the browser's colour scheme. The page has a switch.
+    embedded
+        The page is in a frame of a page of the same origin, and the frame takes its height.
+    playing
+        The first take plays while it is in view, unless it has sound or the reader's system asks
+        for less motion.
+    bare
+        Without title, buttons and curves: the bodies, the manifold and a line of time.
+    at_s
+        Time in the first take at which the page opens, seconds.
     max_bytes
         Maximum size of the data in the page.
 
@@ -243,6 +258,10 @@ def player_html(
     content = {
         "title": title,
         "look": look,
+        "embedded": embedded,
+        "playing": playing,
+        "bare": bare,
+        "at": at_s,
         "palette": palette(),
         "takes": [describe_take(take, packed) for take in takes],
     }

@@ -28,10 +28,13 @@ function startPlayer() {
   const costs = new CostTable({
     text: element("costs-text"), legend: element("costs-legend"), rows: element("costs-rows"),
   });
+  const capture = new Capture({
+    app: element("app"), clock, button: element("film"), onProblem: showMessage,
+  });
   let overview = null;
   const lanes = new Lanes({
     box: element("lanes-box"), list: element("lanes"), axis: element("axis"),
-    choice: element("lane-choice"), cursor: element("cursor"),
+    choice: element("lane-choice"), cursor: element("cursor"), overviewRow: element("overview-row"),
     onSeek: (time) => clock.seek(time),
     onView: () => { if (overview) overview.stale = true; },
     onChange: invalidate,
@@ -55,6 +58,7 @@ function startPlayer() {
     lanes.draw(clock.time);
     overview.draw(clock.time);
     updateTexts();
+    capture.draw();
     keep(stats.drawn, performance.now() - began);
     last = clock.playing || moving ? now : 0;
     if (clock.playing || moving) invalidate();
@@ -105,10 +109,11 @@ function startPlayer() {
     if (described.channels) {
       const part = described.channels;
       channels = new Timed(part, part.phase.shape[0]);
-      for (const name of ["phase", "frequency", "amplitude", "offset"]) {
-        channels[name] = new Series(part, part[name]);
-      }
       channels.interior = arrayOf(part.interior);
+      // Frames whose window reaches past the clip have amplitudes of their own, and set no scale.
+      for (const name of ["phase", "frequency", "amplitude", "offset"]) {
+        channels[name] = new Series(part, part[name], channels.interior);
+      }
     }
     const weights = described.gating && new Series(described.gating, described.gating.values);
     return { bodies, channels, gating: weights };
@@ -184,7 +189,7 @@ function startPlayer() {
     overview.stale = true;
     for (const [i, body] of stage.bodies.entries()) {
       const dot = element("actors").children[i]?.firstChild;
-      if (dot) dot.style.background = stage.colourOf(body);
+      if (dot) dot.style.background = body.colour;
     }
     invalidate();
   }
@@ -193,6 +198,33 @@ function startPlayer() {
     chosenLook = look.dark ? "light" : "dark";
     applyLook();
   };
+
+  // Play while the page is in view. Sound waits for the reader, as browsers ask for.
+  function playInView() {
+    if (clock.song) return;
+    let [inView, wanted] = [false, true];
+    new IntersectionObserver((entries) => {
+      const seen = entries[entries.length - 1].isIntersecting;
+      if (seen === inView) return;
+      inView = seen;
+      if (!seen) {
+        wanted = clock.playing;
+        clock.pause();
+      } else if (wanted) clock.play();
+    }, { threshold: 0.05 }).observe(element("app"));
+  }
+
+  // The surrounding frame takes the height of the content, so that nothing hides in it.
+  function fitFrame() {
+    element("app").classList.add("embedded");
+    const outer = window.frameElement;
+    if (!outer) return;
+    const fit = () => {
+      const height = Math.ceil(element("app").getBoundingClientRect().height);
+      if (height > 50) outer.style.height = `${height + 2}px`;
+    };
+    new ResizeObserver(fit).observe(element("app"));
+  }
 
   const turnTake = (by) => {
     const count = scene.takes.length;
@@ -215,11 +247,15 @@ function startPlayer() {
   });
   document.addEventListener("visibilitychange", () => { last = clock.last = 0; });
   addChips(stage, element, invalidate);
-  addControls({ clock, stage, lanes, element, turnTake, toggleLook });
+  addControls({ clock, stage, lanes, capture, element, turnTake, toggleLook });
   element("app").hidden = false;
   applyLook();
+  if (scene.embedded) fitFrame();
+  element("app").classList.toggle("bare", Boolean(scene.bare));
   if (scene.takes.length) {
     tryToOpen(0);
+    clock.seek(scene.at);
+    if (scene.playing && !matchMedia("(prefers-reduced-motion: reduce)").matches) playInView();
   } else {
     element("app").classList.add("nothing");
     showMessage("Nothing to play: this page has no clip. “deepphase play CLIP” makes a page with yours.");
@@ -234,8 +270,9 @@ function startPlayer() {
       camera: { yaw: stage.camera.yaw, pitch: stage.camera.pitch, distance: stage.camera.distance,
         target: [...stage.camera.target] },
       songTime: clock.song ? clock.song.time : null, songRuns: Boolean(clock.song?.running),
-      shows: { ...stage.shows }, dark: look.dark,
+      shows: { ...stage.shows }, dark: look.dark, filmed: capture.bytes,
     }),
+    time: () => clock.time,
     play: () => clock.play(),
     pause: () => clock.pause(),
     seek: (time) => clock.seek(time),

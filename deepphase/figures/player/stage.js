@@ -75,12 +75,6 @@ class Stage extends Ground {
     return this.bodies.filter((body) => body.shown);
   }
 
-  colourOf(body) {
-    if (body.givenColour) return body.givenColour;
-    if (body.alone) return look.dark ? "#aab4c2" : "#66758a";
-    return styleOf(body.index).colour;
-  }
-
   // Mean distance over time from the middle of the bodies to the farthest of them, in metres.
   spread() {
     const bodies = this.visibleBodies;
@@ -154,7 +148,7 @@ class Stage extends Ground {
     const { camera } = this;
     const pieces = [];
     for (const [body, pose] of poses) {
-      const base = this.colourOf(body);
+      const base = body.colour;
       const colours = {
         rim: look.page,
         dark: mixed(base, "#000000", look.dark ? 0.42 : 0.28),

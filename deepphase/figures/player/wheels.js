@@ -51,7 +51,7 @@ class Wheels {
     const { colour } = styleOf(c);
     const tip = (at) => {
       const angle = 2 * Math.PI * phase.cyclesAt(c, at);
-      const length = (radius * amplitude.at(c, at)) / this.largest;
+      const length = radius * Math.min(1, amplitude.at(c, at) / this.largest);
       return [x + length * Math.sin(angle), y - length * Math.cos(angle), length];
     };
     const [tx, ty, length] = tip(time);

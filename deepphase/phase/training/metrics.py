@@ -115,6 +115,11 @@ def read_metrics(path: str | Path) -> dict[str, Array]:
     }
 
 
+def metrics_beside(model: Path) -> Path:
+    """Where the metrics of a finished training lie: MODEL.metrics.csv."""
+    return model.with_name(f"{model.name}.{_METRICS}")
+
+
 def move_metrics(folder: Path, model: Path) -> Path | None:
     """Move the CSV of a finished training beside its model file, as MODEL.metrics.csv.
 
@@ -122,7 +127,7 @@ def move_metrics(folder: Path, model: Path) -> Path | None:
     -------
     Where it is now; None where the training wrote none.
     """
-    source, target = metrics_file(folder), model.with_name(f"{model.name}.{_METRICS}")
+    source, target = metrics_file(folder), metrics_beside(model)
     if not source.is_file():
         return None
     with atomic_write(target) as file:

@@ -1,0 +1,77 @@
+"""Addresses of the pages: with the clip and the moment, so that a link leads to what is seen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+from streamlit.navigation.page import StreamlitPage
+
+# Key of the widgets that choose a clip, and the part of the address that says which.
+CLIP_KEY = "clip"
+_MOMENT, _MOMENT_CLIP = "at", "clip of the moment"
+_PAGES, _SHOWN = "pages", "shown clip"
+
+
+def remember_pages(pages: Mapping[str, StreamlitPage]) -> None:
+    """Keep the pages of the navigation, by the last part of their addresses, for `go_to`."""
+    st.session_state[_PAGES] = dict(pages)
+
+
+def go_to(page: str) -> None:
+    """Open another page, as in "train"."""
+    st.switch_page(st.session_state[_PAGES][page])
+
+
+def clip_chooser(
+    names: Sequence[str], *, label: str = "Clip", place: DeltaGenerator | None = None
+) -> int:
+    """Draw the chooser of a clip, and return its index; the address names the clip."""
+    draw = st.selectbox if place is None else place.selectbox
+    shown = shown_clip()
+    if CLIP_KEY not in st.session_state and CLIP_KEY not in st.query_params and shown in names:
+        # The clip of the page before.
+        st.session_state[CLIP_KEY] = shown
+    chosen = draw(label, names, key=CLIP_KEY, bind="query-params")
+    remember_clip(chosen)
+    return names.index(chosen)
+
+
+def shown_clip() -> str:
+    """Name of the clip that the session's last page showed; empty without one."""
+    return str(st.session_state.get(_SHOWN, ""))
+
+
+def remember_clip(name: str) -> None:
+    """Keep the clip that this page shows, for the next one."""
+    st.session_state[_SHOWN] = name
+
+
+def choose_clip(name: str) -> None:
+    """Choose another clip; called before the run that draws its widget."""
+    st.session_state[CLIP_KEY] = name
+
+
+def put_moment(seconds: float) -> None:
+    """Keep a moment of the chosen clip in the address."""
+    st.query_params[_MOMENT] = f"{seconds:.2f}"
+    st.session_state[_MOMENT_CLIP] = st.session_state.get(CLIP_KEY)
+
+
+def moment_of(clip: str) -> float:
+    """Seconds of the address's moment; 0 without one, or where it is another clip's."""
+    given = st.query_params.get(_MOMENT)
+    if given is None:
+        return 0.0
+    # A moment that came with the address belongs to the clip that came with it.
+    if st.session_state.setdefault(_MOMENT_CLIP, clip) != clip:
+        st.query_params.pop(_MOMENT)
+        st.session_state.pop(_MOMENT_CLIP)
+        return 0.0
+    try:
+        seconds = float(given)
+    except ValueError:
+        return 0.0
+    return seconds if math.isfinite(seconds) and seconds > 0 else 0.0

@@ -15,6 +15,7 @@ from deepphase.errors import ParameterError
 
 Schedule = Literal["cosine", "restarts", "constant"]
 EndsRule = Literal["auto", "left_out", "continued"]
+ActionsRule = Literal["auto", "left_out", "kept"]
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,8 @@ class ControllerTraining:
     foot_weight
         Weight in the loss of the mean squared error of the velocities of feet on the floor, in
         m2/s2, from the second of the unrolled frames on.
+    phase_weight
+        Weight in the loss of each value of the phases, relative to the other outputs.
     run_checks
         Number of times in the second half of the training that the controller runs along a course
         of its own, at most one for 100,000 frame pairs. The weights that run best are kept. 0 keeps
@@ -86,6 +89,15 @@ class ControllerTraining:
         Frames whose trajectory or phase window reaches past an end of their clip are "left_out",
         or their trajectory is "continued" in a straight line. "auto" continues it if more than
         half of the frames would be left out.
+    actions
+        Frames of an action, such as a bow or a blow, by `deepphase.features.moment_kinds`, are
+        "left_out" or "kept". No goal says when a controller shall begin one, so that it may where
+        it should stand. "auto" leaves them out of clips whose frames are mostly idle or locomotion,
+        if there is no label and there are no tracks.
+    made_stops
+        Share of the training frames in made starts and stops, of idle moments and locomotion of the
+        training clips; see `controllers.data.starts_and_stops`. 0 makes none; nor are any made
+        where the clips have no idle moment or are all of one file.
     held_out
         Fraction of the source files that are held out of training for measurement.
     seed
@@ -104,6 +116,7 @@ class ControllerTraining:
     unroll_goals: bool = False
     root_weight: float = 0.0
     foot_weight: float = 0.0
+    phase_weight: float = 1.0
     run_checks: int = 6
     run_patience: int = 0
     learning_rate: float = 1e-3
@@ -117,6 +130,8 @@ class ControllerTraining:
     pose_noise: float = 0.0
     mirror: bool = False
     ends: EndsRule = "auto"
+    actions: ActionsRule = "kept"
+    made_stops: float = 0.0
     held_out: float = 0.1
     seed: int = 0
     split_seed: int = 0
@@ -131,7 +146,7 @@ class ControllerTraining:
             raise ParameterError(
                 f"learning_rate must lie between 0 and 1, not {self.learning_rate}"
             )
-        for name in ("weight_decay", "warmup", "held_out", "unroll_after"):
+        for name in ("weight_decay", "warmup", "held_out", "unroll_after", "made_stops"):
             if not 0 <= getattr(self, name) < 1:
                 raise ParameterError(f"{name} must lie in 0 to 1, not {getattr(self, name)}")
         if not 0 < self.held_out < 0.9:
@@ -146,9 +161,11 @@ class ControllerTraining:
         ):
             if not (math.isfinite(getattr(self, name)) and getattr(self, name) >= 0):
                 raise ParameterError(f"{name} must not be negative, not {getattr(self, name)}")
+        if not (math.isfinite(self.phase_weight) and self.phase_weight > 0):
+            raise ParameterError(f"phase_weight must be above 0, not {self.phase_weight}")
         if not (self.restart_epochs > 0 and self.restart_factor >= 1):
             raise ParameterError("restart_epochs must be positive, restart_factor at least 1")
-        for name, kind in (("schedule", Schedule), ("ends", EndsRule)):
+        for name, kind in (("schedule", Schedule), ("ends", EndsRule), ("actions", ActionsRule)):
             if getattr(self, name) not in get_args(kind):
                 raise ParameterError(
                     f"{name} {getattr(self, name)!r}", hint=f"one of {', '.join(get_args(kind))}"

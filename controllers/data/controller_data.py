@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from controllers.config import ControllerConfig
+from controllers.config import ControllerConfig, ControllerTraining
 from controllers.data.initial_states import InitialStates
 from controllers.data.sample_split import SampleSplit
 from controllers.data.samples import ClipTracks, ControllerSamples, Ends, schema_of_store
+from controllers.data.starts_and_stops import starts_and_stops
 from controllers.networks.registry import network_kind
 from controllers.schema.config import GATES_OF_PHASES
 from controllers.schema.phase_choice import phase_choice
@@ -21,12 +22,15 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.evaluation.motion_measures import measured_data
 from deepphase.features.frame_rows import reach_inside
+from deepphase.features.moment_kinds import ACTION, clip_kinds
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.windows import interior_frames
 from deepphase.progress import Progress
 
 # Number of initial states in a controller's file.
 _STARTS = 256
+# Share of actions from which on clips are mostly actions.
+_MOSTLY = 0.5
 # Maximum number of clips that are measured.
 _MAX_MEASURED_CLIPS = 120
 
@@ -104,16 +108,26 @@ class ControllerData:
             tracks=tracks,
             description=description,
         )
+        ends = _ends(store, schema, phases, options.ends)
         samples = ControllerSamples.read(
             store,
             schema,
             phases,
             mirror=options.mirror,
-            ends=_ends(store, schema, phases, options.ends),
+            ends=ends,
+            actions=not _leaves_out_actions(store, schema, options.actions),
             tracks=tracks,
             progress=progress,
         )
         split = SampleSplit.of_samples(samples, options.held_out, options.split_seed)
+        made = None if tracks else _starts_and_stops(store, schema, split, options)
+        if made is not None:
+            read = ControllerSamples.read(
+                made, schema, phases, mirror=options.mirror, ends=ends, progress=progress
+            )
+            rows = np.arange(len(samples), len(samples) + len(read))
+            samples = samples.joined(read)
+            split = replace(split, train=np.concatenate([split.train, rows]))
         return cls(store, phases, schema, samples, split, tracks)
 
     @cached_property
@@ -122,10 +136,11 @@ class ControllerData:
         rows, schema, samples = self.split.train, self.schema, self.samples
         groups = [rows]
         if schema.config.label:
-            columns = self.store.label_column(schema.config.label)
-            value_of = dict(zip(self.store.names, columns.tolist(), strict=True))
-            of_row = np.array([value_of[name] for name in samples.names])[samples.run_of(rows)]
-            groups = [rows[of_row == value] for value in schema.label_values]
+            block = schema.inputs.slices[schema.config.label]
+            # The label is the same at all offsets.
+            first = slice(block.start, block.start + len(schema.label_values))
+            of_row = np.argmax(samples.inputs[:, first], axis=1)[rows]
+            groups = [rows[of_row == value] for value in range(len(schema.label_values))]
         each = max(_STARTS // len(groups), 1)
         chosen = [
             group[np.unique(np.linspace(0, len(group) - 1, each).astype(np.int64))]
@@ -140,7 +155,41 @@ class ControllerData:
         store = self.store
         count = min(_MAX_MEASURED_CLIPS, len(store))
         some = np.unique(np.linspace(0, len(store) - 1, count).astype(int))
-        return measured_data((store.clip(int(index)) for index in some), self.schema)
+        clips = (store.clip(int(index)) for index in some)
+        return measured_data(clips, self.schema, self.schema.config.label)
+
+
+def _leaves_out_actions(store: ClipStore, schema: ControllerSchema, rule: str) -> bool:
+    if rule != "auto":
+        return rule == "left_out"
+    if schema.config.tracks or schema.config.label:
+        return False
+    chosen = np.linspace(0, len(store) - 1, min(len(store), _MAX_MEASURED_CLIPS)).astype(int)
+    kinds = [clip_kinds(store.clip(index), dict(schema.body)) for index in np.unique(chosen)]
+    return float((np.concatenate(kinds) == ACTION).mean()) < _MOSTLY
+
+
+def _starts_and_stops(
+    store: ClipStore, schema: ControllerSchema, split: SampleSplit, options: ControllerTraining
+) -> ClipStore | None:
+    """Made starts and stops of the training clips; None if none are wanted, or can be made."""
+    share = options.made_stops
+    # Of one file a part of each clip is held out, which must not be used.
+    if not (share and split.sources):
+        return None
+    clips = [
+        index
+        for index, (name, source) in enumerate(zip(store.names, store.sources, strict=True))
+        if (source.path or name) not in split.sources
+    ]
+    frames = round(share / (1.0 - share) * len(split.train) / (2 if options.mirror else 1))
+    reach_s = max(map(abs, schema.config.offsets_s))
+    made = [
+        *starts_and_stops(
+            store, clips, dict(schema.body), frames, reach_s=reach_s, seed=options.split_seed
+        )
+    ]
+    return ClipStore.from_clips(made) if made else None
 
 
 def _ends(

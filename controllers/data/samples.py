@@ -15,6 +15,7 @@ from controllers.schema.schema import ControllerSchema
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
+from deepphase.features.moment_kinds import ACTION, clip_kinds
 from deepphase.features.normalisation import Normalisation
 from deepphase.motion.clip import Clip
 from deepphase.motion.mirror import MirrorMap, mirror_map, mirrored
@@ -73,6 +74,7 @@ class ControllerSamples:
         *,
         mirror: bool = False,
         ends: Ends = "left_out",
+        actions: bool = True,
         tracks: ClipTracks | None = None,
         progress: Progress | None = None,
     ) -> ControllerSamples:
@@ -87,6 +89,8 @@ class ControllerSamples:
         ends
             Frames whose trajectory or phase window reaches past an end of their clip are
             "left_out", or their trajectory is "continued" in a straight line, for short clips.
+        actions
+            Whether frames of actions are read, by `moment_kinds`.
         tracks
             Function from a clip to its tracks, if the schema names some.
 
@@ -104,6 +108,8 @@ class ControllerSamples:
         for done, (clip, is_mirrored) in enumerate(_clips(store, schema, mirror), start=1):
             blocks = FrameBlocks.of_clip(clip, schema, phases, tracks(clip) if tracks else None)
             usable = blocks.inside() if ends == "left_out" else np.ones(len(blocks), bool)
+            if not actions:
+                usable = usable & (clip_kinds(clip, dict(schema.body)) != ACTION)
             pairs = np.flatnonzero(usable[:-1] & usable[1:])
             arrays.fill(count, blocks, pairs)
             source = clip.source.path or clip.name
@@ -115,6 +121,11 @@ class ControllerSamples:
             if progress is not None:
                 progress("reading frames", done, len(store) * (2 if mirror else 1), clip.name)
         if not count:
+            if not actions:
+                raise ParameterError(
+                    "no training frame that is idle or locomotion",
+                    hint="set training.actions=kept, or use longer clips",
+                )
             past, future = schema.inputs.reach_s
             raise ParameterError(
                 f"no training frame: the longest clip has "
@@ -136,6 +147,29 @@ class ControllerSamples:
             names,
             sources,
             np.array(flags, bool),
+        )
+
+    def joined(self, other: ControllerSamples) -> ControllerSamples:
+        """These samples, then others of the same schema."""
+        count, arrays = len(self), []
+        for name in ("inputs", "gate", "outputs"):
+            mine, theirs = getattr(self, name), getattr(other, name)
+            shape = (count + len(other), mine.shape[1])
+            both = _allocated(shape, mine.nbytes + theirs.nbytes > _MAX_IN_MEMORY)
+            both[:count], both[count:] = mine, theirs
+            arrays.append(both)
+        inputs, gate, outputs = arrays
+        return ControllerSamples(
+            self.schema,
+            inputs,
+            gate,
+            outputs,
+            np.concatenate([self.run_starts, count + other.run_starts]),
+            np.concatenate([self.run_stops, count + other.run_stops]),
+            np.concatenate([self.first_frames, other.first_frames]),
+            (*self.names, *other.names),
+            (*self.sources, *other.sources),
+            np.concatenate([self.mirrored, other.mirrored]),
         )
 
     def run_of(self, rows: Array) -> Array:

@@ -219,6 +219,7 @@ class Characters:
             desired=desired,
             limited=limited,
             unlocked=unlocked,
+            tracks=self._labels.tracks,
         )
 
     def _check(self, goal_source: GoalSource) -> None:

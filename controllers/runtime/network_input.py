@@ -14,6 +14,7 @@ from controllers.schema.config import POSE_BLOCKS
 from controllers.schema.schema import ControllerSchema
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
+from deepphase.evaluation.run_measures import DESIRED_LABEL
 from deepphase.features.trajectory import (
     TRAJECTORY_DIRECTION,
     TRAJECTORY_POSITION,
@@ -188,6 +189,13 @@ class DesiredLabels:
                     )
                 self._goals[character] = 0.0
                 self._goals[character, self._values.index(value)] = 1.0
+
+    @property
+    def tracks(self) -> dict[str, Array]:
+        """The desired values as a track of runs; none for schemas without a label."""
+        if not self._values:
+            return {}
+        return {DESIRED_LABEL: np.array(self._values)[self._goals.argmax(axis=1)]}
 
     def advance(self) -> None:
         """Advance by one frame towards the desired labels."""

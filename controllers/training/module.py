@@ -15,7 +15,7 @@ from controllers.data.controller_data import ControllerData
 from controllers.networks.network import ControllerNetwork
 from controllers.networks.normalised import NormalisedController
 from controllers.networks.registry import make_network
-from controllers.schema.config import POSE_BLOCKS
+from controllers.schema.config import PHASE_BLOCKS, POSE_BLOCKS
 from controllers.training.closed_loop import ClipGoals, ClosedLoop, FootVelocities, RootOffset
 from controllers.training.course_checks import CourseChecks
 from deepphase.arrays import Array
@@ -83,6 +83,7 @@ class ControllerModule(ResumableModule):
         layers = [each for each in controller.modules() if isinstance(each, torch.nn.Dropout)]
         self._dropouts = [(layer, layer.p) for layer in layers]
         self._noise = torch.from_numpy(_pose_columns(data.schema.inputs)) * options.pose_noise
+        self._weights = torch.from_numpy(_loss_weights(data.schema.outputs, options.phase_weight))
 
     def rate(self, step: int, total: float) -> float:
         """Learning rate of the config's schedule, as a share of the highest."""
@@ -99,7 +100,7 @@ class ControllerModule(ResumableModule):
         for part in (self._loop, self._goals, self._feet):
             if part is not None:
                 part.to(self.device)
-        self._noise = self._noise.to(self.device)
+        self._noise, self._weights = self._noise.to(self.device), self._weights.to(self.device)
 
     def on_train_batch_start(self, *_: object) -> None:
         # Dropout and noise depend on the position alone, so that resumed trainings repeat them.
@@ -174,7 +175,7 @@ class ControllerModule(ResumableModule):
         """Error and the network's own loss terms on recorded frames."""
         inputs, gate, target = self._normalised(batch)
         predicted, extra = self._predicted(self._with_noise(inputs), gate)
-        return torch.nn.functional.mse_loss(predicted.float(), target), extra
+        return self._error(predicted.float(), target), extra
 
     def _unrolled_loss(self, loop: ClosedLoop, batch: FrameBatch) -> tuple[Tensor, Tensor | float]:
         """The same over consecutive frames, where only the first inputs are recorded."""
@@ -190,7 +191,7 @@ class ControllerModule(ResumableModule):
             predicted, extra = self._predicted(now if frame else self._with_noise(now), gate_now)
             predicted = predicted.float()
             target = controller.target(outputs[:, frame], inputs)
-            total = total + torch.nn.functional.mse_loss(predicted, target)
+            total = total + self._error(predicted, target)
             penalty = penalty + extra
             made = controller.raw(predicted, inputs)
             if goals is not None:
@@ -209,6 +210,12 @@ class ControllerModule(ResumableModule):
                     made = goals.blended(made, following, biases)
                 inputs, gate = loop.next_frame(following, gates[:, frame + 1], gate, made)
         return total / (last + 1), penalty / (last + 1)
+
+    def _error(self, predicted: Tensor, target: Tensor) -> Tensor:
+        """Mean squared error of normalised outputs, with the config's weight of the phases."""
+        if self.options.phase_weight == 1.0:
+            return torch.nn.functional.mse_loss(predicted, target)
+        return (self._weights * (predicted - target).square()).mean()
 
     def _with_noise(self, inputs: Tensor) -> Tensor:
         """Normalised inputs with the config's noise on the pose."""
@@ -254,3 +261,12 @@ def _pose_columns(layout: FeatureLayout) -> Array:
         if name in layout.slices:
             columns[layout.slices[name]] = layout[name].weight
     return columns
+
+
+def _loss_weights(layout: FeatureLayout, phase_weight: float) -> Array:
+    """(dims,) float32 weights of outputs in the loss, 1 on average."""
+    weights = np.ones(layout.dims, np.float32)
+    for name in PHASE_BLOCKS:
+        if name in layout.slices:
+            weights[layout.slices[name]] = phase_weight
+    return weights / weights.mean()

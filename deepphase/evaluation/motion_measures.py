@@ -13,6 +13,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError, SkeletonError
+from deepphase.evaluation.label_discriminants import LabelDiscriminants
 from deepphase.evaluation.response import own_changes, smoothed_velocities, summary
 from deepphase.evaluation.runs import (
     foot_skating,
@@ -222,8 +223,16 @@ def _foot_points(clip: Clip, feet: list[int], transforms: tuple[Array, Array]) -
     return found
 
 
-def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
+def measured_data(clips: Iterable[Clip], body: MeasuredBody, label: str = "") -> dict[str, Any]:
     """Measures of captured motion as plain numbers, for the headers of files.
+
+    Parameters
+    ----------
+    label
+        Label of the clips whose values are discriminated.
+
+    Returns
+    -------
 
     ======================  ================================================================
     clips, frames           number of measured clips and frames
@@ -250,6 +259,8 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
                             `speed_bins.means_by_speed`. Missing for bodies without legs
     changes, headings       median and number of the durations, in seconds, of the data's own
                             starts, stops and turns; see `response.own_changes`
+    labels                  discriminants of the label's values; see `LabelDiscriminants`. Missing
+                            without a label
     ======================  ================================================================
 
     A spread has the mean, the median, and the 1st and the 99th percentile as low and high.
@@ -268,11 +279,14 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
     changes: dict[str, list[float]] = {}
     headings: dict[str, list[float]] = {}
     lengths: dict[str, float] = {}
+    labelled: list[tuple[Array, str]] = []
     standing = 0.0
     for clip in clips:
         if len(clip) < MIN_FRAMES:
             continue
         motion = MeasuredMotion.of_clip(clip, body)
+        if label and clip.labels.get(label):
+            labelled.append((motion.poses, clip.labels[label]))
         rotations.append(motion.rotation_rates)
         jerks.append(motion.jerks)
         accelerations.append(motion.accelerations)
@@ -300,6 +314,10 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
     speed, turn, seconds = np.concatenate(speeds), np.concatenate(turns), np.concatenate(stills)
     travelling, resting = speed[speed > standing], np.concatenate(idle)
     largest = float(contact.max(initial=0.0))
+    discriminants = None
+    if labelled:
+        poses, values = zip(*labelled, strict=True)
+        discriminants = LabelDiscriminants.of_poses(poses, values, clip.fps)
     at_speeds: dict[str, Any] = {}
     if standing > 0:
         values_of = {name: np.concatenate(each) for name, each in by_speed.items()}
@@ -329,6 +347,7 @@ def measured_data(clips: Iterable[Clip], body: MeasuredBody) -> dict[str, Any]:
         **at_speeds,
         "changes": summary(changes),
         "headings": summary(headings),
+        **({} if discriminants is None else {"labels": discriminants.as_mapping()}),
     }
 
 

@@ -38,6 +38,8 @@ def run_findings(run: Run, data: Mapping[str, Any], desired_speeds: Array) -> li
     statue    in more than a quarter of the seconds with a desired speed, the joints moved less than
               half as fast as in the data's slowest travel, or the root less than a quarter as fast
               as desired
+    walks on  where standing had been desired for a second, the root moved faster than a body that
+              stands, on average
     lifeless  where standing was desired, the joints moved less than half as fast as in the idle
               frames of the data, as a mean over its seconds
     facing    in more than a twentieth of the frames, the character faced its direction of travel
@@ -73,6 +75,13 @@ def run_findings(run: Run, data: Mapping[str, Any], desired_speeds: Array) -> li
         findings.append(
             f"{_some(len(statues), count)} stood like a statue in more than {_STATUE_SHARE:.0%} "
             "of the seconds in which movement was desired"
+        )
+    on = {each: _speed_at_rest(run, each, desired_speeds) for each in living.tolist()}
+    fast = [speed for speed in on.values() if speed > float(data.get("standing_speed", np.inf))]
+    if fast:
+        findings.append(
+            f"{_some(len(fast), count)} walked on where standing was desired: after a second, at "
+            f"up to {max(fast):.2f} m/s"
         )
     lifeless = [each for each in living.tolist() if _is_lifeless(run, each, data, desired_speeds)]
     if lifeless:
@@ -110,6 +119,18 @@ def _runaways(run: Run, living: Array, desired_speeds: Array) -> list[str]:
         "the desired place on average"
         for each in order.tolist()
     ]
+
+
+def _speed_at_rest(run: Run, character: int, desired_speeds: Array) -> float:
+    """m/s: mean speed in the frames whose goal has stood for a second; 0 without any."""
+    desired = desired_speeds
+    if run.commanded_velocities is not None:
+        desired = np.linalg.norm(run.commanded_velocities[character], axis=-1)
+    frames = np.arange(len(run))
+    moving = np.maximum.accumulate(np.where(desired < AT_REST_M_S, -1, frames))
+    late = frames - moving > round(run.fps)
+    speeds = np.linalg.norm(velocities(run.positions[character], run.fps), axis=-1)
+    return float(speeds[late].mean()) if late.any() else 0.0
 
 
 def _is_lifeless(run: Run, character: int, data: Mapping[str, Any], desired_speeds: Array) -> bool:

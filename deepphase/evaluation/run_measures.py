@@ -10,6 +10,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
+from deepphase.evaluation.label_discriminants import LabelDiscriminants
 from deepphase.evaluation.motion_measures import MIN_FRAMES, MeasuredMotion
 from deepphase.evaluation.response import Responses, goal_changes
 from deepphase.evaluation.runs import BLEND_S, foot_skating, joint_rotation_rates, near_marked
@@ -29,6 +30,8 @@ from deepphase.steering.run import Run
 _IN_CONTACT = 0.5
 # Share of the data's `still_speed` below which a body counts as frozen.
 _FROZEN_SHARE = 0.5
+DESIRED_LABEL = "desired_label"
+"""Track of runs: (characters, frames) str, the desired value of the label."""
 # Goals that are slower stand.
 AT_REST_M_S = 0.05
 # Metres from the path's place at its clock, on average, beyond which a character ignores its goal.
@@ -96,6 +99,10 @@ RUN_MEASURES: dict[str, tuple[str, str]] = {
     "unanswered": (
         "",
         "share of them whose velocity never comes: not in 4 s, nor before the next change",
+    ),
+    "label_s": (
+        "s",
+        "median time until poses look like those of a new label, by linear discriminants",
     ),
     **{kind: ("", f"share of frames of {kind}") for kind in KINDS},
     "style_changes": ("1/s", "changes of the label style per second"),
@@ -174,6 +181,10 @@ class RunMeasures:
         Number of changes of the goal that were measured.
     unanswered
         Share of them whose velocity never comes.
+    label_s
+        Seconds until poses look like those of a new desired label more than like those of the old
+        one: the median, infinite if most changes are never answered, None without changes. See
+        `label_discriminants`.
     idle, locomotion, action
         Shares of frames of each kind; None if kinds are not known.
     style_changes
@@ -232,6 +243,7 @@ class RunMeasures:
     heading_180_s: float | None = None
     changes: float | None = None
     unanswered: float | None = None
+    label_s: float | None = None
     idle: float | None = None
     locomotion: float | None = None
     action: float | None = None
@@ -343,6 +355,7 @@ def run_measures(
         worst_clock_error=None if worst is None else float(worst.max()),
         runaways=None if worst is None else float((worst > RUNAWAY_M).mean()),
         **_responses(run, measured, motions),
+        label_s=_label_answer(run, measured, motions, data),
         **_kinds(kinds, styles, living, run.fps),
         idle_ratio=_idle_ratio(run, measured, motions, data),
         limited_goals=None if run.limited is None else float(run.limited.mean()),
@@ -489,6 +502,23 @@ def _responses(run: Run, characters: list[int], motions: list[MeasuredMotion]) -
         "changes": len(every),
         "unanswered": float(np.isinf(every).mean()),
     }
+
+
+def _label_answer(
+    run: Run, characters: list[int], motions: list[MeasuredMotion], data: Mapping[str, Any]
+) -> float | None:
+    desired = run.tracks.get(DESIRED_LABEL)
+    if desired is None or not data.get("labels"):
+        return None
+    discriminants = LabelDiscriminants.from_mapping(data["labels"])
+    times = [
+        time
+        for character, motion in zip(characters, motions, strict=True)
+        for time in discriminants.answers_s(
+            motion.poses, desired[character, : len(motion)], run.fps
+        )
+    ]
+    return _median(times) if times else None
 
 
 def _heading(kind: str) -> str:

@@ -449,7 +449,7 @@ class _Recording:
             if value is None:
                 continue
             if name not in self.arrays:
-                exact = name in _WIDE or value.dtype.kind in "biu"
+                exact = name in _WIDE or value.dtype.kind in "biuU"
                 kind = value.dtype if exact else np.float32
                 self.arrays[name] = np.empty((*self._shape, *value.shape[1:]), kind)
             self.arrays[name][:, index] = value

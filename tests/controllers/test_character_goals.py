@@ -275,6 +275,20 @@ def test_labels_change_as_wished_and_the_past_stays(store):
     np.testing.assert_allclose(one_hot_of(smooth)[6:], 0.5, atol=1e-6)
 
 
+def test_runs_record_the_desired_label(store):
+    controller, starts = styled(store)
+    character = Characters(controller, starts, labels={"style": "a"})
+    path = GroundPath(
+        np.array([0.0, 0.5, 5.0]), np.array([[0.0, 0], [0, 0.5], [0, 5]]),
+        labels={"style": ("a", "b", "b")},
+    )  # fmt: skip
+    run = rollout(character, PathGoals(path), 1.0)
+    desired = run.tracks["desired_label"][0]
+    changes = np.flatnonzero(desired[1:] != desired[:-1])
+    assert set(desired) == {"a", "b"}
+    assert len(changes) == 1
+
+
 def test_unknown_labels_are_named(store):
     controller, starts = styled(store)
     with pytest.raises(ParameterError, match="style 'c'") as raised:

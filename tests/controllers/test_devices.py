@@ -68,7 +68,8 @@ def _train_and_validate(config: ControllerConfig, data: ControllerData) -> None:
     with fake_cuda() as device:
         for part in (module, module.controller, *([] if module._loop is None else [module._loop])):
             to_device(part, device)
-        module._device, module._noise = device, module._noise.to(device)
+        module._device = device
+        module._noise, module._weights = module._noise.to(device), module._weights.to(device)
         trainer = SimpleNamespace(
             training=True,
             world_size=1,

@@ -201,3 +201,24 @@ def test_dropout_falls_over_the_unrolled_part(samples):
     np.testing.assert_allclose(seen, [0.3, 0.3, 0.2, 0.1])
     with pytest.raises(ParameterError, match="final_dropout"):
         ControllerTraining(final_dropout=1.0)
+
+
+@pytest.mark.parametrize("weight", [0.25, 1.0, 4.0])
+def test_the_weight_of_the_phases_is_relative_to_the_other_outputs(samples, weight):
+    config = ControllerConfig.load("experts", **{"training.phase_weight": weight})
+    rows = np.arange(len(samples))
+    batches = ControllerBatches(data_of(samples, rows, rows[:40]), config)
+    module = ControllerModule(batches, small_controller("experts", samples, dropout=0.0))
+    made = torch.from_numpy(
+        np.random.default_rng(0).standard_normal((7, samples.schema.dims.outputs))
+    )
+    target = torch.zeros_like(made)
+    phases = [block for name, block in samples.schema.outputs.slices.items() if "phase_" in name]
+    columns = np.zeros(samples.schema.dims.outputs, bool)
+    for block in phases:
+        columns[block] = True
+    weights = np.where(columns, weight, 1.0)
+    expected = (weights * made.numpy() ** 2).sum() / weights.sum() / len(made)
+    assert float(module._error(made, target)) == pytest.approx(expected, rel=1e-5)
+    with pytest.raises(ParameterError, match="phase_weight"):
+        ControllerTraining(phase_weight=0.0)

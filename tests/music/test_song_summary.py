@@ -9,13 +9,13 @@ from deepphase.music.song_summary import song_summary
 from deepphase.synthetic.song import make_song
 from tests.music.made_sounds import file_bytes, white_noise
 
-SONGS = [(4, 92.0, 1), (4, 124.0, 2), (3, 88.0, 3), (3, 130.0, 4)]
+SONGS = [(4, 92.0, 1), (4, 124.0, 2), (3, 88.0, 3)]
 
 
 @pytest.fixture(scope="module")
 def songs():
     return [
-        features_of(make_song(seed, 25.0, tempo_bpm=bpm, beats_per_bar=metre).samples)
+        features_of(make_song(seed, 16.0, tempo_bpm=bpm, beats_per_bar=metre).samples)
         for metre, bpm, seed in SONGS
     ]
 
@@ -41,7 +41,7 @@ def test_timbre_is_that_of_the_frames_with_sound():
 
 def test_points_of_songs_of_one_metre_and_tempo_are_nearer(songs):
     points = [song_summary(song).vector() for song in songs]
-    like = features_of(make_song(9, 25.0, tempo_bpm=90.0, beats_per_bar=3).samples)
+    like = features_of(make_song(9, 16.0, tempo_bpm=90.0, beats_per_bar=3).samples)
     away = np.linalg.norm(np.array(points) - song_summary(like).vector(), axis=1)
     assert away.argmin() == 2
     assert points[0].shape == (21,)

@@ -11,7 +11,7 @@ from deepphase.errors import ParameterError
 
 def command(
     song: Path,
-    output: Path,
+    output: Path = Path("dance"),
     dancer: Path | None = None,
     database: Path | None = None,
     seed: int = 0,
@@ -20,10 +20,16 @@ def command(
     lock: float | None = None,
     beats: Path | None = None,
     film: Path | None = None,
+    style: str | None = None,
+    variety: float | None = None,
+    stage: tuple[float, float] | None = None,
     store: Path | None = None,
     root_motion: Literal["auto", "root", "hips", "in_place"] = "auto",
 ) -> None:
     """Make a new dance to a song, as BVH, glb and a page that plays it with its sound.
+
+    Without --dancer and --database, the newest dance database of the current folder dances, or
+    else its newest dancer.
 
     Parameters
     ----------
@@ -53,6 +59,16 @@ def command(
     film
         File of a film of the dance with its sound, .mp4 or .webm; needs PyAV
         (`pip install "deepphase[av]"`).
+    style
+        Style of the dance, a label of the recorded dances. If not given, it is that of recorded
+        dances to songs of similar metre, tempo and timbre.
+    variety
+        How much the dance varies, from 0 to 2. A trained dancer continues from another training
+        pose every 8 / variety seconds, and never if not given. A database chooses among pieces
+        that cost up to so much more, 0.1 if not given.
+    stage
+        Width and depth of a stage in metres. The path of the dance is bent to stay on it, by turns
+        about the foot that the body stands on.
     store
         Store of the database's clips, if it was moved.
     root_motion
@@ -62,6 +78,7 @@ def command(
     """
     from apps.dances.makers import DanceMaker, DatabaseDanceMaker, NetworkDanceMaker
     from apps.dances.report import dance_film, dance_report
+    from apps.dances.sources import dance_source
     from controllers.dance.dancer import Dancer
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.store import open_store
@@ -72,6 +89,9 @@ def command(
 
     if dancer is not None and database is not None:
         raise ParameterError("--dancer and --database exclude each other", hint="give one of them")
+    if dancer is None and database is None:
+        dancer, database = dance_source(Path())
+        note(f"danced by {dancer or database}")
     if store is not None and database is None:
         raise ParameterError(
             "--store needs --database: a dancer has no store", hint="leave out --store"
@@ -84,23 +104,20 @@ def command(
     if film is not None:
         check_film(film)
         check_writable(film)
-    request = DanceRequest(start, seconds, seed, lock)
+    request = DanceRequest(start, seconds, seed, lock, style, variety)
     maker: DanceMaker
     if dancer is not None:
         maker = NetworkDanceMaker(Dancer.load(dancer), dancer.name)
-    elif database is not None:
+    else:
+        assert database is not None
         motions = MotionDatabase.load(database, store=None if store is None else open_store(store))
         maker = DatabaseDanceMaker(motions, database.name, warn)
-    else:
-        raise ParameterError(
-            "give a trained dancer (--dancer) or a dance database (--database)",
-            hint="`deepphase train dance` writes the first, `deepphase match build --config "
-            "dance_music` the second",
-        )
     features = song_features(song, beats=beats)
     check_writable(output / "index.html")
     with progress() as shown:
         result = maker.dance(features, request, shown)
+        if stage is not None:
+            result = result.on_stage(*stage)
         report = dance_report(result, song, output, shown, root_motion)
         if film is not None:
             dance_film(result, song, film, shown)
@@ -115,4 +132,6 @@ def command(
         used += ["--store", store]
     if beats is not None:
         used += ["--beats", beats]
+    if style is not None:
+        used += ["--style", style]
     next_step("dance", song, *used, "-o", output, "--seed", seed + 1)

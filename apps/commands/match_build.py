@@ -93,6 +93,9 @@ def command(
             song_tracks = ClipSongTracks.read(
                 clips[0], songs or stores[0].absolute().parent, layout, shown
             )
+            if song_tracks.clocks is not None:
+                for line in song_tracks.clocks.words():
+                    note(line)
             clips = [song_tracks.store]
             for clip, why in song_tracks.left_out:
                 warn(f"{clip}: left out: {why}")

@@ -95,6 +95,9 @@ def command(
                 learnt, settings, phases, description=description, progress=shown
             )
         )
+        if data.clocks is not None:
+            for line in data.clocks.words():
+                note(line)
         with resumable(world, work, restart=run.restart):
             made = train_dance(
                 data,

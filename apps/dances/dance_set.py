@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from deepphase.evaluation.dance_measures import (
     measure_dance,
 )
 from deepphase.evaluation.dance_repeats import clip_segments
+from deepphase.music.features import SongFeatures
 from deepphase.progress import Progress
 
 _FPS = 60.0
@@ -49,6 +50,8 @@ class DanceSet:
         Clip -> its measures against songs of other clips.
     segments
         For every clip (frames,) the number of the captured segment.
+    songs
+        Clip -> features of its song; without clips that have no song.
     """
 
     name: str
@@ -58,6 +61,7 @@ class DanceSet:
     own: Mapping[str, DanceToSong]
     others: Mapping[str, tuple[DanceToSong, ...]]
     segments: tuple[Array, ...]
+    songs: Mapping[str, SongFeatures] = field(default_factory=dict)
 
     def selected(self, name: str, label: str, value: str) -> DanceSet:
         """The dances with this value of a label, as a set; segments keep their numbers."""
@@ -70,6 +74,7 @@ class DanceSet:
             self.own,
             self.others,
             tuple(self.segments[i] for i in kept),
+            self.songs,
         )
 
     @property
@@ -125,7 +130,7 @@ def read_dance_set(
         measures.append(measure_dance(clip))
         if progress is not None:
             progress(f"measuring {folder.name}", number + 1, len(store), clip.name)
-    beats, bars = _song_beats(folder, store, warn, progress)
+    beats, bars, songs = _song_beats(folder, store, warn, progress)
     own, others = {}, {}
     for number, dance in enumerate(measures):
         if dance.name not in beats:
@@ -139,17 +144,20 @@ def read_dance_set(
         if progress is not None:
             progress(f"comparing {folder.name}", number + 1, len(measures), dance.name)
     segments = clip_segments(store)
-    return DanceSet(name or folder.name, tuple(measures), beats, bars, own, others, tuple(segments))
+    return DanceSet(
+        name or folder.name, tuple(measures), beats, bars, own, others, tuple(segments), songs
+    )
 
 
 def _song_beats(
     folder: Path, store: Any, warn: Callable[[str], None], progress: Progress | None
-) -> tuple[dict[str, Array], dict[str, tuple[int, Array]]]:
-    """`DanceSet.beats` and `DanceSet.bars` of the clips of a store."""
+) -> tuple[dict[str, Array], dict[str, tuple[int, Array]], dict[str, SongFeatures]]:
+    """`DanceSet.beats`, `DanceSet.bars` and `DanceSet.songs` of the clips of a store."""
     from deepphase.music.cache import song_features
 
     beats: dict[str, Array] = {}
     bars: dict[str, tuple[int, Array]] = {}
+    songs: dict[str, SongFeatures] = {}
     without_song = []
     for number, (name, source) in enumerate(zip(store.names, store.sources, strict=True)):
         if not source.song:
@@ -163,6 +171,7 @@ def _song_beats(
         if len(song.beats_s) < 2:
             warn(f"{name} is measured without its song: {source.song} has no beats")
             continue
+        songs[name] = song
         beats[name] = song.beats_s - source.song_start_s
         if song.beats_per_bar is not None and song.downbeats_s is not None:
             bars[name] = song.beats_per_bar, song.downbeats_s - source.song_start_s
@@ -171,4 +180,4 @@ def _song_beats(
     if without_song:
         more = f" and {len(without_song) - 5} more" if without_song[5:] else ""
         warn(f"no song beside {', '.join(without_song[:5])}{more}: measured without one")
-    return beats, bars
+    return beats, bars, songs

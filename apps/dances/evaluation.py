@@ -13,7 +13,13 @@ import numpy as np
 
 from apps.dances.bar_rows import bar_measures
 from apps.dances.dance_set import DanceSet, read_dance_set
-from apps.dances.rows import DanceMeasure, measures_of
+from apps.dances.response_rows import (
+    TriedMaker,
+    maker_trials,
+    recorded_response_measures,
+    response_measures,
+)
+from apps.dances.rows import DanceMeasure, body_measures, measures_of, piece_measures
 from apps.reports.evaluation_report import FORMAT, VERSION
 from apps.reports.page import Page
 from deepphase.arrays import Array
@@ -55,6 +61,7 @@ class DancesReport:
     page: Path
     columns: list[str]
     rows: list[list[str]]
+    findings: list[str]
 
 
 def dances_report(
@@ -63,6 +70,9 @@ def dances_report(
     *,
     beats_per_bar: int | None = None,
     by: str | None = None,
+    makers: Sequence[TriedMaker] = (),
+    seeds: int = 8,
+    seconds: float = 30.0,
     warn: Callable[[str], None],
     progress: Progress | None = None,
     **options: Any,
@@ -79,6 +89,11 @@ def dances_report(
         Beats per bar of all songs; if None, bars of 3 and of 4 are both measured.
     by
         Label whose values are reported separately.
+    makers
+        Dancers and databases that dance to songs of the first folder, see
+        :func:`apps.dances.response_rows.maker_trials`.
+    seeds, seconds
+        Number of dances of each maker to each song, and their largest length.
     warn
         Called with a message for clips and songs that cannot be read.
     progress
@@ -107,6 +122,7 @@ def dances_report(
         return [
             *measures_of(dances, reference, scale, metres),
             *bar_measures(dances, reference, metres),
+            *piece_measures(dances, reference, by),
         ]
 
     rows: list[tuple[DanceSet, dict[str, str], list[DanceMeasure]]] = []
@@ -124,6 +140,23 @@ def dances_report(
             f"no dance has a label {by!r}",
             hint="read labels from file names, as in --labels 'DANCE_{dance}_{_take}' --by dance",
         )
+    findings = []
+    for tried in makers:
+        trials = maker_trials(
+            tried, reference, seeds=seeds, seconds=seconds, warn=warn, progress=progress
+        )
+        rows[0][2].extend(
+            each
+            for each in recorded_response_measures(trials.response)
+            if each.name not in {one.name for one in rows[0][2]}
+        )
+        found = [
+            *response_measures(trials.response),
+            *body_measures(trials.dances, scale),
+            *piece_measures(trials.dances, reference, by),
+        ]
+        rows.append((trials.dances, {"dances": tried.name}, found))
+        findings += [f"{tried.name}: {each}" for each in trials.findings(reference)]
     content = {
         "format": FORMAT,
         "version": VERSION,
@@ -137,7 +170,8 @@ def dances_report(
             }
             for each in sets
         },
-        "seeds": [0],
+        "seeds": list(range(seeds)) if makers else [0],
+        "findings": findings,
         "measures": [
             {**asdict(measure), "by": given} for _, given, found in rows for measure in found
         ],
@@ -145,8 +179,8 @@ def dances_report(
     with atomic_write(output / "report.json") as file:
         file.write(json.dumps(content, indent=1).encode())
     columns, cells = _table([(dances.name, found) for dances, _, found in rows])
-    page = _page(rows, columns, cells, metres).write(output / "index.html")
-    return DancesReport(page, columns, cells)
+    page = _page(rows, columns, cells, metres, findings).write(output / "index.html")
+    return DancesReport(page, columns, cells, findings)
 
 
 def _names(folders: Sequence[Path]) -> list[str]:
@@ -194,8 +228,11 @@ def _page(
     columns: list[str],
     cells: list[list[str]],
     metres: Sequence[int],
+    findings: Sequence[str],
 ) -> Page:
     page = Page("Dances and their songs", _LEAD)
+    if findings:
+        page.add_list(list(findings), heading="Findings")
     page.add_table(
         ("Dances", "Clips", "With a song", "Minutes"),
         [

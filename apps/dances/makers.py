@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from apps.dances.databases import dance_reference
+from apps.dances.databases import dance_reference, dance_styles, rows_of_style
 from controllers.dance.dancer import Dancer
-from controllers.dance.dancing import generate_dances
+from controllers.dance.dancing import NetworkDance, generate_dances
 from controllers.dance.reference import DanceReference
+from deepphase.errors import ParameterError
 from deepphase.figures.player.take import Curve, Gating, Marker
 from deepphase.motion.clip import Clip
+from deepphase.motion.roles import find_roles
 from deepphase.motion.root_motion import RootMotion, with_root_motion
 from deepphase.motion.root_trajectory import RootTrajectory
+from deepphase.motion.stage import on_stage
 from deepphase.music.dance_request import DanceRequest
 from deepphase.music.features import SongFeatures
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.progress import Progress
 from matching.database.database import MotionDatabase
 from matching.music.dancing import DEFAULT_LOCK, dance_with_database
+from matching.music.music_search import DanceSettings
 from matching.player.playback import Playback
-from matching.search.searcher import open_searcher
+from matching.search.searcher import Searcher, open_searcher
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +72,22 @@ class DanceResult:
     reference: DanceReference | None = None
     made_with: Mapping[str, Any] = field(default_factory=dict)
 
+    def on_stage(self, width: float, depth: float) -> DanceResult:
+        """The dance on a stage of so many metres, see :func:`deepphase.motion.stage.on_stage`.
+
+        Raises ParameterError if the stage is too small for any dance.
+        """
+        roles = find_roles(self.clip.skeleton, clip=self.clip)
+        staged = on_stage(self.clip, roles, self.root, width, depth)
+        notes = self.notes
+        if staged.outside_m > 0:
+            notes += (
+                f"the dance leaves the stage of {width:g} by {depth:g} m by "
+                f"{staged.outside_m:.1f} m at most",
+            )
+        made_with = {**self.made_with, "stage_m": [width, depth]}
+        return replace(self, clip=staged.clip, root=staged.root, notes=notes, made_with=made_with)
+
     def motion(self, root_motion: RootMotion = "auto") -> Clip:
         """The motion with its travel on this joint, see :func:`with_root_motion`.
 
@@ -91,6 +111,14 @@ class DanceMaker(Protocol):
         """
         ...
 
+    def dances(
+        self,
+        requests: Sequence[tuple[SongFeatures, DanceRequest]],
+        progress: Progress | None = None,
+    ) -> list[DanceResult]:
+        """Dances to several songs."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class NetworkDanceMaker:
@@ -111,7 +139,20 @@ class NetworkDanceMaker:
         self, song: SongFeatures, request: DanceRequest, progress: Progress | None = None
     ) -> DanceResult:
         """See `DanceMaker.dance`."""
-        made = generate_dances(self.dancer, [(song, request)], progress=progress)[0]
+        return self.dances([(song, request)], progress)[0]
+
+    def dances(
+        self,
+        requests: Sequence[tuple[SongFeatures, DanceRequest]],
+        progress: Progress | None = None,
+    ) -> list[DanceResult]:
+        """See `DanceMaker.dances`: all in one batch."""
+        made = generate_dances(self.dancer, requests, progress=progress)
+        return [
+            self._result(dance, *request) for dance, request in zip(made, requests, strict=True)
+        ]
+
+    def _result(self, made: NetworkDance, song: SongFeatures, request: DanceRequest) -> DanceResult:
         fps = made.run.fps
         return DanceResult(
             clip=made.clip(song.name),
@@ -156,10 +197,48 @@ class DatabaseDanceMaker:
         self, song: SongFeatures, request: DanceRequest, progress: Progress | None = None
     ) -> DanceResult:
         """See `DanceMaker.dance`."""
+        return self.dances([(song, request)], progress)[0]
+
+    def dances(
+        self,
+        requests: Sequence[tuple[SongFeatures, DanceRequest]],
+        progress: Progress | None = None,
+    ) -> list[DanceResult]:
+        """See `DanceMaker.dances`: one after the other."""
         searcher = open_searcher(self.database, progress=progress, note=self.warn)
         playback = Playback.of_database(self.database, progress)
+        return [
+            self._result(searcher, playback, song, request, progress) for song, request in requests
+        ]
+
+    def _result(
+        self,
+        searcher: Searcher,
+        playback: Playback,
+        song: SongFeatures,
+        request: DanceRequest,
+        progress: Progress | None,
+    ) -> DanceResult:
+        styles, allowed, notes = dance_styles(self.database), None, []
+        if styles is not None:
+            choice = styles.choose(song, request.style)
+            allowed = rows_of_style(self.database, styles, choice.style)
+            if len(styles.names) > 1 or not choice.fits:
+                notes.append(choice.words())
+        elif request.style is not None:
+            raise ParameterError(
+                f"no style {request.style!r}: this database's file has no styles",
+                hint="build the database again, with --songs",
+            )
         made = dance_with_database(
-            self.database, playback, searcher, song, request, progress=progress
+            self.database,
+            playback,
+            searcher,
+            song,
+            request,
+            settings=None if request.variety is None else DanceSettings(variety=request.variety),
+            allowed=allowed,
+            progress=progress,
         )
         fps = made.clip.fps
         curves = [
@@ -181,7 +260,7 @@ class DatabaseDanceMaker:
             phases=made.phases,
             curves=curves,
             markers=markers,
-            notes=made.notes,
+            notes=(*notes, *made.notes),
             reference=dance_reference(self.database),
             made_with={
                 "database": self.source,

@@ -11,6 +11,7 @@ from apps.dances.dance_set import DanceSet
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.evaluation.dance_measures import DanceMeasures, DanceScale
+from deepphase.evaluation.dance_pieces import distinct_pieces, nearest_pieces, nearest_repeats
 from deepphase.evaluation.dance_repeats import shared_share
 from deepphase.evaluation.frechet import Spread, diversity, halves_distance, smallest_half
 from deepphase.evaluation.matches import interval_95
@@ -191,12 +192,86 @@ def body_measures(dances: DanceSet, scale: DanceScale) -> list[DanceMeasure]:
             lambda each: len(each.beats) / each.seconds,
         ),
         ("turning", "degrees/s", "mean over joints of local rotation", lambda each: each.turning),
+        (
+            "net turning",
+            "degrees/s",
+            "turn of the hips over ten seconds, whole turns included",
+            lambda each: each.net_turning,
+        ),
+        (
+            "travel",
+            "m",
+            "distance over the ground between the hips' places ten seconds apart",
+            lambda each: each.travel,
+        ),
+        (
+            "nearest repeat",
+            "cm",
+            "distance of each two seconds from the nearest other two of the dance, root mean "
+            "square over points and time",
+            _repeat_cm,
+        ),
+        (
+            "distinct pieces",
+            "",
+            "pieces of two seconds in ten that differ by 6 cm or more, of 33",
+            lambda each: distinct_pieces(each.pieces) or None,
+        ),
     )
     found: list[DanceMeasure] = []
     for name, unit, definition, value_of in rows:
         samples = [(value_of(each), each) for each in dances.measures]
         found += mean_of(name, definition, unit, "dances", samples)
     return found
+
+
+def _repeat_cm(dance: DanceMeasures) -> float | None:
+    repeats = nearest_repeats(dance.pieces)
+    return 100.0 * float(repeats.mean()) if len(repeats) else None
+
+
+def piece_measures(dances: DanceSet, reference: DanceSet, by: str | None) -> list[DanceMeasure]:
+    """Distances from pieces of dances to pieces of recorded ones, and of which style those are.
+
+    Parameters
+    ----------
+    by
+        Label that names the style; None for distances alone. Dances without that label have the
+        style of the recorded dance to their song.
+    """
+    distances, foreign = [], []
+    style_of_song = {each.song: each.labels.get(by or "") for each in reference.measures}
+    for dance in dances.measures:
+        others = [each for each in reference.measures if each is not dance and len(each.pieces)]
+        if not others or not len(dance.pieces):
+            continue
+        nearest, index = nearest_pieces(
+            dance.pieces, np.concatenate([each.pieces for each in others])
+        )
+        distances.append((100.0 * float(nearest.mean()), dance))
+        style = dance.labels.get(by or "") or style_of_song.get(dance.song)
+        if by is not None and style is not None:
+            styles = np.repeat(
+                [each.labels.get(by, "") for each in others],
+                [len(each.pieces) for each in others],
+            )
+            foreign.append((float((styles[index] != style).mean()), dance))
+    return [
+        *mean_of(
+            "nearest recorded piece",
+            "distance of each two seconds from the nearest two seconds of other recorded dances",
+            "cm",
+            "dances",
+            distances,
+        ),
+        *mean_of(
+            "foreign style",
+            f"share of those whose nearest recorded two seconds have another {by}",
+            "",
+            "dances",
+            foreign,
+        ),
+    ]
 
 
 def _distance(name: str, text: str, spread: Spread) -> DanceMeasure:

@@ -315,6 +315,8 @@ def _add(group: Any, option: Option, *, required: bool) -> None:
         settings["action"] = "store_false" if option.default else "store_true"
     elif option.type == list[Path] | None:
         settings.update(nargs="+", type=Path)
+    elif option.type == tuple[float, float] | None:
+        settings.update(nargs=2, type=float)
     else:
         settings["type"] = option.type
     if option.default is REQUIRED:

@@ -15,6 +15,7 @@ from deepphase.errors import ParameterError
 from deepphase.music.features import check_names
 
 HeldOutBy = Literal["song", "segment"]
+DanceTiming = Literal["bars", "recorded"]
 
 MUSIC = "music"
 """The track of a dancer's schema that holds the song."""
@@ -48,11 +49,39 @@ class DanceTraining:
     held_out_by
         What is held out of training for measurement: "song" holds out whole songs, "segment"
         captured segments of movement, in every song that they occur in.
+    timing
+        "bars" re-times each dance to the bars of its song, by one rate and one offset, where the
+        height of the hips shows the bars clearly; recordings drift by a beat a minute and more.
+        "recorded" leaves all dances as they are.
+    tempo_copies
+        Number of copies of each training dance and its song at other tempi, spread evenly over
+        `slowest` to `fastest`.
+    slowest, fastest
+        Tempi of the copies, as multiples of the song's.
+    measured_seeds
+        Number of dances to each held-out song by which the dancer is measured, at most eight
+        songs of 30 s; 0 leaves out the trials with silence and with songs at other tempi.
     """
 
     held_out_by: HeldOutBy = "song"
+    timing: DanceTiming = "bars"
+    tempo_copies: int = 0
+    slowest: float = 0.8
+    fastest: float = 1.25
+    measured_seeds: int = 8
 
     def __post_init__(self) -> None:
+        if self.timing not in get_args(DanceTiming):
+            raise ParameterError(
+                f"timing {self.timing!r}", hint=f"one of {', '.join(get_args(DanceTiming))}"
+            )
+        for name in ("tempo_copies", "measured_seeds"):
+            if not 0 <= getattr(self, name) <= 64:
+                raise ParameterError(f"{name} must lie in 0 to 64, not {getattr(self, name)}")
+        if not 0.5 <= self.slowest <= self.fastest <= 2.0:
+            raise ParameterError(
+                f"slowest {self.slowest} and fastest {self.fastest} must lie in 0.5 to 2, in order"
+            )
         if self.held_out_by not in get_args(HeldOutBy):
             raise ParameterError(
                 f"held_out_by {self.held_out_by!r}", hint=f"one of {', '.join(get_args(HeldOutBy))}"

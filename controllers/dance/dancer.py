@@ -12,6 +12,7 @@ from controllers.dance.music_input import MusicInput
 from controllers.dance.reference import DanceReference
 from controllers.runtime.controller import Controller
 from deepphase.errors import CheckpointError
+from deepphase.music.song_styles import SongStyles
 from deepphase.short_repr import counted, short_repr
 
 # Key of the dancer's part of a controller file.
@@ -32,11 +33,15 @@ class Dancer:
         Normalised audio features for that track.
     reference
         Measures of the dances of the training data.
+    styles
+        Songs of the training with the styles that they were danced in; None in files of earlier
+        versions.
     """
 
     controller: Controller
     music: MusicInput
     reference: DanceReference
+    styles: SongStyles | None = None
 
     def __repr__(self) -> str:
         joints = counted(len(self.controller.skeleton), "joint")
@@ -48,6 +53,8 @@ class Dancer:
             "music": self.music.as_mapping(),
             "reference": self.reference.as_mapping(),
         }
+        if self.styles is not None:
+            header["styles"] = self.styles.as_mapping()
         data = {**self.controller.data, _HEADER: header}
         replace(self.controller, data=data).save(path)
 
@@ -76,7 +83,7 @@ class Dancer:
 
 def _of_header(
     header: Mapping[str, Any], controller: Controller
-) -> tuple[MusicInput, DanceReference]:
+) -> tuple[MusicInput, DanceReference, SongStyles | None]:
     missing = [name for name in ("music", "reference") if name not in header]
     if missing:
         raise CheckpointError(f"a dancer without {missing[0]} data", hint="train the dancer again")
@@ -87,4 +94,5 @@ def _of_header(
             f"{music.dims} music values a frame, but the network has {width} music inputs",
             hint="the file was changed after it was written: train again or use a backup",
         )
-    return music, DanceReference.from_mapping(header["reference"])
+    styles = SongStyles.from_mapping(header["styles"]) if "styles" in header else None
+    return music, DanceReference.from_mapping(header["reference"]), styles

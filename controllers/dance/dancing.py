@@ -14,13 +14,14 @@ import numpy as np
 
 from controllers.dance.config import MUSIC
 from controllers.dance.dancer import Dancer
-from controllers.dance.restart_states import initial_states
+from controllers.dance.restart_states import initial_states, states_of_style
 from controllers.dance.stall_guard import StallGuard
 from controllers.runtime.body_pose import BodyPoses, CharacterFeet
 from controllers.runtime.characters import Characters
 from controllers.runtime.controller import Controller
 from controllers.runtime.frame import CharacterSettings
 from deepphase.arrays import Array
+from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import low_passed
@@ -31,6 +32,9 @@ from deepphase.music.features import SongFeatures
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.progress import Progress
 from deepphase.steering.run import Frame, Run, rollout
+
+# Seconds after which a dance of variety 1 continues from another training pose.
+_CHANGES_S = 8.0
 
 
 def smooth_and_lock_feet(run: Run, controller: Controller, bandwidth_hz: float, feet: bool) -> Run:
@@ -168,7 +172,7 @@ def generate_dances(
     Raises
     ------
     ParameterError
-        If a song ends before the start of its dance.
+        If a song ends before the start of its dance, or the dancer has no such style.
     """
     fps, schema = dancer.controller.fps, dancer.controller.schema
     notes: list[list[str]] = [[] for _ in requests]
@@ -178,6 +182,12 @@ def generate_dances(
     ]
     for (song, _), song_notes in zip(requests, notes, strict=True):
         song_notes += _beat_notes(dancer, song)
+    allowed = np.stack(
+        [
+            states_of_style(dancer, _style(dancer, song, request, song_notes))
+            for (song, request), song_notes in zip(requests, notes, strict=True)
+        ]
+    )
     music = [dancer.music.rows(song) for song, _ in requests]
     offsets = np.array(schema.config.offsets_s)
 
@@ -194,11 +204,12 @@ def generate_dances(
     settings = settings or CharacterSettings()
     # Feet are locked after the smoothing.
     foot_ik, settings = settings.foot_ik, replace(settings, foot_ik=False)
-    starts = initial_states(dancer, audio(0), seeds)
+    starts = initial_states(dancer, audio(0), seeds, allowed)
     character: Characters | StallGuard
     character = Characters(dancer.controller, starts, settings=settings, seed=seeds[0])
     if guard:
-        character = StallGuard(dancer, character, settings, seeds)
+        changes_s = [_CHANGES_S / (request.variety or 1e-9) for _, request in requests]
+        character = StallGuard(dancer, character, settings, seeds, allowed, changes_s)
 
     def step(index: int) -> Frame:
         return character.step(None, {MUSIC: audio(index)})
@@ -230,6 +241,23 @@ def _dance(
             f"the dance stalled and was restarted {count}, first after {restarts_s[0]:.1f} s"
         )
     return replace(dance, notes=tuple(notes), restarts_s=restarts_s)
+
+
+def _style(
+    dancer: Dancer, song: SongFeatures, request: DanceRequest, notes: list[str]
+) -> str | None:
+    """Style of a dance, the requested one or that of similar songs; None if there are no styles."""
+    if dancer.styles is None:
+        if request.style is not None:
+            raise ParameterError(
+                f"no style {request.style!r}: this dancer's file has no styles",
+                hint="train the dancer again",
+            )
+        return None
+    choice = dancer.styles.choose(song, request.style)
+    if len(dancer.styles.names) > 1 or not choice.fits:
+        notes.append(choice.words())
+    return choice.style
 
 
 def _beat_notes(dancer: Dancer, song: SongFeatures) -> list[str]:

@@ -61,17 +61,28 @@ class MusicInput:
 
     @classmethod
     def of_songs(
-        cls, songs: Sequence[SongFeatures], features: Sequence[str], step_s: float
+        cls,
+        songs: Sequence[SongFeatures],
+        features: Sequence[str],
+        step_s: float,
+        tempi: Range = (1.0, 1.0),
     ) -> MusicInput:
         """Fit the normalisation to songs.
+
+        Parameters
+        ----------
+        songs, features, step_s
+            Songs of the training, and the attributes of the result.
+        tempi
+            Slowest and fastest tempo at which the songs are used, as multiples of their own.
 
         Raises
         ------
         ParameterError
             For an unknown feature.
         """
-        bars_s = _range([bar_seconds(song) for song in songs])
-        beats_s = _range([beat_seconds(song) for song in songs])
+        bars_s = _range([bar_seconds(song) for song in songs], tempi)
+        beats_s = _range([beat_seconds(song) for song in songs], tempi)
         means, scales = [], []
         for name in features:
             smoothed = [_smoothed(song, name, step_s) for song in songs]
@@ -161,9 +172,9 @@ class MusicInput:
         return made
 
 
-def _range(lengths_s: Sequence[float | None]) -> Range:
+def _range(lengths_s: Sequence[float | None], tempi: Range) -> Range:
     known = [each for each in lengths_s if each]
-    return (min(known), max(known)) if known else (0.0, 0.0)
+    return (min(known) / tempi[1], max(known) / tempi[0]) if known else (0.0, 0.0)
 
 
 def _pair(values: Sequence[float]) -> Range:

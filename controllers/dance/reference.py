@@ -17,6 +17,7 @@ from deepphase.evaluation.dance_measures import (
     dance_to_song,
     measure_dance,
 )
+from deepphase.evaluation.dance_pieces import distinct_pieces, nearest_repeats
 from deepphase.evaluation.runs import foot_skating
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
@@ -105,6 +106,8 @@ class DanceReference:
             "accents": len(dance.beats) / dance.seconds,
             "jerk": dance.jerk,
             "foot_contact": dance.foot_contact,
+            "net_turning": dance.net_turning,
+            "travel": dance.travel,
             "standing": standing_share(dance.moving, self.usual_speed),
             "broken": broken_share(dance.moving, self.largest_speed),
         }
@@ -114,6 +117,12 @@ class DanceReference:
                 found["skating"] = foot_skating(sliding, self.largest_sliding)
         if dance.turning is not None:
             found["turning"] = dance.turning
+        repeats = nearest_repeats(dance.pieces)
+        if len(repeats):
+            found["repeat"] = float(repeats.mean())
+        pieces = distinct_pieces(dance.pieces)
+        if pieces:
+            found["distinct_pieces"] = pieces
         return found
 
     def as_mapping(self) -> dict[str, Any]:

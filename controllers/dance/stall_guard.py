@@ -190,11 +190,18 @@ class StallGuard:
         Settings of the characters.
     seeds
         Random seed of each dance.
+    allowed : (dances, states) bool
+        States of the style of each dance, from which it is restarted; all if not given.
+    changes_s
+        Seconds after which each dance continues from another training pose, at all times without
+        a stall, so that long dances do not settle into one bar; infinity for never.
 
     Attributes
     ----------
     restarts
-        For each dance, the frames of its restarts, counted from 0.
+        For each dance, the frames of its restarts after a stall, counted from 0.
+    changes
+        The same of its changes without a stall.
     """
 
     def __init__(
@@ -203,11 +210,19 @@ class StallGuard:
         character: Characters,
         settings: CharacterSettings,
         seeds: Sequence[int],
+        allowed: Array | None = None,
+        changes_s: Sequence[float] | None = None,
     ) -> None:
         self._dancer, self._settings, self._seeds = dancer, settings, tuple(seeds)
         self._groups = [_Group(character, np.arange(len(seeds)))]
-        self._restart_states = RestartStates(dancer, seeds)
+        self._restart_states = RestartStates(dancer, seeds, allowed)
         self.restarts: list[list[int]] = [[] for _ in seeds]
+        self.changes: list[list[int]] = [[] for _ in seeds]
+        never = np.full(len(seeds), np.inf)
+        self._change_frames = dancer.controller.fps * (
+            never if changes_s is None else np.asarray(changes_s, np.float64)
+        )
+        self._stalled = np.zeros(len(seeds), bool)
         self._last_restart = np.zeros(len(seeds), np.int64)
         self._due = np.zeros(len(seeds), bool)
         # Frames since the last check, and two before them.
@@ -260,7 +275,8 @@ class StallGuard:
                 stalled = np.mean(self._speeds, axis=0) < self._stall_speed
         # Restarts of a dance keep an interval, except for the first one of a dance out of bounds.
         rested = self._steps - self._last_restart >= _MIN_INTERVAL_S * self.controller.fps
-        self._due = (stalled & rested) | (~frame.alive & (rested | (self._last_restart == 0)))
+        self._stalled = (stalled & rested) | (~frame.alive & (rested | (self._last_restart == 0)))
+        self._due = self._stalled | (self._steps - self._last_restart >= self._change_frames)
 
     def _recent_speeds(self) -> Array:
         """(dances,) m/s: mean joint speed since the last check."""
@@ -304,7 +320,7 @@ class StallGuard:
         self._groups.append(_Group(character, dances))
         self._last_restart[dances] = self._steps
         for dance in dances.tolist():
-            self.restarts[dance].append(self._steps)
+            (self.restarts if self._stalled[dance] else self.changes)[dance].append(self._steps)
 
     def _inputs(self, dances: Array) -> Array:
         """(n, dims) raw network inputs of some dances at the last frame."""

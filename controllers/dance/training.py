@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from controllers.dance.config import MUSIC, DanceConfig
+from controllers.dance.config import MUSIC, DanceConfig, DanceTraining
 from controllers.dance.dancer import Dancer
 from controllers.dance.health import dance_health
 from controllers.dance.music_input import MusicInput
@@ -20,9 +20,15 @@ from controllers.data.sample_split import SampleSplit
 from controllers.data.samples import ControllerSamples
 from controllers.training.train import train_controller
 from deepphase.arrays import Array
+from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
+from deepphase.evaluation.clip_clocks import DanceClocks, clocks_of_clips
+from deepphase.evaluation.dance_measures import DanceMeasures, measure_dance
 from deepphase.evaluation.dance_repeats import clip_segments
 from deepphase.motion.clip import Clip
+from deepphase.motion.resample import at_frames
+from deepphase.music.song_controls import stretched
+from deepphase.music.song_styles import SongStyles
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.windows import held_out_sources
 from deepphase.progress import Progress
@@ -62,7 +68,7 @@ def split_by_song(
 
 
 def split_by_segment(
-    samples: ControllerSamples, clips: SongClips, share: float, seed: int
+    samples: ControllerSamples, held: Mapping[str, Array], share: float
 ) -> SampleSplit:
     """Hold out captured segments in all clips that contain them, whatever the song.
 
@@ -70,12 +76,20 @@ def split_by_segment(
     sides. No training sample contains a frame of a held-out segment, neither as its own frame nor
     in the trajectory around it.
 
+    Parameters
+    ----------
+    samples
+        Samples of the dances.
+    held
+        Clip -> (frames,) bool: whether the frame is of a held-out segment.
+    share
+        Share of the frames that was asked for.
+
     Raises
     ------
     ParameterError
-        If the dances are one captured segment, or if one side of the split is empty.
+        If one side of the split is empty.
     """
-    held = _held_frames(clips, share, seed)
     offsets, fps = samples.schema.config.offsets_s, samples.schema.fps
     # A sample is a frame and the next one.
     past, future = round(-min(offsets) * fps), round(max(offsets) * fps) + 1
@@ -97,8 +111,12 @@ def split_by_segment(
     return SampleSplit(train_rows, held_out_rows, frozenset())
 
 
-def _held_frames(clips: SongClips, share: float, seed: int) -> dict[str, Array]:
-    """Clip -> (frames,) bool: whether the frame is of a held-out segment."""
+def held_segments(clips: SongClips, share: float, seed: int) -> dict[str, Array]:
+    """Clip -> (frames,) bool: whether the frame is of a held-out segment.
+
+    Segments are found in dances as recorded: the same movement at two rates is not recognised.
+    Raises ParameterError if the dances are one captured segment.
+    """
     segments = clip_segments(clips.store)
     numbers, frames = np.unique(np.concatenate(segments), return_counts=True)
     if len(numbers) < 2:
@@ -112,6 +130,8 @@ def _held_frames(clips: SongClips, share: float, seed: int) -> dict[str, Array]:
     return dict(zip(clips.store.names, flags, strict=True))
 
 
+# Its multiples modulo 1 are spread evenly, however many there are.
+_GOLDEN = 0.618033988749895
 # Number of dances of which the reference is measured.
 _MEASURED = 120
 
@@ -130,12 +150,18 @@ class DanceData:
         Normalisation of the audio features.
     held_out_songs
         Names of the songs that are held out.
+    clocks
+        Clocks by which the clips are re-timed; None if they are as recorded.
+    styles
+        Songs of the training, and the styles that they are danced in.
     """
 
     data: ControllerData
     clips: SongClips
     music: MusicInput
     held_out_songs: frozenset[str]
+    clocks: DanceClocks | None
+    styles: SongStyles
 
     @classmethod
     def read(
@@ -167,21 +193,29 @@ class DanceData:
         DeepPhaseError
             As `ControllerData.read` does.
         """
-        options = config.training
-        by_song = config.dance.held_out_by == "song"
+        options, dance = config.training, config.dance
+        clocks, recorded = None, clips
+        if dance.timing == "bars":
+            clocks = clocks_of_clips(clips, progress)
+            clips = _with_clips(clips, clocks.retimed(clips.store))
+        by_song = dance.held_out_by == "song"
         held_out: frozenset[str] = frozenset()
         if by_song:
             held_out = held_out_songs(clips, options.held_out, options.split_seed)
         # The normalisation is fitted to the songs of the training alone.
         train_songs = [song for name, song in clips.songs.items() if name not in held_out]
-        music = MusicInput.of_songs(train_songs, config.music.features, config.schema.step_s)
+        tempi = (dance.slowest, dance.fastest) if dance.tempo_copies else (1.0, 1.0)
+        music = MusicInput.of_songs(train_songs, config.music.features, config.schema.step_s, tempi)
+        every, copies = with_tempo_copies(clips, dance, held_out)
 
         def tracks(clip: Clip) -> dict[str, Array]:
             song, start_s = clips.song(clip), clip.source.song_start_s
+            if clip.name in copies:
+                song = stretched(song, copies[clip.name].factor)
             return {MUSIC: music.track(song, len(clip), clip.fps, start_s)}
 
         data = ControllerData.read(
-            clips.store,
+            every.store,
             config.controller,
             phases,
             tracks=tracks,
@@ -189,12 +223,67 @@ class DanceData:
             progress=progress,
         )
         if by_song:
-            split = split_by_song(data.split, data.samples, clips, held_out)
+            split = split_by_song(data.split, data.samples, every, held_out)
             if split is data.split:
                 held_out = frozenset()
         else:
-            split = split_by_segment(data.samples, clips, options.held_out, options.split_seed)
-        return cls(replace(data, split=split), clips, music, held_out)
+            held = held_segments(recorded, options.held_out, options.split_seed)
+            of_copies = {name: held[each.clip] for name, each in copies.items()}
+            lengths = zip(every.store.names, every.store.lengths.tolist(), strict=True)
+            flags = {name: _at_length((held | of_copies)[name], length) for name, length in lengths}
+            split = split_by_segment(data.samples, flags, options.held_out)
+        learnt = [
+            (name, source.song, labels)
+            for name, source, labels in zip(
+                every.store.names, every.store.sources, every.store.labels, strict=True
+            )
+            if source.song not in held_out
+        ]
+        styles = SongStyles.of(clips.songs, learnt)
+        return cls(replace(data, split=split), clips, music, held_out, clocks, styles)
+
+
+class TempoCopy(NamedTuple):
+    """Copy of a clip: the clip's name, and its tempo as a multiple of the clip's."""
+
+    clip: str
+    factor: float
+
+
+def with_tempo_copies(
+    clips: SongClips, dance: DanceTraining, held_out: frozenset[str]
+) -> tuple[SongClips, dict[str, TempoCopy]]:
+    """Clips with copies of the training dances at other tempi, and name -> copy.
+
+    A copy is the dance played faster or slower, as its song is. The tempi of all copies cover the
+    range evenly, on a logarithmic scale.
+    """
+    made: dict[str, TempoCopy] = {}
+    copies = []
+    chosen = [clip for clip in clips.store if clip.source.song not in held_out]
+    for copy in range(dance.tempo_copies):
+        for index, clip in enumerate(chosen):
+            # Multiples of the golden ratio spread the tempi of one clip, and of its neighbours.
+            place = (copy + index * dance.tempo_copies + 0.5) * _GOLDEN % 1.0
+            factor = float(dance.slowest * (dance.fastest / dance.slowest) ** place)
+            frames = np.arange(int((len(clip) - 1) / factor) + 1) * factor
+            start_s = clip.source.song_start_s / factor
+            name = f"{clip.name} at tempo {factor:.3f} ({copy + 1})"
+            source = replace(clip.source, song_start_s=start_s)
+            copies.append(replace(at_frames(clip, frames), name=name, source=source))
+            made[name] = TempoCopy(clip.name, factor)
+    if not copies:
+        return clips, made
+    return _with_clips(clips, [*clips.store, *copies]), made
+
+
+def _at_length(flags: Array, length: int) -> Array:
+    """(length,) flags of the same movement played at another rate."""
+    return flags[np.rint(np.linspace(0, len(flags) - 1, length)).astype(np.intp)]
+
+
+def _with_clips(clips: SongClips, others: list[Clip]) -> SongClips:
+    return replace(clips, store=ClipStore.from_clips(others))
 
 
 def train_dance(
@@ -233,12 +322,18 @@ def train_dance(
         controller=controller,
         music=data.music,
         reference=DanceReference.of(clips, [song_clips.song(clip) for clip in clips]),
+        styles=data.styles,
     )
     songs = [song_clips.songs[name] for name in sorted(data.held_out_songs or song_clips.songs)]
-    health = dance_health(dancer, songs, progress) | {"unheard": bool(data.held_out_songs)}
+    seeds = config.dance.measured_seeds
+    health = dance_health(dancer, songs, _recorded(data) if seeds else (), seeds, progress)
+    health |= {"unheard": bool(data.held_out_songs)}
     split = {
         "held_out_by": config.dance.held_out_by,
         "unheard": sorted(data.held_out_songs),
+        "songs": sorted(set(data.clips.songs) - data.held_out_songs),
+        "timing": config.dance.timing,
+        "clocks": {} if data.clocks is None else data.clocks.as_mapping(),
     }
     measured = replace(
         controller,
@@ -246,3 +341,15 @@ def train_dance(
         provenance={**controller.provenance, **split},
     )
     return replace(dancer, controller=measured)
+
+
+def _recorded(data: DanceData) -> list[tuple[DanceMeasures, int, Array]]:
+    """Recorded dances to songs with bars, as trials of response need them."""
+    found = []
+    for clip in data.clips.store:
+        song = data.clips.song(clip)
+        if song.downbeats_s is None or song.beats_per_bar is None or clip.duration < 1.0:
+            continue
+        downbeats = np.asarray(song.downbeats_s) - clip.source.song_start_s
+        found.append((measure_dance(clip), song.beats_per_bar, downbeats))
+    return found

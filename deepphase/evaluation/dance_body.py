@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from scipy.ndimage import uniform_filter1d
 from scipy.signal import welch
@@ -15,6 +17,8 @@ _PFC_FPS = 30.0
 _PFC_SCALE = 1e4
 # Seconds over which a dance is asked whether it moves.
 MOVING_S = 1.0
+# Seconds over which turning and travel are measured.
+_TRAVEL_S = 10.0
 # What a spectrum is taken over, and the share of its power that a body's movement has.
 _SPECTRUM_S, _MOVEMENT = 4.0, 0.95
 # Below this share of the data's usual speed it stands; above this multiple of the data's largest
@@ -104,3 +108,29 @@ def bandwidth_hz(positions: Array, fps: float) -> float:
     if not gathered[-1] > 0:
         return 0.5 * fps
     return float(np.interp(_MOVEMENT * gathered[-1], gathered, hertz))
+
+
+def net_turning(points: Mapping[str, Array], fps: float) -> float:
+    """Degrees a second by which the hips face elsewhere after ten seconds, whole turns included.
+
+    Parameters
+    ----------
+    points
+        Of :func:`deepphase.evaluation.dance_features.body_points`.
+    """
+    across = points["left_hip"] - points["right_hip"]
+    facing = np.unwrap(np.arctan2(across[:, 2], across[:, 0]))
+    step = _travel_frames(len(facing), fps)
+    turned = np.abs(facing[step:] - facing[:-step])
+    return float(np.degrees(turned.mean()) * fps / step)
+
+
+def travel(points: Mapping[str, Array], fps: float) -> float:
+    """Metres over the ground between the hips' places ten seconds apart, the mean."""
+    ground = points["root"][:, [0, 2]]
+    step = _travel_frames(len(ground), fps)
+    return float(np.linalg.norm(ground[step:] - ground[:-step], axis=1).mean())
+
+
+def _travel_frames(frames: int, fps: float) -> int:
+    return min(round(_TRAVEL_S * fps), frames - 1)

@@ -19,8 +19,10 @@ from deepphase.evaluation.dance_beats import (
 from deepphase.evaluation.dance_body import (
     broken_share,
     moving_speed,
+    net_turning,
     physical_foot_contact,
     standing_share,
+    travel,
 )
 from deepphase.evaluation.dance_features import (
     body_points,
@@ -28,6 +30,7 @@ from deepphase.evaluation.dance_features import (
     geometric_features,
     kinetic_features,
 )
+from deepphase.evaluation.dance_pieces import dance_pieces
 from deepphase.evaluation.dance_rhythm import Rhythm, counted_beats, rhythm
 from deepphase.evaluation.runs import (
     foot_skating,
@@ -91,6 +94,11 @@ class DanceMeasures:
         (windows, dimensions) features.
     windows
         (windows, 2) their frames.
+    pieces
+        (pieces, values) its pieces of two seconds, see :func:`dance_pieces`.
+    net_turning, travel
+        Degrees a second and metres: how far it turns and moves over the ground in ten seconds, the
+        mean over such windows; the whole of a shorter dance.
     labels
         The clip's.
     """
@@ -110,6 +118,9 @@ class DanceMeasures:
     kinetic: Array
     geometric: Array
     windows: Array
+    pieces: Array
+    net_turning: float
+    travel: float
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -155,6 +166,9 @@ def measure_dance(clip: Clip) -> DanceMeasures:
         kinetic=kinetic_features(points, clip.fps, windows),
         geometric=geometric_features(points, clip.fps, windows),
         windows=windows,
+        pieces=dance_pieces(points, clip.fps),
+        net_turning=net_turning(points, clip.fps),
+        travel=travel(points, clip.fps),
         labels=clip.labels,
     )
 

@@ -24,6 +24,12 @@ class DanceRequest:
     lock
         How far the playback of a motion database follows the beats, from 0 (not at all) to 1;
         the database's default if not given. Trained dancers have none.
+    style
+        Style of the dance; by metre, tempo and timbre of the song if not given.
+    variety
+        How much the dance varies, 0 or more. Trained dancers continue from another training pose
+        every 8 / variety seconds, and never if not given; databases choose among pieces that cost
+        up to so much more, 0.1 if not given.
 
     Raises
     ------
@@ -35,6 +41,8 @@ class DanceRequest:
     seconds: float | None = None
     seed: int = 0
     lock: float | None = None
+    style: str | None = None
+    variety: float | None = None
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.start_s) and self.start_s >= 0):
@@ -43,6 +51,8 @@ class DanceRequest:
             raise ParameterError(f"seconds must be positive, not {self.seconds}")
         if self.seed < 0:
             raise ParameterError(f"seed must be at least 0, not {self.seed}")
+        if self.variety is not None and not 0.0 <= self.variety <= 2.0:
+            raise ParameterError(f"variety must lie in 0 to 2, not {self.variety:g}")
         if self.lock is not None and not 0.0 <= self.lock <= 1.0:
             raise ParameterError(f"lock must lie in 0 to 1, not {self.lock:g}")
 

@@ -132,6 +132,7 @@ def dance_with_database(
     *,
     settings: DanceSettings | None = None,
     playing: PlayerSettings | None = None,
+    allowed: Array | None = None,
     progress: Progress | None = None,
 ) -> DatabaseDance:
     """Generate a dance to a song.
@@ -147,6 +148,8 @@ def dance_with_database(
         from 0 to 1, see `PlaybackSync`; `DEFAULT_LOCK` if not given.
     settings, playing
         Settings of the search and of the player.
+    allowed : (rows,) bool
+        Rows that may be played, as of one style; all if not given.
     progress
         Called with the number of frames done.
 
@@ -162,7 +165,13 @@ def dance_with_database(
         database, song, DEFAULT_LOCK if request.lock is None else request.lock, notes
     )
     policy = MusicSearch(
-        database, searcher, song, start_s=start_s, settings=settings, seed=request.seed
+        database,
+        searcher,
+        song,
+        start_s=start_s,
+        settings=settings,
+        seed=request.seed,
+        allowed=allowed,
     )
     if not policy.has_music:
         notes.append("the database has no music features: the dance does not depend on the song")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ from scipy.ndimage import uniform_filter1d
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.songs import ClipSongs, songs_of_clips
-from deepphase.errors import ParameterError
+from deepphase.errors import ParameterError, SkeletonError
+from deepphase.evaluation.clip_clocks import DanceClocks, clocks_of_clips
 from deepphase.features.layout import FeatureLayout
 from deepphase.motion.clip import Clip
 from deepphase.music.conditioning import feature_values, sample_at
@@ -68,9 +70,13 @@ class ClipSongTracks(ClipSongs):
     ----------
     tracks
         Names of the tracks.
+    clocks
+        Clocks of the dances: where one is clear, the song is read at the bars that the dance is
+        in. None reads songs at the times of the recording.
     """
 
     tracks: tuple[str, ...]
+    clocks: DanceClocks | None = None
 
     @classmethod
     def read(
@@ -89,14 +95,22 @@ class ClipSongTracks(ClipSongs):
         """
         tracks = tuple(track_features(layout))
         clips = songs_of_clips(store, folder, progress)
-        return cls(clips.store, clips.songs, clips.left_out, tracks)
+        clocks = None
+        # Bodies without arms or legs have no clock.
+        with suppress(SkeletonError):
+            clocks = clocks_of_clips(clips, progress)
+        return cls(clips.store, clips.songs, clips.left_out, tracks, clocks)
 
     def __call__(self, clip: Clip) -> dict[str, Array]:
         """Track name -> (frames, values): the song at the times of the clip's frames."""
         song = self.songs.get(clip.source.song)
         if song is None:
             raise ParameterError(f"{clip.name}: its song was not read", path=clip.source.path)
-        times = np.arange(len(clip)) / clip.fps + clip.source.song_start_s
+        times = np.arange(len(clip)) / clip.fps
+        if self.clocks is not None and self.clocks.is_clear(clip.name):
+            clock = self.clocks.clocks[clip.name]
+            times = clock.offset_s + clock.rate * times
+        times = times + clip.source.song_start_s
         return {name: sample_at(song_track(song, name), times) for name in self.tracks}
 
     def as_mapping(self) -> dict[str, Any]:
@@ -104,6 +118,7 @@ class ClipSongTracks(ClipSongs):
         return {
             "tracks": {name: value_names([_parsed(name)[0]]) for name in self.tracks},
             "songs": {name: song.sha256 for name, song in self.songs.items()},
+            "clocks": {} if self.clocks is None else self.clocks.as_mapping(),
         }
 
 

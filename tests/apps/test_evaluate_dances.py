@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from apps.cli import main
-from deepphase.formats.load import save
+from apps.dances.evaluation import dances_report
+from apps.dances.makers import DanceResult
+from apps.dances.response_rows import TriedMaker
+from deepphase.formats.load import load, save
 from deepphase.music.cache import CACHE_VARIABLE
 from deepphase.synthetic.dance import dance
 from deepphase.synthetic.song import make_song
@@ -110,6 +113,46 @@ def test_a_label_gets_columns_of_its_own(report, folders):
     assert "recorded, pace slow" in page
     assert "bar of 3" in page
     assert "bar of 4" not in report["measures"][0]["name"]
+
+
+class Deaf:
+    """Dances always the same, as a maker of dances."""
+
+    def __init__(self, clip):
+        self._clip = clip
+
+    def dances(self, requests, progress=None):
+        frames = [round(request.seconds * self._clip.fps) for _, request in requests]
+        return [DanceResult(self._clip.sliced(0, count), None, 2.0, 0, None) for count in frames]
+
+
+def test_trials_of_a_maker_that_is_deaf(folders):
+    clip = load(folders / "recorded" / "slow_0.bvh")
+    said = []
+    report = dances_report(
+        [folders / "recorded"],
+        folders / "trials",
+        beats_per_bar=3,
+        labels="{pace}_{_number}",
+        by="pace",
+        makers=[TriedMaker("deaf", Deaf(clip), ["slow_0.wav"])],
+        seeds=1,
+        seconds=16.0,
+        warn=said.append,
+    )
+    found = json.loads((folders / "trials" / "report.json").read_text())
+    assert any("slower or faster are followed in" in each for each in report.findings)
+    assert found["findings"] == report.findings
+    assert value(found, "trials: place in the bar", dances="deaf")["n"] == 3
+    assert value(found, "trials: place in the bar", dances="recorded")["value"] > 0.5
+    explained = value(found, "trials: bar explains", dances="deaf")["value"]
+    silent = value(found, "trials: bar explains, silence", dances="deaf")["value"]
+    assert explained == pytest.approx(silent)
+    # Two seconds of a recorded dance, but of one to another song.
+    assert value(found, "nearest recorded piece", dances="deaf")["value"] < 0.5
+    assert value(found, "foreign style", dances="deaf")["value"] > 0.3
+    assert value(found, "nearest repeat", dances="deaf")["value"] > 0.0
+    assert not said
 
 
 def test_points_and_missing_songs(folders, capsys):

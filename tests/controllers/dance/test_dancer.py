@@ -11,7 +11,7 @@ from controllers.dance.dancing import generate_dances
 from controllers.dance.health import dance_words
 from controllers.dance.music_input import MusicInput
 from controllers.dance.reference import DanceReference
-from controllers.dance.restart_states import RestartStates
+from controllers.dance.restart_states import RestartStates, states_of_style
 from controllers.dance.song_clips import song_clips, with_skeleton
 from controllers.dance.training import DanceData, train_dance
 from controllers.runtime.controller import Controller
@@ -41,6 +41,10 @@ _TINY = {
     "network.gating_hidden": 8,
     "training.samples": 6400,
     "training.batch_size": 64,
+    # True phases are of the frames as made.
+    "dance.timing": "recorded",
+    "dance.tempo_copies": 0,
+    "dance.measured_seeds": 1,
 }
 
 
@@ -467,3 +471,35 @@ def test_restart_states_move_and_differ(dancer):
         assert speed > 0.4 * np.median(speeds)
     again = RestartStates(dancer, [3]).of(np.array([0]), music, slowest)
     np.testing.assert_array_equal(again.inputs, found[0].inputs)
+
+
+def test_a_varied_dance_changes_without_a_stall(dancer):
+    song = made_song_features(105.0, 6.0)
+    plain, varied = (dance_to(dancer, song, seed=1, variety=each) for each in (None, 2.0))
+    assert not varied.restarts_s
+    before = round(3.9 * 60)
+    one, two = plain.run.rotations, varied.run.rotations
+    np.testing.assert_allclose(one[:, : before - 60], two[:, : before - 60], atol=0.02)
+    assert np.abs(one[:, before + 60 :] - two[:, before + 60 :]).max() > 0.05
+    with pytest.raises(ParameterError, match="variety"):
+        DanceRequest(variety=-1.0)
+
+
+def test_dances_start_in_the_style_of_similar_songs(dancer):
+    styles = dancer.styles
+    assert styles.names == ["bars of 4"]
+    clips = {name: "a" if name.endswith("0") else "b" for name in styles.clips}
+    two = replace(
+        dancer,
+        styles=replace(styles, clips=clips, styles=("a", *["b"] * (len(styles.songs) - 1))),
+    )
+    allowed = states_of_style(two, "a")
+    names = np.array(dancer.controller.starts.names)
+    assert set(names[allowed]) == {name for name in names if clips[name] == "a"}
+    assert states_of_style(two, None).all()
+    with pytest.raises(ParameterError, match="no style 'polka'"):
+        dance_to(two, made_song_features(105.0, 2.0), style="polka")
+    assert any(
+        "danced as a" in each
+        for each in dance_to(two, made_song_features(105.0, 2.0), style="a").notes
+    )

@@ -71,6 +71,7 @@ SIZES: dict[str, dict[str, dict[str, Any]]] = {
     "dance": {
         "network": {"hidden": 24, "gating_hidden": 8, "experts": 2},
         "training": {"samples": 3200, "batch_size": 64, "held_out": 0.3},
+        "dance": {"tempo_copies": 0, "measured_seeds": 1},
     },
 }
 
@@ -114,8 +115,8 @@ def small_configs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             content = yaml.safe_load(path.read_text(encoding="utf-8"))
             for section, values in sections.items():
                 known = content.setdefault(section, {})
-                # A training option exists in every config; a network option only where it is used.
-                used = values if section == "training" else values.keys() & known.keys()
+                # A network option exists only in configs that use it, any other in every config.
+                used = values.keys() & known.keys() if section == "network" else values
                 known.update({name: values[name] for name in used})
             path.write_text(yaml.safe_dump(content), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:

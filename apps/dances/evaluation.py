@@ -145,6 +145,8 @@ def dances_report(
         trials = maker_trials(
             tried, reference, seeds=seeds, seconds=seconds, warn=warn, progress=progress
         )
+        if trials is None:
+            continue
         rows[0][2].extend(
             each
             for each in recorded_response_measures(trials.response)

@@ -13,7 +13,6 @@ from apps.dances.makers import DanceMaker
 from apps.dances.rows import DanceMeasure
 from controllers.dance.health import response_findings, variety_findings
 from deepphase.arrays import Array
-from deepphase.errors import ParameterError
 from deepphase.evaluation.dance_measures import DanceMeasures
 from deepphase.evaluation.dance_pieces import nearest_repeats
 from deepphase.evaluation.matches import interval_95
@@ -80,7 +79,7 @@ def maker_trials(
     seconds: float,
     warn: Callable[[str], None],
     progress: Progress | None = None,
-) -> MakerTrials:
+) -> MakerTrials | None:
     """Let a maker dance to songs of recorded dances and to their controls, and measure it.
 
     Parameters
@@ -92,14 +91,13 @@ def maker_trials(
     seeds, seconds
         Number of dances to each song, and their largest length.
     warn
-        Called with a message if the maker knows all songs.
+        Called with a message if the maker knows all songs, or no song can be used.
     progress
         Called with the number of trials done.
 
-    Raises
-    ------
-    ParameterError
-        If no song has bars that the recorded dances show.
+    Returns
+    -------
+    None if no song has six bars or more that the recorded dances show.
     """
     name = tried.name
     by_file = {
@@ -125,10 +123,11 @@ def maker_trials(
         make, songs, with_bars, seeds=seeds, seconds=seconds, most_songs=_SONGS, progress=progress
     )
     if response is None:
-        raise ParameterError(
-            f"{name}: bars were found in no song of {recorded.name}, or no dance shows them",
-            hint="trials need songs with clear bars, and recorded dances that follow them",
+        warn(
+            f"{name}: no trials: no song of {recorded.name} has six bars or more that recorded "
+            "dances show"
         )
+        return None
     files = {song.name: file for file, song in by_file.items()}
     named = [
         replace(each, name=f"{name} {number}", song=files[response.songs[number // seeds]])

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.slow
 
 _TINY = ["--network.experts", 2, "--network.hidden", 24, "--network.gating_hidden", 8]
 _TINY += ["--training.samples", 3200, "--training.batch_size", 64, "--training.held_out", 0.3]
+_TINY += ["--dance.measured_seeds", 0, "--dance.tempo_copies", 1]
 
 
 def run(*words):

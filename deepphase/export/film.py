@@ -67,7 +67,7 @@ def check_film(path: str | Path) -> None:
 def write_film(
     path: str | Path,
     positions: Array,
-    parents: Sequence[int],
+    parents: Sequence[int] | Array,
     fps: float,
     *,
     sound: Array | None = None,
@@ -140,7 +140,7 @@ def _encode(
     target: Any,
     path: Path,
     camera: _Camera,
-    parents: Sequence[int],
+    parents: Sequence[int] | Array,
     pictures: int,
     sound: Array | None,
     progress: Progress | None,
@@ -210,7 +210,7 @@ class _Camera:
         middle = self._positions[:, :, [0, 2]].mean(axis=1)
         self._aim = gaussian_filter1d(middle, _FOLLOWING_S * FILM_FPS, axis=0, mode="nearest")
 
-    def picture(self, number: int, parents: Sequence[int]) -> Array:
+    def picture(self, number: int, parents: Sequence[int] | Array) -> Array:
         """(height, width, 3) uint8."""
         from PIL import Image, ImageDraw
 

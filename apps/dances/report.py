@@ -233,7 +233,7 @@ def dance_film(
     write_film(
         path,
         joint_positions(clip),
-        clip.skeleton.parents,
+        clip.skeleton.parents.tolist(),
         clip.fps,
         sound=read_sound(song).samples[start:],
         sound_rate=SAMPLE_RATE,

@@ -14,8 +14,8 @@ from matching.database.database import MotionDatabase
 def dance_source(folder: Path) -> tuple[Path | None, Path | None]:
     """A dancer, or a database of dances: the newest database of a folder, or its newest dancer.
 
-    Databases keep the place in the bar and vary more than dancers do, see
-    docs/measurements/dance.md; that is why they come first.
+    Databases repeat less than dancers do and never restart, see docs/measurements/dance.md; that
+    is why they come first.
 
     Returns
     -------

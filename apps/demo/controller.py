@@ -33,14 +33,15 @@ _BODY, _GAITS = "biped", ("walk", "jog", "run", "skip")
 _SEED, _CLIPS, _CLIP_S = 11, 12, 12.0
 # Maximum turn rate in rad/s, and maximum sideways acceleration in m/s^2.
 _MAX_TURN_RATE, _MAX_SIDEWAYS = 2.0, 4.0
-# Speeds as multiples of the gait's own, seconds of a segment, and probability of a straight one.
-_SPEEDS, _SEGMENT_S, _STRAIGHT = (0.8, 1.2), (2.0, 4.0), 0.25
+# Speeds as multiples of the gait's own, seconds of a segment, and probability of a straight one and
+# of a stand: a character that has never seen one cannot stop.
+_SPEEDS, _SEGMENT_S, _STRAIGHT, _STAND = (0.7, 1.2), (3.0, 4.0), 0.25, 0.15
 # Of the start states that the training keeps, every so many is shipped.
 _STARTS_EVERY = 4
 
 
 def turning_clips(seed: int = _SEED, clips: int = _CLIPS) -> Iterator[Clip]:
-    """Clips of each gait, with speeds and turn rates that change every few seconds."""
+    """Clips of each gait, with stands, speeds and turn rates that change every few seconds."""
     body = body_named(_BODY)
     for number, name in enumerate(_GAITS):
         gait = gaits_of(_BODY)[name]
@@ -52,6 +53,9 @@ def turning_clips(seed: int = _SEED, clips: int = _CLIPS) -> Iterator[Clip]:
                 # The last segment takes the rest where that is shorter than a segment.
                 seconds = left if left - seconds < _SEGMENT_S[0] else seconds
                 left -= seconds
+                if generator.uniform() < _STAND:
+                    program.append(Segment("idle", seconds))
+                    continue
                 speed = gait.speed * float(generator.uniform(*_SPEEDS))
                 turn = float(generator.uniform(-1, 1)) * min(_MAX_TURN_RATE, _MAX_SIDEWAYS / speed)
                 if generator.uniform() < _STRAIGHT:

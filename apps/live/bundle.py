@@ -43,6 +43,7 @@ def live_page(
     chooser: str = "",
     keeps: bool = False,
     body: Path | None = None,
+    large_panels: bool = False,
 ) -> str:
     """The HTML of a page in which a character is steered.
 
@@ -58,10 +59,12 @@ def live_page(
     chooser
         Address of a page with other files, for a button that leads there.
     keeps
-        Add a button that sends what was driven to the page around, as a message with the text of a
-        BVH file under "driven".
+        Add a button that sends what was driven to the page around: a message with a JSON text under
+        "driven", of which `apps.live.driven_run` makes a run.
     body
         glb file with a skinned mesh to show in place of the mannequin; the page reads it.
+    large_panels
+        Let the phase manifold and the weights take half of the page.
 
     Raises
     ------
@@ -71,6 +74,7 @@ def live_page(
     page = _FOLDER / "page"
     parts = {
         "look": html.escape(look),
+        "panels": "large" if large_panels else "small",
         "policy": _POLICY,
         "title": html.escape(name),
         "style": (page / "page.css").read_text(encoding="utf-8"),

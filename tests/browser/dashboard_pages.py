@@ -98,6 +98,23 @@ def player(page):
     return until(ready)
 
 
+def live_frame(page):
+    """The frame of the page in which a character is steered, once it has drawn."""
+
+    def ready():
+        for frame in page.frames[1:]:
+            try:
+                if frame.evaluate("(window.deepphaseLive?.pictures ?? 0) > 1"):
+                    return frame
+            except Exception:
+                # A frame that is on its way out.
+                continue
+        page.wait_for_timeout(30)
+        return None
+
+    return until(ready)
+
+
 def settled(page):
     """The frame of the page's player, once the page's script has come to its end."""
     page.wait_for_selector('[data-test-script-state="notRunning"]')

@@ -10,6 +10,7 @@ from tests.browser.dashboard_pages import (
     answer_where,
     at_rest,
     colours,
+    live_frame,
     settled,
     slide_to_end,
     state,
@@ -71,6 +72,35 @@ def test_a_way_is_drawn_by_mouse_and_by_keys(visit):
         page.keyboard.press("Shift+ArrowLeft")
     page.keyboard.press("Enter")
     assert another_duration(page, before) > before
+
+
+def test_a_character_is_steered_by_hand_kept_and_measured(visit):
+    page = visit("control")
+    settled(page)
+    page.get_by_text("Steer by hand").click()
+    frame = live_frame(page)
+    # Software needs most of the time for the pictures.
+    frame.evaluate("deepphaseLive.view.draw = () => {}")
+    frame.evaluate("for (let i = 0; i < 240; i++) deepphaseLive.driver.step([0.2, 1.3], null)")
+    frame.locator("#stage").press("w")
+    frame.get_by_role("button", name="Keep").click()
+    page.get_by_text("is among the clips of page Data").wait_for()
+    page.get_by_text("Feet slide").first.wait_for()
+    page.get_by_text("All measures, with those of the data").wait_for()
+    page.get_by_role("link", name="Data").click()
+    page.get_by_text("by hand").first.wait_for()
+
+
+def test_a_point_moves_on_the_manifold_while_a_character_is_steered(visit):
+    page = visit("manifold")
+    settled(page)
+    page.get_by_text("Steer by hand").click()
+    frame = live_frame(page)
+    assert colours(frame.locator("#manifold")) > 5
+    frame.evaluate("deepphaseLive.view.draw = () => {}")
+    frame.evaluate("for (let i = 0; i < 120; i++) deepphaseLive.driver.step([0, 2], null)")
+    points = frame.evaluate("deepphaseLive.driven().slice(-60).map((each) => each.manifold)")
+    assert np.ptp(np.array(points), axis=0).max() > 0.5
 
 
 def test_a_long_run_is_cancelled(visit):

@@ -27,9 +27,12 @@ from controllers.runtime.frame import CharacterSettings
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import open_store, write_store
 from deepphase.errors import CheckpointError, DeepPhaseError, FormatError, ParameterError
+from deepphase.evaluation.run_measures import RUN_MEASURES
 from deepphase.formats.bvh.writer import save_bvh
 from deepphase.formats.load import load
 from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.roles import find_roles
+from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.steering.made_paths import made_path
 from deepphase.synthetic.locomotion import locomotion
 from matching.database.database import MotionDatabase
@@ -384,13 +387,36 @@ def test_what_was_driven_is_kept_and_measured(demo, tmp_path, monkeypatch):
     monkeypatch.setattr(live_view, "session", lambda: own)
     clip = next(turning_clips()).sliced(0, 240)
     save_bvh(clip, tmp_path / "driven.bvh")
-    kept, measures = keep_driven((tmp_path / "driven.bvh").read_text(), demo)
+    root = root_trajectory(clip, find_roles(clip.skeleton))
+    feet = len(demo.controller.schema.feet)
+    motion = {
+        "bvh": (tmp_path / "driven.bvh").read_text(),
+        "positions": root.positions[:, [0, 2]].tolist(),
+        "angles": root.angles.tolist(),
+        "contacts": [[1.0] * feet] * len(clip),
+        "velocities": [[0.0, 1.3]] * len(clip),
+        "facings": [None] * len(clip),
+    }
+    result = keep_driven(json.dumps(motion), demo)
+    assert not isinstance(result, DeepPhaseError), result
+    kept, measures = result.clip, {name: each.value for name, each in result.measures.items()}
     assert own.clips[0][0] is kept
     assert "demo by hand" in kept.name
     order = [kept.skeleton.names.index(name) for name in clip.skeleton.names]
     np.testing.assert_allclose(joint_positions(kept)[:, order], joint_positions(clip), atol=1e-4)
     travelled = np.linalg.norm(np.diff(joint_positions(clip)[:, 0, [0, 2]], axis=0), axis=1)
-    assert measures["mean_speed"] == pytest.approx(60.0 * travelled.mean(), rel=0.1)
-    for given in ("HIERARCHY\n{", "text", "", None, {"driven": 3}):
+    assert measures["speed"] == pytest.approx(60.0 * travelled.mean(), rel=0.1)
+    assert measures["desired_speed"] == pytest.approx(1.3)
+    assert measures["survived"] == 1
+    assert set(result.measures) == set(RUN_MEASURES)
+    others = (
+        motion | {"bvh": "HIERARCHY\n{"},
+        motion | {"angles": motion["angles"][1:]},
+        motion | {"facings": [["a", "b"]] * len(clip)},
+        motion | {"contacts": [[1.0]] * len(clip)},
+        {"bvh": motion["bvh"]},
+        3,
+    )
+    for given in ("HIERARCHY\n{", "text", "", None, {"driven": 3}, *map(json.dumps, others)):
         assert isinstance(keep_driven(given, demo), DeepPhaseError), given
     assert len(own.clips) == 1

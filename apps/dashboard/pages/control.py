@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
@@ -83,7 +83,9 @@ def page() -> None:
     with right:
         if by_hand and isinstance(opened, OpenController):
             try:
-                steer_by_hand(opened)
+                kept = steer_by_hand(opened)
+                if kept is not None:
+                    _measures(kept.measures)
             except DeepPhaseError as error:
                 show_error(error)
         elif opened is not None and request is not None:
@@ -137,7 +139,7 @@ def _show(run: SteeredRun, request: SteeringRequest) -> None:
     if run.note:
         st.warning(run.note, icon=":material/info:")
     _downloads(run, request)
-    _measures(run)
+    _measures(run.measures)
 
 
 def _downloads(run: SteeredRun, request: SteeringRequest) -> None:
@@ -179,14 +181,14 @@ def _downloads(run: SteeredRun, request: SteeringRequest) -> None:
         offer_player(lambda: [run.take], f"{request.path.name}", "run player")
 
 
-def _measures(run: SteeredRun) -> None:
-    """Measures of the run beside those of the training data or the database."""
-    rows = [each for each in run.measures.values() if each.value is not None]
+def _measures(measures: Mapping[str, MeasureRow]) -> None:
+    """Measures of a run beside those of the training data or the database."""
+    rows = [each for each in measures.values() if each.value is not None]
     if not rows:
         return
     headlines: dict[str, MeasureRow] = {}
     for name, words in _HEADLINES.items():
-        measure = run.measures.get(name)
+        measure = measures.get(name)
         if measure is not None and measure.value is not None:
             headlines.setdefault(words, measure)
     headlines = dict(list(headlines.items())[:_MAX_HEADLINES])

@@ -24,6 +24,7 @@ from apps.dashboard.parts.clouds import (
 )
 from apps.dashboard.parts.collection import OpenClips, OpenModel, needed_model, open_clips
 from apps.dashboard.parts.encodings import all_phases, encodings
+from apps.dashboard.parts.live_view import steer_on_the_manifold
 from apps.dashboard.parts.messages import plain
 from apps.dashboard.parts.model_comparison import embedding_for
 from apps.dashboard.parts.theme import heading, wide_columns
@@ -67,6 +68,11 @@ def page() -> None:
         name = controls[0].selectbox("Colour", names, key="colour", bind="query-params")
         colouring = cloud.colourings[name]
     with right:
+        if st.toggle(
+            "Steer by hand", key="by hand on the manifold",
+            help="A controller's character, and the point that its phases move to",
+        ):  # fmt: skip
+            steer_on_the_manifold()
         played = _player(clips, model, cloud, colouring)
     with left:
         _picture(clips, model, cloud, colouring, view == _SPACE, played)

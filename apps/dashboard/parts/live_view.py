@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-from apps.dashboard.parts.messages import error_sentence, plain
+from apps.dashboard.parts.messages import error_sentence, plain, show_error
 from apps.dashboard.parts.session import session
-from apps.dashboard.parts.steerables import OpenController
+from apps.dashboard.parts.steerables import OpenController, steerables
+from apps.dashboard.parts.steered_runs import MeasureRow, measure_rows
 from apps.dashboard.parts.theme import is_dark
 from apps.dashboard.parts.uploads import read_upload
 from apps.live.asset import live_asset
 from apps.live.bundle import live_page
+from apps.live.driven_run import driven_run, read_driven
 from deepphase.errors import DeepPhaseError
-from deepphase.evaluation.motion_measures import measured_data
+from deepphase.evaluation.run_measures import run_measures
 from deepphase.motion.clip import Clip
 
 _HEIGHT = 780
-# Measure of `measured_data` -> title, unit, factor, decimals.
-_MEASURES = {
-    "mean_speed": ("Speed", "m/s", 1.0, 2),
-    "mean_contact_speed": ("Feet slide", "cm/s", 100.0, 1),
-    "joint_rotation": ("Joints turn", "°/s", 1.0, 0),
-    "jerk": ("Jerk", "m/s³", 1.0, 0),
-}
 _component = st.components.v2.component(
     "deepphase_live",
     html='<div class="live"><iframe allow="gamepad; fullscreen"></iframe></div>',
@@ -35,8 +32,16 @@ _component = st.components.v2.component(
 )
 
 
-def steer_by_hand(opened: OpenController) -> None:
-    """Draw the live page of a controller, and keep and measure the motion that it sends back.
+@dataclass(frozen=True)
+class KeptRun:
+    """A motion that was steered by hand, among the clips of the session, and its measures."""
+
+    clip: Clip
+    measures: Mapping[str, MeasureRow]
+
+
+def steer_by_hand(opened: OpenController) -> KeptRun | None:
+    """Draw the live page of a controller; return what was kept of it, measured, if anything was.
 
     Raises
     ------
@@ -49,7 +54,7 @@ def steer_by_hand(opened: OpenController) -> None:
         key=f"live {opened.key}",
         on_driven_change=lambda: None,
     )
-    state = "driven by hand"
+    state = f"driven by hand {opened.key}"
     if answer.driven:
         st.session_state[state] = keep_driven(answer.driven, opened)
     kept = st.session_state.get(state)
@@ -61,55 +66,67 @@ def steer_by_hand(opened: OpenController) -> None:
     elif isinstance(kept, DeepPhaseError):
         st.error(f"Not kept: {error_sentence(kept)}", icon=":material/block:")
     else:
-        clip, measures = kept
-        _show_measures(clip, measures, opened)
+        st.success(
+            f"{plain(kept.clip.name)}, {kept.clip.duration:.1f} s, is among the clips of page "
+            "Data.",
+            icon=":material/check:",
+        )
+        return kept
+    return None
 
 
-def keep_driven(
-    motion: Any, opened: OpenController
-) -> tuple[Clip, dict[str, Any]] | DeepPhaseError:
-    """Add a motion that a browser sent, the text of a BVH file, to the clips of the session.
-
-    Returns
-    -------
-    The clip and its measures as of `measured_data`, or the error.
-    """
-    content = motion.encode("utf-8", "replace") if isinstance(motion, str) else b""
-    result = read_upload(session(), f"{opened.name} by hand.bvh", content)
-    if result.error is not None:
-        return result.error
-    (clip,) = result.clips
+def steer_on_the_manifold() -> None:
+    """Draw the live page of a controller of the user's choice, with a large manifold."""
+    controllers = [each for each in steerables() if each.name.startswith("Controller:")]
+    chosen = st.selectbox("Character", controllers, format_func=lambda each: each.name)
     try:
-        return clip, measured_data([clip], opened.controller.schema)
+        opened = chosen.open()
+        assert isinstance(opened, OpenController)
+        page = _page(str(opened.key), is_dark(), opened, large=True)
+    except DeepPhaseError as error:
+        show_error(error)
+        return
+    _component(
+        data={"page": page, "title": f"Steer {opened.name}"},
+        key=f"live manifold {opened.key}",
+        on_driven_change=lambda: None,
+    )
+    st.caption(
+        "The manifold is that of the phases which the controller was trained with. Click the "
+        "character, then steer with W, A, S and D."
+    )
+
+
+def keep_driven(motion: Any, opened: OpenController) -> KeptRun | DeepPhaseError:
+    """Add a motion that a browser sent to the clips of the session, and measure it.
+
+    Parameters
+    ----------
+    motion
+        Text that the page sent; see `apps.live.driven_run`.
+    """
+    try:
+        text, arrays = read_driven(motion, len(opened.controller.schema.feet))
+        result = read_upload(
+            session(), f"{opened.name} by hand.bvh", text.encode("utf-8", "replace")
+        )
+        if result.error is not None:
+            return result.error
+        (clip,) = result.clips
+        data = opened.controller.data
+        run = driven_run(clip, arrays, opened.controller)
+        return KeptRun(clip, measure_rows(run_measures(run, data), data))
     except DeepPhaseError as error:
         return error
 
 
 @st.cache_data(max_entries=4, show_spinner="Preparing the page")
-def _page(key: str, dark: bool, _opened: OpenController) -> str:
+def _page(key: str, dark: bool, _opened: OpenController, *, large: bool = False) -> str:
     asset = live_asset(_opened.controller, weights="float16")
-    return live_page(asset, name=_opened.name, look="dark" if dark else "light", keeps=True)
-
-
-def _show_measures(clip: Clip, measures: dict[str, Any], opened: OpenController) -> None:
-    st.success(
-        f"{plain(clip.name)}, {clip.duration:.1f} s, is among the clips of page Data.",
-        icon=":material/check:",
+    return live_page(
+        asset,
+        name=_opened.name,
+        look="dark" if dark else "light",
+        keeps=not large,
+        large_panels=large,
     )
-    for column, (name, (title, unit, factor, decimals)) in zip(
-        st.columns(len(_MEASURES)), _MEASURES.items(), strict=True
-    ):
-        value, data = (_number(each.get(name)) for each in (measures, opened.controller.data))
-        if value is None:
-            continue
-        beside = f"data: {factor * data:,.{decimals}f} {unit}" if data is not None else None
-        column.metric(
-            title, f"{factor * value:,.{decimals}f} {unit}", beside,
-            delta_color="off", delta_arrow="off",
-        )  # fmt: skip
-
-
-def _number(value: Any) -> float | None:
-    """A measure's mean where it is a spread over frames."""
-    value = value.get("mean") if isinstance(value, dict) else value
-    return None if value is None else float(value)

@@ -15,10 +15,10 @@ from apps.dashboard.parts.result_cache import ResultCache
 from apps.dashboard.parts.steerables import OpenController, OpenMatching
 from apps.runs.decisions import run_costs
 from apps.runs.files import write_run
-from apps.runs.request import MeasuredRun, RunRequest, measured_run
+from apps.runs.request import RunRequest, measured_run
 from apps.runs.take import run_take
 from controllers.runtime.frame import CharacterSettings
-from deepphase.evaluation.run_measures import RUN_MEASURES, data_values
+from deepphase.evaluation.run_measures import RUN_MEASURES, RunMeasures, data_values
 from deepphase.figures.player.take import Take
 from deepphase.formats.load import save
 from deepphase.motion.clip import Clip
@@ -168,7 +168,7 @@ def steered_run(
     costs = run_costs(source, measured) if isinstance(source, PlayerSource) else None
     return SteeredRun(
         take=run_take(measured, name, costs),
-        measures=_measures(measured, source.data),
+        measures=measure_rows(measured.measures, source.data),
         note=note,
         clip=lambda character, root_motion: run.clip(character, name, root_motion),
         write=lambda folder, root_motion: write_run(run, folder, name, source.columns, root_motion),
@@ -186,11 +186,12 @@ def _source(
     return opened.source(request.labels, settings, request.seed)
 
 
-def _measures(measured: MeasuredRun, data: Mapping[str, Any]) -> dict[str, MeasureRow]:
-    if measured.measures is None:
+def measure_rows(measures: RunMeasures | None, data: Mapping[str, Any]) -> dict[str, MeasureRow]:
+    """Name -> measure of a run beside that of the data; empty without measures."""
+    if measures is None:
         return {}
     references = data_values(data)
     return {
-        name: MeasureRow(name, measured.value(name), references.get(name), unit, definition)
+        name: MeasureRow(name, getattr(measures, name), references.get(name), unit, definition)
         for name, (unit, definition) in RUN_MEASURES.items()
     }

@@ -114,7 +114,7 @@ class App {
     click("look", () => this.setLook(this.view.look.dark ? "light" : "dark"));
     click("save-bvh", () => this.saveBvh());
     click("keep", () => {
-      parent.postMessage({ driven: bvhText(this.asset.skeleton, this.driven(), this.asset.frameRate) }, "*");
+      parent.postMessage({ driven: JSON.stringify(this.drivenRun()) }, "*");
       this.say("kept");
     });
     click("save-glb", () => this.saveGlb());
@@ -436,6 +436,20 @@ class App {
 
   driven() {
     return this.history.range().map((entry) => entry.frames[0]);
+  }
+
+  // What was driven, with the goals of every frame, for the page around.
+  drivenRun() {
+    const entries = this.history.range();
+    const frames = entries.map((entry) => entry.frames[0]);
+    return {
+      bvh: bvhText(this.asset.skeleton, frames, this.asset.frameRate),
+      positions: frames.map(({ root }) => root.position),
+      angles: frames.map(({ root }) => root.heading),
+      contacts: frames.map(({ contacts }) => Array.from(contacts)),
+      velocities: entries.map(({ goal }) => goal.velocity),
+      facings: entries.map(({ goal }) => goal.facing),
+    };
   }
 
   download(content, suffix, type) {

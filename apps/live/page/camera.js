@@ -23,6 +23,8 @@ export class Camera {
     this.aspect = 1;
     // Share of the picture's height that the bar at its lower end covers.
     this.covered = 0;
+    // Share of its width that panels at its right end cover, where they are large.
+    this.beside = 0;
     this.update();
   }
 
@@ -70,6 +72,7 @@ export class Camera {
     // The middle of the free part of the picture, above that of the whole by this share of its half.
     this.raised = this.covered - ABOVE;
     this.projection[9] = -this.raised;
+    this.projection[8] = this.beside;
     this.matrix = product(this.projection, this.view);
   }
 
@@ -91,7 +94,7 @@ export class Camera {
     const forward = unit(subtract(this.target, this.eye));
     const right = unit(cross(forward, [0, 1, 0]));
     const up = cross(right, forward);
-    const ray = add(add(forward, scaled(right, (2 * x - 1) / this.projection[0])), scaled(up, (1 - 2 * y - this.raised) / this.projection[5]));
+    const ray = add(add(forward, scaled(right, (2 * x - 1 + this.beside) / this.projection[0])), scaled(up, (1 - 2 * y - this.raised) / this.projection[5]));
     if (ray[1] > -1e-3) return null;
     const along = -this.eye[1] / ray[1];
     return along > 90 * this.height ? null : [this.eye[0] + along * ray[0], this.eye[2] + along * ray[2]];

@@ -4,6 +4,8 @@ import { createCharacter } from "../runtime/character.js";
 import { followerVelocity } from "./followers.js";
 import { History, kept } from "./history.js";
 
+// Share of the goal in the trajectory: a hand that steers expects an answer (see `createCharacter`).
+const BLEND = "balanced";
 // Frames from which the mannequin is built: some steps, then a stand.
 const WALKED = 12;
 const STOOD = 12;
@@ -58,7 +60,7 @@ export class Driver {
     const position = leader
       ? [leader.position[0] - back * Math.sin(heading) + side * Math.cos(heading), leader.position[1] - back * Math.cos(heading) - side * Math.sin(heading)]
       : [0, 0];
-    const character = createCharacter(this.asset, { seed: index, position, heading, label: this.label });
+    const character = createCharacter(this.asset, { seed: index, position, heading, label: this.label, blend: BLEND });
     return { character, frame: kept(character.step(goalOf([0, 0], null, this.label))) };
   }
 

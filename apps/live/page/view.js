@@ -58,6 +58,8 @@ export class View {
     const box = stage.getBoundingClientRect();
     const top = bar.getBoundingClientRect().top;
     this.camera.covered = top > box.top ? Math.min((box.bottom - top) / box.height, 0.6) : 0;
+    const large = document.documentElement.dataset.panels === "large";
+    this.camera.beside = large && side.offsetWidth ? side.offsetWidth / box.width : 0;
     this.freeWidth = (side.offsetWidth ? side.offsetLeft : box.width) - 8;
   }
 

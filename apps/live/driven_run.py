@@ -1,0 +1,108 @@
+"""Runs that were steered by hand in the live page, as the page sends them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from controllers.runtime.controller import Controller
+from deepphase.arrays import Array
+from deepphase.errors import FormatError
+from deepphase.motion.clip import Clip
+from deepphase.steering.run import Run, RunnerSpec
+
+# Most characters of a text that is read: a minute of a large skeleton has some 20 million.
+_MAX_TEXT = 100_000_000
+
+
+def read_driven(text: Any, feet: int) -> tuple[str, dict[str, Array]]:
+    """The BVH text and the arrays of a message.
+
+    Parameters
+    ----------
+    feet
+        Number of feet that contacts are of.
+
+    Returns
+    -------
+    Name -> array: ``positions`` (frames, 2) m, ``angles`` (frames,) rad, ``contacts`` (frames,
+    feet), ``velocities`` (frames, 2) m/s and ``facings`` (frames, 2), 0 without a facing.
+
+    Raises
+    ------
+    FormatError
+        If it is no such message.
+    """
+    widths = {"positions": 2, "angles": 0, "contacts": feet, "velocities": 2, "facings": 2}
+    try:
+        given: Any = json.loads(text) if isinstance(text, str) and len(text) < _MAX_TEXT else None
+        bvh, facings = given["bvh"], [each or (0.0, 0.0) for each in given["facings"]]
+        lists = {**{name: given[name] for name in widths if name != "facings"}, "facings": facings}
+        arrays = {name: np.array(each, np.float64) for name, each in lists.items()}
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise FormatError("not a motion of the live page") from error
+    frames = len(arrays["angles"])
+    for name, each in arrays.items():
+        shape = (frames, widths[name]) if widths[name] else (frames,)
+        if each.shape != shape or not np.isfinite(each).all():
+            raise FormatError(f"not a motion of the live page: {name} of the shape {each.shape}")
+    if not isinstance(bvh, str):
+        raise FormatError("not a motion of the live page: no BVH text")
+    return bvh, arrays
+
+
+def driven_run(clip: Clip, arrays: dict[str, Array], controller: Controller) -> Run:
+    """The run of one character.
+
+    Parameters
+    ----------
+    clip
+        The motion of the BVH text.
+    arrays
+        As from `read_driven`.
+
+    Raises
+    ------
+    FormatError
+        If clip, arrays and controller do not belong together.
+    """
+    schema = controller.schema
+    missing = {*schema.joints, *schema.feet} - set(clip.skeleton.names)
+    if missing or len(clip) != len(arrays["angles"]):
+        raise FormatError("a motion of another skeleton or length than its goals")
+    spec = RunnerSpec(
+        fps=clip.fps,
+        skeleton=clip.skeleton,
+        translated_joints=clip.translated_joints,
+        joints=schema.joints,
+        feet=schema.feet,
+        body=dict(schema.body),
+        offsets_s=np.array([each for each in schema.config.later_s if each > 0.0]),
+        note="steered by hand",
+    )
+    facings = arrays["facings"]
+    # Without a facing, the body faces the way that it is steered.
+    facings = np.where(facings.any(axis=1, keepdims=True), facings, arrays["velocities"])
+    angles = np.arctan2(facings[:, 0], facings[:, 1])
+    return Run(
+        spec=spec,
+        rotations=clip.rotations[None],
+        translations=clip.translations[None],
+        positions=arrays["positions"][None],
+        angles=arrays["angles"][None],
+        contacts=arrays["contacts"][None],
+        alive=np.ones((1, len(clip)), bool),
+        limb_errors=None,
+        jumped=None,
+        gating=None,
+        phases=None,
+        trajectory=None,
+        trajectory_angles=None,
+        desired_positions=None,
+        desired_angles=None,
+        tracks={},
+        commanded_velocities=arrays["velocities"][None],
+        commanded_angles=angles[None],
+    )

@@ -49,6 +49,10 @@ NOT_RUN = {
     "deepphase app captures/": "a server that does not end; tests/apps/test_app.py starts it",
     "deepphase live walk.controller": "a server that does not end; tests/live starts it",
     "deepphase live models/": "a server that does not end; tests/live starts it",
+    "deepphase live walk.controller --body hero.glb": "a server that does not end, and a mesh of "
+    "the reader's own; tests/live/test_body.py reads one",
+    "deepphase export walk.controller --web --body hero.glb -o hero.html": "a mesh of the "
+    "reader's own; tests/live/test_body.py reads one",
 }
 # Page -> files that the pages before it leave.
 NEEDS = {

@@ -35,7 +35,7 @@ def command(
     browser
         Print the address only, and leave the browser closed.
     body
-        glb file with a skinned mesh that the character has in place of the mannequin. Its joints
+        A glb file with a skinned mesh that the character has in place of the mannequin. Its joints
         have the names of the model's skeleton, or common ones.
     """
     from apps.live.server import HOST

@@ -120,6 +120,8 @@ def frame_columns(run: Run, character: int) -> dict[str, Sequence[object]]:
 
 
 def _texts(values: Array) -> Sequence[object]:
+    if values.dtype.kind == "U":
+        return [str(value) for value in values]
     if values.dtype.kind in "biu":
         return [str(int(value)) for value in values]
     return [f"{value:.5f}" for value in values]

@@ -50,14 +50,16 @@ class DanceTraining:
         What is held out of training for measurement: "song" holds out whole songs, "segment"
         captured segments of movement, in every song that they occur in.
     timing
-        "bars" re-times each dance to the bars of its song, by one rate and one offset, where the
-        height of the hips shows the bars clearly; recordings drift by a beat a minute and more.
-        "recorded" leaves all dances as they are.
+        The clock of dances: "bars" re-times each dance to the bars of its song, by one rate and one
+        offset, where the height of the hips shows the bars clearly; recordings drift by a beat a
+        minute and more. "recorded" leaves all dances as they are.
     tempo_copies
         Number of copies of each training dance and its song at other tempi, spread evenly over
         `slowest` to `fastest`.
-    slowest, fastest
-        Tempi of the copies, as multiples of the song's.
+    slowest
+        Lowest tempo of the copies, as a multiple of the song's.
+    fastest
+        Highest tempo of the copies, as a multiple of the song's.
     measured_seeds
         Number of dances to each held-out song by which the dancer is measured, at most eight
         songs of 30 s; 0 leaves out the trials with silence and with songs at other tempi.

@@ -263,10 +263,11 @@ def folder(tmp_path_factory):
 def test_the_folder_offers_dancers_and_databases_with_music(folder, monkeypatch):
     app = opened("dance", monkeypatch, folder)
     assert widget(app, "Dancer").options == [
-        "Dancer: made.dancer",
         "Database: music.database",
+        "Dancer: made.dancer",
         "Made dances (demo)",
     ]
+    chosen(app, "Dancer", f"file:{folder / 'made.dancer'}")
     chosen(app, "Length of the song (s)", _SHORT_S)
     assert "Held to the beat (%)" not in [each.label for each in app.slider]
     shown = take(app)

@@ -23,7 +23,6 @@ from matching.search import searcher
 from matching.search.searcher import open_searcher
 from tests.compatibility.test_old_files import _FILES as FILES
 
-_SONG = "9b49f2f675bf292437f09ebaae1debfd-2.song"
 READERS: dict[str, Callable[[Path], Any]] = {
     "clips.store": open_store,
     "default.model": load_extractor,
@@ -192,12 +191,13 @@ def test_a_damaged_index_is_built_again_with_a_word(index, tmp_path, monkeypatch
         assert "is not used and built again" in notes[0]
 
 
-def test_a_damaged_song_of_the_cache_is_read_again(tmp_path):
-    path = tmp_path / _SONG
-    whole = (FILES / _SONG).read_bytes()
+def test_a_damaged_song_of_the_cache_is_read_again(tmp_path, monkeypatch):
+    monkeypatch.setenv(cache.CACHE_VARIABLE, str(tmp_path))
     song = FILES / "song.ogg"
-    digest = array_table.read_array_table(FILES / _SONG, None, None).header["song_sha256"]
-    cache._read(FILES / _SONG, digest, song)
+    digest = cache.song_features(song).sha256
+    (path,) = (tmp_path / "songs").iterdir()
+    whole = path.read_bytes()
+    cache._read(path, digest, song)
     for content in damaged(whole, flips=40, cuts=10):
         path.write_bytes(content)
         with pytest.raises(CheckpointError):

@@ -127,19 +127,22 @@ class DancerSource:
 
 
 def dancer_sources() -> list[DancerSource]:
-    """The dancers and dance databases of the open folder, then the demo."""
+    """The dance databases and dancers of the open folder, then the demo.
+
+    Databases come first, as in `deepphase dance` (see `apps.dances.sources.dance_source`).
+    """
     found = open_folder()
     sources = []
     if found is not None:
         sources = [
-            DancerSource(f"file:{each.path}", f"Dancer: {each.name}", _dancer_opener(each))
-            for each in found.controllers
-            if is_dancer(each)
-        ]
-        sources += [
             DancerSource(f"database:{each.path}", f"Database: {each.name}", _database_opener(each))
             for each in found.databases
             if _has_music(each.stamp)
+        ]
+        sources += [
+            DancerSource(f"file:{each.path}", f"Dancer: {each.name}", _dancer_opener(each))
+            for each in found.controllers
+            if is_dancer(each)
         ]
     return [*sources, DancerSource("demo", "Made dances (demo)", _open_demo)]
 

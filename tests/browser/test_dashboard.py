@@ -93,11 +93,11 @@ def test_a_row_is_chosen_and_plays_by_the_keyboard(visit):
     frame = titled_player(page, "run")
     # A chosen clip plays; the space key stops it, and begins again.
     until(lambda: state(frame)["playing"])
-    before = frame.evaluate("deepphasePlayer.joint(0, 0).world")
     frame.locator("#stage").click()
     page.keyboard.press("Space")
     assert not state(frame)["playing"]
     page.keyboard.press("Home")
+    before = frame.evaluate("deepphasePlayer.joint(0, 0).world")
     page.keyboard.press("Space")
     until(lambda: state(frame)["playing"] and state(frame)["time"] > 0.3)
     moved = np.subtract(frame.evaluate("deepphasePlayer.joint(0, 0).world"), before)

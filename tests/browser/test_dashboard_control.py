@@ -87,8 +87,9 @@ def test_a_character_is_steered_by_hand_kept_and_measured(visit):
     page.get_by_text("is among the clips of page Data").wait_for()
     page.get_by_text("Feet slide").first.wait_for()
     page.get_by_text("All measures, with those of the data").wait_for()
+    # Page Data has it among the files of this session.
     page.get_by_role("link", name="Data").click()
-    page.get_by_text("by hand").first.wait_for()
+    page.get_by_text("Remove my files").wait_for()
 
 
 def test_a_point_moves_on_the_manifold_while_a_character_is_steered(visit):

@@ -33,7 +33,7 @@ def test_a_song_dances(visit):
     before = frame.evaluate("deepphasePlayer.joint(0, 3).world")
     frame.get_by_role("button", name="Play").first.click()
     # The song runs, and is the clock.
-    until(lambda: state(frame)["songRuns"] and state(frame)["songTime"] > 1.0)
+    until(lambda: state(frame)["songRuns"] and state(frame)["songTime"] > 3.0)
     # In a frame's own turn: the song runs on between two frames.
     clock = frame.evaluate(
         "new Promise(go => requestAnimationFrame(() => go(deepphasePlayer.state())))"

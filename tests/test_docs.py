@@ -59,7 +59,7 @@ NEEDS = {
     "match.md": ["mocap.store", "walk.model"],
     "control.md": ["mocap.store", "walk.model"],
     "explore.md": ["mocap.store", "walk.model", "contact.model"],
-    "live.md": ["walk.controller"],
+    "live.md": ["mocap.store", "walk.model", "walk.controller"],
     "export.md": ["mocap.store", "walk.model", "walk.controller"],
 }
 # Kind of config -> values that replace those of every shipped config of that kind.

@@ -5,6 +5,8 @@ import { add, clamp, lookAt, mix, perspective, product, subtract, unit, cross, s
 const FIELD_OF_VIEW = (34 * Math.PI) / 180;
 // Height that the camera looks at, as a share of the body's.
 const MIDDLE = 0.5;
+// Distance of the target behind the body, at most, as a share of the body's height.
+const MOST_LAG = 0.25;
 // Share of the picture's height that is kept free above the body, and the smallest one between that
 // and the bar at which the body has its full size.
 const ABOVE = 0.04;
@@ -46,8 +48,11 @@ export class Camera {
 
   follow(place, heading, seconds) {
     const part = 1 - Math.exp(-seconds / 0.12);
+    const far = Math.hypot(place[0] - this.target[0], place[1] - this.target[2]);
+    // Small bodies are fast for their size: they stay in the picture however fast they are.
+    const kept = Math.min(1, (MOST_LAG * this.height) / ((1 - part) * far || 1));
     for (const [axis, value] of [[0, place[0]], [2, place[1]]]) {
-      this.target[axis] = mix(this.target[axis], value, part);
+      this.target[axis] = mix(value, this.target[axis], (1 - part) * kept);
     }
     this.target[1] = mix(this.target[1], MIDDLE * this.height, part);
     if (this.behind) {

@@ -77,7 +77,8 @@ def command(
                 track = FootTrack.of_clip(clip)
                 number = names[clip.name] = names.get(clip.name, 0) + 1
                 path = output / f"{clip.name}{f'-{number}' if number > 1 else ''}.npz"
-                floor = Actor.of_clip(clip).floor
+                actor = Actor.of_clip(clip)
+                floor = actor.floor
                 if again and path.exists():
                     ground, kept = read_ground(path), kept + 1
                 else:
@@ -103,7 +104,7 @@ def command(
                 ]
             )
             if len(takes) < _MAX_SHOWN:
-                takes.append(Take(clip.name, [Actor.of_clip(clip)], terrain=ground))
+                takes.append(Take(clip.name, [actor], terrain=ground))
     if len(entries) == len(refused) == 1:
         raise refused[0]
     list_left_out("left out", refused)

@@ -166,11 +166,7 @@ def fit_cycle(
     """
     if not 0 <= begin < end <= len(track):
         raise ParameterError(f"frames {begin} to {end} of {len(track)}")
-    places = track.places[begin:end].reshape(-1, 2)
-    heights = track.heights[begin:end].ravel()
-    contacts = track.contacts[begin:end].ravel()
-    standing = contacts if contacts.any() else heights <= np.percentile(heights, 20)
-    centre, level = places[standing].mean(axis=0), float(heights[standing].mean())
+    places, heights, standing, centre, level = _stance(track, begin, end)
     near = np.ascontiguousarray(places - centre)
     out = np.empty((len(library), 4))
     for index, ground in enumerate(library.grounds):
@@ -214,10 +210,7 @@ def fit_cycle(
 
 def fit_footsteps(track: FootTrack, begin: int, end: int, library: PatchLibrary) -> FittedGround:
     """The plane through the contacts, deformed to them: ground without terrain between steps."""
-    places = track.places[begin:end].reshape(-1, 2)
-    heights, contacts = track.heights[begin:end].ravel(), track.contacts[begin:end].ravel()
-    standing = contacts if contacts.any() else heights <= np.percentile(heights, 20)
-    centre, level = places[standing].mean(axis=0), float(heights[standing].mean())
+    places, heights, standing, centre, level = _stance(track, begin, end)
     near = places[standing] - centre
     deformation = _deformation(near, heights[standing] - level)
     return FittedGround(library, -1, centre, level, (0.0, 0.0, 0.0), deformation)
@@ -294,6 +287,18 @@ def ground_of_clip(
         nearest = distance_transform_edt(missing, return_distances=False, return_indices=True)
         heights = heights[tuple(nearest)]
     return Heightmap(heights, spacing_m, (float(low[0]), float(low[1])), name)
+
+
+def _stance(track: FootTrack, begin: int, end: int) -> tuple[Array, Array, Array, Array, float]:
+    """Places (points, 2), heights and contacts (points,) of frames, and the contacts' means.
+
+    Where nothing is in contact, the lowest fifth of the points is.
+    """
+    places = track.places[begin:end].reshape(-1, 2)
+    heights = track.heights[begin:end].ravel()
+    contacts = track.contacts[begin:end].ravel()
+    standing = contacts if contacts.any() else heights <= np.percentile(heights, 20)
+    return places, heights, standing, places[standing].mean(axis=0), float(heights[standing].mean())
 
 
 def _is_jump(track: FootTrack, begin: int, end: int) -> bool:

@@ -4,9 +4,9 @@
 positions    (frames, points, 3)      in the file's unit; or both of the next two
 joints_rel   (frames, points, 3)      relative to the body's centre
 center       (frames, 3)              the centre
-fps          ()                       frames a second
+fps          ()                       frames a second; also `framerate`, `mocap_framerate`
 units        () str                   "m", "cm", "mm", "inch", "foot"; inferred if it is missing
-names        (points,) str            if known
+names        (points,) str            if known; also `bone_names`, `joint_names`
 edges        (edges, 2) int           pairs of connected points, if known
 ===========  =======================  ==========================================================
 """
@@ -24,6 +24,7 @@ from deepphase.formats.amass import is_amass
 from deepphase.formats.body_checks import LARGEST_LENGTH_M
 from deepphase.formats.frame_rates import check_rate_option, resolve_rate
 from deepphase.formats.npz.archive import NpzArchive, read_npz, write_npz
+from deepphase.formats.npz.joint_arrays import NAME_KEYS, RATE_KEYS, is_joint_arrays
 from deepphase.formats.npz.motion import is_npz_motion
 from deepphase.formats.units import METRES_PER_UNIT, check_up_option, metres_per_unit
 from deepphase.memory import within_memory
@@ -34,7 +35,6 @@ from deepphase.motion.point_track import PointTrack
 from deepphase.solving.point_tree import plain_names
 from deepphase.solving.point_up import body_size, infer_points_up
 
-_RATES = ("fps", "frame_rate", "framerate")
 # Metres: sizes of bodies from a cat to a horse.
 _SMALLEST_BODY, _LARGEST_BODY = 0.2, 5.0
 _GUESSED_UNITS = ("m", "cm", "mm", "inch")
@@ -56,7 +56,8 @@ def holds_points(path: str | Path) -> bool:
     except DeepPhaseError:
         return False
     # Archives of joints with rotations may contain positions as well.
-    return is_points(keys) and not is_npz_motion(keys) and not is_amass(keys)
+    others = (is_npz_motion, is_joint_arrays, is_amass)
+    return is_points(keys) and not any(holds(keys) for holds in others)
 
 
 def load_points(
@@ -90,7 +91,7 @@ def load_points(
     check_up_option(up)
     check_rate_option(fps)
     archive = read_npz(path)
-    stated = {name: archive.scalar(name) for name in _RATES if name in archive}
+    stated = {name: archive.scalar(name) for name in RATE_KEYS if name in archive}
     rate, notes = resolve_rate(stated, fps, path)
     positions = _positions(archive)
     points = positions.shape[1]
@@ -166,9 +167,10 @@ def _positions(archive: NpzArchive) -> Array:
 
 
 def _names(archive: NpzArchive, points: int) -> tuple[str, ...]:
-    if "names" not in archive:
+    key = next((key for key in NAME_KEYS if key in archive), None)
+    if key is None:
         return plain_names(points)
-    names = archive.strings("names")
+    names = archive.strings(key)
     if len(names) != points:
         raise FormatError(f"{len(names)} names for {points} points", path=archive.path)
     if len(set(names)) != points:

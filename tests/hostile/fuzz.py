@@ -31,7 +31,7 @@ from deepphase.formats.load import MOTION_FORMATS, load_all, save
 from deepphase.synthetic.locomotion import locomotion
 from tests.formats.bvh_text import two_joints
 from tests.hostile.mutations import mutated
-from tests.hostile.npz_cases import AMASS, OWN, POINTS, archive
+from tests.hostile.npz_cases import AMASS, JOINTS, OWN, POINTS, archive
 from tests.hostile.odd_glb_cases import CURVED, MIXED
 
 # What reading may cost: 20 times the file, or what a small file costs anyway.
@@ -73,6 +73,7 @@ def seed_files(folder: Path) -> list[tuple[str, bytes]]:
         (".npz", archive(AMASS)),
         (".npz", archive(AMASS, zipfile.ZIP_DEFLATED)),
         (".npz", archive(OWN)),
+        (".npz", archive(JOINTS)),
         (".npz", archive(POINTS)),
         (".glb", MIXED),
         (".gltf", CURVED),

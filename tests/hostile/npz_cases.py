@@ -65,6 +65,15 @@ POINTS: dict[str, Any] = {
     "units": np.array("m"),
 }
 
+# Two joints under other programs' names.
+JOINTS: dict[str, Any] = {
+    "bone_names": np.array(["Hips", "Chest"]),
+    "parent_names": np.array(["", "Hips"]),
+    "quaternions": np.tile([0.0, 0, 0, 1], (FRAMES, 2, 1)),
+    "positions": np.tile([[0.0, 1, 0], [0, 1.3, 0]], (FRAMES, 1, 1)),
+    "framerate": np.array(60.0),
+}
+
 
 def changed(base: dict[str, Any], **arrays: Any) -> bytes:
     """An archive of a good file's arrays with some replaced, or left out where None is given."""

@@ -10,6 +10,7 @@ from typing import Any
 from deepphase.errors import FormatError
 from deepphase.formats.amass import is_amass, load_amass
 from deepphase.formats.npz.archive import NpzArchive, read_npz
+from deepphase.formats.npz.joint_arrays import is_joint_arrays, load_joint_arrays
 from deepphase.formats.npz.motion import FORMAT, is_npz_motion, load_npz_motion
 from deepphase.formats.points import is_points, load_points
 from deepphase.formats.reader_options import call_reader
@@ -25,14 +26,14 @@ def load_npz(
     fps: float | None = None,
     description: Mapping[str, Any] | None = None,
 ) -> Clip:
-    """Read the motion in an .npz: our own, of the SMPL family (AMASS), or a track of points.
+    """Read the motion in an .npz: our own, joints with parents, AMASS, or a track of points.
 
     Parameters
     ----------
     unit
-        The unit of points; the other two are in metres.
+        The unit of points and of joints; our own files and AMASS are in metres.
     up
-        The up axis of points or AMASS; our own is Y up.
+        The up axis of points, joints or AMASS; our own is Y up.
     fps
         Frames a second, in place of the file's.
     description
@@ -48,6 +49,8 @@ def load_npz(
     archive = read_npz(path)
     given = {"unit": unit, "up": up, "fps": fps, "description": description}
     options = {name: value for name, value in given.items() if value is not None}
+    if is_joint_arrays(archive.keys):
+        return call_reader(load_joint_arrays, path, options, "files of joints with parents")
     if is_npz_motion(archive.keys):
         return call_reader(load_npz_motion, path, options, "our own motion files")
     if is_amass(archive.keys):
@@ -57,7 +60,7 @@ def load_npz(
     raise FormatError(
         _what_it_is(archive),
         hint="motion is poses and trans (AMASS), positions (points), or rotations and parents "
-        "(ours)",
+        "(joints)",
         path=path,
     )
 

@@ -1,0 +1,310 @@
+"""Motion of named joints in an .npz under other programs' names: quaternions, positions, parents.
+
+===========  ==================================================================================
+names        `names`, `bone_names`, `joint_names`: (joints,) text
+parents      `parents`, `parent_names`, `bone_parents`, `joint_parents`, `parent_indices`:
+             (joints,) indices or names; the root's is -1, itself, empty, "None" or "world"
+rotations    `quaternions`, `rotations` and others: (frames, joints, 4); may be missing if
+             there are positions
+positions    `positions`, `global_positions`, `joint_positions`, `bone_positions`,
+             `local_positions`: (frames, joints, 3); or rest `offsets` (joints, 3) and the
+             root's path
+rate         `fps`, `framerate`, `frame_rate`, `mocap_framerate`, `mocap_frame_rate`
+===========  ==================================================================================
+
+No key states whether quaternions are local or global and whether w comes first or last. Where there
+are positions, they decide: in the right reading every joint stands still in its parent's frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from deepphase.arrays import Array
+from deepphase.errors import FormatError
+from deepphase.formats.body_checks import LARGEST_LENGTH_M, checked_body
+from deepphase.formats.frame_rates import CORRECTED, check_rate_option, resolve_rate
+from deepphase.formats.joint_checks import check_joint_count, unique_names
+from deepphase.formats.npz.archive import NpzArchive, read_npz
+from deepphase.formats.npz.rotation_fit import SPACES, fitted_clip
+from deepphase.formats.units import METRES_PER_UNIT, check_up_option, metres_per_unit
+from deepphase.motion.clip import Clip, Source
+from deepphase.motion.handedness import is_left_handed, reflected
+from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.orientation import infer_unit, infer_up, rotate_up, scaled
+from deepphase.motion.point_track import PointTrack
+from deepphase.motion.roles import find_roles
+from deepphase.motion.skeleton import Skeleton
+from deepphase.solving.point_clip import clip_of_points
+from deepphase.solving.point_tree import PointStructure, plain_names
+
+NAME_KEYS = ("names", "bone_names", "joint_names")
+RATE_KEYS = ("fps", "framerate", "frame_rate", "mocap_framerate", "mocap_frame_rate")
+_PARENT_KEYS = ("parents", "parent_names", "bone_parents", "joint_parents", "parent_indices")
+# Words before the name say in which space they are.
+_ROTATION_KEYS = tuple(
+    f"{space}{name}"
+    for name in ("quaternions", "quats", "rotations")
+    for space in ("", "local_", "global_", "joint_", "bone_")
+)
+_POSITION_KEYS = (
+    "positions",
+    "global_positions",
+    "joint_positions",
+    "bone_positions",
+    "local_positions",
+)
+_OFFSET_KEYS = ("offsets", "rest_offsets")
+_ROOT_KEYS = ("translations", "root_positions", "root_position", "root_translation", "trans")
+_NO_PARENT = ("", "none", "null", "world", "-1")
+# Quaternions are written with three decimals at least.
+_UNIT_LENGTH = 0.02
+
+
+def is_joint_arrays(keys: Collection[str]) -> bool:
+    """Whether an archive of these arrays holds joints with parents, and is not a file of ours."""
+    own = {"rotations", "parents"} <= set(keys) and not set(keys) & set(_POSITION_KEYS)
+    other_names = not set(keys) & {"names", "fps"}
+    has_positions = bool(set(keys) & set(_POSITION_KEYS))
+    has_rotations = bool(set(keys) & set(_ROTATION_KEYS)) and bool(set(keys) & set(_OFFSET_KEYS))
+    has_parents = bool(set(keys) & set(_PARENT_KEYS))
+    return has_parents and (has_positions or has_rotations) and (not own or other_names)
+
+
+def load_joint_arrays(
+    path: str | Path,
+    *,
+    unit: str | float | None = None,
+    up: str | None = None,
+    fps: float | None = None,
+) -> Clip:
+    """Read joints with their parents: metres, right-handed, Y up.
+
+    What is inferred is in `clip.source.notes`: the unit, the up axis, the order and the space of
+    the quaternions, and left-handed coordinates, which are mirrored. Quaternions that contradict
+    the positions are left out; the clip then has positions alone.
+
+    Parameters
+    ----------
+    unit
+        The file's unit: "m", "cm", "mm", "inch", "foot" or metres in one unit; None takes the
+        file's `units`, else one that gives the body a usual size.
+    up
+        The file's up axis: "x", "y", "z", "-x", "-y" or "-z"; None infers it from the pose.
+    fps
+        Frames a second, in place of the file's.
+
+    Raises
+    ------
+    FormatError
+        If the file cannot be read, or its arrays do not fit each other.
+    ParameterError
+        If an option is invalid.
+    """
+    path = Path(path)
+    unit_m = None if unit is None else metres_per_unit(unit)
+    check_up_option(up)
+    check_rate_option(fps)
+    archive = read_npz(path)
+    stated = {key: archive.scalar(key) for key in RATE_KEYS if key in archive}
+    rate, rate_notes = resolve_rate(stated, fps, path)
+    rotations, rotation_key = _rotations(archive)
+    positions, position_key = _positions(archive, None if rotations is None else len(rotations))
+    joints = (positions if rotations is None else rotations).shape[1]
+    names, notes = _names(archive, joints)
+    parents, order, parent_notes = _parents(archive, names)
+    notes = [*rate_notes, *notes, *parent_notes]
+    names = tuple(names[joint] for joint in order)
+    rotations = None if rotations is None else rotations[:, order]
+    if position_key in _OFFSET_KEYS:
+        offsets, root = positions[0], _root_path(archive, len(rotations))  # type: ignore[arg-type]
+        positions = np.repeat(offsets[None, order], len(root), axis=0)
+        positions[:, 0] = root
+    else:
+        positions = positions[:, order]
+    if rotations is not None and len(rotations) != len(positions):
+        raise FormatError(
+            f"{len(rotations)} frames of rotations, but {len(positions)} of positions", path=path
+        )
+    rotated = None
+    if rotations is not None:
+        space = next((each for each in SPACES if rotation_key.startswith(f"{each}_")), None)
+        local = position_key in (*_OFFSET_KEYS, "local_positions") or None
+        local = False if position_key == "global_positions" else local
+        rotated, fit_notes = fitted_clip(
+            names, parents, rotations, positions, rate, space=space, local_positions=local
+        )
+        notes.extend(fit_notes)
+    clip = _point_clip(names, parents, positions, rate) if rotated is None else rotated
+    if unit_m is None and "units" in archive:
+        word = archive.text("units").strip().lower()
+        if word in METRES_PER_UNIT:
+            unit_m = METRES_PER_UNIT[word]
+            notes.append(f"a unit of {unit_m:g} m as the file states")
+    if unit_m is None:
+        unit_m, note = infer_unit(clip.skeleton)
+        notes.append(note)
+    if up is None:
+        up, note = infer_up(clip)
+        notes.append(note)
+    clip = rotate_up(checked_body(scaled(clip, unit_m), path), up)
+    if rotated is None:
+        clip = _point_clip(names, parents, joint_positions(clip), rate)
+    if is_left_handed(clip):
+        clip = reflected(clip)
+        notes.append(
+            f"{CORRECTED}left-handed coordinates, in which the left side is on the right, were "
+            "mirrored along X"
+        )
+    return replace(
+        clip, name=path.stem, source=Source(str(path), unit_m, up, rate, notes=tuple(notes))
+    )
+
+
+def _key_of(archive: NpzArchive, keys: Sequence[str]) -> str:
+    return next((key for key in keys if key in archive), "")
+
+
+def _rotations(archive: NpzArchive) -> tuple[Array | None, str]:
+    """(frames, joints, 4) unit quaternions in the file's order of components, and their key."""
+    key = _key_of(archive, _ROTATION_KEYS)
+    if not key:
+        return None, ""
+    _check_count(archive, key)
+    rotations = archive.array(key, (None, None, 4))
+    lengths = np.linalg.norm(rotations, axis=-1)
+    wrong = np.abs(lengths - 1.0) > _UNIT_LENGTH
+    if wrong.any():
+        frame, joint = np.argwhere(wrong)[0]
+        raise FormatError(
+            f"frame {frame}, joint {joint}: a quaternion of length {lengths[frame, joint]:.3g} in "
+            f"array {key!r}",
+            hint="quaternions have length 1",
+            path=archive.path,
+        )
+    return rotations / lengths[..., None], key
+
+
+def _positions(archive: NpzArchive, frames: int | None) -> tuple[Array, str]:
+    """(frames, joints, 3), or offsets as one frame, and their key."""
+    key = _key_of(archive, _POSITION_KEYS)
+    if key:
+        _check_count(archive, key)
+        positions = archive.array(key, (None, None, 3))
+    else:
+        key = _key_of(archive, _OFFSET_KEYS)
+        positions = archive.array(key, (None, 3))[None]
+    if 0 in positions.shape or frames == 0:
+        raise FormatError(f"array {key!r} is {positions.shape}: no joint moves", path=archive.path)
+    # Prevents overflow in squares.
+    if np.abs(positions).max() > LARGEST_LENGTH_M / METRES_PER_UNIT["mm"]:
+        raise FormatError(
+            f"a joint {np.abs(positions).max():.3g} units from the origin", path=archive.path
+        )
+    return positions, key
+
+
+def _check_count(archive: NpzArchive, key: str) -> None:
+    shape = archive.shape(key)
+    if len(shape) == 3:
+        check_joint_count(shape[1], archive.path)
+
+
+def _root_path(archive: NpzArchive, frames: int) -> Array:
+    key = _key_of(archive, _ROOT_KEYS)
+    if not key:
+        raise FormatError(
+            "no positions of joints, and no path of the root",
+            hint=f"the file needs one of {', '.join((*_POSITION_KEYS, *_ROOT_KEYS))}",
+            path=archive.path,
+        )
+    root = archive.array(key)
+    if root.size != 3 * frames:
+        raise FormatError(
+            f"array {key!r} is {root.shape}, expected ({frames}, 3)", path=archive.path
+        )
+    return root.reshape(frames, 3)
+
+
+def _names(archive: NpzArchive, joints: int) -> tuple[tuple[str, ...], list[str]]:
+    key = _key_of(archive, NAME_KEYS)
+    if not key:
+        return plain_names(joints), ["the file names no joints"]
+    names = archive.strings(key)
+    if len(names) != joints:
+        raise FormatError(f"{len(names)} names for {joints} joints", path=archive.path)
+    unique, renamed = unique_names(names)
+    return unique, [f"repeated names were numbered: {', '.join(renamed)}"] if renamed else []
+
+
+def _parents(archive: NpzArchive, names: tuple[str, ...]) -> tuple[Array, list[int], list[str]]:
+    """Parents of the reordered joints, the order, parents before children, and notes."""
+    key, path = _key_of(archive, _PARENT_KEYS), archive.path
+    joints = len(names)
+    try:
+        words = archive.strings(key)
+    except FormatError:
+        above = archive.array(key, (joints,), "integer").tolist()
+    else:
+        if len(words) != joints:
+            raise FormatError(f"{len(words)} parents for {joints} joints", path=path)
+        index = {name: joint for joint, name in enumerate(names)}
+        above = []
+        for name, word in zip(names, words, strict=True):
+            if word not in index and word.strip().lower() not in _NO_PARENT:
+                raise FormatError(
+                    f"joint {name!r} has the parent {word!r}, which is not a joint", path=path
+                )
+            above.append(index.get(word, -1))
+    roots = [joint for joint, parent in enumerate(above) if parent < 0 or parent == joint]
+    if not roots or max(above) >= joints:
+        raise FormatError(f"array {key!r}: no root, or a parent that does not exist", path=path)
+    children: list[list[int]] = [[] for _ in names]
+    for joint, parent in enumerate(above):
+        if joint not in roots:
+            children[parent].append(joint)
+    notes = []
+    if len(roots) > 1:
+        # Props have fewer joints than bodies.
+        roots.sort(key=lambda root: (-len(_below(root, children)), root))
+        children[roots[0]].extend(roots[1:])
+        others = ", ".join(names[joint] for joint in roots[1:9])
+        notes.append(f"joints without a parent were attached to {names[roots[0]]!r}: {others}")
+    order = _below(roots[0], children)
+    if len(order) != joints:
+        raise FormatError(f"array {key!r}: parents in a circle", path=path)
+    if all(parent < joint for joint, parent in enumerate(above)) and roots == [0]:
+        order = list(range(joints))
+    place = {joint: row for row, joint in enumerate(order)}
+    rows = [place[roots[0]] if joint in roots else place[above[joint]] for joint in order]
+    return np.array([-1, *rows[1:]]), order, notes
+
+
+def _below(root: int, children: list[list[int]]) -> list[int]:
+    """A joint and all below it, parents before children."""
+    order, waiting = [], [root]
+    while waiting:
+        joint = waiting.pop()
+        order.append(joint)
+        waiting.extend(reversed(children[joint]))
+    return order
+
+
+def _point_clip(names: tuple[str, ...], parents: Array, positions: Array, fps: float) -> Clip:
+    """All joints translated and none rotated."""
+    across: list[tuple[int, int]] = []
+    if len(names) > 1:
+        # Named limbs are found in any pose.
+        roles = find_roles(Skeleton(names, parents, np.median(positions, axis=0)))
+        across = [pair for part in ("hip", "shoulder") if (pair := roles.both(part)) is not None]
+    structure = PointStructure(
+        names,
+        tuple(parents.tolist()),
+        tuple((joint,) for joint in range(len(names))),
+        tuple(across),
+    )
+    return clip_of_points(PointTrack(names, positions, fps), structure=structure)

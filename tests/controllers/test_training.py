@@ -290,7 +290,7 @@ def test_a_recorded_trajectory_is_wished_as_it_was():
         RecordedGoals(positions[:, :1], angles[:, :1], 60.0)
 
 
-def test_a_cyclic_motion_is_learnt_and_runs_for_ten_minutes(tmp_path):
+def test_a_cyclic_motion_is_learnt_and_runs_for_two_minutes(tmp_path):
     """One walk that repeats itself: the error of a step falls below 1e-3 of its variance."""
     motion = locomotion(3, 12.0)
     clip = motion.clip
@@ -300,10 +300,10 @@ def test_a_cyclic_motion_is_learnt_and_runs_for_ten_minutes(tmp_path):
             "network.hidden": 32,
             "network.dropout": 0.0,
             "schema.pose_weight": 1.0,
-            "training.samples": 250_000,
+            "training.samples": 60_000,
             "training.run_checks": 0,
-            "training.batch_size": 128,
-            "training.learning_rate": 3e-3,
+            "training.batch_size": 64,
+            "training.learning_rate": 1e-2,
             "training.pose_noise": 0.02,
         },
     )
@@ -311,7 +311,7 @@ def test_a_cyclic_motion_is_learnt_and_runs_for_ten_minutes(tmp_path):
     made = train_controller(data, config, folder=tmp_path)
     assert made.health["explained"] > 0.999
     settings = CharacterSettings(foot_ik=False, gating=False)
-    run = rollout(Characters(made, made.starts.select([0]), settings=settings), None, 600.0)
+    run = rollout(Characters(made, made.starts.select([0]), settings=settings), None, 120.0)
     assert run.alive.all()
     # It still walks as the clip does: the foot rises as high, as often.
     foot = int(motion.contact_joints[0])

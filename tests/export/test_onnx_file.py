@@ -1,5 +1,6 @@
 import json
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -52,14 +53,26 @@ def small_model(preset: str) -> PhaseModel:
     return PhaseModel(made, PhaseConfig(network, recipe.training), signals)
 
 
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    """Preset -> its model, file and parity, made at the first call: an export takes seconds."""
+    folder = tmp_path_factory.mktemp("exported")
+
+    @cache
+    def of(preset: str):
+        model, path = small_model(preset), folder / f"{preset}.onnx"
+        return model, path, export_phase_model(model, path)
+
+    return of
+
+
 @pytest.mark.parametrize("preset", ["sine_fit", "sine_fit_no_fc", "paper", "released_v2"])
-def test_an_encoder_is_exported_to_plain_operators_with_parity(tmp_path, preset):
-    model = small_model(preset)
-    parity = export_phase_model(model, tmp_path / "encoder.onnx")
+def test_an_encoder_is_exported_to_plain_operators_with_parity(exported, preset):
+    model, path, parity = exported(preset)
     assert {each.batch for each in parity} == set(PARITY_BATCHES)
     assert {each.output for each in parity} == set(OUTPUTS)
     assert max(each.difference for each in parity) < 1e-4
-    graph = onnx.load(tmp_path / "encoder.onnx")
+    graph = onnx.load(path)
     assert {node.op_type for node in graph.graph.node} <= _PLAIN
     assert [each.version for each in graph.opset_import if each.domain == ""] == [OPSET]
     given = {each.key: each.value for each in graph.metadata_props}
@@ -67,10 +80,9 @@ def test_an_encoder_is_exported_to_plain_operators_with_parity(tmp_path, preset)
     assert given["model_sha256"] == model.sha256
 
 
-def test_the_file_says_what_the_model_says_at_a_size_that_was_not_compared(tmp_path):
-    model = small_model("sine_fit")
-    export_phase_model(model, tmp_path / "encoder.onnx")
-    session = onnxruntime.InferenceSession(tmp_path / "encoder.onnx")
+def test_the_file_says_what_the_model_says_at_a_size_that_was_not_compared(exported):
+    model, path, _ = exported("sine_fit")
+    session = onnxruntime.InferenceSession(path)
     assert [each.name for each in session.get_inputs()] == ["velocities"]
     rng = np.random.default_rng(0)
     # A moving level: the mean of the window is taken off inside the file.
@@ -87,10 +99,10 @@ def test_the_file_says_what_the_model_says_at_a_size_that_was_not_compared(tmp_p
     np.testing.assert_allclose(found["manifold"], expected.parameters.manifold()[inside], atol=1e-4)
 
 
-def test_nothing_of_this_machine_is_in_the_file(tmp_path):
-    export_phase_model(small_model("sine_fit"), tmp_path / "encoder.onnx")
-    assert b"site-packages" not in (tmp_path / "encoder.onnx").read_bytes()
-    assert b".py" not in (tmp_path / "encoder.onnx").read_bytes()
+def test_nothing_of_this_machine_is_in_the_file(exported):
+    written = exported("sine_fit")[1].read_bytes()
+    assert b"site-packages" not in written
+    assert b".py" not in written
 
 
 def test_a_file_that_differs_is_not_written(tmp_path, monkeypatch):

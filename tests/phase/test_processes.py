@@ -189,7 +189,7 @@ def test_two_processes_end_in_the_weights_of_one_although_one_was_terminated(fol
     output, log = tmp_path / "two.model", tmp_path / "log"
     work = tmp_path / "two.model.unfinished"
     # Long enough to be interrupted before its end.
-    words = ["--devices", "2", "--training.windows", "8000"]
+    words = ["--devices", "2", "--training.windows", "4000"]
     process = _start(_command(output, folder, *words), log)
     _wait_for(work / "resume.ckpt", process)
     (other,) = _children(process)
@@ -206,12 +206,12 @@ def test_two_processes_end_in_the_weights_of_one_although_one_was_terminated(fol
     resumed = _start(_command(output, folder, *words, "--resume"), log)
     assert resumed.wait(1200) == 0, log.read_text()
     assert not work.exists()
-    options = {"training.batch_size": 32, "training.windows": 8000}
+    options = {"training.batch_size": 32, "training.windows": 4000}
     whole = tmp_path / "one.model"
     command = _command(whole, folder, *[f"--{name}={each}" for name, each in options.items()])
     assert cli.main(command[3:]) == 0
     one, two = (PhaseModel.load(path) for path in (whole, output))
-    assert one.provenance["steps"] == two.provenance["steps"] == 250
+    assert one.provenance["steps"] == two.provenance["steps"] == 125
     for (name, value), other_value in zip(
         one.network.state_dict().items(), two.network.state_dict().values(), strict=True
     ):

@@ -19,6 +19,8 @@ DONE, BUG, MISTAKE = 0, 1, 2
 COMMANDS = {
     "inspect": ("inspect_files", "show the content of files: skeletons, rates, lengths, problems"),
     "solve": ("solve", "solve for a skeleton and rotations from point tracks"),
+    "convert": ("convert", "convert clips to another file format"),
+    "retarget": ("retarget", "put clips on another skeleton of the same kind of body"),
     "prepare": ("prepare_store", "read, check and resample a folder of clips into one store"),
     "train phase": (
         "train_phase",

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from deepphase.motion.mirror import mirrored as mirrored
     from deepphase.motion.point_track import PointTrack as PointTrack
     from deepphase.motion.resample import resample as resample
+    from deepphase.motion.retargeting.retarget import retarget as retarget
     from deepphase.motion.roles import Roles as Roles
     from deepphase.motion.roles import find_roles as find_roles
     from deepphase.motion.root_trajectory import RootTrajectory as RootTrajectory
@@ -191,6 +192,7 @@ _MODULES = {
     "read_path": "deepphase.steering.path",
     "register_autoencoder": "deepphase.phase.networks.presets",
     "resample": "deepphase.motion.resample",
+    "retarget": "deepphase.motion.retargeting.retarget",
     "rollout": "deepphase.steering.run",
     "root_trajectory": "deepphase.motion.root_trajectory",
     "run_measures": "deepphase.evaluation.run_measures",

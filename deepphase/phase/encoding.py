@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from deepphase.corpus.clip_files import unique_stems
 from deepphase.corpus.clips import ClipEntry
 from deepphase.corpus.parallel import check_parallel, map_in_order, workers_for
 from deepphase.corpus.shards import Shard
@@ -25,8 +26,6 @@ from deepphase.phase.model import ClipPhases, PhaseModel
 from deepphase.phase.phase_file import save_csv, save_phases
 from deepphase.progress import Progress
 
-# Bytes. With a number and the suffix, the name stays within the 255 of file systems.
-_MAX_STEM_BYTES = 230
 # Below this many bytes of data per process, starting one costs more than it saves.
 _BYTES_PER_WORKER = 50_000_000
 
@@ -119,7 +118,7 @@ def encode_files(
     trained = Path(model).absolute()
     # Damaged models are refused before processes are started.
     _extractor(trained)
-    stems = _unique_stems(entry.name for entry in entries)
+    stems = unique_stems(entry.name for entry in entries)
     tasks = [
         _Task(entry, stem)
         for entry, stem in zip(entries, stems, strict=True)
@@ -214,19 +213,3 @@ def _read_once(path: Path, state: tuple[int, int]) -> tuple[PhaseExtractor, str]
     """The model, read once per process, and its hash."""
     model = PhaseModel.load(path) if reads_songs(path) else load_extractor(path)
     return model, model.sha256
-
-
-def _unique_stems(names: Iterable[str]) -> list[str]:
-    """A file stem for each name, unique even where names differ in upper and lower case only."""
-    written: set[str] = set()
-    stems = []
-    for name in names:
-        safe = "".join(c if c.isalnum() or c in "-_.() " else "_" for c in name)
-        safe = safe.encode()[:_MAX_STEM_BYTES].decode(errors="ignore").strip() or "clip"
-        stem, count = safe, 1
-        while stem.lower() in written:
-            count += 1
-            stem = f"{safe}-{count}"
-        written.add(stem.lower())
-        stems.append(stem)
-    return stems

@@ -94,16 +94,6 @@ def toe_positions(clip: Clip, roles: Roles) -> Array:
     return global_transforms(clip)[1][:, limbs.tips]
 
 
-def sliding_speed(feet: Array, contacts: Array, fps: float) -> float:
-    """Mean ground speed, m/s, of (frames, feet, 3) positions in contact; 0 without contacts.
-
-    Only steps between two frames in contact count.
-    """
-    both = contacts[1:] & contacts[:-1]
-    speed = np.linalg.norm(np.diff(feet[..., ::2], axis=0), axis=-1) * fps
-    return float(speed[both].mean()) if both.any() else 0.0
-
-
 def _shift(tip: Array, flags: Array, fps: float, size: float) -> tuple[Array, Array]:
     """(frames, 3) correction of a foot in metres, and (frames,) bool whether it is held."""
     frames = len(tip)

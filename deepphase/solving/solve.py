@@ -13,12 +13,13 @@ from scipy.spatial.transform import Rotation
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion.clip import Clip
+from deepphase.motion.contacts import sliding_speed
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.point_track import PointTrack
 from deepphase.motion.resample import low_passed
 from deepphase.motion.roles import Roles
 from deepphase.solving.body import BodyModel, planned_positions
-from deepphase.solving.feet import find_holds, reach_holds, sliding_speed, toe_positions
+from deepphase.solving.feet import find_holds, reach_holds, toe_positions
 from deepphase.solving.fitting import check_points, initial_guess, scale_to, solve_body
 from deepphase.solving.point_tree import PointStructure
 from deepphase.solving.pose_solver import PoseSolver, SolverState, low_passed_state, quaternions_of

@@ -133,8 +133,9 @@ def load_joint_arrays(
     rotated = None
     if rotations is not None:
         space = next((each for each in SPACES if rotation_key.startswith(f"{each}_")), None)
-        local = position_key in (*_OFFSET_KEYS, "local_positions") or None
-        local = False if position_key == "global_positions" else local
+        local: bool | None = None
+        if position_key in (*_OFFSET_KEYS, "local_positions", "global_positions"):
+            local = position_key != "global_positions"
         rotated, fit_notes = fitted_clip(
             names, parents, rotations, positions, rate, space=space, local_positions=local
         )

@@ -88,9 +88,9 @@ def match_joints(
         for joint, name in enumerate(parse_names(source.names))
         if joint not in {each.first for each in found.values()}
     }
-    for joint, name in enumerate(parse_names(target.names)):
-        if joint not in found and (name.side, name.key) in by_name:
-            other = by_name[name.side, name.key]
+    for joint, own_name in enumerate(parse_names(target.names)):
+        if joint not in found and (own_name.side, own_name.key) in by_name:
+            other = by_name[own_name.side, own_name.key]
             add(JointMatch(joint, other, other))
     return [found[joint] for joint in sorted(found)]
 

@@ -31,6 +31,10 @@ COMMANDS = {
         "train a controller on clips and their phases",
     ),
     "train dance": ("train_dance", "train a dancer on clips with their songs"),
+    "train editor": (
+        "train_editor",
+        "train an autoencoder of motion, which repairs and edits clips",
+    ),
     "dance": ("dance_song", "make a new dance to a song, with a page that plays it"),
     "fit phases": ("fit_phases", "fit baseline phases by a rule: contacts, PCA or foot strikes"),
     "fit ground": ("fit_ground", "fit the ground that clips were captured on to their feet"),

@@ -43,6 +43,9 @@ if TYPE_CHECKING:
     from deepphase.corpus.store import open_store as open_store
     from deepphase.corpus.store import store_groups as store_groups
     from deepphase.corpus.store_writer import StoreWriter as StoreWriter
+    from deepphase.editing.config import EditorConfig as EditorConfig
+    from deepphase.editing.editor import MotionEditor as MotionEditor
+    from deepphase.editing.train import train_editor as train_editor
     from deepphase.errors import CheckpointError as CheckpointError
     from deepphase.errors import DeepPhaseError as DeepPhaseError
     from deepphase.errors import FormatError as FormatError
@@ -129,6 +132,7 @@ _MODULES = {
     "ClipStore": "deepphase.corpus.clip_store",
     "Contacts": "deepphase.motion.contacts",
     "DeepPhaseError": "deepphase.errors",
+    "EditorConfig": "deepphase.editing.config",
     "Encoding": "deepphase.phase.networks.autoencoder",
     "Feature": "deepphase.features.feature",
     "FeatureLayout": "deepphase.features.layout",
@@ -139,6 +143,7 @@ _MODULES = {
     "Health": "deepphase.phase.health",
     "Heightmap": "deepphase.terrain.heightmap",
     "ManifoldProjection": "deepphase.phase.manifold",
+    "MotionEditor": "deepphase.editing.editor",
     "NetworkConfig": "deepphase.phase.config",
     "ParameterError": "deepphase.errors",
     "PathGoals": "deepphase.steering.goal_sources",
@@ -204,6 +209,7 @@ _MODULES = {
     "start_on_path": "deepphase.steering.run",
     "start_under_gamepad": "deepphase.steering.run",
     "store_groups": "deepphase.corpus.store",
+    "train_editor": "deepphase.editing.train",
     "train_phase": "deepphase.phase.training.train",
 }
 

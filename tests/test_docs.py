@@ -60,6 +60,7 @@ NEEDS = {
     "control.md": ["mocap.store", "walk.model"],
     "explore.md": ["mocap.store", "walk.model", "contact.model"],
     "live.md": ["mocap.store", "walk.model", "walk.controller"],
+    "edit.md": ["mocap.store"],
     "export.md": ["mocap.store", "walk.model", "walk.controller"],
 }
 # Kind of config -> values that replace those of every shipped config of that kind.
@@ -71,6 +72,10 @@ SIZES: dict[str, dict[str, dict[str, Any]]] = {
     "controller": {
         "network": {"hidden": 16},
         "training": {"samples": 640, "batch_size": 64},
+    },
+    "editor": {
+        "network": {"width": 16, "hidden": 16, "window_s": 1.0},
+        "training": {"windows": 320, "batch_size": 16},
     },
     "dance": {
         "network": {"hidden": 24, "gating_hidden": 8, "experts": 2},

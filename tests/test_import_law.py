@@ -36,7 +36,7 @@ LAYERS = [
     {"deepphase.features", "deepphase.terrain"},
     {"deepphase.phase"},
     {"deepphase.steering"},
-    {"deepphase.evaluation", "deepphase.figures", "deepphase.export"},
+    {"deepphase.evaluation", "deepphase.figures", "deepphase.export", "deepphase.editing"},
     {"matching", "controllers"},
     {"apps"},
 ]

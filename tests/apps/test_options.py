@@ -22,6 +22,7 @@ from controllers.config import ControllerConfig
 from controllers.dance.config import DanceConfig
 from controllers.networks.registry import NETWORKS
 from deepphase import config
+from deepphase.editing.config import EditorConfig
 from deepphase.errors import ParameterError
 from deepphase.phase.config import PhaseConfig
 from deepphase.phase.extractor import BASELINES
@@ -215,6 +216,7 @@ def test_former_keys_of_configs_are_read(monkeypatch, tmp_path):
         ("train phase", PhaseConfig, ["--training.windows", "1000"]),
         ("train controller", ControllerConfig, ["--config", "vinn", "--network.redraw", "frame"]),
         ("train dance", DanceConfig, ["--network.experts", "3"]),
+        ("train editor", EditorConfig, ["--config", "manifold", "--network.width", "64"]),
     ],
 )
 def test_a_printed_config_is_read_again(name, configs, option, tmp_path):
@@ -265,7 +267,7 @@ def bash_completion(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("words", "expected"),
     [
         (["deepphase", "insp"], {"inspect"}),
-        (["deepphase", "train", ""], {"phase", "controller", "dance"}),
+        (["deepphase", "train", ""], {"phase", "controller", "dance", "editor"}),
         (["deepphase", "match", "build", "x", "--index", ""], set(INDEX_NAMES)),
         (["deepphase", "train", "phase", "--file"], {"--file-fps"}),
         (["deepphase", "evaluate", "dances", "--beats"], {"--beats-per-bar"}),

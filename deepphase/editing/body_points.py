@@ -1,0 +1,190 @@
+"""Points of a body that determine its pose: joints, and markers where joints leave a roll open."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from deepphase.arrays import Array
+from deepphase.motion import quaternions
+from deepphase.motion.limbs import bone_lengths, subtree_mask
+from deepphase.motion.skeleton import Skeleton
+
+# A direction counts as a second one if it leaves the first by this sine.
+_SECOND_SINE = 0.35
+# Distance of a marker from its joint, as a share of the length of the body's longest chain.
+_MARKER_SHARE = 0.12
+
+
+@dataclass(frozen=True, eq=False)
+class BodyPoints:
+    """Points of the joints from the hips down, which determine all their rotations.
+
+    A joint's rotation follows from two points that it carries and that are not in line with it:
+    its children, its tip, and markers beside the joint where these are fewer (Holden's
+    representation has joints only, from which the roll of an arm cannot be computed).
+
+    Parameters
+    ----------
+    joints
+        (body joints,) indices in the skeleton, hips first, parents before children.
+    parents
+        (body joints,) index among `joints` of each one's parent; -1 for the hips.
+    carriers
+        (points,) index among `joints` of the joint that carries each point; -1 for the first
+        point, the hips, whose place the root carries.
+    point_joints
+        (points,) index among `joints` of the joint that the point is; -1 for tips and markers.
+    offsets
+        (points, 3) metres: place of each point in its carrier's frame; 0 for the hips.
+    """
+
+    joints: Array
+    parents: Array
+    carriers: Array
+    point_joints: Array
+    offsets: Array
+
+    @classmethod
+    def of_skeleton(cls, skeleton: Skeleton, hips: int) -> BodyPoints:
+        """Points of the hips and all joints below them."""
+        joints = np.flatnonzero(subtree_mask(skeleton, hips))
+        place = {int(joint): index for index, joint in enumerate(joints)}
+        parents = np.array([place.get(int(skeleton.parents[joint]), -1) for joint in joints])
+        parents[0] = -1
+        carriers, owners, offsets = [-1], [0], [np.zeros(3)]
+        for index, joint in enumerate(joints[1:].tolist(), start=1):
+            carriers.append(int(parents[index]))
+            owners.append(index)
+            offsets.append(skeleton.offsets[joint])
+        reach = _MARKER_SHARE * _longest_chain(skeleton, hips)
+        for index, joint in enumerate(joints.tolist()):
+            own = [np.array(o) for o, c in zip(offsets, carriers, strict=True) if c == index]
+            tips = skeleton.end_offsets[skeleton.end_parents == joint]
+            added = [tip for tip in tips if np.linalg.norm(tip) > 0.05 * reach]
+            added += _markers([*own, *added], reach)
+            carriers += [index] * len(added)
+            owners += [-1] * len(added)
+            offsets += added
+        return cls(joints, parents, np.array(carriers), np.array(owners), np.array(offsets))
+
+    def __len__(self) -> int:
+        return len(self.carriers)
+
+    def of_body(self, bone_offsets: Array) -> BodyPoints:
+        """The same points on bones (skeleton's joints, 3) of another length."""
+        offsets = self.offsets.copy()
+        moved = (self.point_joints >= 0) & (self.carriers >= 0)
+        offsets[moved] = bone_offsets[self.joints[self.point_joints[moved]]]
+        return BodyPoints(self.joints, self.parents, self.carriers, self.point_joints, offsets)
+
+    def positions(self, rotations: Array, places: Array) -> Array:
+        """(frames, points, 3) metres, of world rotations and positions of the body's joints.
+
+        Parameters
+        ----------
+        rotations : (frames, body joints, 4)
+        places : (frames, body joints, 3)
+        """
+        carriers = np.maximum(self.carriers, 0)
+        offsets = self.offsets.astype(places.dtype)
+        return places[:, carriers] + quaternions.rotate(rotations[:, carriers], offsets)
+
+    def rotations(self, points: Array) -> Array:
+        """(frames, body joints, 4) local rotations of points; the first are those in the world.
+
+        Each joint takes the rotation that fits its points best (Kabsch 1976). Points of a body
+        with these bones give its rotations exactly; of other points the directions count.
+
+        Parameters
+        ----------
+        points : (frames, points, 3)
+            In any space; the first rotation is relative to it.
+        """
+        world = np.empty((len(points), len(self.joints), 4))
+        for joint in range(len(self.joints)):
+            own = np.flatnonzero(self.carriers == joint)
+            centre = np.flatnonzero(self.point_joints == joint)[0]
+            arms = points[:, own].astype(np.float64) - points[:, centre, None]
+            world[:, joint] = _fitted_rotations(self.offsets[own], arms)
+        local = world.copy()
+        above = self.parents[1:]
+        local[:, 1:] = quaternions.multiply(quaternions.conjugate(world[:, above]), world[:, 1:])
+        return quaternions.sign_continuous(local)
+
+    def groups(self) -> Array:
+        """(body joints + 1, body joints + 1) bool: which rotations a group of points depends on.
+
+        Group 0 is the root with the hips' place, group j + 1 the points that joint j carries.
+        Row a, column b: the points of group a move if joint b - 1 turns; column 0 is the root's
+        own place, on which no point in root space depends except the hips' height.
+        """
+        count = len(self.joints)
+        depends = np.eye(count + 1, dtype=bool)
+        for joint in range(1, count):
+            depends[joint + 1] |= depends[self.parents[joint] + 1]
+        return depends
+
+    def as_arrays(self) -> dict[str, Array]:
+        """The fields by their names, for a file."""
+        return {
+            "joints": self.joints.astype(np.int64),
+            "parents": self.parents.astype(np.int64),
+            "carriers": self.carriers.astype(np.int64),
+            "point_joints": self.point_joints.astype(np.int64),
+            "offsets": self.offsets.astype(np.float64),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Array]) -> BodyPoints:
+        """From what `as_arrays` returns. Raises ValueError where indices or shapes do not fit."""
+        names = ("joints", "parents", "carriers", "point_joints", "offsets")
+        points = cls(*(np.array(arrays[name]) for name in names))
+        joints, count = len(points.joints), len(points.carriers)
+        if points.parents.shape != (joints,) or points.offsets.shape != (count, 3):
+            raise ValueError(f"{joints} joints and {count} points with {points.offsets.shape}")
+        if (points.parents[1:] >= np.arange(1, joints)).any() or (points.parents[1:] < 0).any():
+            raise ValueError("a joint comes before its parent")
+        for each in (points.carriers, points.point_joints):
+            if each.shape != (count,) or each.min() < -1 or each.max() >= joints:
+                raise ValueError("a point of a joint that does not exist")
+        if sorted(each for each in points.point_joints.tolist() if each >= 0) != list(
+            range(joints)
+        ):
+            raise ValueError("a joint without its point")
+        return points
+
+
+def _longest_chain(skeleton: Skeleton, hips: int) -> float:
+    reach = np.zeros(len(skeleton))
+    lengths = bone_lengths(skeleton)
+    for joint, parent in enumerate(skeleton.parents.tolist()):
+        if joint > hips and parent >= hips:
+            reach[joint] = reach[parent] + lengths[joint]
+    return max(float(reach[subtree_mask(skeleton, hips)].max()), 1e-3)
+
+
+def _markers(arms: list[Array], reach: float) -> list[Array]:
+    """Offsets of the markers that a joint with these arms needs: none, one or two."""
+    long = [arm for arm in arms if np.linalg.norm(arm) > 0.05 * reach]
+    if not long:
+        return [reach * np.eye(3)[0], reach * np.eye(3)[1]]
+    units = np.array([arm / np.linalg.norm(arm) for arm in long])
+    across = np.linalg.norm(np.cross(units[0], units), axis=1)
+    if across.max() > _SECOND_SINE:
+        return []
+    axis = np.eye(3)[np.argmin(np.abs(units[0]))]
+    side = axis - units[0] * (axis @ units[0])
+    return [reach * side / np.linalg.norm(side)]
+
+
+def _fitted_rotations(offsets: Array, arms: Array) -> Array:
+    """(frames, 4) rotations that turn offsets (points, 3) onto arms (frames, points, 3)."""
+    moments = np.einsum("fpi,pj->fij", arms, offsets)
+    left, _, right = np.linalg.svd(moments)
+    sign = np.linalg.det(left) * np.linalg.det(right)
+    left[:, :, 2] *= sign[:, None]
+    return Rotation.from_matrix(left @ right).as_quat()

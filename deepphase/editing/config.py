@@ -1,0 +1,192 @@
+"""Configuration of an editor's training: the content of configs/editor/*.yaml."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from deepphase.config import as_mapping, check_known, load_config, section
+from deepphase.errors import ParameterError
+
+Architecture = Literal["masked", "manifold", "synthesis"]
+Corruption = Literal["damage", "zeros"]
+
+
+@dataclass(frozen=True)
+class EditorNetwork:
+    """Network of the editor.
+
+    Parameters
+    ----------
+    architecture
+        Kind of autoencoder: "masked" reads which values are known and has a quarter of the frames
+        in its hidden layer; "manifold" is the three-layer autoencoder of Holden et al. 2015,
+        "synthesis" the one-layer autoencoder of Holden et al. 2016.
+    fps
+        Frames per second of the motion that it reads.
+    window_s
+        Length of a training window in seconds. Networks are applied to whole clips.
+    width
+        Number of filters of the outer layers of "masked", of the one layer of "synthesis", and of
+        the last layer of "manifold".
+    hidden
+        Number of hidden units of "masked" at each of its frames.
+    kernel
+        Frames of a convolution's kernel; odd.
+    dropout
+        Share of the values left out in training by "synthesis".
+    """
+
+    architecture: Architecture = "masked"
+    fps: float = 30.0
+    window_s: float = 2.4
+    width: int = 128
+    hidden: int = 192
+    kernel: int = 5
+    dropout: float = 0.2
+
+    def __post_init__(self) -> None:
+        names = get_args(Architecture)
+        _require(
+            self.architecture in names,
+            f"no architecture {self.architecture!r}; there are {', '.join(names)}",
+        )
+        _require(5 <= self.fps <= 240, f"fps must lie in 5 to 240, not {self.fps}")
+        _require(
+            0.2 <= self.window_s <= 30, f"window_s must lie in 0.2 to 30 s, not {self.window_s}"
+        )
+        for name, highest in (("width", 4096), ("hidden", 4096), ("kernel", 255)):
+            value = getattr(self, name)
+            _require(1 <= value <= highest, f"{name} must lie in 1 to {highest}, not {value}")
+        _require(self.kernel % 2 == 1, f"kernel must be odd, not {self.kernel}")
+        _require(0 <= self.dropout < 1, f"dropout must lie in 0 to 1, not {self.dropout}")
+
+    @property
+    def window(self) -> int:
+        """Frames of a training window: a multiple of 8, which all architectures can halve."""
+        return max(8 * round(self.window_s * self.fps / 8), 8)
+
+
+@dataclass(frozen=True)
+class EditorTraining:
+    """Training of the editor.
+
+    Parameters
+    ----------
+    windows
+        Total number of windows to train on; 0 means `epochs` passes over the training clips.
+    epochs
+        Number of passes over all windows, if `windows` is 0. Windows overlap by half.
+    batch_size
+        Number of windows in a batch, on each device.
+    learning_rate
+        Highest learning rate of AdamW.
+    weight_decay
+        Weight decay of AdamW.
+    warmup
+        Length of the warm-up as a fraction of the training.
+    final_rate
+        Last learning rate as a fraction of the highest.
+    corruption
+        Damage of the inputs in training: "damage" is joints, limbs and frames that are missing for
+        a time, and noise; "zeros" is single values, as in the papers.
+    zeroed
+        Probability that "zeros" sets a value to 0.
+    sparsity
+        Weight in the loss of the mean magnitude of the hidden units (of the weights, in
+        "synthesis").
+    known_weight
+        Weight in the loss of values that the input has, relative to those that it lacks.
+    decoded_weight
+        Weight in the loss of the rows that "masked" decodes from hidden units alone, beside those
+        that it repairs.
+    smoothness
+        Weight in the loss of the changes from frame to frame.
+    mirror
+        Fraction of the windows that are mirrored, if the skeleton has a left and a right side.
+    held_out
+        Fraction of the source files that are held out of training for measurement.
+    seed
+        Random seed for the split, the initial weights, the order of the windows and their damage.
+    """
+
+    windows: int = 60_000
+    epochs: float = 25.0
+    batch_size: int = 32
+    learning_rate: float = 1e-3
+    weight_decay: float = 1e-4
+    warmup: float = 0.03
+    final_rate: float = 0.01
+    corruption: Corruption = "damage"
+    zeroed: float = 0.1
+    sparsity: float = 0.0
+    known_weight: float = 0.25
+    decoded_weight: float = 0.25
+    smoothness: float = 1.0
+    mirror: float = 0.5
+    held_out: float = 0.1
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        _require(self.windows >= 0, f"windows must not be negative, not {self.windows}")
+        _require(self.windows > 0 or self.epochs > 0, "either windows or epochs must be positive")
+        _require(self.batch_size >= 1, f"batch_size must be positive, not {self.batch_size}")
+        _require(
+            0 < self.learning_rate < 1,
+            f"learning_rate must lie between 0 and 1, not {self.learning_rate}",
+        )
+        names = get_args(Corruption)
+        _require(
+            self.corruption in names,
+            f"no corruption {self.corruption!r}; there are {', '.join(names)}",
+        )
+        for name in ("weight_decay", "warmup", "zeroed"):
+            value = getattr(self, name)
+            _require(0 <= value < 1, f"{name} must be at least 0 and below 1, not {value}")
+        for name in ("final_rate", "known_weight", "decoded_weight", "mirror"):
+            value = getattr(self, name)
+            _require(0 <= value <= 1, f"{name} must lie in 0 to 1, not {value}")
+        for name in ("sparsity", "smoothness"):
+            value = getattr(self, name)
+            _require(0 <= value <= 100, f"{name} must lie in 0 to 100, not {value}")
+        _require(0 < self.held_out < 0.9, f"held_out must lie in 0 to 0.9, not {self.held_out}")
+        _require(0 <= self.seed < 2**31, f"seed must lie in 0 to 2147483647, not {self.seed}")
+
+
+@dataclass(frozen=True)
+class EditorConfig:
+    """Config of `deepphase train editor`: the network and its training."""
+
+    network: EditorNetwork = field(default_factory=EditorNetwork)
+    training: EditorTraining = field(default_factory=EditorTraining)
+
+    @classmethod
+    def load(cls, name: str | Path, **changes: Any) -> EditorConfig:
+        """Read the shipped config of that name, or a YAML file, with dotted `changes`.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such config, a key is unknown or a value is invalid.
+        """
+        return load_config("editor", name, changes, cls.from_mapping)
+
+    @classmethod
+    def from_mapping(cls, content: Any) -> EditorConfig:
+        """A config from nested mappings, as in YAML files and in the headers of editors."""
+        sections = as_mapping(content, "the config")
+        check_known(sections, ("network", "training"), "the config")
+        return cls(
+            section(EditorNetwork, sections.get("network"), "network"),
+            section(EditorTraining, sections.get("training"), "training"),
+        )
+
+    def as_mapping(self) -> dict[str, Any]:
+        """The nested mappings that `from_mapping` reads."""
+        return asdict(self)
+
+
+def _require(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise ParameterError(otherwise)

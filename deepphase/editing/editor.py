@@ -1,0 +1,306 @@
+"""Motion editors: a trained autoencoder with the body that it knows, and its file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from deepphase.arrays import Array
+from deepphase.editing.body_points import BodyPoints
+from deepphase.editing.config import EditorConfig
+from deepphase.editing.joint_statistics import JointStatistics
+from deepphase.editing.missing import filled, run_means
+from deepphase.editing.motion_rows import ROOT_VALUES, MotionRows, MotionSpace
+from deepphase.editing.networks import MotionAutoencoder, make_motion_autoencoder
+from deepphase.errors import CheckpointError, DeepPhaseError
+from deepphase.formats.array_file import read_arrays, write_arrays
+from deepphase.formats.header_values import checked_mapping, checked_rate
+from deepphase.motion.skeleton import Skeleton
+from deepphase.phase.model import load_weights
+from deepphase.short_repr import counted, short_repr
+
+FORMAT, VERSION = "deepphase.editor", 1
+_SKELETON = ("parents", "offsets", "end_parents", "end_offsets")
+
+
+@dataclass(frozen=True, eq=False)
+class RowLayout:
+    """Values of a row and the groups that are known or unknown together.
+
+    Parameters
+    ----------
+    group
+        (values,) index of the group of each value: 0 is the root, j + 1 the points that the body's
+        joint j carries.
+    depends
+        (groups, groups) bool: which rotations each group depends on.
+    root
+        The root's velocities among the values.
+    """
+
+    group: Array
+    depends: Array
+    root: slice
+
+    @classmethod
+    def of_space(cls, space: MotionSpace, feet: tuple[int, ...]) -> RowLayout:
+        """The layout of a space's rows.
+
+        Parameters
+        ----------
+        feet
+            Joints of the skeleton that the contacts are of.
+        """
+        points = space.points
+        place = {int(joint): index for index, joint in enumerate(points.joints)}
+        body = np.repeat(points.carriers + 1, 3)
+        contacts = np.array([place[foot] + 1 for foot in feet], np.int64)
+        root = slice(len(body), len(body) + ROOT_VALUES)
+        group = np.concatenate([body, np.zeros(ROOT_VALUES, np.int64), contacts])
+        return cls(group, points.groups(), root)
+
+
+@dataclass(frozen=True, eq=False)
+class RowScale:
+    """Mean and scale of each value of a row.
+
+    Parameters
+    ----------
+    mean, scale
+        (values,)
+    """
+
+    mean: Array
+    scale: Array
+
+    @classmethod
+    def of_rows(cls, rows: Array, points: int) -> RowScale:
+        """The scale of rows (frames, values).
+
+        Positions have one scale, so that all metres count alike; velocities and contacts have
+        their own (Holden et al. 2016, section 4).
+        """
+        mean = rows.mean(axis=0, dtype=np.float64)
+        scale = rows.std(axis=0, dtype=np.float64)
+        body = slice(0, 3 * points)
+        scale[body] = np.sqrt(np.mean(scale[body] ** 2))
+        turn = slice(3 * points, 3 * points + 2)
+        scale[turn] = np.sqrt(np.mean(scale[turn] ** 2))
+        return cls(mean.astype(np.float32), np.maximum(scale, 1e-3).astype(np.float32))
+
+
+@dataclass(eq=False)
+class MotionEditor:
+    """An autoencoder of motion with everything needed to edit other clips of its body.
+
+    Parameters
+    ----------
+    network
+        In evaluation mode.
+    config
+        Config of the network and of its training.
+    space
+        The body.
+    feet
+        Joints of the skeleton that contacts are of.
+    normalisation
+        Of its rows.
+    statistics
+        Of the joints in its training clips.
+    report
+        Measures on held-out clips.
+    provenance
+        Data, package versions and seed of the training.
+    """
+
+    network: MotionAutoencoder
+    config: EditorConfig
+    space: MotionSpace
+    feet: tuple[int, ...]
+    normalisation: RowScale
+    statistics: JointStatistics
+    report: Mapping[str, Any] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.network.eval()
+        self.layout = RowLayout.of_space(self.space, self.feet)
+
+    def __repr__(self) -> str:
+        return short_repr(
+            self,
+            self.config.network.architecture,
+            counted(len(self.space.joints), "joint"),
+            f"at {self.fps:g} Hz",
+        )
+
+    @property
+    def fps(self) -> float:
+        """Frames a second of the motion that it reads."""
+        return self.space.fps
+
+    def encode(self, rows: MotionRows, known: Array | None = None) -> Tensor:
+        """Hidden units (1, hidden, frames) of rows; the frames are padded to whole hidden frames.
+
+        Parameters
+        ----------
+        known : (frames, groups), optional
+            What is known of each group: 1, 0.5 (noisy) or 0. All by default.
+        """
+        with torch.inference_mode():
+            return self.network.encode(*self.inputs(rows.array(), known))
+
+    def decode(self, hidden: Tensor, frames: int) -> MotionRows:
+        """Rows of hidden units, cut to a number of frames."""
+        with torch.inference_mode():
+            decoded = self.network.decode(hidden)
+        return self.rows(decoded[0, :, :frames].T.numpy())
+
+    def restored(self, rows: MotionRows, known: Array | None = None) -> MotionRows:
+        """The network's estimate of all rows, from what is known of them."""
+        with torch.inference_mode():
+            restored = self.network.restore(*self.inputs(rows.array(), known))
+        return self.rows(restored[0, :, : len(rows)].T.numpy())
+
+    def rows(self, normalised: Array) -> MotionRows:
+        """Rows of normalised values (frames, values)."""
+        values = normalised * self.normalisation.scale + self.normalisation.mean
+        return MotionRows.from_array(values, len(self.space.points))
+
+    def normalised(self, values: Array) -> Array:
+        """(frames, values) normalised."""
+        return (values - self.normalisation.mean) / self.normalisation.scale
+
+    def inputs(self, values: Array, known: Array | None = None) -> tuple[Tensor, Tensor]:
+        """What the network reads, (1, values, frames) and (1, groups, frames).
+
+        The frames are padded with the last one to a multiple of the network's stride.
+        """
+        frames = len(values)
+        extra = -frames % self.network.stride
+        groups = len(self.layout.depends)
+        weights = np.ones((frames, groups), np.float32) if known is None else known
+        padded = np.pad(self.normalised(values), ((0, extra), (0, 0)), mode="edge")
+        weights = np.pad(weights.astype(np.float32), ((0, extra), (0, 0)), mode="edge")
+        return network_inputs(
+            torch.from_numpy(padded.T[None].astype(np.float32)),
+            torch.from_numpy(np.ascontiguousarray(weights.T[None])),
+            self.layout,
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write the editor's file, whole or not at all."""
+        arrays = {
+            f"network.{name}": tensor.detach().cpu().numpy()
+            for name, tensor in self.network.state_dict().items()
+        }
+        arrays |= {f"points.{name}": each for name, each in self.space.points.as_arrays().items()}
+        skeleton = self.space.skeleton
+        arrays |= {f"skeleton.{name}": getattr(skeleton, name) for name in _SKELETON}
+        for name in ("mean", "scale"):
+            arrays[f"normalisation.{name}"] = getattr(self.normalisation, name)
+        for name in ("mean", "spread", "roughness"):
+            arrays[f"statistics.{name}"] = np.asarray(getattr(self.statistics, name), np.float64)
+        header = {
+            "config": self.config.as_mapping(),
+            "body": {
+                "names": list(skeleton.names),
+                "hips": int(self.space.hips),
+                "feet": [int(foot) for foot in self.feet],
+                "fps": self.space.fps,
+                "description": self.space.description,
+            },
+            "report": dict(self.report),
+            "provenance": dict(self.provenance),
+        }
+        write_arrays(path, arrays, header, format=FORMAT, version=VERSION)
+
+    @classmethod
+    def load(cls, path: str | Path) -> MotionEditor:
+        """Read an editor's file.
+
+        Raises
+        ------
+        CheckpointError
+            If the file is damaged, foreign, or its parts do not fit each other.
+        """
+        arrays, header = read_arrays(
+            path,
+            format=FORMAT,
+            version=VERSION,
+            types={"normalisation.*": "F32", "statistics.*": "F64"},
+        )
+        try:
+            config, body = EditorConfig.from_mapping(header["config"]), header["body"]
+            skeleton = Skeleton(
+                tuple(body["names"]), *(np.array(arrays[f"skeleton.{name}"]) for name in _SKELETON)
+            )
+            points = BodyPoints.from_arrays(_part(arrays, "points."))
+            fps = checked_rate(body["fps"])
+            space = MotionSpace(skeleton, int(body["hips"]), points, fps, body["description"])
+            feet = tuple(int(foot) for foot in body["feet"])
+            layout = RowLayout.of_space(space, feet)
+            normalisation = RowScale(**_part(arrays, "normalisation."))
+            values = len(layout.group)
+            if normalisation.mean.shape != (values,) or normalisation.scale.shape != (values,):
+                raise ValueError(f"a normalisation of {normalisation.mean.shape} for {values}")
+            statistics = JointStatistics(**_part(arrays, "statistics."))
+            joints = len(points.joints)
+            if statistics.mean.shape != (joints, 4) or statistics.spread.shape != (joints,):
+                raise ValueError(f"statistics of {statistics.mean.shape} for {joints} joints")
+            if statistics.roughness.shape != (joints + 1,):
+                raise ValueError(f"a roughness of {statistics.roughness.shape}")
+            network = make_motion_autoencoder(values, len(layout.depends), config.network)
+            load_weights(network, arrays)
+            return cls(
+                network,
+                config,
+                space,
+                feet,
+                normalisation,
+                statistics,
+                checked_mapping(header["report"], "report"),
+                checked_mapping(header["provenance"], "provenance"),
+            )
+        except (KeyError, IndexError, TypeError, ValueError, RuntimeError, DeepPhaseError) as error:
+            raise CheckpointError(
+                f"the parts of the editor do not fit: {' '.join(str(error).split())[:200]}",
+                hint="the file was changed after it was written: train again or take a copy",
+                path=path,
+            ) from None
+
+    def measured(self, report: Mapping[str, Any]) -> MotionEditor:
+        """The same editor with a report."""
+        return replace(self, report=report)
+
+
+def network_inputs(rows: Tensor, known: Tensor, layout: RowLayout) -> tuple[Tensor, Tensor]:
+    """Normalised rows with unknown values filled in, and what is known of the groups.
+
+    Parameters
+    ----------
+    rows : (batch, values, frames)
+        Normalised.
+    known : (batch, groups, frames)
+        1, 0.5 (noisy) or 0.
+    """
+    has = known[:, torch.from_numpy(layout.group).to(rows.device)] > 0
+    if has.all():
+        return rows, known
+    complete = filled(rows, has)
+    complete[:, layout.root] = run_means(rows[:, layout.root], has[:, layout.root])
+    return complete, known
+
+
+def _part(arrays: Mapping[str, Array], prefix: str) -> dict[str, Array]:
+    return {
+        name.removeprefix(prefix): np.array(value)
+        for name, value in arrays.items()
+        if name.startswith(prefix)
+    }

@@ -1,0 +1,130 @@
+"""Values that are missing from rows: how they are filled in, and made damage for training."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+NOISY = 0.5
+"""What `known` is where a value is given but noisy."""
+
+# Standard deviation of made noise in metres: log-uniform between these.
+_NOISE_M = (0.004, 0.08)
+# Seconds of stretches and gaps, and frames of the shortest ones.
+_STRETCH_S, _GAP_S = (0.1, 2.0), (0.1, 1.6)
+_KEYS_S = (0.15, 0.7)
+
+
+def filled(rows: Tensor, known: Tensor) -> Tensor:
+    """Rows with unknown values interpolated linearly over time.
+
+    Parameters
+    ----------
+    rows : (batch, values, frames)
+    known : (batch, values, frames) bool
+
+    Returns
+    -------
+    (batch, values, frames); the nearest known value before the first and after the last one, and 0
+    where none is known.
+    """
+    frames = rows.shape[-1]
+    index = torch.arange(frames, device=rows.device).expand_as(rows)
+    before = torch.where(known, index, -1).cummax(-1).values
+    after = torch.where(known, index, frames).flip(-1).cummin(-1).values.flip(-1)
+    start = torch.where(before < 0, after, before).clamp(max=frames - 1)
+    stop = torch.where(after >= frames, before, after).clamp(min=0)
+    first, last = rows.gather(-1, start), rows.gather(-1, stop)
+    share = (index - start).to(rows) / (stop - start).clamp(min=1)
+    between = first + (last - first) * share
+    anything = known.any(-1, keepdim=True)
+    return torch.where(known, rows, torch.where(anything, between, torch.zeros_like(rows)))
+
+
+def run_means(rows: Tensor, known: Tensor) -> Tensor:
+    """Rows with the values of each unknown stretch replaced by their mean.
+
+    So velocities of the root over a gap become those of a straight path between its ends.
+
+    Parameters
+    ----------
+    rows, known : (batch, values, frames)
+        `known` is bool.
+    """
+    # The stretch of each frame: stretches are counted by the known frames that end them.
+    run = known.long().cumsum(-1)
+    gap = (~known).to(rows)
+    empty = rows.new_zeros(*rows.shape[:-1], rows.shape[-1] + 1)
+    count = empty.scatter_add(-1, run, gap)
+    total = empty.scatter_add(-1, run, rows * gap)
+    mean = (total / count.clamp(min=1)).gather(-1, run)
+    return torch.where(known, rows, mean)
+
+
+def made_damage(
+    batch: int, frames: int, depends: Tensor, fps: float, generator: torch.Generator
+) -> tuple[Tensor, Tensor]:
+    """Random damage of windows: what is known of each group, and the noise of each joint in metres.
+
+    One of: single frames of joints; stretches of joints; a limb for long; all joints over a gap;
+    all but some keys; noise, over all frames or in bursts.
+
+    Parameters
+    ----------
+    depends : (groups, groups) bool
+        Which rotations each group depends on (`BodyPoints.groups`).
+    fps
+        Frames a second.
+
+    Returns
+    -------
+    known : (batch, groups, frames)
+        1, 0.5 (noisy) or 0.
+    noise : (batch, groups, frames)
+        Standard deviation in metres of noise on a joint's own points.
+    """
+    groups = len(depends)
+
+    def uniform(*shape: int) -> Tensor:
+        return torch.rand(*shape, generator=generator)
+
+    def stretch(count: int, seconds: tuple[float, float]) -> Tensor:
+        """(batch, count, frames) bool: one stretch each, at a random place."""
+        low, high = (torch.tensor(max(value * fps, 2.0)).log() for value in seconds)
+        length = (low + uniform(batch, count, 1) * (high - low)).exp()
+        # A gap may begin before the window or end after it, but never fills all of it.
+        length = length.clamp(max=0.75 * frames)
+        start = uniform(batch, count, 1) * (frames + 0.5 * length) - 0.5 * length
+        index = torch.arange(frames)
+        return (index >= start) & (index < start + length)
+
+    damaged = torch.zeros(batch, groups, frames, dtype=torch.bool)
+    kind = torch.randint(0, 8, (batch, 1, 1), generator=generator)
+    single = uniform(batch, groups, frames) < 0.1 + 0.6 * uniform(batch, 1, 1)
+    share = uniform(batch, 1, 1) ** 2
+    chosen = uniform(batch, groups, 1) < 0.05 + 0.7 * share
+    stretches = chosen & (stretch(groups, _STRETCH_S) | stretch(groups, _STRETCH_S))
+    limb = torch.zeros(batch, groups, dtype=torch.bool)
+    top = torch.randint(1, groups, (batch,), generator=generator)
+    limb |= depends[:, top].T
+    limb[:, 0] = False
+    always = uniform(batch, 1, 1) < 0.5
+    limbs = limb[..., None] & (always | stretch(1, _STRETCH_S))
+    gap = stretch(1, _GAP_S).expand(-1, groups, -1)
+    low, high = (value * fps for value in _KEYS_S)
+    every = (low + uniform(batch, 1, 1) * (high - low)).round().clamp(min=2)
+    offset = (uniform(batch, 1, 1) * every).floor()
+    keys = ((torch.arange(frames) + offset) % every != 0).expand(-1, groups, -1)
+    for value, mask in enumerate((single, stretches, stretches, limbs, gap, gap, keys)):
+        damaged |= (kind == value) & mask
+    # Whether the root is known while the pose is not: a character's path is often given.
+    damaged[:, :1] &= uniform(batch, 1, 1) < 0.6
+    noisy = (kind == 7) & (always | stretch(groups, _STRETCH_S)) & (chosen | always)
+    noisy[:, 0] = False
+    low, high = (torch.tensor(value).log() for value in _NOISE_M)
+    deviation = (low + uniform(batch, 1, 1) * (high - low)).exp()
+    moves = depends.float()
+    lost = torch.einsum("ab,nbt->nat", moves, damaged.float()) > 0
+    loud = torch.einsum("ab,nbt->nat", moves, noisy.float()) > 0
+    known = torch.where(lost, 0.0, torch.where(loud, NOISY, 1.0))
+    return known, noisy * deviation

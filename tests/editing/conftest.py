@@ -1,0 +1,44 @@
+"""An editor that was trained on a little motion by formula, once for all tests of editing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.editing.config import EditorConfig
+from deepphase.editing.editor import MotionEditor
+from deepphase.editing.train import train_editor
+from tests.formula_motion import swinging
+
+
+def swings(count: int = 8, seconds: float = 4.0) -> ClipStore:
+    """Clips of a swinging body at several rates."""
+    rates = np.linspace(0.8, 1.6, count)
+    return ClipStore.from_clips(
+        [swinging(rate, seconds, start=0.3 * i, seed=i)[0] for i, rate in enumerate(rates)]
+    )
+
+
+def tiny_config(name: str = "masked", **changes) -> EditorConfig:
+    """A config of a network that trains in seconds."""
+    tiny = {
+        "network.window_s": 1.6,
+        "network.width": 32,
+        "network.hidden": 32,
+        "training.windows": 640,
+        "training.batch_size": 16,
+        "training.learning_rate": 5e-3,
+        "training.held_out": 0.2,
+    }
+    return EditorConfig.load(name, **(tiny | changes))
+
+
+@pytest.fixture(scope="session")
+def editor(tmp_path_factory) -> MotionEditor:
+    return train_editor(
+        swings(),
+        tiny_config(**{"training.windows": 32 * 60, "training.batch_size": 32}),
+        folder=tmp_path_factory.mktemp("editor"),
+        accelerator="cpu",
+    )

@@ -37,6 +37,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guides").glob("*.md"))]
 
 _INSTALLS = "installs the project that is being tested"
+_ORDER = "tests/controllers/test_heights.py runs the same three commands"
 # Lines that are not run -> the reason.
 NOT_RUN = {
     "make demo": "sets up an environment of its own; tests/apps/test_demo.py runs the demo",
@@ -53,6 +54,10 @@ NOT_RUN = {
     "the reader's own; tests/live/test_body.py reads one",
     "deepphase export walk.controller --web --body hero.glb -o hero.html": "a mesh of the "
     "reader's own; tests/live/test_body.py reads one",
+    "deepphase fit ground mocap.store --fits 0 --laid 3 -o ground/": _ORDER,
+    "deepphase train controller mocap.store --model walk.model --terrain ground/ "
+    "-o climb.controller": _ORDER,
+    "deepphase control climb.controller --path circle --terrain rocks -o rocks/": _ORDER,
 }
 # Page -> files that the pages before it leave.
 NEEDS = {

@@ -82,7 +82,11 @@ def command(
     starts = None
     if start is not None:
         starts = start_of_file(opened, start, frame, model, labels)
-    source = CharacterSource(opened, starts, labels, settings, walls, steering.seed)
+    # The motion of a controller without heights is laid on the ground afterwards.
+    ground = request.ground if opened.schema.config.heights else None
+    source = CharacterSource(
+        opened, starts, labels, settings, walls, seed=steering.seed, ground=ground
+    )
     goals = goals_of(paths, read, request, source.travelling_speed)
     with progress() as report_progress:
         report = controller_report(

@@ -3,27 +3,43 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from apps.options.groups import StoreOptions
 from apps.terminal import list_left_out, next_step, note, progress, table
 from deepphase.errors import DeepPhaseError, FormatError, ParameterError
 
+if TYPE_CHECKING:
+    from deepphase.figures.player.take import Take
+    from deepphase.motion.clip import Clip
+    from deepphase.motion.roles import Roles
+    from deepphase.terrain.fitting import PatchLibrary
+    from deepphase.terrain.foot_track import FootTrack
+    from deepphase.terrain.grounded_clip import ClipGround
+    from deepphase.terrain.heightmap import Heightmap
+
 # Takes of the page; more open slowly.
 _MAX_SHOWN = 12
 _SETTINGS = "ground.json"
+# Length of the sides of made ground that clips are laid on.
+_WHOLE_M = 30.0
 
 
 def command(
     clips: list[Path],
     output: Path,
+    fits: int = 1,
+    laid: int = 0,
+    kinds: str | None = None,
     patches: int = 20_000,
     spacing: float = 0.04,
     margin: float = 1.0,
     seed: int = 0,
     reading: StoreOptions = StoreOptions(),  # noqa: B008 (frozen)
 ) -> None:
-    """Fit the ground that clips were captured on to their feet, such as boxes and stairs.
+    """Fit the ground that clips were captured on to their feet, or lay them on made ground.
 
     Parameters
     ----------
@@ -33,6 +49,14 @@ def command(
         Folder for the ground of each clip (.npz), which --terrain of other commands reads, and
         player.html. Clips whose ground is there already, made with the same options, are not
         fitted again.
+    fits
+        Number of grounds to fit to each clip: of the best patch under every gait cycle, of the
+        second best, and so on.
+    laid
+        Number of made grounds to lay each clip on, for motion that was captured on a flat floor.
+        Of 64 places of each ground, the one where the feet stand best is chosen.
+    kinds
+        Kinds of made ground, such as noise,steps,ramps; all kinds if not given.
     patches
         Number of patches of made ground to compare with every gait cycle.
     spacing
@@ -40,84 +64,199 @@ def command(
     margin
         Metres of ground around the feet's places.
     seed
-        Random seed of the made ground and its patches.
+        Random seed of the made ground, its patches and places.
     """
-    import numpy as np
-
     from deepphase.atomic_write import atomic_write, check_writable
     from deepphase.corpus.clips import clips_in
-    from deepphase.figures.player.actor import Actor
     from deepphase.figures.player.page import save_player
-    from deepphase.figures.player.take import Take
-    from deepphase.terrain.fitting import PatchLibrary, ground_of_clip
-    from deepphase.terrain.foot_track import FootTrack
-    from deepphase.terrain.ground_file import read_ground, save_ground
+    from deepphase.terrain.made_ground import MADE_GROUNDS
 
-    settings = {"patches": patches, "spacing": spacing, "margin": margin, "seed": seed}
-    if patches < 1:
-        raise ParameterError(f"--patches must be at least 1, not {patches}")
+    chosen = tuple(MADE_GROUNDS) if kinds is None else tuple(kinds.split(","))
+    settings: dict[str, object] = {
+        "kinds": list(chosen),
+        "patches": patches,
+        "spacing": spacing,
+        "margin": margin,
+        "seed": seed,
+    }
+    for name, value, least in (("fits", fits, 0), ("laid", laid, 0), ("patches", patches, 1)):
+        if value < least:
+            raise ParameterError(f"--{name} must be at least {least}, not {value}")
+    if not fits + laid:
+        raise ParameterError("no ground", hint="give --fits or --laid a number above 0")
+    for name in chosen:
+        if name not in MADE_GROUNDS:
+            raise ParameterError(
+                f"no kind of ground {name!r}", hint=f"kinds: {', '.join(MADE_GROUNDS)}"
+            )
     entries = clips_in(
         clips, skeleton=reading.skeleton, description=reading.description, **reading.reader
     )
     check_writable(output / "player.html")
-    again = _settings_of(output / _SETTINGS) == settings
+    maker = _GroundMaker(
+        output, fits, laid, chosen, settings, again=_settings_of(output / _SETTINGS) == settings
+    )
     with atomic_write(output / _SETTINGS) as file:
         file.write(json.dumps(settings).encode())
-    # Made ground takes seconds, and nobody needs it where all clips were fitted before.
-    library: PatchLibrary | None = None
-    rows: list[list[str]] = []
     takes: list[Take] = []
-    kept = 0
     refused: list[DeepPhaseError] = []
     names: dict[str, int] = {}
     with progress() as on_progress:
         for count, entry in enumerate(entries, start=1):
             try:
                 clip = entry.load()
-                track = FootTrack.of_clip(clip)
                 number = names[clip.name] = names.get(clip.name, 0) + 1
-                path = output / f"{clip.name}{f'-{number}' if number > 1 else ''}.npz"
-                actor = Actor.of_clip(clip)
-                floor = actor.floor
-                if again and path.exists():
-                    ground, kept = read_ground(path), kept + 1
-                else:
-                    library = library or PatchLibrary.made(patches, seed)
-                    ground = ground_of_clip(
-                        track, library, spacing_m=spacing, margin_m=margin, name=clip.name
-                    ).shifted(floor)
-                    save_ground(ground, path)
+                stem = f"{clip.name}{f'-{number}' if number > 1 else ''}"
+                made = maker.make(clip, stem)
             except DeepPhaseError as error:
                 refused.append(error)
                 continue
             finally:
                 on_progress("fitting ground", count, len(entries), "")
-            standing = track.contacts
-            gaps = ground.at(track.places[standing]) - floor - track.heights[standing]
-            away = float(np.abs(gaps).mean()) if gaps.size else float("nan")
-            rows.append(
-                [
-                    path.name,
-                    str(len(track.cycles())),
-                    f"{1000 * away:.1f}" if gaps.size else "no contact",
-                    f"{np.ptp(track.heights[standing]) if gaps.size else 0.0:.2f}",
-                ]
-            )
-            if len(takes) < _MAX_SHOWN:
-                takes.append(Take(clip.name, [actor], terrain=ground))
+            takes += made[: _MAX_SHOWN - len(takes)]
     if len(entries) == len(refused) == 1:
         raise refused[0]
     list_left_out("left out", refused)
-    if not rows:
+    if not maker.rows:
         raise FormatError(
             f"no ground for any of {len(refused)} clips", hint="the reasons are listed above"
         )
     page = save_player(output / "player.html", takes, title="Fitted ground")
-    table(("ground", "cycles", "distance at contacts (mm)", "rise of contacts (m)"), rows)
-    if kept:
-        note(f"{kept} of {len(rows)} were fitted before with the same options")
+    table(("ground", "cycles", "distance at contacts (mm)", "rise of contacts (m)"), maker.rows)
+    if maker.kept:
+        note(f"{maker.kept} of {len(maker.rows)} were fitted before with the same options")
     note(f"{page.stat().st_size / 1e6:.1f} MB: open {page}")
-    next_step("play", clips[0])
+    if len(entries) > 1:
+        next_step("train controller", clips[0], "--terrain", output, "-o", "walk.controller")
+    else:
+        next_step("play", clips[0])
+
+
+class _GroundMaker:
+    """Makes the grounds of clips and their files, unless they were made before."""
+
+    def __init__(
+        self,
+        folder: Path,
+        fits: int,
+        laid: int,
+        kinds: tuple[str, ...],
+        settings: Mapping[str, Any],
+        *,
+        again: bool,
+    ) -> None:
+        self._folder, self._fits, self._laid, self._kinds = folder, fits, laid, kinds
+        self._settings, self._again = settings, again
+        # Made ground takes seconds, which clips that were fitted before need not wait for.
+        self._library: PatchLibrary | None = None
+        self._whole: dict[str, Heightmap] = {}
+        self._number = 0
+        self.rows: list[list[str]] = []
+        self.kept = 0
+
+    def make(self, clip: Clip, stem: str) -> list[Take]:
+        """Make the grounds of a clip; a take of each."""
+        from deepphase.figures.player.actor import Actor
+        from deepphase.figures.player.take import Take
+        from deepphase.motion.roles import find_roles
+        from deepphase.terrain.foot_track import FootTrack
+        from deepphase.terrain.grounded_clip import GroundedClip
+
+        track = FootTrack.of_clip(clip)
+        roles, actor = find_roles(clip.skeleton, clip=clip), Actor.of_clip(clip)
+        takes = []
+        for name, each in self._fitted(clip, stem, track, actor.floor):
+            self._row(name, each.ground.shifted(-actor.floor), track)
+            takes.append(Take(name, [actor], terrain=each.ground))
+        for name, each in self._placed(clip, stem, track, roles):
+            laid = GroundedClip.of_clip(clip, each.ground, roles, laid=True)
+            track = FootTrack.of_clip(laid.clip, contacts=laid.contacts)
+            self._row(name, each.ground.shifted(-actor.floor), track)
+            takes.append(Take(name, [Actor.of_clip(laid.clip)], terrain=each.ground))
+        return takes
+
+    def _fitted(
+        self, clip: Clip, stem: str, track: FootTrack, floor: float
+    ) -> list[tuple[str, ClipGround]]:
+        """Names and grounds that are fitted to a clip."""
+        from deepphase.terrain.fitting import PatchLibrary, grounds_of_clip
+        from deepphase.terrain.grounded_clip import ClipGround
+
+        names = [f"{stem}{f'.fit-{rank}' if rank > 1 else ''}" for rank in range(1, self._fits + 1)]
+        if not names:
+            return []
+        paths = [self._folder / f"{name}.npz" for name in names]
+        if self._again and all(path.exists() for path in paths):
+            self.kept += len(paths)
+            return [(n, ClipGround.load(path)) for n, path in zip(names, paths, strict=True)]
+        options = self._settings
+        self._library = self._library or PatchLibrary.made(
+            options["patches"], options["seed"], self._kinds
+        )
+        grounds = grounds_of_clip(
+            track,
+            self._library,
+            len(names),
+            spacing_m=options["spacing"],
+            margin_m=options["margin"],
+            name=clip.name,
+        )
+        made = [ClipGround(ground.shifted(floor), clip.name, laid=False) for ground in grounds]
+        for path, each in zip(paths, made, strict=True):
+            each.save(path)
+        return list(zip(names, made, strict=True))
+
+    def _placed(
+        self, clip: Clip, stem: str, track: FootTrack, roles: Roles
+    ) -> list[tuple[str, ClipGround]]:
+        """Names and made grounds that a clip is laid on."""
+        from deepphase.motion.contacts import foot_contacts
+        from deepphase.terrain.grounded_clip import ClipGround
+        from deepphase.terrain.made_ground import made_ground
+        from deepphase.terrain.placing import best_place
+
+        options, floor, made = self._settings, None, []
+        for rank in range(1, self._laid + 1):
+            # The kinds take turns over all clips.
+            kind = self._kinds[self._number % len(self._kinds)]
+            self._number += 1
+            name = f"{stem}.laid-{rank}"
+            path = self._folder / f"{name}.npz"
+            if self._again and path.exists():
+                self.kept += 1
+                made.append((name, ClipGround.load(path)))
+                continue
+            if kind not in self._whole:
+                self._whole[kind] = made_ground(kind, seed=options["seed"], size_m=_WHOLE_M)
+            ground = best_place(
+                track,
+                self._whole[kind],
+                spacing_m=options["spacing"],
+                margin_m=options["margin"],
+                seed=self._number,
+            )
+            floor = foot_contacts(clip, roles).floor if floor is None else floor
+            each = ClipGround(ground.shifted(floor), clip.name, laid=True)
+            each.save(path)
+            made.append((name, each))
+        return made
+
+    def _row(self, name: str, ground: Heightmap, track: FootTrack) -> None:
+        """Add a row: how far the ground is from the feet at contacts."""
+        import numpy as np
+
+        standing = track.contacts
+        gaps = ground.at(track.places[standing]) - track.heights[standing]
+        # The lowest contact of a laid clip need not be at the height of its floor.
+        away = float(np.abs(gaps - np.median(gaps)).mean()) if gaps.size else float("nan")
+        self.rows.append(
+            [
+                f"{name}.npz",
+                str(len(track.cycles())),
+                f"{1000 * away:.1f}" if gaps.size else "no contact",
+                f"{np.ptp(track.heights[standing]) if gaps.size else 0.0:.2f}",
+            ]
+        )
 
 
 def _settings_of(path: Path) -> object:

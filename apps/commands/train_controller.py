@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from apps.options.groups import StoreOptions, TrainingOptions
@@ -21,6 +22,7 @@ def command(
     store: Path,
     output: Path,
     model: Path | None = None,
+    terrain: list[Path] | None = None,
     config: str = "experts",
     network: ControllerNetworkConfig = ExpertsConfig(),  # noqa: B008 (frozen)
     schema: SchemaConfig = SchemaConfig(),  # noqa: B008
@@ -39,6 +41,9 @@ def command(
     model
         Phase model of `deepphase train phase`, or a baseline of `deepphase fit phases`. Networks
         without phases need none.
+    terrain
+        Folders and files of ground under the clips, from `deepphase fit ground` on the same store.
+        The controller then has the heights of the ground among its inputs.
     config
         Config of the network, its inputs and its training: a YAML file, or one of pfnn, experts,
         mann, lmp, no_phase, vinn, nn, nn_phase, erd, erd_phase, gp, pfgp, experts_paper,
@@ -50,8 +55,11 @@ def command(
     from controllers.training.health import health_lines
     from controllers.training.train import train_controller
     from deepphase.phase.extractor import load_extractor
+    from deepphase.terrain.grounded_clip import ClipGrounds
 
     name = ControllerConfig.load(config).name
+    if terrain is not None:
+        schema = replace(schema, heights=True)
     controller_config = ControllerConfig(name, network, schema, training)
     if network_kind(controller_config.name).gate in GATES_OF_PHASES and model is None:
         raise ParameterError(
@@ -63,12 +71,14 @@ def command(
     with processes(trainer) as world, progress() as report_progress:
         work = world.first(lambda: work_folder(output, resume=run.resume, restart=run.restart))
         phases = world.together(lambda: None if model is None else load_extractor(model))
+        grounds = world.together(lambda: None if terrain is None else ClipGrounds.read(terrain))
         corpus = shared_corpus(world, store, work, progress=report_progress, **options)
         data = world.together(
             lambda: ControllerData.read(
                 corpus,
                 controller_config,
                 phases,
+                grounds=grounds,
                 description=options["description"],
                 progress=report_progress,
             )

@@ -21,6 +21,7 @@ from deepphase.figures.player.costs import CostComparison
 from deepphase.figures.player.page import save_player
 from deepphase.progress import Progress
 from deepphase.steering.run import Runner, RunnerSource
+from deepphase.terrain.ground_measures import GROUND_MEASURES
 
 
 @dataclass(frozen=True)
@@ -189,32 +190,21 @@ class _Labelled:
         ]
 
 
-_ON_GROUND = {
-    "deep": ("", "contact frames with a foot more than 2 cm in the ground"),
-    "floating": ("", "contact frames with all of a foot more than 3 cm above the ground"),
-    "depth": ("m", "depth of feet in contact in the ground, on average"),
-    "depth_95": ("m", "the same, 95th percentile"),
-    "gap": ("m", "distance of feet in contact above the ground, on average"),
-    "gap_95": ("m", "the same, 95th percentile"),
-    "swing_deep": ("", "other frames with a foot more than 2 cm in the ground"),
-    "sliding": ("m/s", "horizontal speed of feet in contact, on average"),
-    "slope": ("m/m", "rise of the ground under the feet, on average"),
-}
-
-
 def _terrain(runs: Sequence[_Labelled]) -> list[Section]:
     """The table of feet on the ground; none without ground."""
     ground = runs[0].made.ground
     if ground is None:
         return []
+    # Runners that know the ground walk on it; the motion of others is laid on it afterwards.
+    walked = runs[0].made.run.spec.ground is not None
     entries, rows = [], []
-    for name, (unit, definition) in _ON_GROUND.items():
+    for name, (unit, definition) in GROUND_MEASURES.items():
         cells = []
         for each in runs:
             feet = each.made.on_ground
             floor = _mean_of([found.floor for found in feet], name)
             value = _mean_of([found.ground for found in feet], name)
-            cells += [_number_text(value), _number_text(floor)]
+            cells += [_number_text(value)] + ([] if walked else [_number_text(floor)])
             if value is not None:
                 entries.append(
                     {
@@ -229,11 +219,15 @@ def _terrain(runs: Sequence[_Labelled]) -> list[Section]:
                 )
         rows.append((name.replace("_", " "), unit, *cells, definition))
     text = (
-        "The motion was made on a flat floor, where the measures above were taken, and then laid "
-        f"on {ground!r}: feet have the height and slope of the ground beneath them, and the hips "
-        "follow. " + " ".join(f"{note.capitalize()}." for note in ground.notes)
-    )
-    labels = [title for each in runs for title in (each.label, "on the flat floor")]
+        f"The controller has the heights of {ground!r} along its trajectory among its inputs; feet "
+        "are then moved to the ground. "
+        if walked
+        else "The motion was made on a flat floor, where the measures above were taken, and then "
+        f"laid on {ground!r}: feet have the height and slope of the ground beneath them, and the "
+        "hips follow. "
+    ) + " ".join(f"{note.capitalize()}." for note in ground.notes)
+    also = () if walked else ("on the flat floor",)
+    labels = [title for each in runs for title in (each.label, *also)]
     columns = ("Measure", "Unit", *labels, "Description")
     return [Section("On the ground", text.strip(), columns, rows, entries)]
 

@@ -18,7 +18,7 @@ from deepphase.motion.root_motion import RootMotion
 from deepphase.progress import Progress
 from deepphase.steering.gamepad import Gamepad, read_gamepad
 from deepphase.steering.goal_sources import GamepadSettings
-from deepphase.steering.laid_run import FeetOnGround, lay_run
+from deepphase.steering.laid_run import FeetOnGround, feet_on_ground, lay_run
 from deepphase.steering.made_paths import MADE_PATHS, made_path
 from deepphase.steering.path import GroundPath, read_path
 from deepphase.steering.run import (
@@ -57,7 +57,7 @@ class RunRequest:
     root_motion
         The joint of the written files that carries the travel, see `with_root_motion`.
     ground
-        Ground that the motion is laid on; None for a flat floor.
+        Ground that the motion is laid on, unless the runner walks on it; None for a flat floor.
 
     Raises
     ------
@@ -131,7 +131,7 @@ class MeasuredRun:
     findings
         Sentences on characters that ran away, stood still or were lost.
     ground
-        Ground that the run was laid on, after it was measured on its flat floor.
+        Ground that the run was made on, or laid on after it was measured on its flat floor.
     on_ground
         (characters,) measures of the feet on that ground; empty without ground.
     """
@@ -199,7 +199,10 @@ def measured_run(
             raise
     on_ground: list[FeetOnGround] = []
     if request.ground is not None:
-        run, on_ground = lay_run(run, request.ground)
+        if run.spec.ground is None:
+            run, on_ground = lay_run(run, request.ground)
+        else:
+            on_ground = feet_on_ground(run)
     return MeasuredRun(
         goal.name,
         run,

@@ -15,7 +15,7 @@ from controllers.data.sample_split import SampleSplit
 from controllers.data.samples import ClipTracks, ControllerSamples, Ends, schema_of_store
 from controllers.data.starts_and_stops import starts_and_stops
 from controllers.networks.registry import network_kind
-from controllers.schema.config import GATES_OF_PHASES
+from controllers.schema.config import GATES_OF_PHASES, SchemaConfig
 from controllers.schema.phase_choice import phase_choice
 from controllers.schema.schema import ControllerSchema
 from deepphase.corpus.clip_store import ClipStore
@@ -26,6 +26,8 @@ from deepphase.features.moment_kinds import ACTION, clip_kinds
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.windows import interior_frames
 from deepphase.progress import Progress
+from deepphase.terrain.grounded_clip import ClipGrounds
+from deepphase.terrain.laying import median_soles
 
 # Number of initial states in a controller's file.
 _STARTS = 256
@@ -70,6 +72,7 @@ class ControllerData:
         phases: PhaseExtractor | None = None,
         *,
         tracks: ClipTracks | None = None,
+        grounds: ClipGrounds | None = None,
         description: Mapping[str, Any] | None = None,
         progress: Progress | None = None,
     ) -> ControllerData:
@@ -79,6 +82,8 @@ class ControllerData:
         ----------
         tracks
             A function from a clip to its tracks, if the config names some.
+        grounds
+            Grounds of the clips, for a config with `schema.heights`.
         description
             Skeleton description, if the roles of joints do not follow from names and structure.
 
@@ -90,6 +95,7 @@ class ControllerData:
         """
         gate = network_kind(config.name).gate
         options, schema_config = config.training, config.schema
+        _check_grounds(store, schema_config, grounds)
         if gate not in GATES_OF_PHASES:
             phases = None
         if phases is not None and phases.fps != store.fps:
@@ -117,6 +123,7 @@ class ControllerData:
             ends=ends,
             actions=not _leaves_out_actions(store, schema, options.actions),
             tracks=tracks,
+            grounds=grounds,
             progress=progress,
         )
         split = SampleSplit.of_samples(samples, options.held_out, options.split_seed)
@@ -156,7 +163,29 @@ class ControllerData:
         count = min(_MAX_MEASURED_CLIPS, len(store))
         some = np.unique(np.linspace(0, len(store) - 1, count).astype(int))
         clips = (store.clip(int(index)) for index in some)
-        return measured_data(clips, self.schema, self.schema.config.label)
+        measures = measured_data(clips, self.schema, self.schema.config.label)
+        if not self.schema.config.heights:
+            return measures
+        clips = (store.clip(int(index)) for index in some)
+        return dict(measures) | {"soles": median_soles(clips, dict(self.schema.body)).tolist()}
+
+
+def _check_grounds(store: ClipStore, config: SchemaConfig, grounds: ClipGrounds | None) -> None:
+    if config.heights != (grounds is not None):
+        raise ParameterError(
+            "a controller with heights needs the ground of its clips"
+            if config.heights
+            else "there is ground, but the controller has no heights",
+            hint="give both --terrain and schema.heights=true, or neither",
+        )
+    if grounds is None:
+        return
+    if not set(grounds.names) & set(store.names):
+        raise ParameterError(
+            f"none of the {len(grounds)} grounds is that of a clip of the store",
+            hint=f"ground of {grounds.names[0]!r}, a clip {store.names[0]!r}; fit the ground to "
+            "the store itself",
+        )
 
 
 def _leaves_out_actions(store: ClipStore, schema: ControllerSchema, rule: str) -> bool:

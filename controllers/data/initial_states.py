@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from controllers.data.samples import ControllerSamples
+from controllers.schema.config import TRAJECTORY_HEIGHT
 from controllers.schema.frame_blocks import FrameBlocks, PhaseSource
 from controllers.schema.schema import ControllerSchema
 from deepphase.arrays import Array
@@ -41,9 +42,14 @@ class InitialStates:
     def of_samples(cls, samples: ControllerSamples, rows: Array) -> InitialStates:
         """The states of these rows."""
         runs = samples.run_of(rows)
+        inputs = np.array(samples.inputs[rows])
+        height = samples.schema.inputs.slices.get(TRAJECTORY_HEIGHT)
+        if height is not None:
+            # Runs begin on other ground, by default a flat floor.
+            inputs[:, height] = 0.0
         frames = samples.first_frames[runs] + rows - samples.run_starts[runs]
         return cls(
-            np.array(samples.inputs[rows]),
+            inputs,
             np.array(samples.gate[rows]),
             tuple(samples.names[run] for run in runs),
             frames,

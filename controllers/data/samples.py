@@ -22,6 +22,7 @@ from deepphase.motion.mirror import MirrorMap, mirror_map, mirrored
 from deepphase.motion.roles import find_roles
 from deepphase.progress import Progress
 from deepphase.temporary_files import mapped_array
+from deepphase.terrain.grounded_clip import ClipGrounds, GroundedClip
 
 ClipTracks = Callable[[Clip], Mapping[str, Array]]
 Ends = Literal["left_out", "continued"]
@@ -76,6 +77,7 @@ class ControllerSamples:
         ends: Ends = "left_out",
         actions: bool = True,
         tracks: ClipTracks | None = None,
+        grounds: ClipGrounds | None = None,
         progress: Progress | None = None,
     ) -> ControllerSamples:
         """Read the samples of all clips.
@@ -93,6 +95,8 @@ class ControllerSamples:
             Whether frames of actions are read, by `moment_kinds`.
         tracks
             Function from a clip to its tracks, if the schema names some.
+        grounds
+            Grounds of the clips, if the schema has heights: a clip is read on each of them.
 
         Raises
         ------
@@ -101,12 +105,19 @@ class ControllerSamples:
         """
         if ends not in get_args(Ends):
             raise ParameterError(f"ends are 'left_out' or 'continued', not {ends!r}")
-        rows = store.frames * (2 if mirror else 1)
+        grounds = grounds if schema.config.heights else None
+        each = 1 if grounds is None else 1 + grounds.most
+        rows = store.frames * each * (2 if mirror else 1)
         arrays = _Columns(schema, rows)
         runs: list[tuple[int, int, int, str, str, bool]] = []
         count = 0
-        for done, (clip, is_mirrored) in enumerate(_clips(store, schema, mirror), start=1):
-            blocks = FrameBlocks.of_clip(clip, schema, phases, tracks(clip) if tracks else None)
+        # Contacts and phases of a clip are found once for each ground: it is read before training.
+        for done, (clip, grounded, is_mirrored) in enumerate(
+            _clips(store, schema, mirror, grounds), start=1
+        ):
+            blocks = FrameBlocks.of_clip(
+                clip, schema, phases, tracks(clip) if tracks else None, grounded
+            )
             usable = blocks.inside() if ends == "left_out" else np.ones(len(blocks), bool)
             if not actions:
                 usable = usable & (clip_kinds(clip, dict(schema.body)) != ACTION)
@@ -119,7 +130,9 @@ class ControllerSamples:
                 runs.append((start, count + last + 1, frame, clip.name, source, is_mirrored))
             count += len(pairs)
             if progress is not None:
-                progress("reading frames", done, len(store) * (2 if mirror else 1), clip.name)
+                total = len(store) + (0 if grounds is None else len(grounds))
+                total = max(done, total * (2 if mirror else 1))
+                progress("reading frames", done, total, clip.name)
         if not count:
             if not actions:
                 raise ParameterError(
@@ -279,16 +292,25 @@ def _allocated(shape: tuple[int, int], mapped: bool) -> Array:
     return mapped_array(shape, np.float32)
 
 
-def _clips(store: ClipStore, schema: ControllerSchema, mirror: bool) -> Iterator[tuple[Clip, bool]]:
+def _clips(
+    store: ClipStore, schema: ControllerSchema, mirror: bool, grounds: ClipGrounds | None
+) -> Iterator[tuple[Clip, GroundedClip | None, bool]]:
+    """Clips, and their mirror images, on each of their grounds."""
     mapping: MirrorMap | None = None
+    first = store.clip(0)
+    roles = find_roles(first.skeleton, description=dict(schema.body), clip=first)
     if mirror:
-        first = store.clip(0)
-        roles = find_roles(first.skeleton, description=dict(schema.body), clip=first)
         mapping = mirror_map(first, roles)
     for clip in store:
-        yield clip, False
+        images = [(clip, False)]
         if mapping is not None:
-            yield mirrored(clip, mapping), True
+            images.append((mirrored(clip, mapping), True))
+        for image, is_mirrored in images:
+            if grounds is None:
+                yield image, None, is_mirrored
+                continue
+            for grounded in grounds.on_ground(image, roles, mirrored=is_mirrored):
+                yield image, grounded, is_mirrored
 
 
 def _without_gaps(frames: Array) -> list[tuple[int, int]]:

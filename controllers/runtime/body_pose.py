@@ -14,7 +14,9 @@ from deepphase.motion.foot_ik import LegChains, LimbSolver
 from deepphase.motion.limbs import ancestors
 from deepphase.motion.roles import find_roles
 from deepphase.motion.skeleton import Skeleton
+from deepphase.steering.foot_ground import FootGround
 from deepphase.steering.foot_lock import FootLock
+from deepphase.terrain.heightmap import Heightmap
 
 _IN_CONTACT = 0.5
 _ROTATION_NUMBERS = 6
@@ -31,24 +33,34 @@ class CharacterFeet:
         Skeleton of the motion, and the schema with the names of the feet.
     characters
         Number of characters.
+    ground, soles
+        Uneven ground, and (2, limbs) metres of the last joints and tips of all limbs over it while
+        they stand, see `deepphase.terrain.laying.median_soles`.
     """
 
-    def __init__(self, skeleton: Skeleton, schema: ControllerSchema, characters: int) -> None:
+    def __init__(
+        self,
+        skeleton: Skeleton,
+        schema: ControllerSchema,
+        characters: int,
+        ground: Heightmap | None = None,
+        soles: Array | None = None,
+    ) -> None:
         roles = find_roles(skeleton, description=dict(schema.body))
         every = LegChains.of_skeleton(skeleton, roles)
         columns = {skeleton.index(name): column for column, name in enumerate(schema.feet)}
-        predicted = np.array([int(last) in columns for last in every.last], bool)
-        limbs = LegChains(
-            *(
-                getattr(every, name)[predicted]
-                for name in ("upper", "middle", "last", "tips", "bends")
-            )
-        )
-        self.limbs = limbs
+        self.limbs = limbs = every.of_feet(columns)
         self.columns = np.array([columns[int(last)] for last in limbs.last], np.int64)
         solver = LimbSolver(skeleton, limbs)
         self.joints = solver.joints
-        self._lock = FootLock(solver, characters)
+        self.soles = None
+        if soles is not None:
+            of_limb = dict(zip(every.last.tolist(), np.asarray(soles, np.float64).T, strict=True))
+            self.soles = np.stack([of_limb[int(last)] for last in limbs.last], axis=1)
+        under = None
+        if ground is not None and self.soles is not None:
+            under = FootGround(ground, self.soles, characters)
+        self._lock = FootLock(solver, characters, ground=under)
 
     def hold(
         self,
@@ -57,7 +69,7 @@ class CharacterFeet:
         contacts: Array,
         angles: Array,
         seconds: float,
-    ) -> None:
+    ) -> Array | None:
         """Change the local rotations (characters, joints, 4) so that feet in contact do not move.
 
         Parameters
@@ -70,10 +82,14 @@ class CharacterFeet:
             Facing, radians.
         seconds
             Time since the previous frame.
+
+        Returns
+        -------
+        (characters,) metres by which the body is then to be lowered; None on a flat floor.
         """
         left = np.stack([np.cos(angles), np.zeros_like(angles), -np.sin(angles)], axis=1)
         touching = contacts[:, self.columns] > _IN_CONTACT
-        self._lock.apply(rotations, local_positions, touching, left, seconds)
+        return self._lock.apply(rotations, local_positions, touching, left, seconds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +166,9 @@ class BodyPoses:
         )
         return BodyPose(rotations, axes[..., :_ROTATION_NUMBERS], positions)
 
-    def in_world(self, pose: BodyPose, places: Array, angles: Array) -> tuple[Array, Array]:
+    def in_world(
+        self, pose: BodyPose, places: Array, angles: Array, level: Array | None = None
+    ) -> tuple[Array, Array]:
         """Local rotations and translations of the whole skeleton, with the root in the world.
 
         Parameters
@@ -159,6 +177,8 @@ class BodyPoses:
             x + i z of the roots, metres.
         angles : (characters,)
             Radians about Y.
+        level : (characters,), optional
+            Metres: height that the poses are over.
 
         Returns
         -------
@@ -182,6 +202,8 @@ class BodyPoses:
             ground = places + (hips[:, 0] + 1j * hips[:, 2]) * np.exp(-1j * angles)
             translations[:, 0, 0], translations[:, 0, 2] = ground.real, ground.imag
             translations[:, 0, 1] = hips[:, 1]
+        if level is not None:
+            translations[:, 0, 1] += level
         localise(pose.rotations, first, self._parents, self.body, rotations)
         return rotations, translations
 

@@ -20,6 +20,7 @@ from controllers.runtime.network_input import (
     NetworkInput,
     PoseHistory,
     labels_of_each,
+    root_level,
 )
 from controllers.runtime.network_state import RunningNetwork, running_phases
 from controllers.runtime.obstacles import Obstacles
@@ -30,6 +31,7 @@ from deepphase.phase.parameters import PhaseParameters
 from deepphase.steering.goal_sources import GoalSource
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import Frame, RunnerSpec
+from deepphase.terrain.heightmap import Heightmap
 
 Tracks = Mapping[str, Array]
 # Bound of all outputs in SI units; larger values mean that the network has diverged.
@@ -57,6 +59,8 @@ class Characters:
         Desired labels from the first frame on: label -> value, or a value for each character.
     obstacles
         Walls and pits to avoid.
+    ground
+        Ground to walk on, for controllers with heights; a flat floor by default.
     network
         Network that runs in place of the controller's own, such as `onnx_network.OnnxNetwork`;
         `seed` is then ignored.
@@ -79,10 +83,16 @@ class Characters:
         seed: int = 0,
         labels: Mapping[str, str | Sequence[str]] | None = None,
         obstacles: Obstacles | None = None,
+        ground: Heightmap | None = None,
         network: RunningNetwork | None = None,
     ) -> None:
         self.controller, self.settings = controller, settings or CharacterSettings()
-        self.obstacles = obstacles
+        self.obstacles, self.ground = obstacles, ground
+        if ground is not None and not controller.schema.config.heights:
+            raise ParameterError(
+                "the controller has no heights of the ground",
+                hint="train it with --terrain, or lay its motion on the ground",
+            )
         schema, count = controller.schema, len(starts)
         _check_starts(starts, controller)
         places = _placed(positions, (count, 2), "positions")
@@ -93,7 +103,9 @@ class Characters:
         self._slices = schema.outputs.slices
         self._input = NetworkInput(schema, starts.inputs, starts.gate)
         self._poses = BodyPoses(controller.skeleton, schema)
-        self._feet = CharacterFeet(controller.skeleton, schema, count)
+        self._feet = CharacterFeet(
+            controller.skeleton, schema, count, ground, controller.data.get("soles")
+        )
         self._network = network or RunningNetwork(controller.network, count, seed)
         self._phases = running_phases(schema, starts.gate, self.settings.phase_blend)
         self._labels = DesiredLabels(schema, self._input.label, self.settings.label_halflife_s)
@@ -132,6 +144,8 @@ class Characters:
             note="made by a controller",
             locked_joints=self._feet.joints,
             conventions=controller.source,
+            ground=ground,
+            soles=None if ground is None else self._feet.soles,
         )
 
     def __len__(self) -> int:
@@ -187,7 +201,9 @@ class Characters:
             future = self._around_obstacles(future, self.obstacles)
         trajectory, trajectory_angles = future.in_world(self._history.place, self._history.angle)
         self._labels.advance()
-        self._input.fill(self._history, future, self._labels.current, self._phases, tracks)
+        self._input.fill(
+            self._history, future, self._labels.current, self._phases, tracks, self.ground
+        )
         gating = self._network.gating(self._input.gate) if self.settings.gating else None
         outputs = self._bounded(self._network.step(self._input.inputs, self._input.gate))
         self._move(outputs)
@@ -198,12 +214,15 @@ class Characters:
         if self._phases is not None:
             self._phases.advance(outputs)
         place, angle = self._history.place, self._history.angle
-        rotations, translations = self._poses.in_world(pose, place, angle)
+        level = None if self.ground is None else root_level(self.ground, place, angle)
+        rotations, translations = self._poses.in_world(pose, place, angle, level)
         unlocked = None
         if self.settings.foot_ik:
             unlocked = rotations[:, self._feet.joints]
             local = self._poses.local_positions(translations)
-            self._feet.hold(rotations, local, contacts, angle, self._seconds)
+            drop = self._feet.hold(rotations, local, contacts, angle, self._seconds)
+            if drop is not None:
+                translations[:, 0, 1] -= drop
         return Frame(
             rotations,
             translations,

@@ -10,7 +10,7 @@ from scipy.interpolate import CubicSpline
 
 from controllers.runtime.future_trajectory import FutureTrajectory, TrajectoryReader
 from controllers.runtime.network_state import RunningPhases
-from controllers.schema.config import POSE_BLOCKS
+from controllers.schema.config import POSE_BLOCKS, TRAJECTORY_HEIGHT
 from controllers.schema.schema import ControllerSchema
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
@@ -22,6 +22,8 @@ from deepphase.features.trajectory import (
     TrajectoryBlocks,
 )
 from deepphase.steering.springs import damping_share
+from deepphase.terrain.heightmap import Heightmap
+from deepphase.terrain.underfoot import SIDES, ground_level, trajectory_heights
 
 
 class PoseHistory:
@@ -235,6 +237,29 @@ class WholeTrajectory:
     velocities: Array | None
 
 
+def _heights(ground: Heightmap | None, history: PoseHistory, trajectory: Array) -> Array:
+    """(characters, samples * 3) metres of the ground at a trajectory relative to its root."""
+    count, samples = trajectory.shape[1:]
+    if ground is None:
+        return np.zeros((count, SIDES * samples), np.float32)
+    turn = np.exp(-1j * history.angle)[:, None]
+    places, directions = history.place[:, None] + trajectory[0] * turn, trajectory[1] * turn
+    level = root_level(ground, history.place, history.angle)
+    found = trajectory_heights(
+        ground,
+        np.stack([places.real, places.imag], axis=-1),
+        np.stack([directions.real, directions.imag], axis=-1),
+        level,
+    )
+    return found.reshape(count, -1)
+
+
+def root_level(ground: Heightmap, places: Array, angles: Array) -> Array:
+    """(characters,) metres: `ground_level` at complex places, with facings in radians."""
+    directions = np.stack([np.sin(angles), np.cos(angles)], axis=-1)
+    return ground_level(ground, np.stack([places.real, places.imag], axis=-1), directions)
+
+
 class NetworkInput:
     """Raw rows of inputs and gate, filled block by block.
 
@@ -306,8 +331,11 @@ class NetworkInput:
         label: Array,
         phases: RunningPhases | None,
         tracks: Mapping[str, Array] | None,
+        ground: Heightmap | None = None,
     ) -> None:
         """Write the rows of a frame.
+
+        Heights are those of `ground`, by default of a flat floor.
 
         Raises ParameterError if a track is missing, has another shape or is not finite.
         """
@@ -330,6 +358,8 @@ class NetworkInput:
         blocks |= self.pose
         blocks["foot_velocity"] = self.pose["joint_velocity"][:, self._feet]
         blocks |= self._of_tracks(tracks)
+        if self._schema.config.heights:
+            blocks[TRAJECTORY_HEIGHT] = _heights(ground, history, trajectory)
         self._trajectory.write(self.inputs, trajectory)
         self._gate_trajectory.write(self.gate, trajectory)
         for rows, slices in ((self.inputs, self._slices), (self.gate, self._gate_slices)):

@@ -19,6 +19,7 @@ from deepphase.features.trajectory import TRAJECTORY_POSITION, TrajectoryBlocks,
 from deepphase.steering.goal_sources import GoalSource
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import Run
+from deepphase.terrain.heightmap import Heightmap
 
 # Metres between neighbours.
 SPACING_M = 1.5
@@ -38,7 +39,7 @@ class CharacterSource:
         Initial states, one for all characters or one each. By default the first character starts
         from the controller's state whose trajectory is nearest to the goals, the others from random
         ones among the nearest.
-    labels, settings, obstacles
+    labels, settings, obstacles, ground
         As in `Characters`.
     seed
         Random seed for the initial states of all characters but the first, and for stochastic
@@ -51,6 +52,7 @@ class CharacterSource:
     settings: CharacterSettings = field(default_factory=CharacterSettings)
     obstacles: Obstacles | None = None
     seed: int = 0
+    ground: Heightmap | None = None
 
     @property
     def spacing_m(self) -> float:
@@ -84,6 +86,7 @@ class CharacterSource:
             seed=self.seed,
             labels=self.labels or None,
             obstacles=self.obstacles,
+            ground=self.ground,
         )
 
     def initial_states(self, goal_source: GoalSource, root_states: RootStates) -> InitialStates:

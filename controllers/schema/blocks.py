@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from controllers.schema.config import CYCLES_UNIT, Gate, SchemaConfig
+from controllers.schema.config import CYCLES_UNIT, TRAJECTORY_HEIGHT, Gate, SchemaConfig
 from deepphase.errors import ParameterError
 from deepphase.features.layout import Feature, FeatureLayout
 from deepphase.features.trajectory import TRAJECTORY_PATH, TRAJECTORY_VELOCITY
+from deepphase.terrain.underfoot import SIDES
 
 # Numbers of a rotation: its x and y axis.
 _ROTATION_NUMBERS = 6
@@ -44,6 +45,8 @@ class SchemaBlocks:
         """Layout of the inputs."""
         config = self.config
         blocks = self._trajectory(config.offsets_s, config.trajectory_velocity)
+        if config.heights:
+            blocks.append(_track(TRAJECTORY_HEIGHT, SIDES, "m", offsets_s=config.offsets_s))
         for name in config.tracks:
             if name not in self.track_widths:
                 raise ParameterError(

@@ -15,8 +15,9 @@ CYCLES_UNIT = "cycles"
 """Unit of cyclic blocks, which are not normalised."""
 POSE_BLOCKS = ("joint_position", "joint_velocity", "joint_rotation")
 PHASE_BLOCKS = ("phase", "phase_rate", "phase_manifold", "phase_frequency", "phase_amplitude")
+TRAJECTORY_HEIGHT = "trajectory_height"
 _OWN_BLOCKS = (
-    *TRAJECTORY_BLOCKS,
+    *(*TRAJECTORY_BLOCKS, TRAJECTORY_HEIGHT),
     *(*POSE_BLOCKS, "foot_velocity"),
     *("root_velocity", "root_turn", "contact", *PHASE_BLOCKS),
 )
@@ -47,6 +48,9 @@ class SchemaConfig:
         Share of the current pose that the next one is predicted relative to: 0 predicts the pose
         itself, as the papers do, and 1 its change. Poses that are predicted by their change alone
         drift; with a share below 1, what is carried over fades away.
+    heights
+        Whether the heights of the ground left, below and right of the trajectory samples are
+        inputs, as in PFNN.
     label
         Label of the clips to steer by, such as style; none if empty.
     tracks
@@ -64,6 +68,7 @@ class SchemaConfig:
     input_rotation: bool = True
     pose_weight: float = 1.0
     pose_residual: float = 0.0
+    heights: bool = False
     label: str = ""
     tracks: tuple[str, ...] = ()
     phase_channel: int | None = None

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from controllers.schema.config import PHASE_BLOCKS
+from controllers.schema.config import PHASE_BLOCKS, TRAJECTORY_HEIGHT
 from controllers.schema.rotations_6d import six_numbers
 from controllers.schema.schema import ControllerSchema
 from deepphase.arrays import Array
@@ -36,6 +36,8 @@ from deepphase.motion.root_trajectory import (
     velocities_in_root_space,
 )
 from deepphase.phase.model import ClipPhases
+from deepphase.terrain.grounded_clip import GroundedClip
+from deepphase.terrain.underfoot import ground_level, trajectory_heights
 
 
 class PhaseSource(Protocol):
@@ -66,6 +68,8 @@ class FrameBlocks:
         The clip's value of the schema's label.
     tracks
         Name -> (frames, values).
+    heights
+        (frames, 3 * offsets) metres of the ground; no columns if the schema has no heights.
     """
 
     schema: ControllerSchema
@@ -75,6 +79,7 @@ class FrameBlocks:
     phases: ClipPhases | None
     label: str
     tracks: Mapping[str, Array]
+    heights: Array
 
     @classmethod
     def of_clip(
@@ -83,8 +88,15 @@ class FrameBlocks:
         schema: ControllerSchema,
         phases: PhaseSource | None = None,
         tracks: Mapping[str, Array] | None = None,
+        grounded: GroundedClip | None = None,
     ) -> FrameBlocks:
         """Read a clip.
+
+        Parameters
+        ----------
+        grounded
+            The clip on ground, whose motion is read; phases and label are those of `clip`. By
+            default the clip is on its floor.
 
         Raises
         ------
@@ -94,12 +106,18 @@ class FrameBlocks:
         """
         schema.check_clip(clip)
         roles = find_roles(clip.skeleton, description=dict(schema.body), clip=clip)
-        transforms = global_transforms(clip)
-        root = root_trajectory(clip, roles, positions=transforms[1])
+        if schema.config.heights and grounded is None:
+            grounded = GroundedClip.on_floor(clip, roles)
+        moving = clip if grounded is None else grounded.clip
+        transforms = global_transforms(moving)
+        root = root_trajectory(moving, roles, positions=transforms[1])
         names = clip.skeleton.names
         joints = [names.index(name) for name in schema.joints]
         positions = transforms[1][:, joints]
-        contacts = foot_contacts(clip, roles, transforms=transforms)
+        if grounded is None:
+            contacts = foot_contacts(clip, roles, transforms=transforms)
+        else:
+            contacts = grounded.contacts
         columns = {names[joint]: i for i, joint in enumerate(contacts.joints)}
         facing = quaternions.conjugate(root.rotations)[:, None]
         tracks = dict(tracks or {})
@@ -109,11 +127,22 @@ class FrameBlocks:
                     f"{clip.name}: the track {name!r} is missing or does not have the clip's "
                     f"{len(clip)} frames"
                 )
+        relative = to_root_space(positions, root)
+        heights = np.zeros((len(clip), 0), np.float32)
+        if schema.config.heights and grounded is not None:
+            ground, places = grounded.ground, root.positions[:, ::2]
+            level = ground_level(ground, places, root.directions[:, ::2])
+            relative[..., 1] -= level[:, None].astype(relative.dtype)
+            path, _ = path_of_clip(root, np.array(schema.config.offsets_s), clip.fps)
+            around = trajectory_heights(
+                ground, path.positions[..., ::2], path.directions[..., ::2], level
+            )
+            heights = around.reshape(len(clip), -1).astype(np.float32)
         return cls(
             schema,
             BodyFrames(
                 schema.joints,
-                to_root_space(positions, root),
+                relative,
                 velocities_in_root_space(velocities(positions, clip.fps), root),
                 root,
                 clip.fps,
@@ -123,6 +152,7 @@ class FrameBlocks:
             _phases(clip, schema, phases),
             _label(clip, schema),
             tracks,
+            heights,
         )
 
     def __len__(self) -> int:
@@ -150,6 +180,8 @@ class FrameBlocks:
             return of_joints[:, self.body.index_of(feature.joints)].reshape(frames, -1)
         if name == TRAJECTORY_VELOCITY:
             return self._root_velocities(feature)
+        if name == TRAJECTORY_HEIGHT:
+            return self.heights
         return at_offsets(self._per_frame(name), feature.offsets_s, self.body.fps)
 
     @cached_property

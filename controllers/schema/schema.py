@@ -8,7 +8,9 @@ block                  in           content, relative to the root of the same fr
 trajectory_position    i (gate) o   (x, z) of the root at `offsets_s` from the frame, m
 trajectory_direction   i (gate) o   its facing at these times
 trajectory_velocity    i (gate) o   its world velocity at these times, m/s, in root axes
-joint_position         i        o   joints, m, root space
+trajectory_height      i            ground left of, below and right of the trajectory at these
+                                    times, m over the level of the ground under the root
+joint_position         i        o   joints, m, root space; with heights, over that level
 joint_velocity         i        o   world velocities, m/s, in root axes
 joint_rotation         i        o   each joint's rotation in root space as six numbers
 <label>                i (gate)     one-hot value of the label to steer by, at `offsets_s`

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -71,6 +72,13 @@ class LegChains:
 
     def __len__(self) -> int:
         return len(self.upper)
+
+    def of_feet(self, feet: Collection[int]) -> LegChains:
+        """The limbs whose last joint is one of these."""
+        chosen = np.array([int(last) in feet for last in self.last], bool)
+        return LegChains(
+            *(getattr(self, name)[chosen] for name in ("upper", "middle", "last", "tips", "bends"))
+        )
 
 
 def two_joint_turns(

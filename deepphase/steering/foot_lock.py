@@ -9,6 +9,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.motion.foot_ik import LimbSolver
+from deepphase.steering.foot_ground import FootGround
 from deepphase.steering.springs import faded, spring_rate
 
 # Limbs are stretched beyond the motion softly, up to this share of their length; a knee that
@@ -51,8 +52,8 @@ class FootLockSettings:
 class FootLock:
     """Foot locking for many characters, frame by frame.
 
-    A foot in contact keeps its place on the ground; its height remains that of the motion. It is
-    released when the contact ends or the motion is too far away.
+    A foot in contact keeps its place on the ground; its height remains that of the motion, or is
+    that of uneven ground. It is released when the contact ends or the motion is too far away.
 
     Parameters
     ----------
@@ -62,12 +63,18 @@ class FootLock:
         Number of characters.
     settings
         Settings of foot locking.
+    ground
+        Heights of the feet on uneven ground.
     """
 
     def __init__(
-        self, solver: LimbSolver, characters: int, settings: FootLockSettings | None = None
+        self,
+        solver: LimbSolver,
+        characters: int,
+        settings: FootLockSettings | None = None,
+        ground: FootGround | None = None,
     ) -> None:
-        self._solver = solver
+        self._solver, self._ground = solver, ground
         self._settings = settings or FootLockSettings()
         # (limbs, characters), as in the solver.
         shape = (len(solver.limbs), characters)
@@ -94,7 +101,7 @@ class FootLock:
         contacts: Array,
         left: Array,
         seconds: float,
-    ) -> None:
+    ) -> Array | None:
         """Lock the feet of one frame.
 
         Parameters
@@ -109,16 +116,26 @@ class FootLock:
             Unit vector to each body's left.
         seconds
             Time since the previous frame.
+
+        Returns
+        -------
+        (characters,) metres by which the whole body is then to be lowered; None on a flat floor.
         """
         solver = self._solver
         if not len(solver.limbs):
-            return
+            return None
         transforms = solver.transforms(rotations, local_positions)
         upper, _, last, tips = transforms.positions
         ground, length = tips[..., ::2], transforms.lengths
         targets = last.copy()
-        targets[..., ::2] += self._held(ground, contacts.T, length, seconds) - ground
+        shift = self._held(ground, contacts.T, length, seconds) - ground
+        targets[..., ::2] += shift
+        drops = None
+        if self._ground is not None:
+            lifts, drops = self._ground.moved(transforms, shift, contacts.T, seconds)
+            targets[..., 1] += lifts + drops
         solver.reach(rotations, transforms, _within_reach(upper, last, targets, length), left)
+        return drops
 
     def _held(self, ground: Array, contacts: Array, length: Array, seconds: float) -> Array:
         """(limbs, characters, 2) metres: target places of the tips, x and z."""

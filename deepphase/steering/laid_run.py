@@ -1,4 +1,4 @@
-"""Runs on terrain: the recorded motion of characters, laid on ground."""
+"""Runs on terrain: recorded motion that is laid on ground, or was made on it."""
 
 from __future__ import annotations
 
@@ -6,19 +6,24 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
+from deepphase.motion.foot_ik import LegChains
 from deepphase.motion.roles import find_roles
 from deepphase.steering.run import Run
 from deepphase.terrain.ground_measures import GroundMeasures, ground_measures
 from deepphase.terrain.heightmap import Heightmap
-from deepphase.terrain.laying import lay_on_ground
+from deepphase.terrain.laying import LaidMotion, lay_on_ground
+
+_IN_CONTACT = 0.5
 
 
 @dataclass(frozen=True)
 class FeetOnGround:
     """Measures of a character's feet on ground, and on the flat floor before.
 
-    Each is None without a contact or a second of motion.
+    Each is None without a contact or a second of motion. Runs that were made on ground have no
+    floor.
     """
 
     ground: GroundMeasures | None
@@ -66,3 +71,38 @@ def lay_run(run: Run, ground: Heightmap) -> tuple[Run, list[FeetOnGround]]:
             )
         )
     return replace(run, rotations=rotations, translations=translations, unlocked=None), measures
+
+
+def feet_on_ground(run: Run) -> list[FeetOnGround]:
+    """Measures of all characters of a run that was made on ground, at the contacts predicted.
+
+    Raises
+    ------
+    SkeletonError
+        If the body has no feet.
+    ParameterError
+        If the run was made on a flat floor.
+    """
+    spec = run.spec
+    if spec.ground is None or spec.soles is None:
+        raise ParameterError("the run was made on a flat floor", hint="lay it on ground")
+    every = LegChains.of_skeleton(
+        spec.skeleton, find_roles(spec.skeleton, description=dict(spec.body))
+    )
+    columns = {spec.skeleton.index(name): column for column, name in enumerate(spec.feet)}
+    chains = every.of_feet(columns)
+    flags = run.contacts[..., [columns[int(last)] for last in chains.last]] > _IN_CONTACT
+    measures = []
+    for character in range(run.characters):
+        lived, found = run.lived(character), None
+        if lived >= max(2, round(run.fps)):
+            whole = run.clip(character)
+            clip = replace(
+                whole, rotations=whole.rotations[:lived], translations=whole.translations[:lived]
+            )
+            contacts = flags[character, :lived].T
+            found = ground_measures(
+                LaidMotion(clip, np.zeros(lived), chains, contacts, spec.soles, 0.0), spec.ground
+            )
+        measures.append(FeetOnGround(found, None))
+    return measures

@@ -28,6 +28,7 @@ from deepphase.steering.goal_sources import (
 from deepphase.steering.path import GroundPath
 from deepphase.steering.root_states import RootStates, side_by_side
 from deepphase.steering.velocity_goals import GamepadGoals
+from deepphase.terrain.heightmap import Heightmap
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +117,10 @@ class RunnerSpec:
         (joints,) of the skeleton that foot locking turns; none by default.
     conventions
         Unit, up axis and rotation orders of the source clips' files, which writers use again.
+    ground
+        Uneven ground that the runner walks on; None on a flat floor.
+    soles
+        (2, limbs) metres of the limbs' last joints and tips over that ground while they stand.
     """
 
     fps: float
@@ -128,6 +133,8 @@ class RunnerSpec:
     note: str
     locked_joints: Array = field(default_factory=lambda: np.zeros(0, np.int64))
     conventions: Source = Source()  # noqa: RUF009 (frozen)
+    ground: Heightmap | None = None
+    soles: Array | None = None
 
     @property
     def joint_indices(self) -> Array:

@@ -7,7 +7,9 @@ touch it at their contacts.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.interpolate import RBFInterpolator
@@ -88,11 +90,13 @@ class PatchLibrary:
         return cls(tuple(grounds), patches, ground_of)
 
     @classmethod
-    def made(cls, count: int = PATCHES, seed: int = 0) -> PatchLibrary:
-        """Patches of made ground of every kind."""
+    def made(
+        cls, count: int = PATCHES, seed: int = 0, kinds: Iterable[str] = tuple(MADE_GROUNDS)
+    ) -> PatchLibrary:
+        """Patches of made ground of these kinds."""
         grounds = tuple(
             made_ground(name, seed=seed + number, size_m=_GROUND_M)
-            for name in MADE_GROUNDS
+            for name in kinds
             for number in range(_GROUNDS_EACH)
         )
         return cls.of_grounds(grounds, count, seed)
@@ -232,19 +236,29 @@ def fit_clip(
     return fits
 
 
-def ground_of_clip(
+def ground_of_clip(track: FootTrack, library: PatchLibrary, **options: Any) -> Heightmap:
+    """One ground under a whole clip, of the best fit of each gait cycle; see `grounds_of_clip`."""
+    return grounds_of_clip(track, library, 1, **options)[0]
+
+
+def grounds_of_clip(
     track: FootTrack,
     library: PatchLibrary,
+    count: int,
     *,
     spacing_m: float = 0.04,
     margin_m: float = 1.0,
     name: str = "ground",
     progress: Progress | None = None,
-) -> Heightmap:
-    """One ground under a whole clip: the best fit of each gait cycle, nearest to its own contacts.
+) -> list[Heightmap]:
+    """Grounds under a whole clip: the best fit of each gait cycle, the second best, and so on.
+
+    Each place has the ground of the cycle whose contacts are nearest.
 
     Parameters
     ----------
+    count
+        Number of grounds.
     spacing_m
         Metres between the points of the result.
     margin_m
@@ -253,10 +267,13 @@ def ground_of_clip(
     Raises
     ------
     ParameterError
-        If a number is not above 0, or the ground would be too large.
+        If a number is not above 0, there are not as many patches as grounds, or the ground would
+        be too large.
     """
     if not (spacing_m > 0 and margin_m > 0):
         raise ParameterError(f"a spacing of {spacing_m} m and a margin of {margin_m} m")
+    if not 1 <= count <= len(library):
+        raise ParameterError(f"{count} grounds of {len(library)} patches")
     every = track.places.reshape(-1, 2)
     low = every.min(axis=0) - margin_m
     counts = np.ceil((every.max(axis=0) + margin_m - low) / spacing_m).astype(int) + 1
@@ -266,8 +283,8 @@ def ground_of_clip(
         )
     x, z = (low[axis] + spacing_m * np.arange(counts[axis]) for axis in (0, 1))
     grid = np.stack(np.meshgrid(x, z), axis=-1)
-    total, weights = np.zeros(grid.shape[:2]), np.zeros(grid.shape[:2])
-    for begin, end, (fit, *_) in fit_clip(track, library, 1, progress):
+    totals, weights = np.zeros((count, *grid.shape[:2])), np.zeros(grid.shape[:2])
+    for begin, end, fits in fit_clip(track, library, count, progress):
         places = track.places[begin:end].reshape(-1, 2)
         part = tuple(
             slice(
@@ -279,14 +296,14 @@ def ground_of_clip(
         contacts = track.contacts[begin:end].ravel()
         away, _ = cKDTree(places[contacts] if contacts.any() else places).query(grid[part])
         weight = 1.0 / (away**2 + _SAME_PLACE_M**2)
-        total[part] += weight * fit.at(grid[part])
+        for total, fit in zip(totals, fits, strict=True):
+            total[part] += weight * fit.at(grid[part])
         weights[part] += weight
     missing = weights == 0
-    heights = total / np.where(missing, 1.0, weights)
-    if missing.any():
-        nearest = distance_transform_edt(missing, return_distances=False, return_indices=True)
-        heights = heights[tuple(nearest)]
-    return Heightmap(heights, spacing_m, (float(low[0]), float(low[1])), name)
+    nearest = distance_transform_edt(missing, return_distances=False, return_indices=True)
+    origin = (float(low[0]), float(low[1]))
+    means = (total / np.where(missing, 1.0, weights) for total in totals)
+    return [Heightmap(mean[tuple(nearest)], spacing_m, origin, name) for mean in means]
 
 
 def _stance(track: FootTrack, begin: int, end: int) -> tuple[Array, Array, Array, Array, float]:

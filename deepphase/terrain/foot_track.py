@@ -27,6 +27,11 @@ _SAME_FLOOR_M = 0.05
 _SHORTEST_S, _LONGEST_S = 0.3, 2.0
 
 
+def contacts_at_any_height(clip: Clip, roles: Roles) -> Contacts:
+    """Contacts found by speed alone, so that feet on boxes and stairs are in contact."""
+    return foot_contacts(clip, roles, thresholds=_ANY_HEIGHT)
+
+
 @dataclass(frozen=True, eq=False)
 class FootTrack:
     """Points of the feet over time.
@@ -81,7 +86,7 @@ class FootTrack:
             If no feet are found.
         """
         roles = roles or find_roles(clip.skeleton, clip=clip)
-        contacts = contacts or foot_contacts(clip, roles, thresholds=_ANY_HEIGHT)
+        contacts = contacts or contacts_at_any_height(clip, roles)
         chains = LegChains.of_skeleton(clip.skeleton, roles)
         solver = LimbSolver(clip.skeleton, chains)
         transforms = solver.transforms(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.ndimage import distance_transform_edt
@@ -82,8 +83,13 @@ def read_ground(
         raise FormatError(error.fact, hint=error.hint, path=path) from None
 
 
-def save_ground(ground: Heightmap, path: str | Path) -> None:
+def save_ground(ground: Heightmap, path: str | Path, **about: str) -> None:
     """Write ground as .npz with `heights`, `spacing_m` and `origin`, atomically.
+
+    Parameters
+    ----------
+    about
+        Further texts of the file.
 
     Raises
     ------
@@ -96,14 +102,30 @@ def save_ground(ground: Heightmap, path: str | Path) -> None:
     if path.suffix.lower() != ".npz":
         raise ParameterError(f"ground is saved as .npz, not {path.suffix!r}")
     content = io.BytesIO()
-    np.savez_compressed(
-        content,
-        heights=ground.heights,
-        spacing_m=np.float64(ground.spacing_m),
-        origin=np.array(ground.origin, np.float64),
-    )
+    arrays: dict[str, Any] = {name: np.array(text) for name, text in about.items()}
+    arrays["heights"], arrays["spacing_m"] = ground.heights, np.float64(ground.spacing_m)
+    arrays["origin"] = np.array(ground.origin, np.float64)
+    np.savez_compressed(content, **arrays)
     with atomic_write(path) as file:
         file.write(content.getvalue())
+
+
+def read_texts(path: str | Path) -> dict[str, str]:
+    """The texts that a .npz of `save_ground` has beside its heights.
+
+    Raises
+    ------
+    FormatError
+        If it is no .npz.
+    """
+    path = Path(path)
+    try:
+        with np.load(io.BytesIO(read_content(path)), allow_pickle=False) as file:
+            return {name: str(file[name]) for name in file.files if file[name].dtype.kind == "U"}
+    except FormatError:
+        raise
+    except Exception as error:  # zipfile and zlib have errors of their own
+        raise FormatError(f"not ground: {error}", path=path) from None
 
 
 def _read_npz(path: Path) -> tuple[Array, float, tuple[float, float]]:

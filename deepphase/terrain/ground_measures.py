@@ -13,6 +13,18 @@ from deepphase.terrain.heightmap import Heightmap
 from deepphase.terrain.laying import LaidMotion
 
 DEEP_M, FLOATING_M = 0.02, 0.03
+GROUND_MEASURES = {
+    "deep": ("", "contact frames with a foot more than 2 cm in the ground"),
+    "floating": ("", "contact frames with all of a foot more than 3 cm above the ground"),
+    "depth": ("m", "depth of feet in contact in the ground, on average"),
+    "depth_95": ("m", "the same, 95th percentile"),
+    "gap": ("m", "distance of feet in contact above the ground, on average"),
+    "gap_95": ("m", "the same, 95th percentile"),
+    "swing_deep": ("", "other frames with a foot more than 2 cm in the ground"),
+    "sliding": ("m/s", "horizontal speed of feet in contact, on average"),
+    "slope": ("m/m", "rise of the ground under the feet, on average"),
+}
+"""Field of `GroundMeasures` -> (unit, definition)."""
 _ALONG = np.linspace(0.0, 1.0, 4)
 
 

@@ -125,3 +125,8 @@ class Heightmap:
         return Heightmap(
             self.heights + np.float32(height_m), self.spacing_m, self.origin, self.name, self.notes
         )
+
+    def mirrored(self) -> Heightmap:
+        """The ground under a mirrored motion: x becomes -x."""
+        origin = (-self.origin[0] - self.size[0], self.origin[1])
+        return Heightmap(self.heights[:, ::-1], self.spacing_m, origin, self.name, self.notes)

@@ -8,8 +8,10 @@ recorded motion. Places on the ground do not change.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from scipy.ndimage import gaussian_filter1d, maximum_filter1d
@@ -118,6 +120,33 @@ def lay_on_ground(
         clip, rotations=rotations.astype(clip.rotations.dtype), translations=translations
     )
     return LaidMotion(laid, lift, chains, on_floor, soles, contacts.floor)
+
+
+def median_soles(clips: Iterable[Clip], body: Mapping[str, Any]) -> Array:
+    """(2, limbs) metres of the limbs' last joints and tips over the floor while they stand.
+
+    The median over clips that were captured on a flat floor.
+
+    Parameters
+    ----------
+    body
+        A skeleton description.
+
+    Raises
+    ------
+    SkeletonError
+        If no feet are found.
+    """
+    found = []
+    for clip in clips:
+        roles = find_roles(clip.skeleton, description=body, clip=clip)
+        contacts = foot_contacts(clip, roles)
+        chains = LegChains.of_skeleton(clip.skeleton, roles)
+        flat = LimbSolver(clip.skeleton, chains).transforms(
+            clip.rotations.astype(np.float64), clip.local_positions().astype(np.float64)
+        )
+        found.append(_soles(flat, _contacts_of(chains, contacts), contacts.floor))
+    return np.median(found, axis=0)
 
 
 def _contacts_of(chains: LegChains, contacts: Contacts) -> Array:

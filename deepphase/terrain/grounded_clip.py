@@ -1,0 +1,165 @@
+"""Clips on ground, as controllers learn from them, and the files of that ground."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from deepphase.errors import FormatError, ParameterError
+from deepphase.motion.clip import Clip
+from deepphase.motion.contacts import Contacts, foot_contacts
+from deepphase.motion.roles import Roles
+from deepphase.terrain.foot_track import contacts_at_any_height
+from deepphase.terrain.ground_file import read_ground, read_texts, save_ground
+from deepphase.terrain.heightmap import Heightmap
+from deepphase.terrain.laying import lay_on_ground
+
+
+@dataclass(frozen=True, eq=False)
+class ClipGround:
+    """Ground of a clip.
+
+    Parameters
+    ----------
+    ground
+        The ground, in the clip's places.
+    clip
+        Name of the clip.
+    laid
+        The clip was captured on a flat floor and is to be laid on the ground. Otherwise the ground
+        was fitted to the clip as it is.
+    """
+
+    ground: Heightmap
+    clip: str
+    laid: bool
+
+    def save(self, path: str | Path) -> None:
+        """Write a .npz, which `read_ground` reads as well.
+
+        Raises as `save_ground`.
+        """
+        save_ground(self.ground, path, clip=self.clip, motion="laid" if self.laid else "captured")
+
+    @classmethod
+    def load(cls, path: str | Path) -> ClipGround:
+        """Read a .npz of `save`.
+
+        Raises
+        ------
+        FormatError
+            If it cannot be read, or does not say which clip it belongs to.
+        """
+        texts = read_texts(path)
+        if not texts.get("clip") or texts.get("motion") not in ("laid", "captured"):
+            raise FormatError(
+                "the file does not say which clip it is the ground of",
+                hint="make it with `deepphase fit ground`",
+                path=path,
+            )
+        return cls(read_ground(path), texts["clip"], texts["motion"] == "laid")
+
+
+class ClipGrounds:
+    """Grounds of the clips of a store, by the clips' names.
+
+    Parameters
+    ----------
+    grounds
+        The grounds, several of a clip.
+    """
+
+    def __init__(self, grounds: Iterable[ClipGround]) -> None:
+        self._of_clip: dict[str, list[ClipGround]] = {}
+        for each in grounds:
+            self._of_clip.setdefault(each.clip, []).append(each)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._of_clip.values()))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the clips that have ground."""
+        return tuple(self._of_clip)
+
+    @property
+    def most(self) -> int:
+        """The largest number of grounds of a clip."""
+        return max(map(len, self._of_clip.values()), default=0)
+
+    @classmethod
+    def read(cls, paths: Iterable[str | Path]) -> ClipGrounds:
+        """The grounds in files and folders of `deepphase fit ground`.
+
+        Raises
+        ------
+        FormatError, ParameterError
+            If one cannot be read, or there is none.
+        """
+        files: list[Path] = []
+        for path in map(Path, paths):
+            files += sorted(path.glob("*.npz")) if path.is_dir() else [path]
+        if not files:
+            raise ParameterError(
+                "no ground (.npz)", hint="make it with `deepphase fit ground STORE -o FOLDER`"
+            )
+        return cls(map(ClipGround.load, files))
+
+    def on_ground(self, clip: Clip, roles: Roles, *, mirrored: bool = False) -> list[GroundedClip]:
+        """A clip on each of its grounds.
+
+        The floor is one of them, except for clips whose ground was fitted to them as they are.
+
+        Parameters
+        ----------
+        mirrored
+            Whether the clip is the mirror image of the one whose ground it is.
+        """
+        grounds = self._of_clip.get(clip.name, [])
+        made = [
+            GroundedClip.of_clip(
+                clip, each.ground.mirrored() if mirrored else each.ground, roles, laid=each.laid
+            )
+            for each in grounds
+        ]
+        if all(each.laid for each in grounds):
+            made.insert(0, GroundedClip.on_floor(clip, roles))
+        return made
+
+
+@dataclass(frozen=True, eq=False)
+class GroundedClip:
+    """A clip on ground.
+
+    Parameters
+    ----------
+    clip
+        The motion on the ground.
+    ground
+        The ground, in the clip's places and heights.
+    contacts
+        Contacts of its feet.
+    """
+
+    clip: Clip
+    ground: Heightmap
+    contacts: Contacts
+
+    @classmethod
+    def of_clip(cls, clip: Clip, ground: Heightmap, roles: Roles, *, laid: bool) -> GroundedClip:
+        """A clip on ground that was fitted to it, or on which it is laid."""
+        if not laid:
+            return cls(clip, ground, contacts_at_any_height(clip, roles))
+        contacts = foot_contacts(clip, roles)
+        return cls(
+            lay_on_ground(clip, ground, roles=roles, contacts=contacts).clip, ground, contacts
+        )
+
+    @classmethod
+    def on_floor(cls, clip: Clip, roles: Roles) -> GroundedClip:
+        """A clip on its own flat floor."""
+        contacts = foot_contacts(clip, roles)
+        return cls(clip, Heightmap(np.full((1, 1), contacts.floor), 1.0, name="floor"), contacts)

@@ -10,6 +10,7 @@ import numpy as np
 from apps.live.asset_file import asset_bytes
 from apps.live.database_asset import database_asset
 from apps.live.manifold import manifold_arrays
+from apps.live.phase_asset import phase_asset
 from controllers.networks.experts import Experts
 from controllers.networks.pfnn import Pfnn
 from controllers.networks.plain import Plain
@@ -19,6 +20,7 @@ from controllers.runtime.controller import Controller
 from controllers.runtime.engine_description import describe_controller
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
+from deepphase.phase.model import PhaseModel
 from deepphase.steering.foot_lock import FootLockSettings
 from matching.database.database import MotionDatabase
 
@@ -34,25 +36,29 @@ _NETWORKS = {
 }
 
 
-def live_asset(source: Controller | MotionDatabase, *, weights: Weights = "float32") -> bytes:
-    """The asset of a controller or a motion database.
+def live_asset(
+    source: Controller | MotionDatabase | PhaseModel, *, weights: Weights = "float32"
+) -> bytes:
+    """The asset of a controller, a motion database or a phase model.
 
     Parameters
     ----------
     weights
         Type of a network's weights, or of a database's rotations. float16 halves the file and
-        changes the motion slightly; all other arrays stay float32.
+        changes the motion slightly; all other arrays stay float32, and so do those of phase models.
 
     Raises
     ------
     ParameterError
-        If the runtime cannot evaluate the network, the controller reads tracks such as music, or a
+        If JavaScript cannot evaluate the network, the controller reads tracks such as music, or a
         database's features have no trajectory ahead.
     CheckpointError
         If a store of a database's clips is missing or was replaced.
     """
     if isinstance(source, MotionDatabase):
         return database_asset(source, weights)
+    if isinstance(source, PhaseModel):
+        return phase_asset(source)
     kind = _NETWORKS.get(type(source.network.network))
     if kind is None:
         raise ParameterError(

@@ -9,6 +9,7 @@ from apps.demo.controller import CONTROLLER
 from tests.browser.dashboard_pages import (
     answer_where,
     at_rest,
+    chosen,
     colours,
     live_frame,
     settled,
@@ -87,9 +88,11 @@ def test_a_character_is_steered_by_hand_kept_and_measured(visit):
     page.get_by_text("is among the clips of page Data").wait_for()
     page.get_by_text("Feet slide").first.wait_for()
     page.get_by_text("All measures, with those of the data").wait_for()
-    # Page Data has it among the files of this session.
+    # Page Data opens on it, among the files of this session.
     page.get_by_role("link", name="Data").click()
     page.get_by_text("Remove my files").wait_for()
+    answer_where(page, "document.querySelector('h1')?.innerText", lambda name: "by hand" in name)
+    assert any("Your files" in each for each in chosen(page))
 
 
 def test_a_point_moves_on_the_manifold_while_a_character_is_steered(visit):

@@ -409,8 +409,11 @@ def test_what_was_driven_is_kept_and_measured(demo, tmp_path, monkeypatch):
     assert measures["desired_speed"] == pytest.approx(1.3)
     assert measures["survived"] == 1
     assert set(result.measures) == set(RUN_MEASURES)
+    save_bvh(clip.sliced(0, 200), tmp_path / "shorter.bvh")
     others = (
         motion | {"bvh": "HIERARCHY\n{"},
+        motion | {"bvh": (tmp_path / "shorter.bvh").read_text()},
+        {name: each if name == "bvh" else each[:200] for name, each in motion.items()},
         motion | {"angles": motion["angles"][1:]},
         motion | {"facings": [["a", "b"]] * len(clip)},
         motion | {"contacts": [[1.0]] * len(clip)},

@@ -1,25 +1,39 @@
 // Runs the JavaScript runtime for tests: reads a request from stdin and writes its answer to stdout.
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 
-import { projectManifold, readAsset } from "../../apps/live/runtime/asset.js";
+import { projectManifold, readArrays, readAsset } from "../../apps/live/runtime/asset.js";
+import { phasesOfClip } from "../../apps/live/encoder/clip_phases.js";
 import { createCharacter } from "../../apps/live/runtime/character.js";
 import { firstLabel, goalOf, sampleFrames } from "../../apps/live/page/driver.js";
 import { kept } from "../../apps/live/page/history.js";
+import { Camera } from "../../apps/live/page/camera.js";
 import { buildMannequin } from "../../apps/live/page/mannequin.js";
 import { bvhText, glbBytes } from "../../apps/live/page/save.js";
 import { readBody } from "../../apps/live/page/skin.js";
 import { networkOf } from "../../apps/live/runtime/network.js";
-import { add, distance, inverse, point, rotate, subtract, turn } from "../../apps/live/page/vectors.js";
+import { add, cross, distance, dot, inverse, point, rotate, subtract, turn } from "../../apps/live/page/vectors.js";
+import { foreignBody } from "./foreign.mjs";
 import { createRandom } from "../../apps/live/runtime/random.js";
 import { RowSearch } from "../../apps/live/runtime/search.js";
 
 const request = JSON.parse(readFileSync(0, "utf8"));
 if (request.withoutWebAssembly) globalThis.WebAssembly = undefined;
-const asset = readAsset(readFileSync(request.asset));
+const content = readFileSync(request.asset);
+const asset = request.task === "phases" ? readArrays(content) : readAsset(content);
 
 /** Typed arrays as lists. */
 function plain(key, value) {
   return ArrayBuffer.isView(value) ? Array.from(value) : value;
+}
+
+/** Share of triangles whose corners' normals point to the side from which they are seen. */
+function facingShare({ positions, normals, indices }) {
+  let facing = 0;
+  for (let i = 0; i < indices.length; i += 3) {
+    const [a, b, c] = [0, 1, 2].map((k) => point(positions, indices[i + k]));
+    facing += dot(cross(subtract(b, a), subtract(c, a)), point(normals, indices[i])) > 0 ? 1 : 0;
+  }
+  return (3 * facing) / indices.length;
 }
 
 /** Places of vertices that are carried by joints, at a frame. */
@@ -118,6 +132,44 @@ const tasks = {
       } catch (problem) {
         return { problem: problem.message };
       }
+    });
+  },
+  /** The mannequin in a file by other conventions: how far its vertices are from the mannequin's own, in m. */
+  foreign() {
+    const label = firstLabel(asset);
+    const samples = sampleFrames(asset, label);
+    const mannequin = buildMannequin(asset.skeleton, samples, 2.5);
+    const character = createCharacter(asset, { label });
+    let frame = null;
+    for (let i = 0; i < 100; i++) frame = kept(character.step(goalOf([0.5, 1.2], null, label)));
+    return request.turns.map((turned) => {
+      const { bytes, mesh: own } = foreignBody(asset.skeleton, mannequin, turned);
+      if (request.keep) writeFileSync(request.keep, bytes);
+      const mesh = readBody(bytes, asset.skeleton);
+      const [places, others] = [carried(own, frame), carried(mesh, frame)];
+      const apart = Array.from({ length: places.length / 3 }, (_, v) => distance(point(places, v), point(others, v)));
+      const colours = [0, own.colours[1]].map((v) => [...mesh.colours.subarray(4 * v, 4 * v + 4)]);
+      return { matched: mesh.matched, counts: [others.length, places.length], largest: Math.max(...apart), mean: apart.reduce((a, b) => a + b) / apart.length, colours, facing: facingShare(mesh) };
+    });
+  },
+  /** Phases of a clip. */
+  phases() {
+    return phasesOfClip(asset, Float64Array.from(request.places.flat(2)), request.names);
+  },
+  /** Places in the picture of the ends of a body that runs, at its foot and top; see `camera.project`. */
+  camera() {
+    return request.views.map(({ size, aspect, covered, beside, heading, speed }) => {
+      const camera = new Camera(size);
+      Object.assign(camera, { aspect, covered, beside });
+      const way = [Math.sin(heading), Math.cos(heading)];
+      const middle = [0, 0];
+      for (let i = 0; i < 120; i++) {
+        way.forEach((part, axis) => { middle[axis] += (part * speed) / 60; });
+        camera.follow(middle, heading, 1 / 60, size.height);
+      }
+      camera.update();
+      const ends = [-1, 1].map((side) => way.map((part, axis) => middle[axis] + 0.5 * side * size.length * part));
+      return ends.flatMap(([x, z]) => [0, size.height].map((y) => camera.project([x, y, z])));
     });
   },
   /** The text of the BVH file of frames, and the rotations and places of their joints. */

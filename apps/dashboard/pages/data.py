@@ -8,7 +8,7 @@ import streamlit as st
 
 from apps.dashboard.parts.address import CLIP_KEY, remember_clip, shown_clip
 from apps.dashboard.parts.clip_table import ClipRow, clip_rows, filtered, filters, ground_contacts
-from apps.dashboard.parts.collection import OpenClips, choose, open_clips
+from apps.dashboard.parts.collection import OpenClips, choose_own_clip, open_clips
 from apps.dashboard.parts.messages import error_sentence, plain, show_error, working
 from apps.dashboard.parts.session import session
 from apps.dashboard.parts.theme import heading, wide_columns
@@ -205,8 +205,7 @@ def _uploader() -> None:
         taken = [outcomes[file.file_id] for file in fresh]
         last = next((each.clips[-1] for each in reversed(taken) if each.clips), None)
         if last is not None:
-            group = next(s.group for s in own.stores() if last.name in s.names)
-            choose(clips=f"uploads:{group}")
+            choose_own_clip(last.name)
             st.rerun()
     for file in files or []:
         _outcome(outcomes[file.file_id])

@@ -10,7 +10,7 @@ from pathlib import Path
 import streamlit as st
 
 from apps.dashboard.parts import demo
-from apps.dashboard.parts.address import go_to
+from apps.dashboard.parts.address import go_to, remember_clip
 from apps.dashboard.parts.folder import (
     FoundFolder,
     Stamp,
@@ -222,6 +222,13 @@ def choose(*, clips: str | None = None, model: str | None = None) -> None:
         wanted[CLIPS_KEY] = clips
     if model is not None:
         wanted[MODEL_KEY] = model
+
+
+def choose_own_clip(name: str) -> None:
+    """Make the choosers show a clip of this session's files, from the next run on."""
+    group = next(each.group for each in session().stores() if name in each.names)
+    choose(clips=f"uploads:{group}")
+    remember_clip(name)
 
 
 @st.cache_resource(ttl=_FRESH_S, max_entries=4, show_spinner="Listing the folder")

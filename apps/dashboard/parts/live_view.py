@@ -9,16 +9,17 @@ from typing import Any
 
 import streamlit as st
 
+from apps.dashboard.parts.collection import choose_own_clip
 from apps.dashboard.parts.messages import error_sentence, plain, show_error
 from apps.dashboard.parts.session import session
 from apps.dashboard.parts.steerables import OpenController, steerables
 from apps.dashboard.parts.steered_runs import MeasureRow, measure_rows
 from apps.dashboard.parts.theme import is_dark
-from apps.dashboard.parts.uploads import read_upload
+from apps.dashboard.parts.uploads import prepared_upload
 from apps.live.asset import live_asset
 from apps.live.bundle import live_page
 from apps.live.driven_run import driven_run, read_driven
-from deepphase.errors import DeepPhaseError
+from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.evaluation.run_measures import run_measures
 from deepphase.motion.clip import Clip
 
@@ -56,7 +57,10 @@ def steer_by_hand(opened: OpenController) -> KeptRun | None:
     )
     state = f"driven by hand {opened.key}"
     if answer.driven:
-        st.session_state[state] = keep_driven(answer.driven, opened)
+        st.session_state[state] = given = keep_driven(answer.driven, opened)
+        if isinstance(given, KeptRun):
+            # Page Data opens on it.
+            choose_own_clip(given.clip.name)
     kept = st.session_state.get(state)
     if kept is None:
         st.caption(
@@ -107,15 +111,17 @@ def keep_driven(motion: Any, opened: OpenController) -> KeptRun | DeepPhaseError
     """
     try:
         text, arrays = read_driven(motion, len(opened.controller.schema.feet))
-        result = read_upload(
-            session(), f"{opened.name} by hand.bvh", text.encode("utf-8", "replace")
+        own, data = session(), opened.controller.data
+        prepared = prepared_upload(
+            own, f"{opened.name} by hand.bvh", text.encode("utf-8", "replace")
         )
-        if result.error is not None:
-            return result.error
-        (clip,) = result.clips
-        data = opened.controller.data
+        if len(prepared.clips) != 1:
+            raise FormatError("not one motion")
+        ((clip, about),) = prepared.clips
         run = driven_run(clip, arrays, opened.controller)
-        return KeptRun(clip, measure_rows(run_measures(run, data), data))
+        measures = measure_rows(run_measures(run, data), data)
+        # Only what belongs together is added.
+        return KeptRun(own.add_clip(clip, about), measures)
     except DeepPhaseError as error:
         return error
 

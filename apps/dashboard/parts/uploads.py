@@ -159,7 +159,7 @@ def read_upload(own: Session, file: str, content: bytes, *, fps: float = _FPS) -
     """
     name = safe_name(file)
     try:
-        prepared = within_memory(_read, own.folder, name, content, fps, own.room)
+        prepared = prepared_upload(own, file, content, fps=fps)
         clips = tuple(own.add_clip(clip, given) for clip, given in prepared.clips)
     except DeepPhaseError as error:
         return UploadResult(name, error=type(error)(error.fact, hint=error.hint, path=name))
@@ -168,6 +168,17 @@ def read_upload(own: Session, file: str, content: bytes, *, fps: float = _FPS) -
         notes += clip.source.notes
     notes += [glitch.sentence for glitch in prepared.glitches]
     return UploadResult(name, clips, tuple(dict.fromkeys(notes)))
+
+
+def prepared_upload(own: Session, file: str, content: bytes, *, fps: float = _FPS) -> PreparedFile:
+    """Read one file as `read_upload` does, without adding its clips to the session.
+
+    Raises
+    ------
+    DeepPhaseError
+        If the file is refused.
+    """
+    return within_memory(_read, own.folder, safe_name(file), content, fps, own.room)
 
 
 def safe_name(file: str) -> str:

@@ -44,7 +44,6 @@ class App {
     this.setLook(document.documentElement.dataset.look);
     const samples = sampleFrames(asset, firstLabel(asset));
     this.view.open(asset, samples);
-    this.view.camera.fit(this.view.size.height);
     const sizes = new ResizeObserver(() => this.view.measure());
     for (const each of [this.el.stage, this.el.bar, this.el.side]) sizes.observe(each);
     this.view.measure();
@@ -394,6 +393,7 @@ class App {
     else if (!this.paused) this.advance(seconds * Number(this.el.speed.value));
     else this.input.read();
     this.draw(seconds);
+    if (this.pictures === 2) setTimeout(() => this.view.refine());
     requestAnimationFrame((next) => this.tick(next));
   }
 
@@ -465,6 +465,7 @@ class App {
   }
 
   saveGlb() {
+    this.view.refine();
     const bytes = glbBytes(this.asset.skeleton, this.driven(), this.asset.frameRate, this.view.mesh, this.view.tint(0)[0]);
     this.download(bytes, ".glb", "model/gltf-binary");
   }

@@ -48,9 +48,20 @@ export class Glb {
     const Type = TYPES[accessor?.componentType];
     const size = SIZES[accessor?.type];
     if (!Type || !size || !(accessor.count >= 0)) throw new Error("the file has an accessor of an unknown type");
-    if (accessor.sparse) throw new Error("the file has sparse accessors, which cannot be read");
+    const out = accessor.bufferView === undefined ? new Float32Array(size * accessor.count) : this.read(accessor, Type, size);
+    const { sparse } = accessor;
+    if (sparse) {
+      const { count } = sparse;
+      const places = this.read({ ...sparse.indices, count }, TYPES[sparse.indices.componentType] ?? Uint32Array, 1);
+      const values = this.read({ ...accessor, ...sparse.values, byteOffset: sparse.values.byteOffset, count }, Type, size);
+      if (places.some((place) => place >= accessor.count)) throw new Error("the file has an accessor with places that it does not have");
+      places.forEach((place, at) => out.set(values.subarray(size * at, size * at + size), size * place));
+    }
+    return out;
+  }
+
+  read(accessor, Type, size) {
     const out = new Float32Array(size * accessor.count);
-    if (accessor.bufferView === undefined) return out;
     const bytes = this.bytesOf(accessor.bufferView);
     const width = Type.BYTES_PER_ELEMENT;
     const stride = this.json.bufferViews[accessor.bufferView].byteStride ?? size * width;

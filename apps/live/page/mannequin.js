@@ -45,15 +45,16 @@ export class BindPose {
 }
 
 // The mesh: positions, normals, joints (4 a vertex), weights, accent, openness, indices; and the
-// pose that it is built in. Frames: some in which the character stands or walks.
-export function buildMannequin(skeleton, frames) {
+// pose that it is built in. Frames: some in which the character stands or walks. `coarseness`: size of
+// the grid's cells in the usual ones.
+export function buildMannequin(skeleton, frames, coarseness = 1) {
   const roles = rolesOf(skeleton);
   const pose = new BindPose(skeleton, upright(frames, roles));
   const body = { skeleton, roles, pose, frames, ends: endsOf(skeleton) };
   const build = { biped: personShapes, quadruped: quadrupedShapes }[roles.kind] ?? stickShapes;
   let { shapes, unitLength } = build(body);
   if (shapes.length === 0) ({ shapes, unitLength } = stickShapes(body));
-  const cell = 0.0145 * unitLength;
+  const cell = 0.0145 * coarseness * unitLength;
   const blend = 0.011 * unitLength;
   const mesh = meshAround(shapes.filter((shape) => !shape.hidden), cell, blend);
   const normals = normalsOf(mesh, 0.8 * cell);

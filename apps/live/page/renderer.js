@@ -5,7 +5,11 @@ import * as glsl from "./shaders.js";
 import { lookAt, orthographic, product, unit } from "./vectors.js";
 
 export const MOST_CHARACTERS = 12;
-const SHADOW_SIZE = 2048;
+// Texels of the shadows' picture along each side, and places in it that shade a pixel; the second ones
+// are those of software.
+const SHADOW_SIZES = [2048, 1024], SHADE_SAMPLES = [12, 5];
+// Share of pixels along each side that software begins with.
+const SOFTWARE_QUALITY = 0.7;
 const TO_LIGHT = unit([0.5, 1.0, 0.28]);
 
 const linear = (hex) => [16, 8, 0].map((shift) => (((parseInt(hex.slice(1), 16) >> shift) & 255) / 255) ** 2.2);
@@ -21,12 +25,27 @@ export const LOOKS = {
   },
 };
 
+// Whether the browser draws without a graphics card, by the name of what it draws with.
+function drawsBySoftware() {
+  const gl = document.createElement("canvas").getContext("webgl2");
+  if (!gl) return false;
+  const masked = gl.getParameter(gl.RENDERER);
+  // Firefox has one name only, and warns of the other.
+  const info = masked === "WebKit WebGL" ? gl.getExtension("WEBGL_debug_renderer_info") : null;
+  const name = info ? gl.getParameter(info.UNMASKED_RENDERER_WEBGL) : masked;
+  return /swiftshader|llvmpipe|softpipe|software|basic render/i.test(name);
+}
+
 export class Renderer {
   constructor(canvas) {
     this.canvas = canvas;
-    const gl = canvas.getContext("webgl2", { antialias: true, alpha: false, powerPreference: "high-performance" });
+    // Without a graphics card, pictures have fewer pixels and simpler shadows.
+    const bySoftware = Number(drawsBySoftware());
+    const gl = canvas.getContext("webgl2", { antialias: !bySoftware, alpha: false, powerPreference: "high-performance" });
     if (!gl) throw new Error("This browser has no WebGL2, which the page draws with.");
     this.gl = gl;
+    this.shadowSize = SHADOW_SIZES[bySoftware];
+    this.shadeSamples = SHADE_SAMPLES[bySoftware];
     this.programs = {
       body: this.program(glsl.BODY_VERTEX, glsl.BODY_FRAGMENT),
       bodyShadow: this.program(glsl.BODY_SHADOW_VERTEX, glsl.EMPTY_FRAGMENT),
@@ -43,7 +62,7 @@ export class Renderer {
     // Without an attribute, vertices have no colour of their own.
     gl.vertexAttrib4f(5, 0, 0, 0, 0);
     this.look = LOOKS.light;
-    this.quality = 1;
+    this.quality = bySoftware ? SOFTWARE_QUALITY : 1;
     this.shadow = this.shadowTarget();
     this.pits = [];
   }
@@ -53,7 +72,7 @@ export class Renderer {
     const program = gl.createProgram();
     for (const [kind, source] of [[gl.VERTEX_SHADER, vertex], [gl.FRAGMENT_SHADER, fragment]]) {
       const shader = gl.createShader(kind);
-      gl.shaderSource(shader, source);
+      gl.shaderSource(shader, source.replaceAll("SHADE_SAMPLES", this.shadeSamples));
       gl.compileShader(shader);
       if (!gl.getShaderParameter(shader, gl.COMPILE_STATUS)) throw new Error(gl.getShaderInfoLog(shader));
       gl.attachShader(program, shader);
@@ -73,7 +92,7 @@ export class Renderer {
     const { gl } = this;
     const texture = gl.createTexture();
     gl.bindTexture(gl.TEXTURE_2D, texture);
-    gl.texStorage2D(gl.TEXTURE_2D, 1, gl.DEPTH_COMPONENT24, SHADOW_SIZE, SHADOW_SIZE);
+    gl.texStorage2D(gl.TEXTURE_2D, 1, gl.DEPTH_COMPONENT24, this.shadowSize, this.shadowSize);
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, gl.LINEAR);
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, gl.LINEAR);
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_COMPARE_MODE, gl.COMPARE_REF_TO_TEXTURE);
@@ -202,7 +221,7 @@ export class Renderer {
     gl.enable(gl.DEPTH_TEST);
     gl.enable(gl.CULL_FACE);
     gl.bindFramebuffer(gl.FRAMEBUFFER, this.shadow.target);
-    gl.viewport(0, 0, SHADOW_SIZE, SHADOW_SIZE);
+    gl.viewport(0, 0, this.shadowSize, this.shadowSize);
     gl.clear(gl.DEPTH_BUFFER_BIT);
     gl.enable(gl.POLYGON_OFFSET_FILL);
     gl.polygonOffset(1.5, 3);
@@ -218,7 +237,7 @@ export class Renderer {
     const shared = {
       camera: camera.matrix, eye: camera.eye, toLight: TO_LIGHT, keyColour: look.key, skyColour: look.sky, floorColour: look.floor,
       fogColour: fog, fogRange: [Math.max(0.25 * far, camera.distance), Math.max(far, 2.2 * camera.distance)], lightMatrix: light,
-      shadowTexel: 1 / SHADOW_SIZE, shadowMap: 1, poses: 0,
+      shadowTexel: 1 / this.shadowSize, shadowMap: 1, poses: 0,
     };
     gl.activeTexture(gl.TEXTURE1);
     gl.bindTexture(gl.TEXTURE_2D, this.shadow.texture);
@@ -243,7 +262,7 @@ export class Renderer {
   // Move the light's picture by whole texels only, so that shadows do not shimmer.
   snap(light) {
     for (const row of [12, 13]) {
-      const texel = 2 / SHADOW_SIZE;
+      const texel = 2 / this.shadowSize;
       light[row] = Math.round(light[row] / texel) * texel;
     }
   }

@@ -6,7 +6,8 @@ precision highp int;
 precision highp sampler2DShadow;
 `;
 
-// Light and shadow of all lit surfaces. Colours are linear; `shown` makes them a screen's.
+// Light and shadow of all lit surfaces, whose programs are told SHADE_SAMPLES, the places of the shadows'
+// picture that shade a pixel. Colours are linear; `shown` makes them a screen's.
 const LIGHT = `
 uniform vec3 eye, toLight, keyColour, skyColour, floorColour, fogColour;
 uniform vec2 fogRange;
@@ -21,13 +22,13 @@ float lit(vec3 place, vec3 normal) {
   float turn = fract(sin(dot(gl_FragCoord.xy, vec2(12.9898, 78.233))) * 43758.5453) * 6.2832;
   mat2 turned = mat2(cos(turn), sin(turn), -sin(turn), cos(turn));
   float sum = 0.0;
-  for (int i = 0; i < 12; i++) {
-    float r = sqrt((float(i) + 0.5) / 12.0) * 2.6;
+  for (int i = 0; i < SHADE_SAMPLES; i++) {
+    float r = sqrt((float(i) + 0.5) / float(SHADE_SAMPLES)) * 2.6;
     float a = float(i) * 2.39996;
     sum += texture(shadowMap, vec3(at.xy + turned * vec2(cos(a), sin(a)) * r * shadowTexel, at.z - 0.0009));
   }
   float edge = smoothstep(0.8, 1.0, max(abs(p.x), abs(p.y)));
-  return mix(sum / 12.0, 1.0, edge);
+  return mix(sum / float(SHADE_SAMPLES), 1.0, edge);
 }
 
 vec3 fogged(vec3 colour, vec3 place) {

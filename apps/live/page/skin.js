@@ -3,7 +3,8 @@
 import { quaternionOf } from "../runtime/pose.js";
 import { rolesOf } from "./bodyplan.js";
 import { Glb } from "./glb.js";
-import { add, cross, distance, length, multiply, inverse, rotate, scaled, shortestArc, subtract, unit } from "./vectors.js";
+import { IDENTITY, inverseMatrix, movedNormals, movedPlaces, nodesAbove, sceneMatrix } from "./nodes.js";
+import { add, cross, distance, length, multiply, inverse, product, rotate, scaled, shortestArc, subtract, unit } from "./vectors.js";
 
 // Joints that a body must have, of those that the skeleton has.
 const NEEDED = ["hips", "left_hip", "left_knee", "left_foot", "right_hip", "right_knee", "right_foot"];
@@ -26,36 +27,56 @@ export function readBody(bytes, skeleton) {
   const { nodes = [], skins = [] } = glb.json;
   const skinned = nodes.filter((node) => node.skin !== undefined && node.mesh !== undefined);
   if (!skinned.length) throw new Error("it has no skinned mesh: a body needs a mesh that is bound to joints");
-  const above = new Map();
-  nodes.forEach((node, at) => (node.children ?? []).forEach((child) => above.set(child, at)));
-  const binds = bindsOf(glb, skins, skinned);
+  const above = nodesAbove(nodes);
+  const inverseBinds = inverseBindsOf(glb, nodes, above, skins, skinned);
+  const binds = new Map([...inverseBinds.joints].map(([joint, matrix]) => [joint, bindOf(matrix)]));
   const matches = matchJoints(nodes, above, [...binds.keys()], skeleton);
   const size = sizeRatio(skeleton, matches, binds);
   const pose = poseOf(skeleton, matches, binds, size);
   const carriers = carriersOf(nodes, above, matches, rolesOf(skeleton).hips);
-  const parts = skinned.flatMap((node) => partsOf(glb, node, skins[node.skin], carriers));
+  const parts = [
+    ...skinned.flatMap(({ mesh, skin }) =>
+      partsOf(glb, mesh, skins[skin].joints.map((joint) => carriers[joint])).map((part) => moved(part, inverseBinds.spaces.get(skin)))),
+    ...rigidPartsOf(glb, nodes, above, inverseBinds.joints, carriers),
+  ];
   const mesh = joined(parts, size);
   return { ...mesh, pose, matched: matches.size, unitLength: 1, images: parts };
 }
 
-// Node of each joint -> its place and rotation in the space of the meshes, when bound.
-function bindsOf(glb, skins, skinned) {
-  const binds = new Map();
+// Inverse bind matrices of all joints, and the matrix from the space of each skin's meshes to the space of the first
+// one's. A joint of both, else the pose in which the file is saved, tells how the spaces lie.
+function inverseBindsOf(glb, nodes, above, skins, skinned) {
+  const joints = new Map();
+  const spaces = new Map();
   for (const { skin } of skinned) {
-    const { joints, inverseBindMatrices } = skins[skin];
-    const matrices = inverseBindMatrices === undefined ? null : glb.numbers(inverseBindMatrices);
-    joints.forEach((joint, at) => {
-      if (binds.has(joint)) return;
-      const m = matrices ? matrices.subarray(16 * at, 16 * at + 16) : [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1];
-      // Rows of the inverse are the axes of the joint, as long as its scale.
-      const axes = [0, 1, 2].map((row) => [m[row], m[4 + row], m[8 + row]]);
-      const shift = [m[12], m[13], m[14]];
-      const squares = axes.map((axis) => length(axis) ** 2 || 1);
-      const place = [0, 1, 2].map((k) => -axes.reduce((sum, axis, row) => sum + (axis[k] * shift[row]) / squares[row], 0));
-      binds.set(joint, { place, rotation: rotationTo(...axes.map((axis) => unit(axis))) });
-    });
+    if (spaces.has(skin)) continue;
+    const { joints: own, inverseBindMatrices } = skins[skin];
+    const numbers = inverseBindMatrices === undefined ? null : glb.numbers(inverseBindMatrices);
+    const given = own.map((_, at) => (numbers ? [...numbers.subarray(16 * at, 16 * at + 16)] : IDENTITY));
+    const shared = own.findIndex((joint) => joints.has(joint));
+    let space = IDENTITY;
+    if (shared >= 0) space = product(inverseMatrix(joints.get(own[shared])) ?? IDENTITY, given[shared]);
+    else if (joints.size) {
+      const [[first, matrix]] = joints;
+      const there = product(sceneMatrix(nodes, above, first), matrix);
+      space = product(inverseMatrix(there) ?? IDENTITY, product(sceneMatrix(nodes, above, own[0]), given[0]));
+    }
+    spaces.set(skin, space);
+    const back = inverseMatrix(space);
+    if (!back) throw new Error("a skin of it has no volume");
+    own.forEach((joint, at) => joints.has(joint) || joints.set(joint, product(given[at], back)));
   }
-  return binds;
+  return { joints, spaces };
+}
+
+// Place and rotation of a joint in the space of the meshes, when bound, by its inverse bind matrix.
+function bindOf(m) {
+  // Rows of the inverse are the axes of the joint, as long as its scale.
+  const axes = [0, 1, 2].map((row) => [m[row], m[4 + row], m[8 + row]]);
+  const shift = [m[12], m[13], m[14]];
+  const squares = axes.map((axis) => length(axis) ** 2 || 1);
+  const place = [0, 1, 2].map((k) => -axes.reduce((sum, axis, row) => sum + (axis[k] * shift[row]) / squares[row], 0));
+  return { place, rotation: rotationTo(...axes.map((axis) => unit(axis))) };
 }
 
 // Rotation from the axes x, y, z to three others at right angles.
@@ -192,17 +213,19 @@ function carriersOf(nodes, above, matches, hips) {
   });
 }
 
-// The triangles of a node: arrays of each primitive, with joints of the skeleton.
-function partsOf(glb, node, skin, carriers) {
+// The triangles of a mesh: arrays of each primitive, with joints of the skeleton. Without `joints`, those of a skin, all
+// is carried by one joint.
+function partsOf(glb, mesh, joints, carrier) {
   const { meshes, materials = [] } = glb.json;
-  return meshes[node.mesh].primitives.filter(({ mode = 4 }) => mode === 4).map((primitive) => {
+  return meshes[mesh].primitives.filter(({ mode = 4 }) => mode >= 4).map((primitive) => {
     const { attributes } = primitive;
     const positions = glb.numbers(attributes.POSITION);
     const count = positions.length / 3;
-    const indices = primitive.indices === undefined ? Float32Array.from({ length: count }, (_, i) => i) : glb.numbers(primitive.indices);
-    if (indices.some((index) => index >= count)) throw new Error("its triangles name vertices that it does not have");
+    const order = primitive.indices === undefined ? Float32Array.from({ length: count }, (_, i) => i) : glb.numbers(primitive.indices);
+    if (order.some((index) => index >= count)) throw new Error("its triangles name vertices that it does not have");
+    const indices = triangles(order, primitive.mode);
     const sets = [0, 1].filter((set) => attributes[`JOINTS_${set}`] !== undefined && attributes[`WEIGHTS_${set}`] !== undefined);
-    if (!sets.length) throw new Error("its mesh is not bound to its joints");
+    if (joints && !sets.length) throw new Error("its mesh is not bound to its joints");
     const bound = sets.map((set) => ({ joints: glb.numbers(attributes[`JOINTS_${set}`]), weights: glb.numbers(attributes[`WEIGHTS_${set}`]) }));
     const material = materials[primitive.material] ?? {};
     const { baseColorFactor: colour = [1, 1, 1, 1], baseColorTexture: texture } = material.pbrMetallicRoughness ?? {};
@@ -211,13 +234,54 @@ function partsOf(glb, node, skin, carriers) {
       positions,
       normals: attributes.NORMAL === undefined ? normalsAcross(positions, indices) : glb.numbers(attributes.NORMAL),
       indices,
-      ...influences(bound, count, skin.joints.map((joint) => carriers[joint])),
-      colour,
+      ...(joints ? influences(bound, count, joints) : rigid(count, carrier)),
+      colours: coloursOf(glb, attributes.COLOR_0, count, colour),
       doubleSided: Boolean(material.doubleSided),
       image: places === undefined ? null : imageOf(glb, texture.index),
       textureAt: places === undefined ? null : glb.numbers(places),
     };
   });
+}
+
+// Corners of triangles, three in turn, of a list (mode 4), a strip (5) or a fan (6).
+function triangles(order, mode = 4) {
+  if (mode === 4) return order;
+  const corners = [];
+  for (let i = 0; i + 2 < order.length; i++) {
+    const [a, b] = mode === 6 ? [0, i + 1] : i % 2 ? [i + 1, i] : [i, i + 1];
+    corners.push(order[a], order[b], order[i + 2]);
+  }
+  return Float32Array.from(corners);
+}
+
+// Colours of vertices (3 numbers each): those of the material times their own.
+function coloursOf(glb, accessor, count, colour) {
+  const own = accessor === undefined ? null : glb.numbers(accessor);
+  const width = own ? own.length / count : 0;
+  return Float32Array.from({ length: 3 * count }, (_, at) => colour[at % 3] * (own ? own[width * Math.floor(at / 3) + (at % 3)] : 1));
+}
+
+// Meshes without a skin that hang on a joint, such as eyes and hats.
+function rigidPartsOf(glb, nodes, above, inverseBinds, carriers) {
+  return nodes.flatMap((node, at) => {
+    let joint = at;
+    while (joint !== undefined && !inverseBinds.has(joint)) joint = above.get(joint);
+    if (node.mesh === undefined || node.skin !== undefined || joint === undefined) return [];
+    const bind = inverseMatrix(product(sceneMatrix(nodes, above, joint), inverseBinds.get(joint))) ?? IDENTITY;
+    const place = product(bind, sceneMatrix(nodes, above, at));
+    return partsOf(glb, node.mesh, null, carriers[joint]).map((part) => moved(part, place));
+  });
+}
+
+function rigid(count, joint) {
+  const weights = Float32Array.from({ length: INFLUENCES * count }, (_, at) => (at % INFLUENCES ? 0 : 1));
+  return { joints: new Uint8Array(INFLUENCES * count).fill(joint), weights };
+}
+
+// A part in another space.
+function moved(part, matrix) {
+  if (matrix === IDENTITY) return part;
+  return { ...part, positions: movedPlaces(matrix, part.positions), normals: movedNormals(matrix, part.normals) };
 }
 
 // Joints and weights of vertices: the largest ones, with a sum of 1.
@@ -287,7 +351,7 @@ function joined(parts, size) {
     mesh.weights.set(part.weights, INFLUENCES * vertex);
     mesh.indices.set(part.indices.map((each) => each + vertex), index);
     const own = part.positions.length / 3;
-    for (let v = vertex; v < vertex + own; v++) mesh.colours.set([...part.colour.slice(0, 3), 1], 4 * v);
+    for (let v = 0; v < own; v++) mesh.colours.set([...part.colours.subarray(3 * v, 3 * v + 3), 1], 4 * (vertex + v));
     vertex += own;
     index += part.indices.length;
   }
@@ -296,7 +360,7 @@ function joined(parts, size) {
 
 // Give the vertices of a mesh of `readBody` the colours of its pictures.
 export async function paint(mesh) {
-  for (const { image, textureAt, colour, start } of mesh.images) {
+  for (const { image, textureAt, colours, start } of mesh.images) {
     if (!image) continue;
     const bitmap = await createImageBitmap(image);
     const canvas = Object.assign(document.createElement("canvas"), { width: bitmap.width, height: bitmap.height });
@@ -306,7 +370,7 @@ export async function paint(mesh) {
     const texel = (share, size) => Math.min(Math.floor((share - Math.floor(share)) * size), size - 1);
     for (let v = 0; 2 * v < textureAt.length; v++) {
       const at = 4 * (texel(textureAt[2 * v], canvas.width) + canvas.width * texel(textureAt[2 * v + 1], canvas.height));
-      for (let k = 0; k < 3; k++) mesh.colours[4 * (start + v) + k] = colour[k] * (data[at + k] / 255) ** 2.2;
+      for (let k = 0; k < 3; k++) mesh.colours[4 * (start + v) + k] = colours[3 * v + k] * (data[at + k] / 255) ** 2.2;
     }
   }
 }

@@ -15,6 +15,14 @@ const TINTS = [
 ];
 // A picture that takes longer than this (s) is drawn with fewer pixels.
 const SLOW_S = 0.028;
+// Seconds of slow pictures after which there are fewer pixels, and the least share of them.
+const SLOW_FOR_S = 1, LEAST_QUALITY = 0.55;
+// Seconds in which the camera fits itself to a body that has become longer, and follows its middle.
+const FIT_S = 0.8, AHEAD_S = 0.5;
+// Share of the picture's width from which on panels push its middle aside.
+const LEAST_BESIDE = 0.2;
+// Cells of the first mannequin, in those of the final one: a picture is shown at once.
+const COARSE = 2.5;
 
 export class View {
   constructor(elements) {
@@ -30,10 +38,10 @@ export class View {
 
   open(asset, frames) {
     this.asset = asset;
-    this.size = bodySize(frames, asset.skeleton);
-    this.setBody(buildMannequin(asset.skeleton, frames));
-    if (this.camera) this.camera.fit(this.size.height);
-    else this.camera = new Camera(this.size.height, this.size.length);
+    this.size = bodySize(frames);
+    this.frames = frames;
+    this.setBody(buildMannequin(asset.skeleton, frames, COARSE));
+    this.camera = new Camera(this.size);
     this.panels = new Panels(asset, this.look);
     const show = (name, has) => { this.elements[`${name}-card`].hidden = !has; };
     show("manifold", asset.manifold);
@@ -41,7 +49,13 @@ export class View {
     show("cost", asset.kind === "database");
   }
 
+  // Build the mannequin in full, where a coarse one is still shown.
+  refine() {
+    if (this.frames) this.setBody(buildMannequin(this.asset.skeleton, this.frames));
+  }
+
   setBody(mesh) {
+    if (this.mesh) this.frames = null;
     this.mesh = mesh;
     this.renderer.setBody(mesh);
   }
@@ -58,8 +72,8 @@ export class View {
     const box = stage.getBoundingClientRect();
     const top = bar.getBoundingClientRect().top;
     this.camera.covered = top > box.top ? Math.min((box.bottom - top) / box.height, 0.6) : 0;
-    const large = document.documentElement.dataset.panels === "large";
-    this.camera.beside = large && side.offsetWidth ? side.offsetWidth / box.width : 0;
+    const beside = side.offsetWidth / box.width;
+    this.camera.beside = beside > LEAST_BESIDE ? beside : 0;
     this.freeWidth = (side.offsetWidth ? side.offsetLeft : box.width) - 8;
   }
 
@@ -74,7 +88,13 @@ export class View {
     const blend = before.length === now.length ? part : 1;
     const characters = now.map((frame, i) => this.body(blend < 1 ? before[i] : frame, frame, blend, i));
     const lead = characters[0];
-    camera.follow(lead.place, now[0].root.heading, seconds);
+    const { heading } = now[0].root;
+    const { length, ahead, height } = extentOf({ positions: lead.positions, root: { position: lead.place, heading } });
+    // A body that sat at first is longer when it runs.
+    Object.assign(size, { length: Math.max(size.length, length), ahead: mix(ahead, size.ahead, Math.exp(-seconds / AHEAD_S)) });
+    camera.fit(size, 1 - Math.exp(-seconds / FIT_S));
+    lead.middle = [lead.place[0] + size.ahead * Math.sin(heading), lead.place[1] + size.ahead * Math.cos(heading)];
+    camera.follow(lead.middle, heading, seconds, height);
     this.mark(now, characters, lead, placing);
     const spread = Math.max(...characters.map((c) => Math.hypot(c.place[0] - lead.place[0], c.place[1] - lead.place[1])));
     this.renderer.draw({
@@ -96,10 +116,11 @@ export class View {
 
   // Fewer pixels where pictures come too slowly for several in a row.
   adapt(took, seconds) {
-    this.slow = mix(this.slow, Math.max(took, seconds) > SLOW_S ? 1 : 0, 0.03);
-    if (this.slow > 0.8 && this.renderer.quality > 0.55) {
-      this.renderer.quality *= 0.85;
-      this.slow = 0.3;
+    const time = Math.max(took, seconds);
+    this.slow = time > SLOW_S ? this.slow + Math.min(time, 0.5 * SLOW_FOR_S) : Math.max(this.slow - 4 * time, 0);
+    if (this.slow > SLOW_FOR_S && this.renderer.quality > LEAST_QUALITY) {
+      this.renderer.quality = Math.max(0.85 * this.renderer.quality, LEAST_QUALITY);
+      this.slow = 0;
     }
   }
 
@@ -151,14 +172,14 @@ export class View {
       const at = camera.project(p);
       return at && [at[0] * overlay.width, at[1] * overlay.height];
     };
-    const [x, z] = lead.place;
+    const [x, z] = lead.middle;
     const [head, feet] = [place([x, size.height, z]), place([x, 0, z])];
     if (!head || !feet) return;
     const tall = Math.hypot(head[0] - feet[0], head[1] - feet[1]);
     const count = trail[trail.length - 1].phases.phase.length;
     const rows = count > 6 ? Math.ceil(count / 2) : count;
     const radius = Math.min(Math.max((0.42 * Math.max(tall, 0.3 * overlay.height)) / rows, 15), 46);
-    const gap = Math.max(tall * (size.length / size.height) * 0.55, 0.3 * tall);
+    const gap = Math.max(tall * (size.length / size.height) * 0.45, 0.3 * tall);
     const columns = count > 6 ? 2.4 : 0;
     const right = Math.max(head[0], feet[0]) + gap + radius;
     const left = Math.min(head[0], feet[0]) - gap - (1 + columns) * radius;
@@ -169,15 +190,25 @@ export class View {
   }
 }
 
-// Height and length of the body in metres, a unit for marks, and the step of the ground's grid.
-function bodySize(frames, skeleton) {
-  const { positions, root } = frames[frames.length - 1];
-  let [height, length] = [0.1, 0.1];
-  for (let j = 0; j < skeleton.names.length; j++) {
-    height = Math.max(height, positions[3 * j + 1]);
-    length = Math.max(length, Math.hypot(positions[3 * j] - root.position[0], positions[3 * j + 2] - root.position[1]));
-  }
-  height *= 1.08;
-  const unit = Math.min(Math.max(height, 1.6 * length) / 1.75, 3);
-  return { height, length, unit, gridStep: unit < 0.6 ? 0.125 : 0.25 };
+// Height and length of the body in metres, how far its middle is ahead of its root, a unit for marks,
+// and the step of the ground's grid. Frames: some in which it stands or walks; it may sit in others.
+export function bodySize(frames) {
+  const extents = frames.map(extentOf);
+  const { length, ahead, reach } = extents.reduce((most, each) => (each.length > most.length ? each : most));
+  const height = Math.max(...extents.map((each) => each.height));
+  const unit = Math.min(Math.max(height, 1.6 * reach) / 1.75, 3);
+  return { height, length, ahead, unit, gridStep: unit < 0.6 ? 0.125 : 0.25 };
+}
+
+// Height and length of a body in a frame, how far its middle is ahead of its root, where hips are at the rear
+// end of an animal, and its farthest joint from it.
+function extentOf({ positions, root }) {
+  const count = positions.length / 3;
+  const way = [Math.sin(root.heading), Math.cos(root.heading)];
+  const joints = Array.from({ length: count }, (_, j) => [0, 2].map((axis, at) => positions[3 * j + axis] - root.position[at]));
+  const along = joints.map(([x, z]) => x * way[0] + z * way[1]);
+  const ahead = (Math.max(...along) + Math.min(...along)) / 2;
+  const farthest = (from) => Math.max(0.1, ...joints.map(([x, z]) => Math.hypot(x - from * way[0], z - from * way[1])));
+  const heights = Array.from({ length: count }, (_, j) => positions[3 * j + 1]);
+  return { height: 1.08 * Math.max(0.1, ...heights), length: 2 * farthest(ahead), ahead, reach: farthest(0) };
 }

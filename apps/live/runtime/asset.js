@@ -14,20 +14,7 @@ const ASSET_ALIGNMENT = 16;
  *   and, for the modules of the runtime, the whole `header` and all `arrays` by name.
  */
 export function readAsset(buffer) {
-  const bytes = aligned(buffer);
-  const text = new TextDecoder();
-  if (text.decode(bytes.subarray(0, ASSET_MAGIC.length)) !== ASSET_MAGIC) {
-    throw new Error("not a live asset of this version: export it again");
-  }
-  const view = new DataView(bytes.buffer, bytes.byteOffset);
-  const begin = ASSET_MAGIC.length + 4;
-  const end = begin + view.getUint32(ASSET_MAGIC.length, true);
-  const header = JSON.parse(text.decode(bytes.subarray(begin, end)));
-  const start = Math.ceil(end / ASSET_ALIGNMENT) * ASSET_ALIGNMENT;
-  const arrays = {};
-  for (const [name, entry] of Object.entries(header.arrays)) {
-    arrays[name] = readArray(bytes, start, entry, name);
-  }
+  const { header, arrays } = readArrays(buffer);
   const { label } = header;
   return {
     kind: header.kind,
@@ -43,6 +30,25 @@ export function readAsset(buffer) {
     header,
     arrays,
   };
+}
+
+/** The `header` and the `arrays` by name of any asset. */
+export function readArrays(buffer) {
+  const bytes = aligned(buffer);
+  const text = new TextDecoder();
+  if (text.decode(bytes.subarray(0, ASSET_MAGIC.length)) !== ASSET_MAGIC) {
+    throw new Error("not a live asset of this version: export it again");
+  }
+  const view = new DataView(bytes.buffer, bytes.byteOffset);
+  const begin = ASSET_MAGIC.length + 4;
+  const end = begin + view.getUint32(ASSET_MAGIC.length, true);
+  const header = JSON.parse(text.decode(bytes.subarray(begin, end)));
+  const start = Math.ceil(end / ASSET_ALIGNMENT) * ASSET_ALIGNMENT;
+  const arrays = {};
+  for (const [name, entry] of Object.entries(header.arrays)) {
+    arrays[name] = readArray(bytes, start, entry, name);
+  }
+  return { header, arrays };
 }
 
 /** The bytes, copied only if they do not begin at a multiple of the alignment. */

@@ -18,23 +18,24 @@ class RoundedRows {
     const memory = new WebAssembly.Memory({ initial: pages });
     this.loop = nearRowsLoop(memory, this.width);
     if (!this.loop) return;
-    this.step = features.reduce((most, value) => Math.max(most, Math.abs(value)), 0) / MOST || 1;
+    let most = 0;
+    for (let at = 0; at < features.length; at++) most = Math.max(most, Math.abs(features[at]));
+    this.step = most / MOST || 1;
     this.numbers = new Int8Array(memory.buffer, 0, this.outAt);
     this.out = new Int32Array(memory.buffer, this.outAt, 2 * this.rows);
     // Largest distance of a row from its rounded form.
     this.rowError = 0;
     for (let row = 0; row < this.rows; row++) {
-      const values = features.subarray(row * dims, (row + 1) * dims);
-      this.rowError = Math.max(this.rowError, this.round(values, (row + 1) * this.width));
+      this.rowError = Math.max(this.rowError, this.round(features, row * dims, dims, (row + 1) * this.width));
     }
   }
 
-  /** Write rounded numbers, and return the distance from the values, in steps. */
-  round(values, at) {
+  /** Write rounded numbers of some values, and return the distance from them, in steps. */
+  round(values, from, count, at) {
     const { step, numbers } = this;
     let square = 0;
-    for (let k = 0; k < values.length; k++) {
-      const exact = values[k] / step;
+    for (let k = 0; k < count; k++) {
+      const exact = values[from + k] / step;
       const rounded = Math.round(Math.min(Math.max(exact, -MOST), MOST));
       numbers[at + k] = rounded;
       square += (exact - rounded) ** 2;
@@ -44,7 +45,7 @@ class RoundedRows {
 
   /** Take a query, and return the unit of its distances and their largest error in units. */
   begin(query) {
-    return { step: this.step, error: this.round(query, 0) + this.rowError };
+    return { step: this.step, error: this.round(query, 0, query.length, 0) + this.rowError };
   }
 
   /** Rows of a range whose squared distance is at most a limit: number and square in turn. */

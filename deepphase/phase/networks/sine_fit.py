@@ -111,6 +111,17 @@ class SineFitLayer(nn.Module):
         ):
             self.register_buffer(name, value.float(), persistent=False)
 
+    def constants(self) -> dict[str, float]:
+        """Numbers of the fit by name, for programs in other languages; frequencies in Hz."""
+        return {
+            "sharpness": _SHARPNESS,
+            "trusted": _TRUSTED,
+            "trust_width": _TRUST_WIDTH,
+            "farthest": _FARTHEST_STEPS * self.step,
+            "lowest": 0.5 * self.lowest,
+            "silence": _SILENCE,
+        }
+
     def forward(self, latent: Tensor) -> SineFit:
         """`latent` is (time, batch, channels)."""
         # Products in bfloat16 would be wrong in the third digit.

@@ -37,6 +37,10 @@ class SineFitAutoencoder(PeriodicAutoencoder):
         self.spectrum = SineFitLayer(frames, fps / self.step)
         self.phase_layer = PhaseCorrection(config.channels, frames) if phase_layer else None
 
+    def constants(self) -> dict[str, float]:
+        """Numbers of the encoder by name, for programs in other languages; m/s and Hz."""
+        return {**self.spectrum.constants(), "still": _STILL, "most_turn": _MOST_TURN}
+
     def _encode(self, windows: Tensor) -> Encoding:
         power = windows.square().mean((0, 2))[:, None]
         hidden = self.encoder_in(windows / torch.sqrt(power + _STILL**2)[None])

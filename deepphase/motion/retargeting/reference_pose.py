@@ -61,7 +61,7 @@ def reference_pose(skeleton: Skeleton, roles: Roles, clip: Clip | None = None) -
     """
     rest = rest_clip(skeleton)
     if _stands(rest, roles)[0]:
-        return _pose(rest, roles, _heights(rest), True, "the rest pose")
+        return _pose(rest, roles, _heights(rest, slice(None)), True, "the rest pose")
     if clip is None:
         raise SkeletonError(
             "the body does not stand in its rest pose, which cannot be compared with another's",
@@ -76,7 +76,7 @@ def reference_pose(skeleton: Skeleton, roles: Roles, clip: Clip | None = None) -
     frames = chosen[np.argsort(-heights, kind="stable")[:count]]
     facing = quaternions.conjugate(root_trajectory(clip, roles).rotations[frames])
     mean = _mean_pose(clip, frames, facing)
-    return _pose(mean, roles, _heights(clip), False, f"the mean of {count} upright frames")
+    return _pose(mean, roles, _heights(clip, frames), False, f"the mean of {count} upright frames")
 
 
 def _stands(clip: Clip, roles: Roles) -> Array:
@@ -116,11 +116,11 @@ def _mean_pose(clip: Clip, frames: Array, facing: Array) -> Clip:
     )
 
 
-def _heights(clip: Clip) -> Array:
+def _heights(clip: Clip, frames: Array | slice) -> Array:
+    # Of upright frames alone: a dog that sits has its hocks on the ground.
     transforms = global_transforms(clip)
-    heights = transforms[1][..., 1]
-    low = np.percentile(heights, _LOW_PERCENT, axis=0)
-    ends = np.percentile(end_positions(clip, transforms)[..., 1], _LOW_PERCENT, axis=0)
+    low = np.percentile(transforms[1][frames, :, 1], _LOW_PERCENT, axis=0)
+    ends = np.percentile(end_positions(clip, transforms)[frames, :, 1], _LOW_PERCENT, axis=0)
     return np.asarray(low - min(float(low.min()), float(ends.min(initial=np.inf))))
 
 

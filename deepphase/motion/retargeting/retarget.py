@@ -18,6 +18,7 @@ from deepphase.motion.limbs import path_length
 from deepphase.motion.retargeting.joint_matches import JointMatch, match_joints
 from deepphase.motion.retargeting.reference_pose import ReferencePose, reference_pose
 from deepphase.motion.roles import Roles, find_roles
+from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.motion.skeleton import Skeleton
 
 _UP = np.array([0.0, 1.0, 0.0])
@@ -40,7 +41,8 @@ class RetargetedMotion:
     clip
         The motion on the target.
     scale
-        Leg length of the target over that of the source: the factor of all places and paths.
+        Leg length of the target over that of the source, of quadrupeds the smaller ratio of front
+        and hind legs: the factor of all places and paths.
     leg_m
         Metres: leg length of the target.
     foot_errors
@@ -109,8 +111,15 @@ def retarget(
     roles = roles or find_roles(clip.skeleton, clip=clip)
     target_roles = target_roles or find_roles(target, clip=sample)
     matches = match_joints(clip.skeleton, roles, target, target_roles)
-    leg_m = _leg_length(target, target_roles)
-    scale = leg_m / _leg_length(clip.skeleton, roles)
+    leg_m = _limb_length(target, target_roles, "hip", "knee", "foot")
+    scale = leg_m / _limb_length(clip.skeleton, roles, "hip", "knee", "foot")
+    if roles.kind == "quadruped":
+        # The shorter pair of legs reaches the ground, too.
+        front = "shoulder", "elbow", "hand"
+        scale = min(
+            scale,
+            _limb_length(target, target_roles, *front) / _limb_length(clip.skeleton, roles, *front),
+        )
     source_pose = reference_pose(clip.skeleton, roles, clip)
     target_pose = reference_pose(target, target_roles, sample)
     turned = _turned(clip, matches, source_pose, target_pose, roles, target_roles, target)
@@ -119,7 +128,7 @@ def retarget(
     made = _placed(turned, target, target_roles, goals, clip)
     made, foot_errors, hand_errors = _held(made, target_roles, roles, goals)
     tips, tip_goals = _tips(made, target_roles, roles, goals)
-    flags = contacts.flags[:, : tips.shape[1]]
+    flags = contacts.flags
     found = {match.joint for match in matches}
     unmatched = tuple(name for joint, name in enumerate(target.names) if joint not in found)
     conventions = Source() if sample is None else sample.source.conventions
@@ -152,13 +161,20 @@ def retarget(
     )
 
 
-def _leg_length(skeleton: Skeleton, roles: Roles) -> float:
-    hips, feet = roles.both("hip"), roles.both("foot")
+def _limb_length(skeleton: Skeleton, roles: Roles, upper: str, middle: str, last: str) -> float:
+    """Metres: mean length of a pair of limbs."""
+    joints = [roles.both(part) for part in (upper, middle, last)]
     lengths = [
-        path_length(skeleton, hip, foot) for hip, foot in zip(hips or (), feet or (), strict=False)
+        path_length(skeleton, pair[0], pair[1])
+        for pair in zip(joints[0] or (), joints[2] or (), strict=False)
+        if joints[1] is not None
     ]
     if not lengths or min(lengths) <= 0:
-        raise SkeletonError("retargeting needs the legs of both bodies, but none were found")
+        raise SkeletonError(
+            f"retargeting needs {upper}s, {middle}s and {last}s of both bodies, but not all were "
+            "found",
+            hint="name them in a skeleton description",
+        )
     return float(np.mean(lengths))
 
 
@@ -305,6 +321,18 @@ class _Goals:
             if own is not None and other is not None:
                 rise = target_pose.heights[list(own)] - scale * source_pose.heights[list(other)]
                 self.rises[part] = float(rise.mean()) * _UP
+        # Front paws stay under the shoulders of a trunk of another length.
+        self.ahead = np.zeros((len(clip), 3))
+        if roles.kind == "quadruped":
+            trunks = [
+                float(np.diff(pose.positions[[hips, chest], 2])[0])
+                for pose, hips, chest in (
+                    (target_pose, *_trunk_ends(target_roles)),
+                    (source_pose, *_trunk_ends(roles)),
+                )
+            ]
+            facing = root_trajectory(clip, roles).directions
+            self.ahead = (trunks[0] - scale * trunks[1]) * facing
         hips = roles.both("hip")
         assert hips is not None
         self.hips = self.of(self.positions[:, list(hips)].mean(axis=1))
@@ -314,6 +342,13 @@ class _Goals:
         """(..., 3) metres: places of the original, scaled about a point of the floor."""
         floor = np.array([0.0, self.floor, 0.0])
         return self.scale * (positions - floor) + floor
+
+
+def _trunk_ends(roles: Roles) -> tuple[int, int]:
+    hip, shoulder = roles.left_hip, roles.left_shoulder
+    assert hip is not None
+    assert shoulder is not None
+    return hip, shoulder
 
 
 def _placed(world: Array, target: Skeleton, roles: Roles, goals: _Goals, clip: Clip) -> Clip:
@@ -411,7 +446,8 @@ def _limb_goal(
     place = goals.positions[:, joint]
     goal = goals.of(place)
     if not is_hand or roles.kind == "quadruped":
-        return goal + goals.rises[part], np.ones(frames)
+        goal = goal + goals.rises[part]
+        return (goal + goals.ahead if is_hand else goal), np.ones(frames)
     others = [
         goals.positions[:, each]
         for each in (
@@ -441,10 +477,17 @@ def _limb_goal(
 
 
 def _tips(made: Clip, roles: Roles, source_roles: Roles, goals: _Goals) -> tuple[Array, Array]:
-    """(frames, feet, 3) of the clip and of the scaled original: toes if both have them."""
+    """(frames, feet, 3) of the clip and of the scaled original: toes if both have them, paws."""
     part = "toe" if roles.both("toe") and source_roles.both("toe") else "foot"
     own, other = roles.both(part), source_roles.both(part)
     assert own is not None
     assert other is not None
     positions = global_transforms(made)[1]
-    return positions[:, list(own)], goals.of(goals.positions[:, list(other)])
+    tips, scaled = positions[:, list(own)], goals.of(goals.positions[:, list(other)])
+    if roles.kind == "quadruped":
+        own, other = roles.both("hand"), source_roles.both("hand")
+        assert own is not None
+        assert other is not None
+        tips = np.concatenate([tips, positions[:, list(own)]], axis=1)
+        scaled = np.concatenate([scaled, goals.of(goals.positions[:, list(other)])], axis=1)
+    return tips, scaled

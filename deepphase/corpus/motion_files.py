@@ -12,6 +12,7 @@ from deepphase.corpus.parallel import workers_for
 from deepphase.errors import FormatError
 from deepphase.formats.frame_rates import check_rate_option
 from deepphase.formats.load import MOTION_FORMATS
+from deepphase.formats.markers.motive import is_motive_csv
 from deepphase.formats.units import check_up_option, metres_per_unit
 
 # Sound files that may lie beside a motion file, in order of preference.
@@ -128,9 +129,11 @@ def check_file_options(unit: str | float | None, up: str | None, file_fps: float
 
 
 def is_motion_file(path: Path) -> bool:
-    """Whether a file is motion, by its name."""
+    """Whether a file is motion, by its name; a CSV by its first words, since most are tables."""
     name = path.name.lower()
-    return path.suffix.lower() in MOTION_FORMATS and not name.endswith(_BESIDE_MOTION)
+    if path.suffix.lower() not in MOTION_FORMATS or name.endswith(_BESIDE_MOTION):
+        return False
+    return not name.endswith(".csv") or is_motive_csv(path)
 
 
 def files_under(root: Path) -> Iterator[Path]:

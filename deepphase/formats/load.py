@@ -12,22 +12,24 @@ from deepphase.formats.bvh.reader import load_bvh
 from deepphase.formats.bvh.writer import save_bvh
 from deepphase.formats.gltf.reader import gltf_animations, load_gltf, load_gltf_clips
 from deepphase.formats.gltf.writer import save_gltf
+from deepphase.formats.markers.mvnx import load_mvnx
 from deepphase.formats.npz.motion import save_npz_motion
 from deepphase.formats.npz.reader import load_npz
+from deepphase.formats.points import load_point_clip
 from deepphase.formats.reader_options import call_reader, option_names
 from deepphase.motion.clip import Clip
 
 
 @dataclass(frozen=True)
 class MotionFormat:
-    """A format of motion files: its name, reader and writer.
+    """A format of motion files: its name, reader and writer; `save` is None if it is only read.
 
     `load_all` and `list_animations` are given if a file can hold several clips.
     """
 
     name: str
     load: Callable[..., Clip]
-    save: Callable[..., None]
+    save: Callable[..., None] | None = None
     load_all: Callable[..., tuple[Clip, ...]] | None = None
     list_animations: Callable[[str | Path], tuple[tuple[int, str], ...]] | None = None
 
@@ -39,7 +41,13 @@ MOTION_FORMATS: dict[str, MotionFormat] = {
     ".npz": MotionFormat("NumPy arrays: AMASS, points, our own", load_npz, save_npz_motion),
     ".glb": MotionFormat("glTF, binary", *_GLTF),
     ".gltf": MotionFormat("glTF", *_GLTF),
+    ".c3d": MotionFormat("markers of optical systems", load_point_clip),
+    ".trc": MotionFormat("markers of Motion Analysis and OpenSim", load_point_clip),
+    ".csv": MotionFormat("markers of Motive", load_point_clip),
+    ".mvnx": MotionFormat("segments of Xsens", load_mvnx),
 }
+WRITTEN_SUFFIXES = tuple(suffix for suffix, each in MOTION_FORMATS.items() if each.save)
+"""Suffixes of the formats that `save` writes."""
 
 
 def load(path: str | Path, **options: Any) -> Clip:
@@ -91,13 +99,20 @@ def save(clip: Clip, path: str | Path, **options: Any) -> None:
     Raises
     ------
     FormatError
-        If the suffix is unknown (the hint lists the known ones).
+        If the suffix is unknown, or of a format that is only read; the hint lists the others.
     ParameterError
         If the format's writer has no such option, or the clip has a name that it cannot write.
     CheckpointError
         If the file cannot be written.
     """
-    writer = _format_of(path).save
+    kind = _format_of(path)
+    writer = kind.save
+    if writer is None:
+        raise FormatError(
+            f"{Path(path).suffix} files ({kind.name}) are read only",
+            hint=f"written are {', '.join(WRITTEN_SUFFIXES)}",
+            path=path,
+        )
     _check_options(options, option_names(writer), f"{Path(path).suffix} files", path)
     writer(clip, path, **options)
 

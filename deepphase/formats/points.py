@@ -1,4 +1,6 @@
-"""Reader and writer of point tracks as .npz: positions over time, without rotations.
+"""Point tracks, positions over time without rotations: files of markers, and .npz.
+
+Files of markers are read by `deepphase.formats.markers`. Of .npz:
 
 ===========  =======================  ==========================================================
 positions    (frames, points, 3)      in the file's unit; or both of the next two
@@ -8,13 +10,15 @@ fps          ()                       frames a second; also `framerate`, `mocap_
 units        () str                   "m", "cm", "mm", "inch", "foot"; inferred if it is missing
 names        (points,) str            if known; also `bone_names`, `joint_names`
 edges        (edges, 2) int           pairs of connected points, if known
+present      (frames, points) bool    whether a point was seen; positions in gaps are bridged
 ===========  =======================  ==========================================================
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,23 +27,28 @@ from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.formats.amass import is_amass
 from deepphase.formats.body_checks import LARGEST_LENGTH_M
 from deepphase.formats.frame_rates import check_rate_option, resolve_rate
+from deepphase.formats.markers.c3d import read_c3d
+from deepphase.formats.markers.marker_data import MAX_POINTS, MarkerData, seen_markers
+from deepphase.formats.markers.motive import read_motive
+from deepphase.formats.markers.trc import read_trc
 from deepphase.formats.npz.archive import NpzArchive, read_npz, write_npz
 from deepphase.formats.npz.joint_arrays import NAME_KEYS, RATE_KEYS, is_joint_arrays
 from deepphase.formats.npz.motion import is_npz_motion
 from deepphase.formats.units import METRES_PER_UNIT, check_up_option, metres_per_unit
 from deepphase.memory import within_memory
 from deepphase.motion import quaternions
-from deepphase.motion.clip import Source
+from deepphase.motion.clip import Clip, Source
 from deepphase.motion.orientation import turn_to_y
 from deepphase.motion.point_track import PointTrack
+from deepphase.solving.point_clip import clip_of_points
 from deepphase.solving.point_tree import plain_names
 from deepphase.solving.point_up import body_size, infer_points_up
 
 # Metres: sizes of bodies from a cat to a horse.
 _SMALLEST_BODY, _LARGEST_BODY = 0.2, 5.0
 _GUESSED_UNITS = ("m", "cm", "mm", "inch")
-# Fewer than joints of a hierarchy, since all pairs of points are compared.
-_MAX_POINTS = 4096
+# Suffix -> reader of files of markers.
+_MARKER_READERS = {".c3d": read_c3d, ".trc": read_trc, ".csv": read_motive}
 
 
 def is_points(keys: Collection[str]) -> bool:
@@ -49,7 +58,10 @@ def is_points(keys: Collection[str]) -> bool:
 
 def holds_points(path: str | Path) -> bool:
     """Whether a file is a point track, damaged or not, to choose its reader."""
-    if Path(path).suffix.lower() != ".npz":
+    suffix = Path(path).suffix.lower()
+    if suffix in _MARKER_READERS:
+        return True
+    if suffix != ".npz":
         return False
     try:
         keys = within_memory(read_npz, path).keys
@@ -67,7 +79,9 @@ def load_points(
     up: str | None = None,
     fps: float | None = None,
 ) -> PointTrack:
-    """Read a point track: metres, Y up.
+    """Read a point track: metres, Y up. The suffix selects the format: .npz, .c3d, .trc or .csv.
+
+    Gaps of markers are bridged by straight lines, and stated in `present` and in the notes.
 
     Parameters
     ----------
@@ -90,18 +104,18 @@ def load_points(
     given_m = None if unit is None else metres_per_unit(unit)
     check_up_option(up)
     check_rate_option(fps)
-    archive = read_npz(path)
-    stated = {name: archive.scalar(name) for name in RATE_KEYS if name in archive}
-    rate, notes = resolve_rate(stated, fps, path)
-    positions = _positions(archive)
-    points = positions.shape[1]
-    names = _names(archive, points)
-    edges = _edges(archive, points)
-    file_m = _file_unit(archive)
+    reader = _MARKER_READERS.get(path.suffix.lower())
+    edges = np.zeros((0, 2), np.int64)
+    if reader is None:
+        data, edges, present = _read_npz(path)
+    else:
+        data, present = seen_markers(reader(path), path)
+    rate, notes = resolve_rate(data.rates, fps, path)
+    positions = data.positions
     # Prevents overflow in the checks below.
     if np.abs(positions).max() > np.finfo(np.float32).max:
         raise FormatError("positions beyond what float32 holds", path=path)
-    unit_m, note = _unit(body_size(positions), given_m, file_m)
+    unit_m, note = _unit(body_size(positions), given_m, data.unit_m)
     positions = positions * positions.dtype.type(unit_m)
     if np.abs(positions).max() > LARGEST_LENGTH_M:
         raise FormatError(
@@ -109,18 +123,34 @@ def load_points(
             hint="the unit may be wrong: give it with --unit",
             path=path,
         )
-    notes = (*notes, note)
+    notes = (*notes, *data.notes, note)
     if up is None:
         up, note = infer_points_up(positions, edges)
         notes = (*notes, note)
     return PointTrack(
-        names=names,
+        names=data.names,
         positions=_turned(positions, up),
         fps=rate,
         edges=edges,
         source=Source(str(path), unit_m, up, rate, notes=notes),
         name=path.stem,
+        present=None if present is None or present.all() else present,
     )
+
+
+def load_point_clip(
+    path: str | Path,
+    *,
+    unit: str | float | None = None,
+    up: str | None = None,
+    fps: float | None = None,
+    description: Mapping[str, Any] | None = None,
+) -> Clip:
+    """Read a point track as a clip whose joints are its points; see `clip_of_points`.
+
+    Options and errors are those of `load_points` and `clip_of_points`.
+    """
+    return clip_of_points(load_points(path, unit=unit, up=up, fps=fps), description)
 
 
 def save_points(track: PointTrack, path: str | Path) -> None:
@@ -139,7 +169,22 @@ def save_points(track: PointTrack, path: str | Path) -> None:
         del arrays["names"]
     if len(track.edges):
         arrays["edges"] = track.edges
+    if track.present is not None:
+        arrays["present"] = track.present
     write_npz(path, arrays)
+
+
+def _read_npz(path: Path) -> tuple[MarkerData, Array, Array | None]:
+    """The points, their edges, and which were seen."""
+    archive = read_npz(path)
+    stated = {name: archive.scalar(name) for name in RATE_KEYS if name in archive}
+    positions = _positions(archive)
+    points = positions.shape[1]
+    present = None
+    if "present" in archive:
+        present = archive.array("present", positions.shape[:2], "bool")
+    data = MarkerData(_names(archive, points), positions, stated, _file_unit(archive))
+    return data, _edges(archive, points), present
 
 
 def _positions(archive: NpzArchive) -> Array:
@@ -152,10 +197,10 @@ def _positions(archive: NpzArchive) -> Array:
             path=archive.path,
         )
     frames, points, *_ = (*archive.shape(key), 0, 0)
-    if points > _MAX_POINTS:
+    if points > MAX_POINTS:
         raise FormatError(
             f"{points:,} points of one body",
-            hint=f"the limit is {_MAX_POINTS:,}",
+            hint=f"the limit is {MAX_POINTS:,}",
             path=archive.path,
         )
     positions = archive.array(key, (None, None, 3))

@@ -32,6 +32,9 @@ class PointTrack:
         states none.
     labels, source, name
         See `Clip`.
+    present
+        (frames, points) bool: whether each point was seen; positions in gaps are bridged. None if
+        there are no gaps.
 
     Raises
     ------
@@ -46,6 +49,7 @@ class PointTrack:
     labels: Mapping[str, str] = field(default_factory=dict)
     source: Source = Source()  # noqa: RUF009 (frozen)
     name: str = "points"
+    present: Array | None = None
 
     def __post_init__(self) -> None:
         set_field = object.__setattr__
@@ -68,6 +72,10 @@ class PointTrack:
             frame, point = np.argwhere(~np.isfinite(self.positions))[0][:2]
             raise ParameterError(
                 f"{self.name}: frame {frame}, point {self.names[point]!r}: not finite"
+            )
+        if self.present is not None and self.present.shape != self.positions.shape[:2]:
+            raise ParameterError(
+                f"{self.name}: present {self.present.shape}, expected {self.positions.shape[:2]}"
             )
         if not (np.isfinite(self.fps) and self.fps > 0):
             raise ParameterError(f"{self.name}: a rate of {self.fps} frames a second")
@@ -94,4 +102,5 @@ class PointTrack:
 
     def sliced(self, start: int, stop: int) -> PointTrack:
         """Frames start to stop - 1 as a track."""
-        return replace(self, positions=self.positions[start:stop])
+        present = None if self.present is None else self.present[start:stop]
+        return replace(self, positions=self.positions[start:stop], present=present)

@@ -96,7 +96,8 @@ class SolvedMotion:
     points
         (points,) names of the track's points.
     residuals
-        (frames, points) metres: distance of each scaled point from its position on the body.
+        (frames, points) metres: distance of each scaled point from its position on the body; in
+        gaps that of the bridged position.
     feet
         Foot contacts and corrections.
     scale
@@ -162,7 +163,9 @@ def solve_points(
     points = low_passed(raw, settings.smoothing_hz, track.fps)
     notes.append(f"smoothed to {settings.smoothing_hz:g} Hz" if points is not raw else "unsmoothed")
     solver = PoseSolver(body)
-    state = _solve_poses(solver, points, track.fps, settings.smoothing_hz)
+    # Points in gaps do not pull.
+    weights = np.ones((1, points.shape[1])) if track.present is None else 1.0 * track.present
+    state = _solve_poses(solver, points, weights, track.fps, settings.smoothing_hz)
     clip = Clip(
         skeleton=body.skeleton,
         rotations=quaternions_of(state),
@@ -174,7 +177,7 @@ def solve_points(
     )
     feet = FeetMeasures(np.zeros((len(track), 2), bool), np.zeros((len(track), 2)), 0.0, 0.0)
     if settings.hold_feet:
-        clip, feet = _with_held_feet(solver, state, clip)
+        clip, feet = _with_held_feet(solver, state, clip, weights)
         state = SolverState(_matrices(clip), clip.translations[:, 0])
     residuals = np.linalg.norm(solver.points(state) - raw, axis=-1)
     clip = replace(
@@ -206,18 +209,18 @@ def floor_drift(points: Array, body: BodyModel, fps: float) -> Array:
 
 
 def _with_held_feet(
-    solver: PoseSolver, state: SolverState, clip: Clip
+    solver: PoseSolver, state: SolverState, clip: Clip, weights: Array
 ) -> tuple[Clip, FeetMeasures]:
     """Solve again with the feet held, then correct the legs exactly by inverse kinematics."""
     body, fps = solver.body, clip.fps
     roles = body_roles(body)
     holds = find_holds(clip, roles, body.size)
-    targets, weights = solver.points(state), np.ones(len(body.plan.carriers))
+    targets, weights = solver.points(state), weights.copy()
     for foot, leg in enumerate(body.plan.legs):
         for point, carrier in enumerate(body.plan.carriers):
             if carrier in leg[2:]:
                 targets[:, point] += holds.shifts[:, foot]
-                weights[point] = _FOOT_WEIGHT
+                weights[:, point] *= _FOOT_WEIGHT
     state = solver.solve(
         state, targets, _STEPS_AGAIN, prior=state, prior_m=_PRIOR_M, weights=weights
     )
@@ -271,15 +274,21 @@ def body_roles(body: BodyModel) -> Roles:
     return Roles(hips=0, pairs=np.array(plan.pairs), kind="biped", head=head, **fields)  # type: ignore[arg-type]
 
 
-def _solve_poses(solver: PoseSolver, points: Array, fps: float, smoothing_hz: float) -> SolverState:
+def _solve_poses(
+    solver: PoseSolver, points: Array, weights: Array, fps: float, smoothing_hz: float
+) -> SolverState:
     body = solver.body
     whole = PointTrack(tuple(map(str, range(points.shape[1]))), points, fps)
     positions = planned_positions(whole, body.plan)
-    state = solver.solve(initial_guess(body, positions, points, fps), points, _STEPS)
+    state = solver.solve(
+        initial_guess(body, positions, points, fps), points, _STEPS, weights=weights
+    )
     if smoothing_hz <= 0:
-        return solver.solve(state, points, _STEPS_AGAIN)
+        return solver.solve(state, points, _STEPS_AGAIN, weights=weights)
     prior = low_passed_state(state, _PRIOR_SHARE * smoothing_hz, fps)
-    state = solver.solve(prior, points, _STEPS_AGAIN, prior=prior, prior_m=_PRIOR_M)
+    state = solver.solve(
+        prior, points, _STEPS_AGAIN, prior=prior, prior_m=_PRIOR_M, weights=weights
+    )
     return low_passed_state(state, smoothing_hz, fps)
 
 

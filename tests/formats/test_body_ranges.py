@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from deepphase.errors import FormatError
 from deepphase.formats.body_checks import LARGEST_LENGTH_M
-from deepphase.formats.load import MOTION_FORMATS, load, save
+from deepphase.formats.load import WRITTEN_SUFFIXES, load, save
 from deepphase.formats.npz.archive import write_npz
 from deepphase.motion.clip import Source
 from tests.corpus.made_clips import made_clip
@@ -62,7 +62,7 @@ def test_a_body_in_another_unit_passes(tmp_path, metres):
     np.testing.assert_allclose(again.skeleton.offsets, clip.skeleton.offsets * metres)
 
 
-@pytest.mark.parametrize("suffix", MOTION_FORMATS)
+@pytest.mark.parametrize("suffix", WRITTEN_SUFFIXES)
 def test_what_readers_refuse_is_not_written(tmp_path, suffix):
     clip = made_clip(frames=4)
     far = replace(clip, translations=clip.translations + np.float32(2e6))
@@ -75,7 +75,7 @@ def test_what_readers_refuse_is_not_written(tmp_path, suffix):
 
 @settings(max_examples=60, deadline=None)
 @given(
-    suffix=st.sampled_from(list(MOTION_FORMATS)),
+    suffix=st.sampled_from(WRITTEN_SUFFIXES),
     size=st.floats(1e-9, 1e9),
     place=st.floats(-1e7, 1e7),
     fps=st.floats(0.5, 2500.0),

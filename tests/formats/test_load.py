@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from deepphase.errors import FormatError, ParameterError
-from deepphase.formats.load import MOTION_FORMATS, load, save
+from deepphase.formats.load import MOTION_FORMATS, WRITTEN_SUFFIXES, load, save
 from deepphase.motion.kinematics import joint_positions
 from tests.formats.bvh_text import two_joints, written
 from tests.hostile.npz_cases import POINTS, archive
@@ -59,7 +59,7 @@ def test_what_stands_under_a_wrong_name_is_said(tmp_path, suffix, content, what)
 
 
 @pytest.mark.parametrize("fps", [0, -1, float("nan"), float("inf"), 1e9])
-@pytest.mark.parametrize("suffix", MOTION_FORMATS)
+@pytest.mark.parametrize("suffix", WRITTEN_SUFFIXES)
 def test_an_impossible_rate_is_refused_in_every_format(tmp_path, suffix, fps):
     clip = load(written(tmp_path, two_joints()), unit="m", up="y")
     save(clip, tmp_path / f"again{suffix}")
@@ -67,7 +67,7 @@ def test_an_impossible_rate_is_refused_in_every_format(tmp_path, suffix, fps):
         load(tmp_path / f"again{suffix}", fps=fps)
 
 
-@pytest.mark.parametrize("suffix", MOTION_FORMATS)
+@pytest.mark.parametrize("suffix", WRITTEN_SUFFIXES)
 def test_points_keep_their_places_in_every_format(tmp_path, suffix):
     positions = POINTS["positions"]
     swaying = positions + 0.01 * np.sin(np.arange(positions.size)).reshape(positions.shape)

@@ -27,9 +27,10 @@ from pathlib import Path
 from typing import Any
 
 from deepphase.errors import DeepPhaseError
-from deepphase.formats.load import MOTION_FORMATS, load_all, save
+from deepphase.formats.load import MOTION_FORMATS, WRITTEN_SUFFIXES, load_all, save
 from deepphase.synthetic.locomotion import locomotion
 from tests.formats.bvh_text import two_joints
+from tests.formats.marker_files import c3d_bytes, markers_of, motive_text, mvnx_text, trc_text
 from tests.hostile.mutations import mutated
 from tests.hostile.npz_cases import AMASS, JOINTS, OWN, POINTS, archive
 from tests.hostile.odd_glb_cases import CURVED, MIXED
@@ -78,7 +79,16 @@ def seed_files(folder: Path) -> list[tuple[str, bytes]]:
         (".glb", MIXED),
         (".gltf", CURVED),
     ]
-    for suffix in MOTION_FORMATS:
+    few = walk.sliced(0, 6)
+    labels, markers = few.skeleton.names, markers_of(few)
+    files += [
+        (".c3d", c3d_bytes(markers, labels)),
+        (".c3d", c3d_bytes(markers, labels, processor=85, scale=0.1, analog=2)),
+        (".trc", trc_text(markers, labels).encode()),
+        (".csv", motive_text(markers / 1000.0, labels).encode()),
+        (".mvnx", mvnx_text(few).encode()),
+    ]
+    for suffix in WRITTEN_SUFFIXES:
         path = folder / f"walk{suffix}"
         save(walk, path)
         files.append((suffix, path.read_bytes()))

@@ -35,7 +35,15 @@ def mutated(random: Random, content: bytes, suffix: str, others: Sequence[bytes]
     others
         Files of which pieces may be put in.
     """
-    inner = {".bvh": _TEXT, ".npz": _ARCHIVE, ".glb": GLB, ".gltf": (*GLTF, *_TEXT)}.get(suffix, ())
+    inner = {
+        ".bvh": _TEXT,
+        ".trc": _TEXT,
+        ".csv": _TEXT,
+        ".mvnx": _TEXT,
+        ".npz": _ARCHIVE,
+        ".glb": GLB,
+        ".gltf": (*GLTF, *_TEXT),
+    }.get(suffix, ())
     for _ in range(random.choice((1, 1, 1, 2, 3, 4))):
         if not content:
             return content

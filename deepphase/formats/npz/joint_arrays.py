@@ -30,7 +30,7 @@ from deepphase.formats.body_checks import LARGEST_LENGTH_M, checked_body
 from deepphase.formats.frame_rates import CORRECTED, check_rate_option, resolve_rate
 from deepphase.formats.joint_checks import check_joint_count, unique_names
 from deepphase.formats.npz.archive import NpzArchive, read_npz
-from deepphase.formats.npz.rotation_fit import SPACES, fitted_clip
+from deepphase.formats.npz.rotation_fit import SPACES, fitted_clip, unit_quaternions
 from deepphase.formats.units import METRES_PER_UNIT, check_up_option, metres_per_unit
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.handedness import is_left_handed, reflected
@@ -61,8 +61,6 @@ _POSITION_KEYS = (
 _OFFSET_KEYS = ("offsets", "rest_offsets")
 _ROOT_KEYS = ("translations", "root_positions", "root_position", "root_translation", "trans")
 _NO_PARENT = ("", "none", "null", "world", "-1")
-# Quaternions are written with three decimals at least.
-_UNIT_LENGTH = 0.02
 
 
 def is_joint_arrays(keys: Collection[str]) -> bool:
@@ -177,17 +175,7 @@ def _rotations(archive: NpzArchive) -> tuple[Array | None, str]:
         return None, ""
     _check_count(archive, key)
     rotations = archive.array(key, (None, None, 4))
-    lengths = np.linalg.norm(rotations, axis=-1)
-    wrong = np.abs(lengths - 1.0) > _UNIT_LENGTH
-    if wrong.any():
-        frame, joint = np.argwhere(wrong)[0]
-        raise FormatError(
-            f"frame {frame}, joint {joint}: a quaternion of length {lengths[frame, joint]:.3g} in "
-            f"array {key!r}",
-            hint="quaternions have length 1",
-            path=archive.path,
-        )
-    return rotations / lengths[..., None], key
+    return unit_quaternions(rotations, f"array {key!r}", archive.path), key
 
 
 def _positions(archive: NpzArchive, frames: int | None) -> tuple[Array, str]:

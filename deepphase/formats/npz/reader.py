@@ -12,10 +12,9 @@ from deepphase.formats.amass import is_amass, load_amass
 from deepphase.formats.npz.archive import NpzArchive, read_npz
 from deepphase.formats.npz.joint_arrays import is_joint_arrays, load_joint_arrays
 from deepphase.formats.npz.motion import FORMAT, is_npz_motion, load_npz_motion
-from deepphase.formats.points import is_points, load_points
+from deepphase.formats.points import is_points, load_point_clip
 from deepphase.formats.reader_options import call_reader
 from deepphase.motion.clip import Clip
-from deepphase.solving.point_clip import clip_of_points
 
 
 def load_npz(
@@ -56,24 +55,13 @@ def load_npz(
     if is_amass(archive.keys):
         return call_reader(load_amass, path, options, "AMASS files")
     if is_points(archive.keys):
-        return call_reader(_load_points, path, options, "point tracks")
+        return call_reader(load_point_clip, path, options, "point tracks")
     raise FormatError(
         _what_it_is(archive),
         hint="motion is poses and trans (AMASS), positions (points), or rotations and parents "
         "(joints)",
         path=path,
     )
-
-
-def _load_points(
-    path: str | Path,
-    *,
-    unit: str | float | None = None,
-    up: str | None = None,
-    fps: float | None = None,
-    description: Mapping[str, Any] | None = None,
-) -> Clip:
-    return clip_of_points(load_points(path, unit=unit, up=up, fps=fps), description)
 
 
 def _what_it_is(archive: NpzArchive) -> str:

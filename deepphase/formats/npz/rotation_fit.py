@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
 from deepphase.arrays import Array
+from deepphase.errors import FormatError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.skeleton import Skeleton
@@ -16,6 +19,28 @@ _FRAMES_COMPARED = 200
 _FITS, _ALIKE = 0.2, 1e-3
 # The same share beyond which a joint is translated, and up to which positions are local.
 _MOVES, _CONSTANT = 1e-3, 0.02
+# Quaternions are written with two decimals at least.
+_UNIT_LENGTH = 0.02
+
+
+def unit_quaternions(stored: Array, what: str, path: Path) -> Array:
+    """(frames, joints, 4) quaternions made to have length 1.
+
+    Raises FormatError if a length is another; `what` names the place in the file.
+    """
+    # A square may overflow; such a length is refused.
+    with np.errstate(over="ignore"):
+        lengths = np.linalg.norm(stored, axis=-1)
+    wrong = ~(np.abs(lengths - 1.0) <= _UNIT_LENGTH)
+    if wrong.any():
+        frame, joint = np.argwhere(wrong)[0]
+        raise FormatError(
+            f"frame {frame}, joint {joint}: a quaternion of length {lengths[frame, joint]:.3g} in "
+            f"{what}",
+            hint="quaternions have length 1",
+            path=path,
+        )
+    return np.asarray(stored / lengths[..., None])
 
 
 def fitted_clip(

@@ -1,0 +1,153 @@
+"""C3D: markers of optical systems, in all three byte orders, as integers or as floats.
+
+The reader is written here, since files come from anywhere: a damaged file may not end the process,
+nor allocate what it only declares. Analog channels are skipped.
+
+References
+----------
+The C3D File Format: A Technical User Guide (c3d.org).
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from deepphase.arrays import Array
+from deepphase.errors import FormatError
+from deepphase.formats.file_content import foreign_content, read_content
+from deepphase.formats.markers.c3d_parameters import C3dParameters, Processor, read_parameters
+from deepphase.formats.markers.marker_data import MAX_POINTS, MarkerData
+from deepphase.formats.units import METRES_PER_UNIT
+
+_BLOCK, _KEY = 512, 0x50
+# Groups of points that models compute and that are no places: angles and forces stand among the
+# markers of many files.
+_NO_PLACES = ("ANGLES", "FORCES", "MOMENTS", "POWERS", "SCALARS", "REACTIONS")
+_UP = {"+X": "x", "+Y": "y", "+Z": "z", "-X": "-x", "-Y": "-y", "-Z": "-z"}
+
+
+@dataclass(frozen=True)
+class _Header:
+    """The first block of a file."""
+
+    points: int
+    analog: int
+    first: int
+    last: int
+    scale: float
+    data_block: int
+    rate: float
+
+
+def read_c3d(path: Path) -> MarkerData:
+    """Read the markers of a C3D file.
+
+    Raises FormatError if it cannot be read.
+    """
+    content = read_content(path)
+    if len(content) < 2 * _BLOCK or content[1] != _KEY or content[0] < 2:
+        found = foreign_content(content) or "its first bytes are others"
+        raise FormatError(f"not a C3D file: {found}", path=path)
+    parameters = read_parameters(content, (content[0] - 1) * _BLOCK, path)
+    header = _header(content, parameters.processor)
+    points = header.points
+    if not 0 < points <= MAX_POINTS:
+        raise FormatError(f"{points:,} markers", hint=f"1 to {MAX_POINTS:,} are read", path=path)
+    frames = _frame_count(header, parameters)
+    stored = _stored(content, header, frames, parameters.processor, path)
+    scale = 1.0 if header.scale < 0 else header.scale
+    if not (math.isfinite(scale) and scale > 0):
+        raise FormatError(f"a scale of {header.scale} for whole numbers", path=path)
+    with np.errstate(invalid="ignore", over="ignore"):
+        positions = stored[..., :3].astype(np.float64) * scale
+    # The fourth value is negative where a marker was not seen.
+    positions[stored[..., 3] < 0] = np.nan
+    positions[np.abs(positions) > np.finfo(np.float32).max] = np.nan
+    labels = parameters.long_texts("POINT", "LABELS")
+    names = [
+        labels[point] if point < len(labels) and labels[point] else f"point_{point:02d}"
+        for point in range(points)
+    ]
+    no_places = {
+        text for group in _NO_PLACES for text in parameters.long_texts("POINT", group) if text
+    }
+    kept = [
+        point
+        for point, name in enumerate(names)
+        if name not in no_places and not name.rpartition(":")[2].startswith("*")
+    ]
+    notes = []
+    if not kept:
+        kept = list(range(points))
+    if len(kept) < points:
+        notes.append(
+            f"{points - len(kept)} of {points} points were left out: without a label, or angles "
+            "and forces"
+        )
+    word = next(iter(parameters.texts("POINT", "UNITS")), "").lower()
+    up = _UP.get(next(iter(parameters.texts("POINT", "Y_SCREEN")), "").upper())
+    if up is not None:
+        notes.append(f"the file shows {up} upwards on its screen (Y_SCREEN)")
+    if word and word not in METRES_PER_UNIT:
+        notes.append(f"the unit {word[:20]!r} is not known")
+    rate = parameters.number("POINT", "RATE") or header.rate
+    return MarkerData(
+        tuple(names[point] for point in kept),
+        positions[:, kept],
+        {"POINT:RATE": rate} if rate else {},
+        METRES_PER_UNIT.get(word),
+        notes=tuple(notes),
+    )
+
+
+def _header(content: bytes, processor: Processor) -> _Header:
+    words = struct.unpack_from(f"{processor.order}10H", content, 2)
+    scale = processor.floats(content[12:16])[0]
+    rate = processor.floats(content[20:24])[0]
+    return _Header(words[0], words[1], words[2], words[3], float(scale), words[7], float(rate))
+
+
+def _frame_count(header: _Header, parameters: C3dParameters) -> int:
+    """Frames; the header holds up to 65,535, longer files state them in parameters."""
+    frames = header.last - header.first + 1
+    starts = parameters.numbers("TRIAL", "ACTUAL_START_FIELD")
+    stops = parameters.numbers("TRIAL", "ACTUAL_END_FIELD")
+    if len(starts) == len(stops) == 2:
+        first, last = (
+            int(low) % 65536 + 65536 * (int(high) % 65536) for low, high in (starts, stops)
+        )
+        return max(frames, last - first + 1)
+    stated = parameters.number("POINT", "FRAMES")
+    if header.last == 65535 and stated and stated > frames:
+        return int(stated)
+    return frames
+
+
+def _stored(
+    content: bytes, header: _Header, frames: int, processor: Processor, path: Path
+) -> Array:
+    """(frames, points, 4) of the data section."""
+    size = 4 if header.scale < 0 else 2
+    values = 4 * header.points + header.analog
+    begin = (header.data_block - 1) * _BLOCK
+    if header.data_block < 2 or begin > len(content) or frames < 1:
+        raise FormatError(
+            f"{frames} frames from block {header.data_block}: the header is damaged", path=path
+        )
+    held = (len(content) - begin) // (values * size)
+    if held < frames:
+        raise FormatError(
+            f"{frames:,} frames declared, but the file ends after {held:,}",
+            hint="copy or export the file again",
+            path=path,
+        )
+    data = content[begin : begin + frames * values * size]
+    table = (
+        processor.floats(data) if size == 4 else np.frombuffer(data, f"{processor.order}i2")
+    ).reshape(frames, values)
+    return table[:, : 4 * header.points].reshape(frames, header.points, 4)

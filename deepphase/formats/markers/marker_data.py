@@ -1,0 +1,131 @@
+"""Markers as a file states them, before units and axes are settled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from deepphase.arrays import Array, true_runs
+from deepphase.errors import FormatError
+from deepphase.formats.joint_checks import unique_names
+
+# Same limit as of point tracks: all pairs of points are compared.
+MAX_POINTS = 4096
+# Markers that are seen in a smaller share of the frames are left out: their gaps cannot be bridged.
+_LEAST_SEEN = 0.1
+_LISTED = 8
+
+
+@dataclass(frozen=True, eq=False)
+class MarkerData:
+    """The content of a file of markers.
+
+    Parameters
+    ----------
+    names
+        (points,) labels.
+    positions
+        (frames, points, 3) in units of the file; NaN where a marker is not seen.
+    rates
+        Rates that the file states, by name.
+    unit_m
+        Metres in one unit of the file; None if it states none.
+    up
+        The up axis that the file states, or None.
+    notes
+        What was assumed, one sentence each.
+    """
+
+    names: tuple[str, ...]
+    positions: Array
+    rates: Mapping[str, float]
+    unit_m: float | None = None
+    up: str | None = None
+    notes: tuple[str, ...] = field(default=())
+
+
+def seen_markers(data: MarkerData, path: Path) -> tuple[MarkerData, Array]:
+    """Markers that are seen often enough, gaps bridged by straight lines, and what was seen.
+
+    Before the first and after the last sight, a marker stays in place.
+
+    Returns
+    -------
+    data
+        Without NaN; notes state the gaps.
+    present : (frames, points) bool
+        Whether each marker was seen.
+
+    Raises
+    ------
+    FormatError
+        If there are no frames, or too many or too few markers.
+    """
+    names, renamed = unique_names(data.names)
+    notes = [*data.notes]
+    if renamed:
+        notes.append(f"repeated labels were numbered: {_listed(renamed)}")
+    positions = np.array(data.positions, np.float64)
+    positions[~np.isfinite(positions).all(axis=-1)] = np.nan
+    frames, points = positions.shape[:2]
+    if frames == 0 or points == 0:
+        raise FormatError(f"{frames} frames of {points} markers", path=path)
+    if points > MAX_POINTS:
+        raise FormatError(
+            f"{points:,} points of one body", hint=f"the limit is {MAX_POINTS:,}", path=path
+        )
+    present = np.isfinite(positions[..., 0])
+    shares = present.mean(axis=0)
+    kept = np.flatnonzero(shares >= max(_LEAST_SEEN, 1.0 / frames))
+    if len(kept) < 2:
+        raise FormatError(
+            f"{len(kept)} of {points} markers are seen in a tenth of the frames",
+            hint="label and fill the markers in the program of the capture",
+            path=path,
+        )
+    if len(kept) < points:
+        left = [names[point] for point in range(points) if point not in set(kept.tolist())]
+        notes.append(
+            f"markers that are seen in less than {_LEAST_SEEN:.0%} of the frames were left out: "
+            f"{_listed(left)}"
+        )
+    positions, present = positions[:, kept], present[:, kept]
+    gaps = ~present
+    if gaps.any():
+        longest = max(
+            stop - start for point in range(len(kept)) for start, stop in true_runs(gaps[:, point])
+        )
+        worst = np.argsort(-gaps.mean(axis=0), kind="stable")[:3]
+        said = ", ".join(
+            f"{names[kept[point]]} {gaps[:, point].mean():.1%}"
+            for point in worst.tolist()
+            if gaps[:, point].any()
+        )
+        notes.append(
+            f"gaps in {gaps.mean():.1%} of the marker frames, the longest of {longest} frames, "
+            f"most in {said}: bridged by straight lines"
+        )
+        index = np.arange(frames)
+        for point in np.flatnonzero(gaps.any(axis=0)).tolist():
+            seen = present[:, point]
+            for axis in range(3):
+                positions[~seen, point, axis] = np.interp(
+                    index[~seen], index[seen], positions[seen, point, axis]
+                )
+    bridged = MarkerData(
+        tuple(names[point] for point in kept.tolist()),
+        positions,
+        data.rates,
+        data.unit_m,
+        data.up,
+        tuple(notes),
+    )
+    return bridged, present
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return ", ".join(names[:_LISTED]) + more

@@ -1,0 +1,246 @@
+"""MVNX: exports of Xsens, segments of the body with their places and orientations.
+
+The markup is read by expat, event by event. Documents with a type declaration are refused, so that
+no entity is ever expanded.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from xml.parsers import expat
+
+import numpy as np
+
+from deepphase.arrays import Array
+from deepphase.errors import FormatError
+from deepphase.formats.body_checks import checked_body
+from deepphase.formats.file_content import foreign_content, read_content
+from deepphase.formats.frame_rates import check_rate_option, resolve_rate
+from deepphase.formats.joint_checks import check_joint_count, unique_names
+from deepphase.formats.npz.rotation_fit import fitted_clip, unit_quaternions
+from deepphase.formats.units import check_up_option, metres_per_unit
+from deepphase.motion.clip import Clip, Source
+from deepphase.motion.orientation import infer_up, rotate_up, scaled
+
+_READ = ("orientation", "position")
+
+
+@dataclass
+class _Content:
+    """What the events have given so far."""
+
+    rate: str = ""
+    segments: list[str] = field(default_factory=list)
+    # (segment above, segment below) of each joint.
+    joints: list[tuple[str, str]] = field(default_factory=list)
+    frames: dict[str, list[Array]] = field(default_factory=lambda: {name: [] for name in _READ})
+
+
+def load_mvnx(
+    path: str | Path,
+    *,
+    unit: str | float | None = None,
+    up: str | None = None,
+    fps: float | None = None,
+) -> Clip:
+    """Read the first subject of an MVNX file as a clip: metres, Y up.
+
+    Joints are the segments, at their origins; the calibration poses before the motion are skipped.
+
+    Parameters
+    ----------
+    unit
+        The file's unit; None takes metres, Xsens's own.
+    up
+        The file's up axis; None infers it from the pose.
+    fps
+        Frames a second, in place of the file's.
+
+    Raises
+    ------
+    FormatError
+        If the file cannot be read, or lacks orientations or positions; the error names the line.
+    ParameterError
+        If an option is invalid.
+    """
+    path = Path(path)
+    unit_m = 1.0 if unit is None else metres_per_unit(unit)
+    check_up_option(up)
+    check_rate_option(fps)
+    content = _parsed(path)
+    try:
+        stated = {"frameRate": float(content.rate)} if content.rate else {}
+    except ValueError:
+        raise FormatError(f"a frameRate of {content.rate[:20]!r}", path=path) from None
+    rate, notes = resolve_rate(stated, fps, path)
+    names, parents, order = _tree(content, path)
+    rotations, positions = (
+        _table(content, name, width, path)[:, order]
+        for name, width in (("orientation", 4), ("position", 3))
+    )
+    clip, fit_notes = fitted_clip(
+        names,
+        parents,
+        unit_quaternions(rotations, "<orientation>", path),
+        positions,
+        rate,
+        space="global",
+        local_positions=False,
+    )
+    if clip is None:
+        raise FormatError("orientations that contradict the positions of the segments", path=path)
+    clip = checked_body(scaled(clip, unit_m), path)
+    notes = (*notes, *fit_notes, f"a unit of {unit_m:g} m")
+    if up is None:
+        up, note = infer_up(clip)
+        notes = (*notes, note)
+    source = Source(str(path), unit_m, up, rate, notes=notes)
+    return replace(rotate_up(clip, up), source=source, name=path.stem)
+
+
+def _parsed(path: Path) -> _Content:
+    content = _Content()
+    parser = expat.ParserCreate()
+    inside: list[str] = []
+    text: list[str] = []
+    # Values of the frame that is open.
+    frame: dict[str, Array] | None = None
+    subjects = 0
+    connectors: list[str] = []
+
+    def refuse(fact: str, hint: str = "") -> FormatError:
+        return FormatError(fact, hint=hint, path=path, line=parser.CurrentLineNumber)
+
+    def on_doctype(*_: Any) -> None:
+        raise refuse(
+            "not an MVNX file: a web page or other markup with a document type declaration",
+            "declarations are not read: export the file again",
+        )
+
+    def on_start(name: str, attributes: dict[str, str]) -> None:
+        nonlocal frame, subjects
+        name = name.rpartition(":")[2]
+        if not inside and name != "mvnx":
+            raise refuse(f"not an MVNX file: its first element is {name[:40]!r}")
+        inside.append(name)
+        text.clear()
+        if len(inside) > 32:
+            raise refuse("elements that are nested more than 32 deep")
+        if name == "subject":
+            subjects += 1
+            if subjects == 1:
+                content.rate = attributes.get("frameRate", "")
+        if subjects != 1:
+            return
+        if name == "segment" and "segments" in inside:
+            content.segments.append(attributes.get("label", "").strip())
+            check_joint_count(len(content.segments), path, parser.CurrentLineNumber)
+        elif name == "joint":
+            connectors.clear()
+        elif name == "frame" and attributes.get("type", "normal") == "normal":
+            frame = {}
+
+    def on_text(data: str) -> None:
+        if inside and inside[-1] in (*_READ, "connector1", "connector2"):
+            text.append(data)
+
+    def on_end(name: str) -> None:
+        nonlocal frame
+        name = inside.pop()
+        if subjects != 1:
+            return
+        if name in ("connector1", "connector2"):
+            connectors.append("".join(text).strip().partition("/")[0])
+        elif name == "joint" and len(connectors) == 2:
+            content.joints.append((connectors[0], connectors[1]))
+        elif name in _READ and frame is not None:
+            try:
+                # NumPy would need the whole text as one line.
+                values = np.array("".join(text).split(), np.float64)
+            except ValueError:
+                raise refuse(f"<{name}> holds something that is no number") from None
+            width = (4 if name == "orientation" else 3) * len(content.segments)
+            if len(values) != width or not np.isfinite(values).all():
+                raise refuse(
+                    f"<{name}> holds {len(values)} numbers, expected {width} finite ones for "
+                    f"{len(content.segments)} segments"
+                )
+            frame[name] = values
+        elif name == "frame" and frame is not None:
+            missing = next((each for each in _READ if each not in frame), None)
+            if missing is not None:
+                raise refuse(
+                    f"a frame without <{missing}>",
+                    "export segment orientations and positions",
+                )
+            for each in _READ:
+                content.frames[each].append(frame[each])
+            frame = None
+        text.clear()
+
+    parser.StartDoctypeDeclHandler = on_doctype
+    parser.EntityDeclHandler = on_doctype
+    parser.StartElementHandler = on_start
+    parser.EndElementHandler = on_end
+    parser.CharacterDataHandler = on_text
+    data = read_content(path)
+    foreign = foreign_content(data)
+    if foreign and not data.lstrip().startswith(b"<"):
+        raise FormatError(f"not an MVNX file: {foreign}", path=path)
+    try:
+        parser.Parse(data, True)
+    except expat.ExpatError as error:
+        raise FormatError(
+            f"damaged markup: {expat.ErrorString(error.code)}", path=path, line=error.lineno
+        ) from None
+    except (LookupError, ValueError) as error:
+        raise FormatError(f"text that cannot be decoded: {str(error)[:60]}", path=path) from None
+    return content
+
+
+def _tree(content: _Content, path: Path) -> tuple[tuple[str, ...], Array, list[int]]:
+    """Names, parents and the order of the segments, parents before children."""
+    names, _ = unique_names(content.segments)
+    if not names or not content.frames["position"]:
+        raise FormatError(
+            f"{len(names)} segments and {len(content.frames['position'])} frames", path=path
+        )
+    index = {name: joint for joint, name in enumerate(names)}
+    above: dict[int, int] = {}
+    for upper, lower in content.joints:
+        if upper not in index or lower not in index:
+            raise FormatError(
+                f"a joint between {upper[:40]!r} and {lower[:40]!r}, which are not both segments",
+                path=path,
+            )
+        above.setdefault(index[lower], index[upper])
+    roots = [joint for joint in range(len(names)) if joint not in above]
+    children: dict[int, list[int]] = {}
+    for joint, parent in sorted(above.items()):
+        children.setdefault(parent, []).append(joint)
+    order, waiting = [], roots[:1]
+    while waiting:
+        joint = waiting.pop()
+        order.append(joint)
+        waiting.extend(reversed(children.get(joint, [])))
+    if len(order) != len(names):
+        raise FormatError(
+            "segments that no joint connects to the first",
+            hint="export the joints of the body",
+            path=path,
+        )
+    if all(parent < joint for joint, parent in above.items()):
+        order = list(range(len(names)))
+    place = {joint: row for row, joint in enumerate(order)}
+    parents = np.array([-1, *(place[above[joint]] for joint in order[1:])])
+    return tuple(names[joint] for joint in order), parents, order
+
+
+def _table(content: _Content, name: str, width: int, path: Path) -> Array:
+    values = np.stack(content.frames[name])
+    if np.abs(values).max() > math.sqrt(np.finfo(np.float64).max):
+        raise FormatError(f"<{name}> holds numbers that are too large", path=path)
+    return values.reshape(len(values), -1, width)

@@ -1,0 +1,224 @@
+"""Files of marker systems: labels, gaps, units and axes; and damaged ones."""
+
+import importlib.util
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from apps.cli import main
+from deepphase.corpus.motion_files import find_motion_files
+from deepphase.errors import FormatError
+from deepphase.formats.load import load, save
+from deepphase.formats.points import holds_points, load_points, save_points
+from deepphase.motion.kinematics import joint_positions
+from deepphase.solving.solve import solve_points
+from deepphase.synthetic.locomotion import locomotion
+from tests.formats.marker_files import c3d_bytes, markers_of, motive_text, mvnx_text, trc_text
+
+WALK = locomotion(4, 2.0, fps=100.0).clip
+LABELS = [f"Ann:{name}" for name in WALK.skeleton.names]
+# Written by ezc3d 1.7.2: the first 40 frames of WALK in millimetres, Z up, a gap of ten frames in
+# the marker of the head, two analog channels.
+BY_EZC3D = Path(__file__).parent / "files" / "walk_by_ezc3d.c3d"
+
+
+def gapped(positions):
+    positions = positions.copy()
+    positions[50:60, 6] = np.nan
+    positions[:5, 9] = np.nan
+    return positions
+
+
+def written(path, positions, labels=LABELS):
+    """The file of a suffix, of positions in millimetres."""
+    if path.suffix == ".c3d":
+        path.write_bytes(c3d_bytes(positions, labels))
+    elif path.suffix == ".trc":
+        path.write_text(trc_text(positions, labels))
+    else:
+        path.write_text(motive_text(positions / 1000.0, [n.partition(":")[2] for n in labels]))
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".c3d", ".trc", ".csv"])
+@pytest.mark.parametrize("up", ["y", "z"])
+def test_markers_come_back_with_labels_gaps_units_and_axes(tmp_path, suffix, up):
+    truth = gapped(markers_of(WALK, up))
+    path = written(tmp_path / f"walk{suffix}", truth)
+    assert holds_points(path)
+    track = load_points(path)
+    assert [name.rpartition(":")[2] for name in track.names] == list(WALK.skeleton.names)
+    assert (track.fps, track.source.up) == (100.0, up)
+    assert track.source.unit_m == (1.0 if suffix == ".csv" else 0.001)
+    seen = np.isfinite(truth[..., 0])
+    np.testing.assert_array_equal(track.present, seen)
+    expected = joint_positions(WALK)
+    np.testing.assert_allclose(track.positions[seen], expected[seen], atol=2e-5)
+    # Gaps are bridged by straight lines, and held before the first sight.
+    share = np.linspace(0, 1, 12)[1:-1, None]
+    line = (1 - share) * track.positions[49, 6] + share * track.positions[60, 6]
+    np.testing.assert_allclose(track.positions[50:60, 6], line, atol=1e-9)
+    np.testing.assert_allclose(track.positions[:5, 9] - track.positions[5, 9], 0.0, atol=1e-9)
+    note = next(note for note in track.source.notes if "gaps" in note)
+    assert "longest of 10 frames" in note
+    assert track.names[6] in note
+
+
+@pytest.mark.parametrize("suffix", [".c3d", ".trc", ".csv"])
+def test_every_command_reads_them(tmp_path, suffix):
+    path = written(tmp_path / f"walk{suffix}", markers_of(WALK))
+    assert [each.path for each in find_motion_files(tmp_path)] == [path]
+    clip = load(path)
+    assert not clip.has_rotations
+    out = tmp_path / "walk.bvh"
+    assert main(["solve", str(path), "-o", str(out)]) == 0
+    assert load(out).has_rotations
+    with pytest.raises(FormatError, match="read only"):
+        save(clip, tmp_path / f"again{suffix}")
+
+
+def test_points_in_gaps_do_not_pull():
+    track = load_points_of(gapped(markers_of(WALK)))
+    # The bridges lie a metre beside the body.
+    wrong = track.positions.copy()
+    wrong[~track.present] += 1.0
+    pulled = solve_points(replace(track, positions=wrong, present=None)).residuals
+    free = solve_points(replace(track, positions=wrong)).residuals
+    # Of the markers that were seen while the head's was not.
+    seen = track.present & (np.arange(len(track)) // 10 == 5)[:, None]
+    assert free[seen].mean() < 0.5 * pulled[seen].mean()
+
+
+def load_points_of(positions):
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        return load_points(written(Path(folder) / "walk.c3d", positions))
+
+
+def test_gaps_stay_in_our_own_files(tmp_path):
+    track = load_points_of(gapped(markers_of(WALK)))
+    save_points(track, tmp_path / "walk.npz")
+    np.testing.assert_array_equal(load_points(tmp_path / "walk.npz").present, track.present)
+    np.testing.assert_array_equal(track.sliced(50, 60).present[:, 6], False)
+
+
+@pytest.mark.parametrize("processor", [84, 85, 86])
+@pytest.mark.parametrize("scale", [-1.0, 0.1])
+def test_c3d_of_every_byte_order(tmp_path, processor, scale):
+    truth = gapped(markers_of(WALK))
+    path = tmp_path / "walk.c3d"
+    path.write_bytes(c3d_bytes(truth, LABELS, processor=processor, scale=scale, analog=3))
+    track = load_points(path, up="z")
+    seen = track.present
+    np.testing.assert_array_equal(seen, np.isfinite(truth[..., 0]))
+    expected = joint_positions(WALK)
+    np.testing.assert_allclose(track.positions[seen], expected[seen], atol=1e-4)
+
+
+def test_c3d_leaves_out_angles_and_unlabelled_points(tmp_path):
+    path = tmp_path / "walk.c3d"
+    truth = markers_of(WALK)
+    angles = np.full((len(truth), 2, 3), 45.0)
+    never = np.full((len(truth), 1, 3), np.nan)
+    labels = [*LABELS, "LKneeAngles", "*110", "RTHI"]
+    content = c3d_bytes(
+        np.concatenate([truth, angles, never], axis=1), labels, more={"ANGLES": ["LKneeAngles"]}
+    )
+    path.write_bytes(content)
+    track = load_points(path)
+    assert list(track.names) == LABELS
+    assert any("2 of 28 points were left out" in note for note in track.source.notes)
+    assert any("RTHI" in note for note in track.source.notes)
+
+
+def test_c3d_with_more_labels_than_one_parameter_holds(tmp_path):
+    labels = [f"M{index}" for index in range(300)]
+    rng = np.random.default_rng(0)
+    truth = 1000 * rng.random((4, 300, 3))
+    (tmp_path / "many.c3d").write_bytes(c3d_bytes(truth, labels))
+    assert list(load_points(tmp_path / "many.c3d", up="z", unit="mm").names) == labels
+
+
+def test_c3d_by_its_reference_library():
+    track = load_points(BY_EZC3D)
+    assert list(track.names) == LABELS
+    assert (track.fps, track.source.up, track.source.unit_m) == (100.0, "z", 0.001)
+    seen = np.ones((40, len(LABELS)), bool)
+    seen[10:20, 6] = False
+    np.testing.assert_array_equal(track.present, seen)
+    np.testing.assert_allclose(track.positions[seen], joint_positions(WALK)[:40][seen], atol=1e-5)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("ezc3d") is None, reason="ezc3d is not installed")
+def test_ezc3d_reads_what_the_tests_write(tmp_path):
+    import ezc3d
+
+    truth = gapped(markers_of(WALK))
+    (tmp_path / "walk.c3d").write_bytes(c3d_bytes(truth, LABELS))
+    read = ezc3d.c3d(str(tmp_path / "walk.c3d"))
+    np.testing.assert_allclose(
+        read["data"]["points"][:3].transpose(2, 1, 0), truth, atol=1e-2, equal_nan=True
+    )
+
+
+def test_mvnx(tmp_path):
+    path = tmp_path / "walk.mvnx"
+    path.write_text(mvnx_text(WALK))
+    clip = load(path)
+    assert clip.skeleton.names == WALK.skeleton.names
+    np.testing.assert_array_equal(clip.skeleton.parents, WALK.skeleton.parents)
+    assert (len(clip), clip.fps, clip.source.up) == (len(WALK), 100.0, "z")
+    np.testing.assert_allclose(joint_positions(clip), joint_positions(WALK), atol=1e-5)
+
+
+def test_csv_files_of_other_programs_are_no_motion(tmp_path):
+    (tmp_path / "labels.csv").write_text("file,style\nwalk.bvh,old\n")
+    written(tmp_path / "walk.csv", markers_of(WALK))
+    assert [each.path.name for each in find_motion_files(tmp_path)] == ["walk.csv"]
+    with pytest.raises(FormatError, match="does not begin with Format Version"):
+        load(tmp_path / "labels.csv")
+
+
+BOMB = '<!DOCTYPE lolz [<!ENTITY lol "lol"><!ENTITY lol2 "&lol;&lol;&lol;&lol;&lol;&lol;&lol;">]>\n'
+TRC = trc_text(markers_of(WALK)[:5], LABELS)
+C3D = c3d_bytes(markers_of(WALK)[:5], LABELS)
+CSV = motive_text(markers_of(WALK, unit_m=1.0)[:5], LABELS)
+MVNX = mvnx_text(WALK.sliced(0, 5))
+
+
+@pytest.mark.parametrize(
+    ("suffix", "content", "fact", "line"),
+    [
+        (".trc", TRC.replace("NumMarkers", "Markers"), "no DataRate and NumMarkers", 3),
+        (".trc", TRC.replace("\t25\tmm", "\t26\tmm"), "25 labels, but NumMarkers is 26", 4),
+        (".trc", TRC.replace("\t25\tmm", "\t999999\tmm"), "999,999 markers", 3),
+        (".trc", TRC.replace("3\t0.02000\t", "3\t0.02000\tinf"), "not a finite number", 9),
+        (".trc", TRC.split("\n")[0], "ends too early", None),
+        (".trc", TRC[: TRC.index("1\t0.0")], "0 frames", None),
+        (".c3d", C3D[:700], "not a C3D file", None),
+        (".c3d", C3D[:-900], "5 frames declared, but the file ends after", None),
+        (".c3d", C3D[:515] + bytes([7]) + C3D[516:], "a processor of type 7", None),
+        (".c3d", C3D[:2] + b"\xff\xff" + C3D[4:], "65,535 markers", None),
+        (".csv", CSV.replace("Frame,Time", "Nothing,Time"), "begins with Frame", None),
+        (".csv", CSV.replace("Marker", "Camera"), "markers", None),
+        (".csv", CSV.replace("\n1,0.010000,0", "\n1,0.010000,x"), "not a finite number", 9),
+        (".mvnx", mvnx_text(WALK.sliced(0, 2), BOMB), "document type declaration", 2),
+        (".mvnx", MVNX[:3000], "damaged markup", None),
+        (".mvnx", MVNX.replace("mvnx", "html"), "first element is 'html'", None),
+        (".mvnx", MVNX.replace("<position>", "<position>1 "), "numbers, expected", 7),
+        (".mvnx", MVNX.replace('"100"', '"fast"'), "frameRate", None),
+        (".mvnx", MVNX.replace("<connector1>Hips", "<connector1>Nobody"), "not both", None),
+    ],
+)
+def test_bad_files_get_one_clear_error(tmp_path, suffix, content, fact, line):
+    path = tmp_path / f"bad{suffix}"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(FormatError) as caught:
+        load(path)
+    assert fact in caught.value.fact, caught.value.fact
+    assert caught.value.path == path
+    if line is not None:
+        assert caught.value.line == line

@@ -11,7 +11,7 @@ from controllers.schema.schema import ControllerSchema
 from deepphase.arrays import Array
 from deepphase.errors import SkeletonError
 from deepphase.motion.foot_ik import LegChains, LimbSolver
-from deepphase.motion.limbs import ancestors
+from deepphase.motion.limbs import ancestors, path_length
 from deepphase.motion.roles import find_roles
 from deepphase.motion.skeleton import Skeleton
 from deepphase.steering.foot_ground import FootGround
@@ -25,7 +25,8 @@ _ROTATION_NUMBERS = 6
 class CharacterFeet:
     """Locks the feet for which the network predicts contacts, by turning the legs' `joints`.
 
-    `limbs` are the legs, and `columns` (limbs,) the places of their feet among the contacts.
+    `limbs` are the legs, `columns` (limbs,) the places of their feet among the contacts, and
+    `longest` is the length of the longest leg in metres.
 
     Parameters
     ----------
@@ -51,6 +52,10 @@ class CharacterFeet:
         columns = {skeleton.index(name): column for column, name in enumerate(schema.feet)}
         self.limbs = limbs = every.of_feet(columns)
         self.columns = np.array([columns[int(last)] for last in limbs.last], np.int64)
+        self.longest = max(
+            (path_length(skeleton, *limb) for limb in zip(limbs.upper, limbs.last, strict=True)),
+            default=0.0,
+        )
         solver = LimbSolver(skeleton, limbs)
         self.joints = solver.joints
         self.soles = None

@@ -24,6 +24,7 @@ from controllers.runtime.network_input import (
 )
 from controllers.runtime.network_state import RunningNetwork, running_phases
 from controllers.runtime.obstacles import Obstacles
+from controllers.runtime.steep_ground import SteepGround
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.features.trajectory import complex_of, pairs
@@ -36,6 +37,8 @@ from deepphase.terrain.heightmap import Heightmap
 Tracks = Mapping[str, Array]
 # Bound of all outputs in SI units; larger values mean that the network has diverged.
 _MAX_OUTPUT = 1e3
+# Characters walk up and down steps of at most this share of the leg's length.
+_STEP_SHARE = 0.45
 _IDENTITY = np.array([1.0, 0.0, 0.0, 0.0, 1.0, 0.0], np.float32)
 
 
@@ -60,7 +63,8 @@ class Characters:
     obstacles
         Walls and pits to avoid.
     ground
-        Ground to walk on, for controllers with heights; a flat floor by default.
+        Ground to walk on, for controllers with heights; a flat floor by default. Characters avoid
+        its walls, ledges and pits.
     network
         Network that runs in place of the controller's own, such as `onnx_network.OnnxNetwork`;
         `seed` is then ignored.
@@ -106,6 +110,10 @@ class Characters:
         self._feet = CharacterFeet(
             controller.skeleton, schema, count, ground, controller.data.get("soles")
         )
+        barriers: list[Obstacles | SteepGround] = [] if obstacles is None else [obstacles]
+        if ground is not None:
+            barriers.append(SteepGround(ground, _STEP_SHARE * self._feet.longest))
+        self._barriers = tuple(barriers)
         self._network = network or RunningNetwork(controller.network, count, seed)
         self._phases = running_phases(schema, starts.gate, self.settings.phase_blend)
         self._labels = DesiredLabels(schema, self._input.label, self.settings.label_halflife_s)
@@ -197,8 +205,8 @@ class Characters:
             self._labels.set_goals(goal_source.labels())
             # The goals are those of the start of the step.
             goal_source.advance(root_states, self._seconds)
-        if self.obstacles is not None:
-            future = self._around_obstacles(future, self.obstacles)
+        if self._barriers:
+            future = self._around_barriers(future)
         trajectory, trajectory_angles = future.in_world(self._history.place, self._history.angle)
         self._labels.advance()
         self._input.fill(
@@ -252,10 +260,12 @@ class Characters:
             )
         self._checked = goal_source
 
-    def _around_obstacles(self, future: FutureTrajectory, obstacles: Obstacles) -> FutureTrajectory:
-        """The trajectory around obstacles, slower where they are in the way."""
+    def _around_barriers(self, future: FutureTrajectory) -> FutureTrajectory:
+        """The trajectory around obstacles and steep ground, slower where they are in the way."""
         here, turn = self._history.place, np.exp(1j * self._history.angle)[:, None]
-        places = obstacles.kept_off(here, here[:, None] + future.places / turn)
+        places = here[:, None] + future.places / turn
+        for barrier in self._barriers:
+            places = barrier.kept_off(here, places)
         places = (places - here[:, None]) * turn
         lost = np.diff(places - future.places, axis=1, prepend=0.0)
         velocities = future.velocities.copy()
@@ -277,8 +287,8 @@ class Characters:
         place, angle = self._history.place, self._history.angle
         velocity = complex_of(outputs[:, self._slices["root_velocity"]])[:, 0]
         goal = place + self._seconds * velocity * np.exp(-1j * angle)
-        if self.obstacles is not None:
-            goal = self.obstacles.kept_off(place, goal[:, None])[:, 0]
+        for barrier in self._barriers:
+            goal = barrier.kept_off(place, goal[:, None])[:, 0]
         self._rate = outputs[:, self._slices["root_turn"]][:, 0].astype(np.float64)
         self._velocity = (goal - place) / self._seconds
         self._future = self._reader.read(outputs)

@@ -1,0 +1,131 @@
+"""Controllers on grounds that they were not trained on: feet, paths, survival.
+
+python -m tests.benchmarks.walk_on_ground run CONTROLLER.. [--grounds flat,rocks] [--seconds 15]
+python -m tests.benchmarks.walk_on_ground train STORE GROUND OUT [--model MODEL] [--samples N]
+
+`run` walks controllers with heights on the grounds, and lays the runs of others on them. `train`
+trains the paper's baseline: the heights are those of planes through the contacts of each gait
+cycle, deformed to touch them, in place of the ground that the clips were laid on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from dataclasses import replace
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+
+from apps.runs.request import RunRequest, measured_run
+from controllers.config import ControllerConfig
+from controllers.data.controller_data import ControllerData
+from controllers.runtime.controller import Controller
+from controllers.runtime.start import CharacterSource
+from controllers.training.train import train_controller
+from deepphase.corpus.store import open_store
+from deepphase.motion.clip import Clip
+from deepphase.motion.roles import Roles
+from deepphase.phase.extractor import load_extractor
+from deepphase.steering.made_paths import made_path
+from deepphase.terrain import fitting
+from deepphase.terrain.fitting import PatchLibrary, fit_footsteps, ground_of_clip
+from deepphase.terrain.foot_track import FootTrack
+from deepphase.terrain.grounded_clip import ClipGrounds, GroundedClip
+from deepphase.terrain.heightmap import Heightmap
+from deepphase.terrain.made_ground import made_ground
+
+_SHOWN = ("deep", "floating", "depth", "depth_95", "gap", "gap_95", "swing_deep", "sliding")
+_FLAT = Heightmap(np.zeros((1, 1)), 1.0, name="flat")
+
+
+def run(files: list[Path], grounds: list[str], seconds: float, seed: int) -> None:
+    """Print a line for each controller, ground and path."""
+    for file in files:
+        controller = Controller.load(file)
+        for name in grounds:
+            ground = _FLAT
+            if name != "flat":
+                ground = made_ground(name, seed=seed, size_m=60.0, spacing_m=0.05)
+            own = ground if controller.schema.config.heights else None
+            for path in ("wave", "circle", "square"):
+                begin = time.process_time()
+                source = CharacterSource(controller, ground=own)
+                goal = made_path(path, source.travelling_speed, seconds)
+                request = RunRequest(seconds=seconds, characters=3, ground=ground)
+                made = measured_run(source, request, goal)
+                feet = [each.ground for each in made.on_ground if each.ground is not None]
+                means = {
+                    field: np.mean([getattr(each, field) for each in feet]) for field in _SHOWN
+                }
+                measures = ("path_error", "clock_error", "survived", "runaways", "jerk_ratio")
+                values = {each: made.value(each) for each in measures}
+                found = {key: value for key, value in (means | values).items() if value is not None}
+                texts = [f"{key} {value:.4g}" for key, value in found.items()]
+                cpu = time.process_time() - begin
+                print(file.stem, name, path, *texts, f"cpu {cpu:.0f} s", flush=True)
+
+
+def on_footsteps(original: GroundedClip, track: FootTrack) -> GroundedClip:
+    """The same motion on ground that knows its footsteps alone."""
+    library = PatchLibrary.of_grounds((_FLAT,), 1)
+
+    def footsteps(track: FootTrack, *_: object) -> list[object]:
+        return [
+            (begin, end, [fit_footsteps(track, begin, end, library)])
+            for begin, end in track.cycles()
+        ]
+
+    with mock.patch.object(fitting, "fit_clip", footsteps):
+        ground = ground_of_clip(track, library)
+    standing = track.places[track.contacts]
+    raised = np.median(original.ground.at(standing) - ground.at(standing)) if len(standing) else 0.0
+    return replace(original, ground=ground.shifted(float(raised)))
+
+
+def train(store: Path, ground: Path, out: Path, model: Path | None, samples: int) -> None:
+    """Train the baseline."""
+    laid = GroundedClip.of_clip
+
+    def of_clip(clip: Clip, ground: Heightmap, roles: Roles, *, laid_: bool = True) -> GroundedClip:
+        made = laid(clip, ground, roles, laid=laid_)
+        return on_footsteps(made, FootTrack.of_clip(made.clip, contacts=made.contacts))
+
+    changes = {"network.hidden": 256, "training.samples": samples, "schema.heights": True}
+    config = ControllerConfig.load("experts", **changes)
+    with mock.patch.object(
+        GroundedClip, "of_clip", lambda clip, ground, roles, *, laid: of_clip(clip, ground, roles)
+    ):
+        data = ControllerData.read(
+            open_store(store),
+            config,
+            None if model is None else load_extractor(model),
+            grounds=ClipGrounds.read([ground]),
+        )
+    made = train_controller(data, config, folder=f"{out}.unfinished")
+    assert made is not None
+    made.save(out)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parts = parser.add_subparsers(dest="part", required=True)
+    runs, training = parts.add_parser("run"), parts.add_parser("train")
+    runs.add_argument("controllers", type=Path, nargs="+")
+    runs.add_argument("--grounds", default="flat,hills,stairs,rocks,pits,beam,platforms")
+    runs.add_argument("--seconds", type=float, default=15.0)
+    runs.add_argument("--seed", type=int, default=5)
+    for name in ("store", "ground", "out"):
+        training.add_argument(name, type=Path)
+    training.add_argument("--model", type=Path)
+    training.add_argument("--samples", type=int, default=150_000)
+    given = parser.parse_args()
+    if given.part == "run":
+        run(given.controllers, given.grounds.split(","), given.seconds, given.seed)
+    else:
+        train(given.store, given.ground, given.out, given.model, given.samples)
+
+
+if __name__ == "__main__":
+    main()

@@ -110,6 +110,26 @@ def read_sound(path: str | Path) -> Sound:
     return decoded(sound_bytes(path), path)
 
 
+def stated_duration_s(content: bytes, path: str | Path) -> float:
+    """Seconds of sound that a file's header states, without decoding it; 0 where it states none.
+
+    `path` is only named. Raises FormatError for a container without sound.
+    """
+    import soundfile
+
+    try:
+        with decoder_errors(content):
+            return float(soundfile.info(io.BytesIO(content)).duration)
+    except soundfile.LibsndfileError:
+        if not (_is_container(content) and has_av()):
+            return 0.0
+    file = ContainerSound(content, Path(path))
+    try:
+        return file.duration_s
+    finally:
+        file.close()
+
+
 def decoded(content: bytes, path: str | Path) -> Sound:
     """The sound in a file's bytes; `path` is only named. Raises FormatError as `read_sound`."""
     path = Path(path)

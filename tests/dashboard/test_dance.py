@@ -17,7 +17,13 @@ from apps.dances.makers import DatabaseDanceMaker
 from apps.dashboard.parts import songs
 from apps.dashboard.parts.dancers import OpenDancer, dance_of_song
 from apps.dashboard.parts.demo import demo_model
-from apps.dashboard.parts.songs import OpenSong, made_song, uploaded_song
+from apps.dashboard.parts.songs import (
+    ChosenDance,
+    OpenSong,
+    made_song,
+    upload_suffixes,
+    uploaded_song,
+)
 from apps.demo.controller import CONTROLLER
 from apps.demo.dances import made_dances
 from controllers.dance.config import DanceConfig
@@ -146,7 +152,7 @@ def test_a_part_of_the_song(page):
 
 def test_seed_and_lock_change_the_dance(demo, song):
     dances = [
-        dance_of_song(demo, song, request, quiet).files["bvh"]
+        dance_of_song(demo, song, ChosenDance(request), quiet).files["bvh"]
         for request in (
             DanceRequest(),
             DanceRequest(),
@@ -159,7 +165,7 @@ def test_seed_and_lock_change_the_dance(demo, song):
 
 
 def test_files_of_a_dance(demo, song, tmp_path, reader):
-    dance = dance_of_song(demo, song, DanceRequest(), quiet)
+    dance = dance_of_song(demo, song, ChosenDance(DanceRequest()), quiet)
     for suffix in ("bvh", "glb"):
         (tmp_path / f"dance.{suffix}").write_bytes(dance.files[suffix])
         assert len(load(tmp_path / f"dance.{suffix}")) == 60 * _SHORT_S
@@ -219,6 +225,50 @@ def test_a_dance_to_ones_own_song(page, monkeypatch):
     assert not re.search("My .*song", words(other) + players(other)[0])
 
 
+def test_given_beats_are_danced_to(page):
+    chosen(page, "Song", "Your own")
+    page.file_uploader[0].set_value([("mine.wav", sound(), "audio/wav")])
+    page.file_uploader[1].set_value([("mine.beats", b"1.0 1\n2.0 2\n3.0 3\n4.0 1\n", "text/plain")])
+    page.run()
+    assert not page.exception, page.exception
+    assert "60 beats a minute in bars of 3 · beats as given" in words(page)
+    assert take(page)["song"]["beats"] == pytest.approx([1, 2, 3, 4])
+    page.file_uploader[1].set_value([("mine.beats", b"1.0\nx\n", "text/plain")]).run()
+    assert len(page.error) == 1
+    assert re.search("mine.*line 2", page.error[0].value)
+    assert not players(page)
+
+
+def test_a_song_out_of_a_container_is_danced_and_filmed(page, reader):
+    av = pytest.importorskip("av", reason="the extra av is not installed")
+    file = io.BytesIO()
+    with av.open(file, "w", format="mp4") as container:
+        stream = container.add_stream("aac", rate=48_000, layout="mono")
+        samples = make_song(7, 5.0, tempo_bpm=100.0, sample_rate=48_000).samples
+        frame = av.AudioFrame.from_ndarray(
+            samples[None].astype(np.float32), format="fltp", layout="mono"
+        )
+        frame.sample_rate = 48_000
+        for packet in [*stream.encode(frame), *stream.encode(None)]:
+            container.mux(packet)
+    assert "m4a" in upload_suffixes()
+    sent(page, "mine.m4a", file.getvalue())
+    shown = take(page)
+    assert shown["duration"] == pytest.approx(5, abs=0.1)
+    assert shown["song"]["mime"] == "audio/ogg"
+    page.toggle(key="film").set_value(True).run()
+    assert not page.exception, page.exception
+    assert "Film (MP4)" in {each.label for each in page.get("download_button")}
+    assert list(reader.iterdir()) == []
+
+
+def test_a_container_that_is_too_long_is_refused_by_its_header(monkeypatch, reader):
+    monkeypatch.setattr(songs, "stated_duration_s", lambda content, path: 700.0)
+    monkeypatch.setattr(songs, "decoded", None)
+    with pytest.raises(FormatError, match="12 minutes of sound"):
+        uploaded_song("long.m4a", b"....ftypM4A ")
+
+
 def test_a_hostile_song_is_a_sentence(page):
     sent(page, "<img src=x onerror=alert(1)>.mp3", b"ID3" + bytes(5000))
     assert len(page.error) == 1
@@ -273,6 +323,22 @@ def test_the_folder_offers_dancers_and_databases_with_music(folder, monkeypatch)
     shown = take(app)
     assert shown["gating"]["values"]["shape"][1] == 2
     assert shown["duration"] == pytest.approx(_SHORT_S, abs=0.1)
+
+
+def test_a_dance_is_put_on_the_chosen_stage(demo, song):
+    dance = dance_of_song(demo, song, ChosenDance(DanceRequest(), (2.0, 1.5)), quiet)
+    assert dance.result.made_with["stage_m"] == [2.0, 1.5]
+
+
+def test_a_dancer_says_how_it_followed_songs(folder, monkeypatch):
+    app = opened("dance", monkeypatch, folder)
+    chosen(app, "Dancer", f"file:{folder / 'made.dancer'}")
+    chosen(app, "Length of the song (s)", _SHORT_S)
+    assert re.search(r"dances to \d+ (held-out songs|songs of the training)", words(app).lower())
+    app.toggle(key="staged").set_value(True).run()
+    app.number_input(key="stage width").set_value(2.0).run()
+    assert not app.exception, app.exception
+    assert players(app)
 
 
 def test_dancers_are_not_steered(folder, monkeypatch):

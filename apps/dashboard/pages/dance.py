@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 import streamlit as st
 
 from apps.dances.report import DANCE_MEASURES
@@ -12,14 +14,22 @@ from apps.dashboard.parts.dancers import (
     dance_cache,
     dance_of_song,
     dancer_sources,
+    film_cache,
+    film_of_dance,
 )
 from apps.dashboard.parts.messages import plain, show_error
 from apps.dashboard.parts.result_cache import cancellable_result
-from apps.dashboard.parts.songs import OpenSong, choose_part, choose_song, show_song_facts
+from apps.dashboard.parts.songs import (
+    ChosenDance,
+    OpenSong,
+    choose_part,
+    choose_song,
+    show_song_facts,
+)
 from apps.dashboard.parts.theme import heading, wide_columns
 from apps.dashboard.parts.widgets import offer, offer_player, offer_table, show_player
 from deepphase.errors import DeepPhaseError
-from deepphase.music.dance_request import DanceRequest
+from deepphase.music.containers import has_av
 
 _PLAYER_HEIGHT = 1040
 _CHOSEN = "dancer"
@@ -43,7 +53,7 @@ def page() -> None:
         "from captured dances. The player keeps the dance in time with the song.",
     )
     left, right = wide_columns("dance", [3, 7])
-    opened = song = request = None
+    opened = song = chosen = None
     with left:
         source = _source()
         try:
@@ -51,14 +61,26 @@ def page() -> None:
             opened = source.open()
             if song is not None:
                 show_song_facts(song)
-                request = choose_part(song, opened.lock, source.id)
+                chosen = choose_part(song, opened.lock, opened.styles, source.id)
+            _trials(opened)
         except DeepPhaseError as error:
             show_error(error)
     with right:
-        if opened is not None and song is not None and request is not None:
-            dance = _dance(opened, song, request)
+        if opened is not None and song is not None and chosen is not None:
+            # With the name, so that no session sees the name of another session's song.
+            key = (opened.key, song.key, song.features.name, chosen)
+            dance = _dance(opened, song, chosen, key)
             if dance is not None:
                 _show(dance)
+                _film(dance, song, key)
+                _measures(dance)
+
+
+def _trials(dancer: OpenDancer) -> None:
+    """Say how well the dancer followed songs when it was trained."""
+    if dancer.trials:
+        with st.expander("How well it follows songs", icon=":material/hearing:"):
+            st.markdown("\n".join(f"- {plain(_title(each))}." for each in dancer.trials))
 
 
 def _source() -> DancerSource:
@@ -71,15 +93,29 @@ def _source() -> DancerSource:
     return sources[chosen]
 
 
-def _dance(dancer: OpenDancer, song: OpenSong, request: DanceRequest) -> OpenDance | None:
+def _dance(
+    dancer: OpenDancer, song: OpenSong, chosen: ChosenDance, key: Hashable
+) -> OpenDance | None:
     """The dance, cached or made now; None if it was cancelled or failed."""
     return cancellable_result(
         dance_cache(),
-        # With the name, so that no session sees the name of another session's song.
-        (dancer.key, song.key, song.features.name, request),
-        lambda progress: dance_of_song(dancer, song, request, progress),
+        key,
+        lambda progress: dance_of_song(dancer, song, chosen, progress),
         "A dance",
     )
+
+
+def _film(dance: OpenDance, song: OpenSong, key: Hashable) -> None:
+    """Offer a film of the dance with its sound, drawn when it is asked for."""
+    if not has_av():
+        return
+    if not st.toggle("Film with sound", key="film", help="Draws 30 pictures a second, MP4"):
+        return
+    film = cancellable_result(
+        film_cache(), ("film", key), lambda progress: film_of_dance(dance, song, progress), "A film"
+    )
+    if film is not None:
+        offer("Film (MP4)", film, "dance.mp4", "video/mp4", "dance film")
 
 
 def _show(dance: OpenDance) -> None:
@@ -96,7 +132,6 @@ def _show(dance: OpenDance) -> None:
                 offer(words, dance.files[suffix], f"dance.{suffix}", mime, f"dance {suffix}")
         offer_player(lambda: [dance.take], "dance", "dance player")
         offer("Report (ZIP)", dance.report, "dance.zip", "application/zip", "dance report")
-    _measures(dance)
 
 
 def _measures(dance: OpenDance) -> None:

@@ -10,29 +10,30 @@ from typing import Any
 
 import streamlit as st
 
-from apps.dances.makers import DanceMaker, DatabaseDanceMaker, NetworkDanceMaker
-from apps.dances.report import dance_report, dance_take
+from apps.dances.databases import dance_styles
+from apps.dances.makers import DanceMaker, DanceResult, DatabaseDanceMaker, NetworkDanceMaker
+from apps.dances.report import dance_film, dance_report, dance_take
 from apps.dashboard.parts.collection import open_folder
 from apps.dashboard.parts.demo import demo_model
 from apps.dashboard.parts.folder import FoundFile, Stamp
 from apps.dashboard.parts.result_cache import ResultCache
-from apps.dashboard.parts.songs import OpenSong
+from apps.dashboard.parts.songs import ChosenDance, OpenSong
 from apps.demo.dances import made_dances
 from controllers.dance.config import MUSIC
 from controllers.dance.dancer import Dancer
+from controllers.dance.health import dance_words
 from deepphase.errors import DeepPhaseError
 from deepphase.features.layout import FeatureLayout
 from deepphase.figures.player.take import Take
 from deepphase.formats.array_file import read_header
-from deepphase.music.dance_request import DanceRequest
 from deepphase.progress import Progress
 from deepphase.temporary_files import temporary_folder
 from matching.database.database import MotionDatabase
 from matching.music.dancing import DEFAULT_LOCK
 from matching.music.song_tracks import has_song_tracks
 
-# Dances in the cache that all sessions share.
-_CACHED_DANCES = 6
+# Dances and films in the caches that all sessions share.
+_CACHED_DANCES, _CACHED_FILMS = 6, 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +52,8 @@ class OpenDance:
         The folder that `deepphase dance` writes, as a ZIP file.
     notes
         Remarks and warnings about the dance.
+    result
+        The dance itself.
     """
 
     take: Take
@@ -59,6 +62,7 @@ class OpenDance:
     files: Mapping[str, bytes]
     report: bytes
     notes: tuple[str, ...]
+    result: DanceResult
 
 
 @st.cache_resource(show_spinner=False)
@@ -67,8 +71,21 @@ def dance_cache() -> ResultCache[OpenDance]:
     return ResultCache(_CACHED_DANCES)
 
 
+@st.cache_resource(show_spinner=False)
+def film_cache() -> ResultCache[bytes]:
+    """The cache of films of dances, one for all sessions."""
+    return ResultCache(_CACHED_FILMS)
+
+
+def film_of_dance(dance: OpenDance, song: OpenSong, progress: Progress) -> bytes:
+    """An MP4 film of a dance with its sound. Raises DeepPhaseError if it cannot be made."""
+    with temporary_folder() as folder, song.as_file() as file:
+        dance_film(dance.result, file, folder / "dance.mp4", progress)
+        return (folder / "dance.mp4").read_bytes()
+
+
 def dance_of_song(
-    dancer: OpenDancer, song: OpenSong, request: DanceRequest, progress: Progress
+    dancer: OpenDancer, song: OpenSong, chosen: ChosenDance, progress: Progress
 ) -> OpenDance:
     """Make a dance to a song, with its report and its files.
 
@@ -77,7 +94,9 @@ def dance_of_song(
     DeepPhaseError
         If the dancer cannot meet the request.
     """
-    dance = dancer.maker.dance(song.features, request, progress)
+    dance = dancer.maker.dance(song.features, chosen.request, progress)
+    if chosen.stage_m is not None:
+        dance = dance.on_stage(*chosen.stage_m)
     with temporary_folder() as folder, song.as_file() as file:
         report = dance_report(dance, file, folder, progress)
         # The page shows the notes beside the player, so the take has none.
@@ -91,7 +110,9 @@ def dance_of_song(
         with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
             for path in sorted(folder.iterdir()):
                 archive.write(path, path.name)
-    return OpenDance(take, report.columns, report.rows, files, content.getvalue(), dance.notes)
+    return OpenDance(
+        take, report.columns, report.rows, files, content.getvalue(), dance.notes, dance
+    )
 
 
 # Entries in the caches of dancers, of databases and of file headers.
@@ -109,12 +130,18 @@ class OpenDancer:
         Makes the dances.
     lock
         Default strength, from 0 to 1, with which playback follows the beat; None for networks.
+    styles
+        Styles of dance to choose from; none if they are not known.
+    trials
+        Sentences on how dances followed their songs in the trials at the end of the training.
     """
 
     name: str
     key: Hashable
     maker: DanceMaker
     lock: float | None
+    styles: tuple[str, ...] = ()
+    trials: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -181,7 +208,15 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 @st.cache_resource(max_entries=_CACHED_DANCERS, show_spinner="Opening the dancer")
 def _open_dancer(name: str, stamp: Stamp) -> OpenDancer:
     dancer = Dancer.load(stamp[0])
-    return OpenDancer(name, stamp, NetworkDanceMaker(dancer, name), None)
+    styles = () if dancer.styles is None else tuple(dancer.styles.names)
+    return OpenDancer(name, stamp, NetworkDanceMaker(dancer, name), None, styles, _trials(dancer))
+
+
+def _trials(dancer: Dancer) -> tuple[str, ...]:
+    health = dancer.controller.health.get("dance")
+    if not isinstance(health, Mapping):
+        return ()
+    return tuple(dance_words(health, dancer.reference.values))
 
 
 def _dancer_opener(file: FoundFile) -> Callable[[], OpenDancer]:
@@ -195,8 +230,10 @@ def _database_cache() -> ResultCache[OpenDancer]:
 
 def _database_opener(file: FoundFile) -> Callable[[], OpenDancer]:
     def opened(_: object) -> OpenDancer:
-        maker = DatabaseDanceMaker(MotionDatabase.load(file.stamp[0]), file.name)
-        return OpenDancer(file.name, file.stamp, maker, DEFAULT_LOCK)
+        database = MotionDatabase.load(file.stamp[0])
+        maker, known = DatabaseDanceMaker(database, file.name), dance_styles(database)
+        styles = () if known is None else tuple(known.names)
+        return OpenDancer(file.name, file.stamp, maker, DEFAULT_LOCK, styles)
 
     return lambda: _database_cache().find_or_make(("database", file.stamp), opened, _OPENING)
 

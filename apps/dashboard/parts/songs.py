@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import secrets
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,9 +16,10 @@ from apps.dashboard.parts.messages import plain
 from apps.dashboard.parts.session import session
 from apps.dashboard.parts.uploads import safe_name
 from deepphase.errors import FormatError
-from deepphase.music.audio import decoded
+from deepphase.music.audio import decoded, stated_duration_s
+from deepphase.music.beats_file import BEATS_SUFFIX, GivenBeats, read_beats
+from deepphase.music.containers import has_av
 from deepphase.music.dance_request import DanceRequest
-from deepphase.music.decoder_messages import decoder_errors
 from deepphase.music.features import SongFeatures, features_of
 from deepphase.synthetic.song import make_song
 
@@ -59,20 +60,55 @@ def choose_song() -> OpenSong | None:
 
 
 def _upload_control() -> OpenSong | None:
+    suffixes = upload_suffixes()
     file = st.file_uploader(
-        "Sound file", type=list(SONG_UPLOAD_SUFFIXES), max_upload_size=MAX_SONG_MB, key="song file",
+        "Sound file", type=suffixes, max_upload_size=MAX_SONG_MB, key="song file",
         help="Files are private and are removed when this browser tab closes.",
+    )  # fmt: skip
+    beats = st.file_uploader(
+        "Beats (optional)", type=list(_BEATS_SUFFIXES), max_upload_size=1, key="beats file",
+        help="One time in seconds a line, optionally with the number of the beat in its bar, or "
+        "labels of Audacity. Without this file, beats are detected.",
     )  # fmt: skip
     if file is None:
         st.info(
-            f"Drop a song here: {', '.join(SONG_UPLOAD_SUFFIXES)}, up to {MAX_SONG_MB} MB.",
+            f"Drop a song here: {', '.join(suffixes)}, up to {MAX_SONG_MB} MB.",
             icon=":material/music_note:",
         )
         return None
-    return uploaded_song(file.name, bytes(file.getbuffer()))
+    given = None if beats is None else _given_beats(beats.name, bytes(beats.getbuffer()))
+    return uploaded_song(file.name, bytes(file.getbuffer()), given)
 
 
-def choose_part(song: OpenSong, usual_lock: float | None, about: str) -> DanceRequest:
+def upload_suffixes() -> list[str]:
+    """Suffixes of the songs that can be sent; containers and videos need PyAV."""
+    return [*_SONG_SUFFIXES, *(_CONTAINER_SUFFIXES if has_av() else ())]
+
+
+def _given_beats(file: str, content: bytes) -> GivenBeats:
+    path = session().folder / f"beats-{secrets.token_hex(8)}{BEATS_SUFFIX}"
+    try:
+        path.write_bytes(content)
+        return read_beats(path)
+    except FormatError as error:
+        raise FormatError(
+            error.fact, hint=error.hint, path=Path(safe_name(file)), line=error.line
+        ) from None
+    finally:
+        path.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True)
+class ChosenDance:
+    """The part of a song and how it is danced to; `stage_m` is width and depth of a stage."""
+
+    request: DanceRequest
+    stage_m: tuple[float, float] | None = None
+
+
+def choose_part(
+    song: OpenSong, usual_lock: float | None, styles: Sequence[str], about: str
+) -> ChosenDance:
     """Draw the controls that choose a part of a song and how it is danced to.
 
     Parameters
@@ -80,6 +116,8 @@ def choose_part(song: OpenSong, usual_lock: float | None, about: str) -> DanceRe
     usual_lock
         Default strength, from 0 to 1, with which playback follows the beat; None for dancers
         without that setting.
+    styles
+        Styles of dance to choose from.
     about
         Id of the dancer, so that each dancer keeps a setting of its own.
     """
@@ -107,28 +145,70 @@ def choose_part(song: OpenSong, usual_lock: float | None, about: str) -> DanceRe
             "Held to the beat (%)", 0, 100, round(100 * usual_lock), step=5, key=f"lock {about}",
             help="At 100 %, playback is up to a tenth faster or slower than captured",
         )  # fmt: skip
-    return DanceRequest(
-        start, min(seconds, length - start), int(seed), None if lock is None else lock / 100
+    style = variety = stage = None
+    with st.expander("Style, variety, stage", icon=":material/tune:"):
+        if len(styles) > 1:
+            style = st.selectbox(
+                "Style", styles, index=None, placeholder="By the song", key=f"style {about}",
+                help="Without a choice, that of dances to songs of similar metre, tempo and timbre",
+            )  # fmt: skip
+        if st.toggle("Choose the variety", key="varied"):
+            variety = st.slider(
+                "Variety", 0.0, 2.0, 0.5, step=0.1, key="variety",
+                help="A trained dancer continues from another pose every 8 / variety seconds; a "
+                "database chooses among pieces that cost up to so much more",
+            )  # fmt: skip
+        if st.toggle("Stay on a stage", key="staged"):
+            columns = st.columns(2)
+            stage = (
+                columns[0].number_input("Width (m)", 1.0, 30.0, 4.0, step=0.5, key="stage width"),
+                columns[1].number_input("Depth (m)", 1.0, 30.0, 3.0, step=0.5, key="stage depth"),
+            )
+    request = DanceRequest(
+        start,
+        min(seconds, length - start),
+        int(seed),
+        None if lock is None else lock / 100,
+        style,
+        variety,
     )
+    return ChosenDance(request, stage)
 
 
 def show_song_facts(song: OpenSong) -> None:
-    """Show name, length, tempo and metre of a song in one line."""
+    """Show name, length, tempo and metre of a song in one line, and how sure they are."""
     features = song.features
     parts = [plain(features.name), f"{features.duration_s:.1f} s", features.rhythm]
+    if song.beats_given:
+        parts.append("beats as given")
+    elif features.has_beat:
+        parts.append(f"beat {features.beat_confidence:.0%} sure")
+        if features.beats_per_bar is not None:
+            parts.append(f"bars {features.bar_confidence:.0%} sure")
     st.caption(" · ".join(parts))
 
 
 MAX_SONG_MB = 32
-SONG_UPLOAD_SUFFIXES = ("wav", "ogg", "flac", "mp3")
+_SONG_SUFFIXES = ("wav", "ogg", "flac", "mp3")
+_CONTAINER_SUFFIXES = ("m4a", "aac", "wma", "mp4", "mov", "mkv", "webm")
+_BEATS_SUFFIXES = (BEATS_SUFFIX.removeprefix("."), "txt", "csv")
 _MAX_UPLOAD_S = 600.0
 # Songs in the caches that all sessions share.
 _CACHED_SONGS = 12
 # Samples encoded at once.
 _BLOCK = 1 << 16
 # First bytes of a sound file -> its suffix.
-_SUFFIXES = {b"RIFF": ".wav", b"OggS": ".ogg", b"fLaC": ".flac"}
-_OTHER_SUFFIX = ".mp3"
+_SUFFIXES = {
+    b"RIFF": ".wav",
+    b"OggS": ".ogg",
+    b"fLaC": ".flac",
+    b"ID3": ".mp3",
+    b"\xff\xfb": ".mp3",
+    b"\xff\xf3": ".mp3",
+    b"\xff\xf2": ".mp3",
+}
+# Containers and others, which the player encodes again.
+_OTHER_SUFFIX = ".sound"
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,11 +223,14 @@ class OpenSong:
         Audio features, beats and bars.
     content
         Bytes of a sound file.
+    beats_given
+        Whether the beats were given in a file.
     """
 
     key: Hashable
     features: SongFeatures
     content: bytes
+    beats_given: bool = False
 
     @contextmanager
     def as_file(self) -> Iterator[Path]:
@@ -177,13 +260,14 @@ def made_song(seed: int, seconds: float, bpm: float, beats_per_bar: int, swing: 
     return OpenSong(content_key(content), features_of(song.samples, name=name), content)
 
 
-def uploaded_song(file: str, content: bytes) -> OpenSong:
-    """The song in an uploaded file.
+def uploaded_song(file: str, content: bytes, beats: GivenBeats | None = None) -> OpenSong:
+    """The song in an uploaded file, with its beats if they are given.
 
     Raises
     ------
     FormatError
-        If it is no sound, damaged, or longer than the page accepts.
+        If it is no sound, damaged, or longer than the page accepts, or if a given beat lies
+        behind its end.
     """
     name = safe_name(file)
     if len(content) > MAX_SONG_MB * 1_000_000:
@@ -194,31 +278,29 @@ def uploaded_song(file: str, content: bytes) -> OpenSong:
         )
     if not content:
         raise FormatError("an empty file, no sound", hint="upload it again", path=Path(name))
-    _check_length(name, content)
+    sha256 = content_key(content)
     try:
-        features = _features(content_key(content), content)
+        _check_length(content, name)
+        features = _features((sha256, None if beats is None else beats.sha256), content, beats)
     except FormatError as error:
-        raise FormatError(error.fact, hint=error.hint, path=Path(name)) from None
+        raise FormatError(error.fact, hint=error.hint, path=Path(name), line=error.line) from None
     # The cached features are shared by all sessions; the name is this session's.
-    return OpenSong(features.sha256, replace(features, name=name), content)
+    features = replace(features, name=name)
+    key = (sha256, None if beats is None else beats.sha256)
+    return OpenSong(key, features, content, beats is not None)
 
 
 @st.cache_resource(max_entries=_CACHED_SONGS, show_spinner="Reading the song")
-def _features(key: str, _content: bytes) -> SongFeatures:
+def _features(
+    key: tuple[str, str | None], _content: bytes, _beats: GivenBeats | None
+) -> SongFeatures:
     sound = decoded(_content, "song")
-    return features_of(sound.samples, name="song", sha256=key)
+    return features_of(sound.samples, name="song", sha256=key[0], beats=_beats)
 
 
-def _check_length(name: str, content: bytes) -> None:
+def _check_length(content: bytes, name: str) -> None:
     """Refuse long songs by their header, before decoding: a small file can hold hours."""
-    import soundfile
-
-    try:
-        with decoder_errors(content):
-            seconds = soundfile.info(io.BytesIO(content)).duration
-    except soundfile.LibsndfileError:
-        # Decoding raises the error that says why.
-        return
+    seconds = stated_duration_s(content, name)
     if seconds > _MAX_UPLOAD_S:
         raise FormatError(
             f"{seconds / 60:.0f} minutes of sound, more than {_MAX_UPLOAD_S / 60:g}",

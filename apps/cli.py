@@ -35,6 +35,10 @@ COMMANDS = {
         "train_editor",
         "train an autoencoder of motion, which repairs and edits clips",
     ),
+    "edit repair": (
+        "edit_repair",
+        "repair a clip: missing joints, dropped frames, jumps, noise, stepped keys",
+    ),
     "dance": ("dance_song", "make a new dance to a song, with a page that plays it"),
     "fit phases": ("fit_phases", "fit baseline phases by a rule: contacts, PCA or foot strikes"),
     "fit ground": ("fit_ground", "fit the ground that clips were captured on to their feet"),

@@ -44,7 +44,10 @@ if TYPE_CHECKING:
     from deepphase.corpus.store import store_groups as store_groups
     from deepphase.corpus.store_writer import StoreWriter as StoreWriter
     from deepphase.editing.config import EditorConfig as EditorConfig
+    from deepphase.editing.damage import Damage as Damage
+    from deepphase.editing.damage import find_damage as find_damage
     from deepphase.editing.editor import MotionEditor as MotionEditor
+    from deepphase.editing.repair import repaired as repaired
     from deepphase.editing.train import train_editor as train_editor
     from deepphase.errors import CheckpointError as CheckpointError
     from deepphase.errors import DeepPhaseError as DeepPhaseError
@@ -131,6 +134,7 @@ _MODULES = {
     "ClipPhases": "deepphase.phase.model",
     "ClipStore": "deepphase.corpus.clip_store",
     "Contacts": "deepphase.motion.contacts",
+    "Damage": "deepphase.editing.damage",
     "DeepPhaseError": "deepphase.errors",
     "EditorConfig": "deepphase.editing.config",
     "Encoding": "deepphase.phase.networks.autoencoder",
@@ -176,6 +180,7 @@ _MODULES = {
     "corpus_of": "deepphase.corpus.prepare",
     "dance": "deepphase.synthetic.dance",
     "export_phase_model": "deepphase.export.phase_encoder",
+    "find_damage": "deepphase.editing.damage",
     "find_roles": "deepphase.motion.roles",
     "fit_phases": "deepphase.phase.extractor",
     "foot_contacts": "deepphase.motion.contacts",
@@ -196,6 +201,7 @@ _MODULES = {
     "read_ground": "deepphase.terrain.ground_file",
     "read_path": "deepphase.steering.path",
     "register_autoencoder": "deepphase.phase.networks.presets",
+    "repaired": "deepphase.editing.repair",
     "resample": "deepphase.motion.resample",
     "retarget": "deepphase.motion.retargeting.retarget",
     "rollout": "deepphase.steering.run",

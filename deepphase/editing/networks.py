@@ -10,8 +10,9 @@ from torch.nn import functional
 
 from deepphase.editing.config import EditorNetwork
 
-# Largest magnitude of which the inverse of tanh is taken.
-_NEARLY_ONE = 1.0 - 1e-6
+# Largest magnitude of which the inverse of tanh is taken: its slope is 50 there, and infinite at 1,
+# where training of all layers at once would diverge.
+_NEARLY_ONE = 0.99
 # Filters of the manifold network's layers, relative to the last one.
 _MANIFOLD_LAYERS = (0.25, 0.5, 1.0)
 

@@ -1,0 +1,247 @@
+"""Damage of clips: what is missing or noisy, found or stated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.ndimage import binary_closing, label
+
+from deepphase.arrays import Array
+from deepphase.editing.editor import MotionEditor
+from deepphase.editing.joint_statistics import PoseTrack
+from deepphase.editing.missing import NOISY
+from deepphase.errors import ParameterError, SkeletonError
+from deepphase.motion.clip import Clip
+from deepphase.motion.resample import at_frames
+
+# A pose is held where no joint turns by more than this, in radians, nor the hips move, in metres.
+_STILL = 2e-5
+# Mean speed of the joints, rad/s, beside a held pose at which it is a capture error.
+_MOVING = 0.15
+# A joint that is still over a whole clip is missing if it usually turns by this, in radians.
+_TURNS = 0.1
+_SHORTEST_MISSING_S = 1.0
+# A joint is rough at this multiple of what is usual. Rough stretches that are closer than the
+# first duration are one; up to the second they are missing, and longer ones are noisy.
+_ROUGH_FACTOR = 2.0
+_JOINED_S, _MISSING_S = 0.3, 0.35
+# A held joint is longer than this.
+_HELD_JOINT_S = 0.15
+
+
+@dataclass(frozen=True, eq=False)
+class Damage:
+    """What is whole in a clip.
+
+    Parameters
+    ----------
+    known
+        (frames, body joints + 1): 1 whole, 0.5 noisy, 0 missing. First the place of the hips, then
+        the rotation of each joint of the editor's body.
+    joints
+        Names of the body's joints.
+    findings
+        One sentence for each damage that was found.
+    """
+
+    known: Array
+    joints: tuple[str, ...]
+    findings: tuple[str, ...] = ()
+
+    @property
+    def frames(self) -> Array:
+        """(frames,) bool: whether anything is damaged."""
+        return (self.known < 1).any(axis=1)
+
+    @property
+    def any(self) -> bool:
+        """Whether anything is damaged."""
+        return bool((self.known < 1).any())
+
+    def groups(self, depends: Array) -> Array:
+        """(frames, groups) what is known of groups of points (`BodyPoints.groups`)."""
+        known = np.ones((len(self.known), len(depends)), np.float32)
+        for group, needed in enumerate(depends):
+            known[:, group] = self.known[:, needed].min(axis=1)
+        # The velocity at a frame needs the next one.
+        known[:-1, 0] = np.minimum(known[:-1, 0], known[1:, 0])
+        return known
+
+    @classmethod
+    def none(cls, frames: int, joints: tuple[str, ...]) -> Damage:
+        """No damage."""
+        return cls(np.ones((frames, len(joints) + 1), np.float32), joints)
+
+    @classmethod
+    def stated(
+        cls,
+        frames: int,
+        body: tuple[str, ...],
+        *,
+        joints: Sequence[str] = (),
+        stretches: Iterable[tuple[int, int]] = (),
+    ) -> Damage:
+        """Missing joints over stretches of frames.
+
+        Parameters
+        ----------
+        frames
+            Frames of the clip.
+        body
+            Names of the editor's joints, hips first.
+        joints
+            The missing joints; all and the hips' place if empty.
+        stretches
+            First and last frames; all frames if empty.
+
+        Raises
+        ------
+        SkeletonError
+            If the body has no such joint.
+        ParameterError
+            If a stretch lies outside of the clip, or nothing would be left to repair from.
+        """
+        unknown = [name for name in joints if name not in body]
+        if unknown:
+            raise SkeletonError(
+                f"no joint {unknown[0]!r} in the editor's body", hint=f"it has {', '.join(body)}"
+            )
+        stretches = list(stretches)
+        which = np.zeros(frames, bool)
+        for first, last in stretches:
+            if not 0 <= first <= last < frames:
+                raise ParameterError(
+                    f"frames {first}-{last} of a clip whose frames are 0-{frames - 1}",
+                    hint="give the first and the last frame of a stretch, as in 40-65",
+                )
+            which[first : last + 1] = True
+        which |= not stretches
+        if not joints and which.all():
+            raise ParameterError(
+                "nothing whole would be left", hint="name the frames or the joints that are broken"
+            )
+        columns = [body.index(name) + 1 for name in joints] or list(range(len(body) + 1))
+        known = np.ones((frames, len(body) + 1), np.float32)
+        known[np.ix_(which, columns)] = 0
+        return cls(known, body)
+
+
+def find_damage(clip: Clip, editor: MotionEditor) -> Damage:
+    """Held poses, held and missing joints, jumps and noise of a clip.
+
+    Parameters
+    ----------
+    clip
+        A clip of the editor's body with its travel on the hips, at any rate.
+
+    Notes
+    -----
+    Poses that repeat exactly while the body moves are dropped frames or stepped keys. A joint that
+    does not turn in the whole clip, and does in the training clips, is missing. Rotations whose
+    fourth differences exceed twice what is usual in the training clips are jumps or noise.
+    """
+    track = PoseTrack.of_clip(clip, editor.space)
+    joints = editor.space.joints
+    known = np.ones((len(clip), len(joints) + 1), np.float32)
+    findings: list[str] = []
+    if len(clip) < 5:
+        return Damage(known, joints)
+    steps = track.steps()
+    held = _held_poses(steps, clip.fps)
+    if held.any():
+        known[held] = 0
+        findings.append(f"{_frames(held)} repeat the pose before")
+    missing = (steps[:, 1:].max(axis=0) < _STILL) & (editor.statistics.spread > _TURNS)
+    if len(clip) < _SHORTEST_MISSING_S * clip.fps or missing.all():
+        missing[:] = False
+    if held[1:].all():
+        missing[:] = False
+    for joint in np.flatnonzero(missing):
+        known[:, joint + 1] = 0
+        findings.append(f"{joints[joint]} does not turn in the whole clip")
+    rough = _rough(clip, editor, known)
+    for column in np.flatnonzero(rough.any(axis=0)):
+        stretches, count = label(rough[:, column])
+        held_joint = _held_joint(steps[:, column], clip.fps)
+        for index in range(1, count + 1):
+            which = stretches == index
+            # A joint that is held between two jumps is missing there.
+            still = held_joint & _widened(which, round(2 * _JOINED_S * clip.fps))
+            lost = still.any() or which.sum() <= _MISSING_S * clip.fps
+            which |= still if lost else False
+            known[which, column] = np.minimum(known[which, column], 0.0 if lost else NOISY)
+        name = "the place of the hips" if column == 0 else joints[column - 1]
+        kinds = known[rough[:, column], column]
+        what = "jumps" if (kinds == 0).all() else "is noisy"
+        findings.append(f"{name} {what} in {_frames(rough[:, column])}")
+    return Damage(known, joints, tuple(findings))
+
+
+def _held_poses(steps: Array, fps: float) -> Array:
+    """(frames,) bool: frames that repeat the pose before while the body moves."""
+    still = (steps < _STILL).all(axis=1)
+    held = np.zeros(len(steps) + 1, bool)
+    stretches, count = label(still)
+    speed = steps[:, 1:].mean(axis=1) * fps
+    for index in range(1, count + 1):
+        where = np.flatnonzero(stretches == index)
+        beside = [speed[i] for i in (where[0] - 1, where[-1] + 1) if 0 <= i < len(speed)]
+        # A pause begins and ends gradually; frames that were dropped are left by a jump.
+        if where[-1] + 1 < len(speed) and max(beside, default=0.0) > _MOVING:
+            after = speed[where[-1] + 1]
+            further = speed[where[-1] + 2] if where[-1] + 2 < len(speed) else 0.0
+            if after > _MOVING and (len(where) == 1 or after > 1.5 * further):
+                held[where + 1] = True
+    return held
+
+
+def _held_joint(steps: Array, fps: float) -> Array:
+    """(frames,) bool: frames of stretches in which one joint is still."""
+    still = np.append(steps < _STILL, False)
+    still[1:] |= steps < _STILL
+    stretches, count = label(still)
+    for index in range(1, count + 1):
+        which = stretches == index
+        if which.sum() <= _HELD_JOINT_S * fps or which.all():
+            still[which] = False
+    return still
+
+
+def _rough(clip: Clip, editor: MotionEditor, known: Array) -> Array:
+    """(frames, body joints + 1) bool: rougher than usual, where not known to be missing."""
+    times = np.arange(0, len(clip) - 1 + 1e-6, clip.fps / editor.fps)
+    # Poses at the editor's rate, without a low-pass that would hide noise.
+    sampled = clip if clip.fps == editor.fps else at_frames(clip, times)
+    rough = PoseTrack.of_clip(sampled, editor.space).roughness()
+    # Joints that hardly move in training must not be found by rounding.
+    usual = np.maximum(editor.statistics.roughness, 2e-3)
+    found = rough > _ROUGH_FACTOR * usual
+    nearest = np.minimum(
+        np.round(np.arange(len(clip)) * editor.fps / clip.fps).astype(int), len(found) - 1
+    )
+    found = found[nearest] & (known > 0)
+    # A held pose makes its neighbours rough.
+    beside = _widened((known == 0).all(axis=1), round(6 * clip.fps / editor.fps))
+    found &= ~beside[:, None]
+    joined = max(round(_JOINED_S * clip.fps), 1)
+    padded = np.pad(found, ((joined, joined), (0, 0)))
+    return binary_closing(padded, np.ones((joined, 1), bool))[joined:-joined]
+
+
+def _widened(which: Array, frames: int) -> Array:
+    """(frames,) bool: within a number of frames of those."""
+    if not which.any():
+        return which.copy()
+    return np.convolve(which, np.ones(2 * frames + 1), mode="same") > 0.5
+
+
+def _frames(which: Array) -> str:
+    """Such as "frame 7", "frames 3-8" or "120 frames from 3 to 250"."""
+    index = np.flatnonzero(which)
+    if len(index) == 1:
+        return f"frame {index[0]}"
+    if index[-1] - index[0] + 1 == len(index):
+        return f"frames {index[0]}-{index[-1]}"
+    return f"{len(index)} frames from {index[0]} to {index[-1]}"

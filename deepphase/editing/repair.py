@@ -1,0 +1,295 @@
+"""Repair of clips: what is missing or noisy is restored, what is whole stays."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.interpolate import Akima1DInterpolator
+from scipy.ndimage import label
+from scipy.spatial.transform import Rotation, Slerp
+
+from deepphase.arrays import Array
+from deepphase.editing.damage import Damage
+from deepphase.editing.editor import MotionEditor
+from deepphase.editing.missing import NOISY
+from deepphase.editing.motion_rows import MotionRows, MotionSpace, integrated_root, root_velocities
+from deepphase.errors import ParameterError
+from deepphase.motion import quaternions
+from deepphase.motion.clip import Clip
+from deepphase.motion.resample import at_frames, low_passed, resample
+from deepphase.motion.root_trajectory import RootTrajectory
+from deepphase.steering.inertialization import rotation_vectors
+
+# Seconds over which a difference of velocity at the edge of a restored stretch fades.
+_FADE_S = 0.1
+# Missing stretches up to the first duration are interpolated by a smooth curve, stretches from the
+# second one on are the network's, and between both are blended.
+_CURVE_S, _NETWORK_S = 0.1, 0.25
+# Noisy rotations are low-passed before the network reads them, and its estimate afterwards, in Hz.
+# Noise of this root mean square angle, radians, counts as much as the network's own error.
+_NOISE_HZ, _RESULT_HZ = 4.0, 6.0
+_NETWORK_ERROR = 0.09
+
+
+def repaired(clip: Clip, editor: MotionEditor, damage: Damage, *, whole: bool = False) -> Clip:
+    """A clip with its damage repaired.
+
+    Rotations and hips' places that are known stay as they are. The network's estimate of the
+    others is moved so that it continues the known ones in value and velocity.
+
+    Parameters
+    ----------
+    clip
+        A clip of the editor's body.
+    damage
+        What is missing or noisy in it, by `find_damage` or `Damage.stated`.
+    whole
+        Project the whole clip, also what is known, as Holden et al. 2015 do.
+
+    Returns
+    -------
+    The clip at its rate, float64, with its travel on the hips.
+
+    Raises
+    ------
+    SkeletonError
+        If the clip's hierarchy is not the editor's.
+    ParameterError
+        If the damage is of another clip, or no frame is whole.
+    """
+    clip = editor.space.on_hips(clip)
+    if len(damage.known) != len(clip):
+        raise ParameterError(f"damage of {len(damage.known)} frames for {len(clip)} frames")
+    if not damage.any and not whole:
+        return clip
+    if not (damage.known[:, 0] > 0).any():
+        raise ParameterError(
+            f"{clip.name}: no frame is whole",
+            hint="repair needs frames in which the body's place is known",
+        )
+    plain = _low_passed(interpolated(clip, editor, damage), editor, damage)
+    estimate = _estimate(plain, editor, damage)
+    joints, hips = editor.space.points.joints, editor.space.hips
+    own = plain.rotations[:, joints].astype(np.float64)
+    made = estimate.rotations[:, joints]
+    places = plain.local_positions()[:, hips].astype(np.float64)
+    made_places = estimate.local_positions()[:, hips]
+    result, moved = own.copy(), places.copy()
+    if whole:
+        result, moved = made, made_places
+    else:
+        noisy = damage.known[:, 1:] == NOISY
+        if noisy.any():
+            given = clip.rotations[:, joints].astype(np.float64)
+            made = _blended(made, own, _noise_weights(given, own, noisy))
+        made = _joint_low_passed(made, np.ones_like(noisy), _RESULT_HZ, clip.fps)
+        made_places = low_passed(made_places, _RESULT_HZ, clip.fps)
+        for joint in range(len(joints)):
+            broken = damage.known[:, joint + 1] < 1
+            result[:, joint] = bridged_rotations(made[:, joint], own[:, joint], broken, clip.fps)
+        missing = damage.known == 0
+        weights = _length_weights(missing, clip.fps)
+        result = _blended(result, _rotation_curves(own, ~missing[:, 1:]), weights[:, 1:])
+        moved = bridged(made_places, places, damage.known[:, 0] < 1, clip.fps)
+        curve = _curve(places, ~missing[:, 0])
+        moved = weights[:, :1] * moved + (1.0 - weights[:, :1]) * curve
+        result[damage.known[:, 1:] == 1] = own[damage.known[:, 1:] == 1]
+    return with_pose(plain, editor, result, moved)
+
+
+def bridged(made: Array, own: Array, broken: Array, fps: float) -> Array:
+    """Values with broken stretches replaced by made ones that continue the others.
+
+    Parameters
+    ----------
+    made, own : (frames, values)
+    broken : (frames,) bool
+
+    Returns
+    -------
+    (frames, values): `own` outside of broken stretches.
+    """
+    result = own.copy()
+    result[broken] = made[broken] + _offsets(own - made, broken, fps)[broken]
+    return result
+
+
+def bridged_rotations(made: Array, own: Array, broken: Array, fps: float) -> Array:
+    """As `bridged`, for quaternions (frames, 4)."""
+    result = own.copy()
+    if not broken.any():
+        return result
+    apart = rotation_vectors(quaternions.multiply(own, quaternions.conjugate(made)))
+    turns = Rotation.from_rotvec(_offsets(apart, broken, fps)[broken]).as_quat()
+    result[broken] = quaternions.multiply(turns, made[broken])
+    return quaternions.sign_continuous(result)
+
+
+def _offsets(apart: Array, broken: Array, fps: float) -> Array:
+    """(frames, values) differences at whole frames, continued over broken stretches.
+
+    Between its ends a stretch takes them over smoothly; a difference of velocity fades. A stretch
+    at an end of the clip keeps the difference of its one neighbour.
+    """
+    offsets = apart.copy()
+    stretches, count = label(broken)
+    frames = len(broken)
+    for index in range(1, count + 1):
+        where = np.flatnonzero(stretches == index)
+        first, last = where[0], where[-1]
+        if first == 0 and last == frames - 1:
+            offsets[where] = 0.0
+        elif first == 0 or last == frames - 1:
+            offsets[where] = apart[last + 1] if first == 0 else apart[first - 1]
+        else:
+            length = last - first + 2
+            share = ((where - first + 1) / length)[:, None]
+            start, stop = apart[first - 1], apart[last + 1]
+            ease = share * share * (3.0 - 2.0 * share)
+            offsets[where] = start + (stop - start) * ease
+            for edge, inner, away in (
+                (first - 1, first - 2, share),
+                (last + 1, last + 2, 1.0 - share),
+            ):
+                if 0 <= inner < frames and not broken[inner]:
+                    slope = apart[edge] - apart[inner]
+                    fade = np.exp(-away * length / (_FADE_S * fps))
+                    offsets[where] += slope * length * away * (1.0 - away) ** 2 * fade
+    return offsets
+
+
+def interpolated(clip: Clip, editor: MotionEditor, damage: Damage) -> Clip:
+    """The clip with missing rotations by spherical, and places by linear interpolation."""
+    joints, hips = editor.space.points.joints, editor.space.hips
+    rotations = clip.rotations[:, joints].astype(np.float64)
+    frames = np.arange(len(clip))
+    for joint in range(len(joints)):
+        known = damage.known[:, joint + 1] > 0
+        if known.all():
+            continue
+        if not known.any():
+            rotations[:, joint] = editor.statistics.mean[joint]
+            continue
+        has = np.flatnonzero(known)
+        if len(has) == 1:
+            rotations[:, joint] = rotations[has[0], joint]
+            continue
+        lost = frames[~known]
+        slerp = Slerp(has, Rotation.from_quat(rotations[has, joint]))
+        rotations[lost, joint] = slerp(np.clip(lost, has[0], has[-1])).as_quat()
+    places = clip.local_positions()[:, hips].astype(np.float64)
+    has = np.flatnonzero(damage.known[:, 0] > 0)
+    lost = damage.known[:, 0] == 0
+    for axis in range(3):
+        places[lost, axis] = np.interp(frames[lost], has, places[has, axis])
+    return with_pose(clip, editor, quaternions.sign_continuous(rotations), places)
+
+
+def _low_passed(clip: Clip, editor: MotionEditor, damage: Damage) -> Clip:
+    """The clip with its noisy rotations low-passed."""
+    noisy = damage.known[:, 1:] == NOISY
+    if not noisy.any():
+        return clip
+    rotations = clip.rotations[:, editor.space.points.joints].astype(np.float64)
+    rotations = _joint_low_passed(rotations, noisy, _NOISE_HZ, clip.fps)
+    return with_pose(clip, editor, rotations, clip.local_positions()[:, editor.space.hips])
+
+
+def _joint_low_passed(rotations: Array, which: Array, cutoff_hz: float, fps: float) -> Array:
+    """(frames, joints, 4) rotations, low-passed where `which` (frames, joints) says."""
+    filtered = low_passed(quaternions.sign_continuous(rotations), cutoff_hz, fps)
+    return np.where(which[..., None], quaternions.normalized(filtered), rotations)
+
+
+def _noise_weights(given: Array, filtered: Array, noisy: Array) -> Array:
+    """(frames, joints) weight of the network: 1 where nothing is noisy, more for more noise."""
+    angle = np.where(noisy, quaternions.angle_between(given, filtered), 0.0)
+    squares = (angle**2).sum(axis=0) / np.maximum(noisy.sum(axis=0), 1)
+    return np.where(noisy, squares / (squares + _NETWORK_ERROR**2), 1.0)
+
+
+def _length_weights(missing: Array, fps: float) -> Array:
+    """(frames, joints) weight of the network: 0 in short missing stretches, 1 in long ones."""
+    weights = np.ones(missing.shape)
+    for joint in np.flatnonzero(missing.any(axis=0)):
+        stretches, _ = label(missing[:, joint])
+        seconds = (np.bincount(stretches) + 1)[stretches] / fps
+        weight = np.clip((seconds - _CURVE_S) / (_NETWORK_S - _CURVE_S), 0.0, 1.0)
+        weights[:, joint] = np.where(missing[:, joint], weight, 1.0)
+    return weights
+
+
+def _rotation_curves(rotations: Array, known: Array) -> Array:
+    """(frames, joints, 4) smooth curves through the known rotations (frames, joints)."""
+    curves = rotations.copy()
+    for joint in np.flatnonzero(~known.all(axis=0)):
+        has, values = known[:, joint], rotations[:, joint].copy()
+        values[has] = quaternions.sign_continuous(values[has])
+        curves[:, joint] = quaternions.normalized(_curve(values, has))
+    return curves
+
+
+def _curve(values: Array, known: Array) -> Array:
+    """(frames, values) a smooth curve through the known values (Akima 1970, modified)."""
+    curve, has = values.copy(), np.flatnonzero(known)
+    if len(has) > 2:
+        frames = np.arange(has[0], has[-1] + 1)
+        inside = frames[~known[frames]]
+        curve[inside] = Akima1DInterpolator(has, values[has], axis=0, method="makima")(inside)
+    return curve
+
+
+def _blended(made: Array, other: Array, weights: Array) -> Array:
+    """(frames, joints, 4) normalised means of rotations, with the weights (frames, joints)."""
+    sign = np.where((made * other).sum(axis=-1) < 0, -1.0, 1.0)
+    mean = weights[..., None] * made + ((1.0 - weights) * sign)[..., None] * other
+    return quaternions.normalized(mean)
+
+
+def with_pose(clip: Clip, editor: MotionEditor, rotations: Array, places: Array) -> Clip:
+    """The clip with other rotations of the body and another place of the hips."""
+    all_rotations = clip.rotations.astype(np.float64)
+    all_rotations[:, editor.space.points.joints] = rotations
+    translations = clip.translations.astype(np.float64)
+    column = np.flatnonzero(clip.translated_joints == editor.space.hips)[0]
+    translations[:, column] = places
+    return replace(clip, rotations=all_rotations, translations=translations)
+
+
+def _estimate(clip: Clip, editor: MotionEditor, damage: Damage) -> Clip:
+    """The network's estimate of all frames of a clip whose gaps are interpolated, at its rate."""
+    space = editor.space
+    sampled = resample(clip, editor.fps)
+    known = damage.known
+    if clip.fps != editor.fps:
+        # A frame of the editor is as damaged as the worse of the two frames that it lies between.
+        times = np.minimum(np.arange(len(sampled)) * clip.fps / editor.fps, len(clip) - 1)
+        known = np.minimum(known[np.floor(times).astype(int)], known[np.ceil(times).astype(int)])
+    groups = Damage(known, damage.joints).groups(editor.layout.depends)
+    rows, root = space.rows(sampled)
+    restored = editor.restored(rows, groups)
+    path = _restored_root(restored, root, known[:, 0] < 1, space, sampled)
+    made = space.clip(restored, sampled, path, floor=space.floor(rows, sampled))
+    if clip.fps == editor.fps:
+        return made
+    return at_frames(made, np.arange(len(clip)) * editor.fps / clip.fps)
+
+
+def _restored_root(
+    restored: MotionRows, root: RootTrajectory, broken: Array, space: MotionSpace, clip: Clip
+) -> RootTrajectory:
+    """The root where it is known, and along the restored velocities between."""
+    if not broken.any():
+        return root
+    velocities = restored.velocities.astype(np.float64)
+    velocities[:, :2] *= space.size_of(clip)
+    # The velocity at a frame leads to the next one.
+    leading = broken | np.append(broken[1:], False)
+    velocities[~leading] = root_velocities(root, space.fps)[~leading]
+    places, angles = root.positions[:, ::2].astype(np.float64), root.angles.astype(np.float64)
+    followed = integrated_root(velocities, space.fps, places[0], float(angles[0]))
+    return RootTrajectory.of_ground(
+        bridged(followed.positions[:, ::2], places, broken, space.fps),
+        bridged(followed.angles[:, None], angles[:, None], broken, space.fps)[:, 0],
+    )

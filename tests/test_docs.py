@@ -38,6 +38,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guides").glob("*.md"))]
 
 _INSTALLS = "installs the project that is being tested"
 _ORDER = "tests/controllers/test_heights.py runs the same three commands"
+_BLENDER = "needs Blender; tests/formats/test_blender.py makes the trip where it is installed"
 # Lines that are not run -> the reason.
 NOT_RUN = {
     "make demo": "sets up an environment of its own; tests/apps/test_demo.py runs the demo",
@@ -58,6 +59,8 @@ NOT_RUN = {
     "deepphase train controller mocap.store --model walk.model --terrain ground/ "
     "-o climb.controller": _ORDER,
     "deepphase control climb.controller --path circle --terrain rocks -o rocks/": _ORDER,
+    "deepphase convert captures/walk_01.bvh -o walk_01.fbx": _BLENDER,
+    "deepphase retarget captures/ --to character.fbx -o retargeted/ --format fbx": _BLENDER,
 }
 # Page -> files that the pages before it leave.
 NEEDS = {

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from deepphase.errors import FormatError, ParameterError
+from deepphase.formats.blender.fbx import load_blender, save_blender
 from deepphase.formats.bvh.reader import load_bvh
 from deepphase.formats.bvh.writer import save_bvh
 from deepphase.formats.gltf.reader import gltf_animations, load_gltf, load_gltf_clips
@@ -45,9 +46,18 @@ MOTION_FORMATS: dict[str, MotionFormat] = {
     ".trc": MotionFormat("markers of Motion Analysis and OpenSim", load_point_clip),
     ".csv": MotionFormat("markers of Motive", load_point_clip),
     ".mvnx": MotionFormat("segments of Xsens", load_mvnx),
+    ".fbx": MotionFormat("FBX, through Blender", load_blender, save_blender),
+    ".blend": MotionFormat("Blender", load_blender, save_blender),
 }
-WRITTEN_SUFFIXES = tuple(suffix for suffix, each in MOTION_FORMATS.items() if each.save)
-"""Suffixes of the formats that `save` writes."""
+BLENDER_SUFFIXES = (".fbx", ".blend")
+"""Suffixes of the formats that need Blender."""
+
+WRITTEN_SUFFIXES = tuple(
+    suffix
+    for suffix, each in MOTION_FORMATS.items()
+    if each.save is not None and suffix not in BLENDER_SUFFIXES
+)
+"""Suffixes of the formats that `save` writes without another program."""
 
 
 def load(path: str | Path, **options: Any) -> Clip:
@@ -110,7 +120,7 @@ def save(clip: Clip, path: str | Path, **options: Any) -> None:
     if writer is None:
         raise FormatError(
             f"{Path(path).suffix} files ({kind.name}) are read only",
-            hint=f"written are {', '.join(WRITTEN_SUFFIXES)}",
+            hint=f"written are {', '.join((*WRITTEN_SUFFIXES, *BLENDER_SUFFIXES))}",
             path=path,
         )
     _check_options(options, option_names(writer), f"{Path(path).suffix} files", path)

@@ -21,7 +21,7 @@ def test_suffix_tells_the_format_in_any_case(tmp_path):
     assert clip.name == "CLIP"
 
 
-@pytest.mark.parametrize("name", ["clip.fbx", "clip", "clip.bvh.gz"])
+@pytest.mark.parametrize("name", ["clip.c4d", "clip", "clip.bvh.gz"])
 def test_unknown_suffix_lists_the_known_ones(tmp_path, name):
     path = written(tmp_path, two_joints(), name)
     with pytest.raises(FormatError, match=r"\.bvh"):
@@ -52,6 +52,8 @@ def test_a_pipe_does_not_hang(tmp_path, suffix):
     ],
 )
 def test_what_stands_under_a_wrong_name_is_said(tmp_path, suffix, content, what):
+    if suffix == ".fbx" and b"FBX" in content:
+        pytest.skip("it is what it says")
     path = tmp_path / f"clip{suffix}"
     path.write_bytes(content)
     with pytest.raises(FormatError, match=what):

@@ -27,7 +27,13 @@ from pathlib import Path
 from typing import Any
 
 from deepphase.errors import DeepPhaseError
-from deepphase.formats.load import MOTION_FORMATS, WRITTEN_SUFFIXES, load_all, save
+from deepphase.formats.load import (
+    BLENDER_SUFFIXES,
+    MOTION_FORMATS,
+    WRITTEN_SUFFIXES,
+    load_all,
+    save,
+)
 from deepphase.synthetic.locomotion import locomotion
 from tests.formats.bvh_text import two_joints
 from tests.formats.marker_files import c3d_bytes, markers_of, motive_text, mvnx_text, trc_text
@@ -102,7 +108,7 @@ def fuzz(count: int, seed: int, output: Path, report: Any = None) -> Tally:
         folder = Path(temporary)
         seeds = seed_files(folder)
         contents = [content for _, content in seeds]
-        suffixes = tuple(MOTION_FORMATS)
+        suffixes = tuple(suffix for suffix in MOTION_FORMATS if suffix not in BLENDER_SUFFIXES)
         for number in range(seed, seed + count):
             generator = random.Random(number)
             # Every format as often, however many files there are of it.

@@ -1,0 +1,1 @@
+"""FBX and .blend files through Blender, which runs as a process of its own."""

@@ -1,0 +1,210 @@
+"""Program that runs inside Blender's Python: reads and writes files of armatures.
+
+It is started by `deepphase.formats.blender.bridge` with a folder: `request.json` and `in.npz` are
+read, `answer.json` and `out.npz`, or the file, are written. It needs bpy and NumPy alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+MAX_BONES, MAX_FRAMES = 10_000, 200_000
+
+
+def main(folder: Path) -> None:
+    """Answer the request in a folder."""
+    request = json.loads((folder / "request.json").read_text(encoding="utf-8"))
+    try:
+        sys.addaudithook(_refuse_network)
+        import bpy
+
+        bpy.ops.wm.read_factory_settings(use_empty=True)
+        answer = _read(request, folder) if request["task"] == "read" else _write(request, folder)
+    except Exception as error:
+        answer = {"error": f"{type(error).__name__}: {str(error).strip()[-400:]}"}
+    (folder / "answer.json").write_text(json.dumps(answer), encoding="utf-8")
+    sys.stdout.flush()
+    # Blender's own clean-up may crash after the work is done.
+    os._exit(0)
+
+
+def _refuse_network(event: str, arguments: tuple) -> None:
+    if event in ("socket.connect", "socket.bind", "socket.getaddrinfo"):
+        raise PermissionError("no network in this process")
+
+
+def _read(request: dict, folder: Path) -> dict:
+    import bpy
+    import numpy as np
+
+    path = request["path"]
+    if path.lower().endswith(".blend"):
+        _rigify_parameters()
+        bpy.ops.wm.open_mainfile(filepath=path, load_ui=False, use_scripts=False)
+    else:
+        bpy.ops.import_scene.fbx(
+            filepath=path, use_image_search=False, use_custom_normals=False, anim_offset=0.0
+        )
+    armatures = [each for each in bpy.data.objects if each.type == "ARMATURE" and each.data.bones]
+    if not path.lower().endswith(".blend"):
+        _free_bones(armatures)
+    if not armatures:
+        return {"error": "no armature in the file", "kind": "content"}
+    armature = max(armatures, key=lambda each: len(each.data.bones))
+    bones = [bone for bone in armature.data.bones if bone.parent is None]
+    for bone in bones:
+        bones.extend(bone.children)
+    if len(bones) > MAX_BONES:
+        return {"error": f"{len(bones):,} bones", "kind": "content"}
+    scene = bpy.context.scene
+    first, last = _frame_range(armature, scene)
+    if last - first + 1 > MAX_FRAMES:
+        return {"error": f"{last - first + 1:,} frames", "kind": "content"}
+    names = [bone.name for bone in bones]
+    index = {name: row for row, name in enumerate(names)}
+    parents = [-1 if bone.parent is None else index[bone.parent.name] for bone in bones]
+    object_world = armature.matrix_world.copy()
+    rest = np.array([np.array(object_world @ bone.matrix_local) for bone in bones])
+    poses = np.empty((last - first + 1, len(bones), 4, 4))
+    pose_bones = [armature.pose.bones[name] for name in names]
+    for row, frame in enumerate(range(first, last + 1)):
+        scene.frame_set(frame)
+        world = np.array(armature.matrix_world)
+        for column, bone in enumerate(pose_bones):
+            poses[row, column] = world @ np.array(bone.matrix)
+    np.savez(folder / "out.npz", rest=rest, poses=poses, parents=np.array(parents))
+    return {
+        "names": names,
+        "fps": scene.render.fps / scene.render.fps_base,
+        "armature": armature.name,
+        "armatures": len(armatures),
+        "version": bpy.app.version_string,
+    }
+
+
+def _free_bones(armatures) -> None:
+    """Let bones move: the importer connects those at their parents' tails, which holds them."""
+    import bpy
+
+    for armature in armatures:
+        bpy.context.view_layer.objects.active = armature
+        bpy.ops.object.mode_set(mode="EDIT")
+        for bone in armature.data.edit_bones:
+            bone.use_connect = False
+        bpy.ops.object.mode_set(mode="OBJECT")
+
+
+def _rigify_parameters() -> None:
+    """Rigs of Rigify have properties that exist only while the add-on is registered."""
+    try:
+        import addon_utils
+
+        addon_utils.enable("rigify")
+        import rigify
+
+        rigify.register_rig_parameters()
+    except Exception:
+        # Other rigs are read without it.
+        return
+
+
+def _frame_range(armature, scene) -> tuple[int, int]:
+    data = armature.animation_data
+    if data is not None and data.action is not None:
+        first, last = data.action.frame_range
+        return round(first), max(round(first), round(last))
+    if data is not None and any(track.strips for track in data.nla_tracks):
+        return scene.frame_start, scene.frame_end
+    return scene.frame_start, scene.frame_start
+
+
+def _write(request: dict, folder: Path) -> dict:
+    import bpy
+    import numpy as np
+    from mathutils import Matrix
+
+    arrays = np.load(folder / "in.npz", allow_pickle=False)
+    names, parents = request["names"], arrays["parents"].tolist()
+    heads, tails = arrays["heads"], arrays["tails"]
+    scene = bpy.context.scene
+    scene.render.fps, scene.render.fps_base = request["fps"]
+    scene.frame_start, scene.frame_end = 1, len(arrays["positions"])
+    data = bpy.data.armatures.new("Armature")
+    armature = bpy.data.objects.new("Armature", data)
+    scene.collection.objects.link(armature)
+    bpy.context.view_layer.objects.active = armature
+    bpy.ops.object.mode_set(mode="EDIT")
+    made = []
+    for name, parent, head, tail in zip(names, parents, heads, tails, strict=True):
+        bone = data.edit_bones.new(name)
+        bone.head, bone.tail = head, tail
+        if parent >= 0:
+            bone.parent = made[parent]
+        made.append(bone)
+    kept = [bone.name for bone in made]
+    bpy.ops.object.mode_set(mode="OBJECT")
+    if kept != names or len(data.bones) != len(names):
+        return {"error": "Blender renamed or removed bones: names are too long or alike"}
+    rest = np.array([np.array(data.bones[name].matrix_local) for name in names])
+    poses = np.zeros((len(arrays["positions"]), len(names), 4, 4))
+    poses[..., :3, :3] = arrays["rotations"] @ rest[:, :3, :3]
+    poses[..., :3, 3], poses[..., 3, 3] = arrays["positions"], 1.0
+    action = bpy.data.actions.new(request["clip"][:60] or "motion")
+    armature.animation_data_create().action = action
+    # Without a mesh, FBX takes the pose of the current frame as the rest pose: that of frame 0,
+    # before the motion.
+    with_rest = request["output"].endswith(".fbx")
+    times = np.arange(0 if with_rest else 1, len(poses) + 1, dtype=np.float64)
+    back = np.linalg.inv(rest)
+    for column, (name, parent) in enumerate(zip(names, parents, strict=True)):
+        pose_bone = armature.pose.bones[name]
+        pose_bone.rotation_mode = "QUATERNION"
+        if parent < 0:
+            basis = back[column] @ poses[:, column]
+        else:
+            local = np.linalg.inv(poses[:, parent]) @ poses[:, column]
+            basis = np.linalg.inv(back[parent] @ rest[column]) @ local
+        turns = np.array([Matrix(each[:3, :3]).to_quaternion() for each in basis])
+        flips = np.sign(np.einsum("fc,fc->f", turns[1:], turns[:-1]))
+        turns[1:] *= np.cumprod(np.where(flips < 0, -1.0, 1.0))[:, None]
+        places = basis[:, :3, 3]
+        if with_rest:
+            turns = np.concatenate([[[1.0, 0.0, 0.0, 0.0]], turns])
+            places = np.concatenate([np.zeros((1, 3)), places])
+        base = f'pose.bones["{bpy.utils.escape_identifier(name)}"].'
+        for path, values in (("rotation_quaternion", turns), ("location", places)):
+            for axis in range(values.shape[1]):
+                curve = _curve(action, armature, base + path, axis)
+                curve.keyframe_points.add(len(times))
+                points = np.stack([times, values[:, axis]], axis=1).ravel()
+                curve.keyframe_points.foreach_set("co", points)
+                curve.update()
+    path = str(folder / request["output"])
+    if path.endswith(".blend"):
+        bpy.ops.wm.save_as_mainfile(filepath=path, check_existing=False)
+    else:
+        scene.frame_set(0)
+        bpy.ops.export_scene.fbx(
+            filepath=path,
+            object_types={"ARMATURE"},
+            add_leaf_bones=False,
+            bake_anim=True,
+            bake_anim_use_all_bones=True,
+            bake_anim_use_nla_strips=False,
+            bake_anim_use_all_actions=False,
+            bake_anim_simplify_factor=0.0,
+        )
+    return {"version": bpy.app.version_string}
+
+
+def _curve(action, armature, path: str, axis: int):
+    if hasattr(action, "fcurve_ensure_for_datablock"):
+        return action.fcurve_ensure_for_datablock(armature, path, index=axis)
+    return action.fcurves.new(path, index=axis)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[-1]))

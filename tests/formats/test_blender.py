@@ -1,0 +1,127 @@
+"""FBX and .blend through Blender: round trips where it is installed, and what is said without."""
+
+import shutil
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from deepphase.errors import FormatError, ParameterError
+from deepphase.formats.blender import bridge
+from deepphase.formats.blender.bridge import VARIABLE, asked_blender, blender_program
+from deepphase.formats.load import load, save
+from deepphase.motion.kinematics import end_positions, joint_positions
+from deepphase.motion.orientation import scaled
+from deepphase.synthetic.locomotion import locomotion
+
+needs_blender = pytest.mark.skipif(
+    blender_program() is None,
+    reason=f"{VARIABLE} names no Python with bpy, and there is no blender",
+)
+WALK = locomotion(1, 0.5, turn_rate=1.0, fps=30.0).clip
+
+
+@pytest.fixture
+def damaged(tmp_path):
+    path = tmp_path / "walk.fbx"
+    path.write_bytes(b"Kaydara FBX Binary  \0\x1a\0" + bytes(range(256)))
+    return path
+
+
+def fake(tmp_path, monkeypatch, script):
+    program = tmp_path / "python"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv(VARIABLE, str(program))
+
+
+def test_without_blender_one_sentence_says_what_to_install(damaged, monkeypatch):
+    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    for call in (lambda: load(damaged), lambda: save(WALK, damaged.with_name("new.fbx"))):
+        with pytest.raises(ParameterError, match="need Blender") as caught:
+            call()
+        assert "pip install 'bpy" in caught.value.hint
+    assert not damaged.with_name("new.fbx").exists()
+
+
+def test_a_python_without_bpy_is_said(damaged, monkeypatch):
+    program = shutil.which("python3") or sys.executable
+    monkeypatch.setenv(VARIABLE, program)
+    with pytest.raises(FormatError, match="No module named") as caught:
+        load(damaged)
+    assert "pip install 'bpy" in caught.value.hint
+
+
+def test_a_crash_of_blender_ends_that_process_alone(damaged, tmp_path, monkeypatch):
+    fake(tmp_path, monkeypatch, "kill -SEGV $$")
+    with pytest.raises(FormatError, match="without an answer"):
+        load(damaged)
+
+
+def test_a_time_limit_ends_it(damaged, tmp_path, monkeypatch):
+    fake(tmp_path, monkeypatch, "sleep 60")
+    with (
+        pytest.raises(FormatError, match=r"within 0\.2 s"),
+        asked_blender({"task": "read"}, {}, damaged, seconds=0.2),
+    ):
+        pass
+
+
+def test_a_program_that_does_not_exist_is_said(damaged, monkeypatch):
+    monkeypatch.setenv(VARIABLE, "/nowhere/python")
+    with pytest.raises(ParameterError, match="cannot be started"):
+        load(damaged)
+
+
+def test_what_is_no_fbx_is_refused_before_blender_starts(tmp_path, monkeypatch):
+    monkeypatch.setattr(bridge, "_run", None)
+    path = tmp_path / "walk.fbx"
+    path.write_text("; FBX 7.3.0 project file")
+    with pytest.raises(FormatError, match=r"not a binary \.fbx file") as caught:
+        load(path)
+    assert "text FBX" in caught.value.hint
+
+
+@needs_blender
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", [".fbx", ".blend"])
+def test_bvh_to_blender_and_back(tmp_path, suffix):
+    first, middle, last = (tmp_path / name for name in ("a.bvh", f"a{suffix}", "b.bvh"))
+    save(WALK, first)
+    save(load(first), middle)
+    save(load(middle), last)
+    before, after = load(first), load(last)
+    assert (len(after), after.fps) == (len(before), before.fps)
+    order = [after.skeleton.index(name) for name in before.skeleton.names]
+    # The rest pose stays, too.
+    np.testing.assert_allclose(after.skeleton.offsets[order], before.skeleton.offsets, atol=1e-4)
+    np.testing.assert_allclose(joint_positions(after)[:, order], joint_positions(before), atol=1e-4)
+    ends = [
+        after.skeleton.end_parents.tolist().index(order[parent])
+        for parent in before.skeleton.end_parents
+    ]
+    np.testing.assert_allclose(end_positions(after)[:, ends], end_positions(before), atol=1e-4)
+
+
+@needs_blender
+@pytest.mark.slow
+def test_a_dog_in_centimetres_with_a_moving_joint(tmp_path):
+    dog = scaled(locomotion(2, 0.5, body="quadruped", gait="trot", fps=30.0).clip, 1.3)
+    joint = dog.skeleton.index("Tail1")
+    moved = dog.local_positions()[:, [0, joint]]
+    moved[:, 1] *= 1.0 + 0.2 * np.sin(np.arange(len(dog)))[:, None]
+    dog = replace(dog, translations=moved, translated_joints=np.array([0, joint]))
+    save(dog, tmp_path / "dog.fbx")
+    again = load(tmp_path / "dog.fbx")
+    order = [again.skeleton.index(name) for name in dog.skeleton.names]
+    assert again.translated_joints.tolist() == sorted([0, order[joint]])
+    np.testing.assert_allclose(joint_positions(again)[:, order], joint_positions(dog), atol=1e-4)
+
+
+@needs_blender
+@pytest.mark.slow
+def test_a_damaged_fbx_is_one_error(damaged):
+    with pytest.raises(FormatError, match="Blender"):
+        load(damaged)

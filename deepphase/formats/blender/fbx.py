@@ -148,15 +148,16 @@ def save_blender(clip: Clip, path: str | Path) -> None:
         "positions": np.concatenate([positions, tips], axis=1),
     }
     fps = max(1, round(clip.fps))
+    output = f"out{path.suffix.lower()}"
     request = {
         "task": "write",
-        "output": f"out{path.suffix.lower()}",
+        "output": output,
         "names": names,
         "fps": [fps, fps / clip.fps],
         "clip": clip.name,
     }
     with asked_blender(request, arrays, path) as (_, folder):
-        content = (folder / request["output"]).read_bytes()
+        content = (folder / output).read_bytes()
     with atomic_write(path) as file:
         file.write(content)
 
@@ -242,7 +243,7 @@ def _tails(heads: Array, parents: Array) -> Array:
 
 
 def _end_names(skeleton: Skeleton) -> list[str]:
-    names = []
+    names: list[str] = []
     for parent in skeleton.end_parents.tolist():
         name = f"{skeleton.names[parent]}{_END}"
         names.append(name if name not in names else f"{name}{len(names)}")

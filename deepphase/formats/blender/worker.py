@@ -137,7 +137,7 @@ def _write(request: dict, folder: Path) -> dict:
     scene.collection.objects.link(armature)
     bpy.context.view_layer.objects.active = armature
     bpy.ops.object.mode_set(mode="EDIT")
-    made = []
+    made: list = []
     for name, parent, head, tail in zip(names, parents, heads, tails, strict=True):
         bone = data.edit_bones.new(name)
         bone.head, bone.tail = head, tail

@@ -16,7 +16,7 @@ from deepphase.formats.gltf.writer import save_gltf
 from deepphase.formats.markers.mvnx import load_mvnx
 from deepphase.formats.npz.motion import save_npz_motion
 from deepphase.formats.npz.reader import load_npz
-from deepphase.formats.points import load_point_clip
+from deepphase.formats.points import load_points_as_clip
 from deepphase.formats.reader_options import call_reader, option_names
 from deepphase.motion.clip import Clip
 
@@ -42,9 +42,9 @@ MOTION_FORMATS: dict[str, MotionFormat] = {
     ".npz": MotionFormat("NumPy arrays: AMASS, points, our own", load_npz, save_npz_motion),
     ".glb": MotionFormat("glTF, binary", *_GLTF),
     ".gltf": MotionFormat("glTF", *_GLTF),
-    ".c3d": MotionFormat("markers of optical systems", load_point_clip),
-    ".trc": MotionFormat("markers of Motion Analysis and OpenSim", load_point_clip),
-    ".csv": MotionFormat("markers of Motive", load_point_clip),
+    ".c3d": MotionFormat("markers of optical systems", load_points_as_clip),
+    ".trc": MotionFormat("markers of Motion Analysis and OpenSim", load_points_as_clip),
+    ".csv": MotionFormat("markers of Motive", load_points_as_clip),
     ".mvnx": MotionFormat("segments of Xsens", load_mvnx),
     ".fbx": MotionFormat("FBX, through Blender", load_blender, save_blender),
     ".blend": MotionFormat("Blender", load_blender, save_blender),

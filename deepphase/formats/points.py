@@ -138,7 +138,7 @@ def load_points(
     )
 
 
-def load_point_clip(
+def load_points_as_clip(
     path: str | Path,
     *,
     unit: str | float | None = None,

@@ -12,7 +12,7 @@ from deepphase.formats.amass import is_amass, load_amass
 from deepphase.formats.npz.archive import NpzArchive, read_npz
 from deepphase.formats.npz.joint_arrays import is_joint_arrays, load_joint_arrays
 from deepphase.formats.npz.motion import FORMAT, is_npz_motion, load_npz_motion
-from deepphase.formats.points import is_points, load_point_clip
+from deepphase.formats.points import is_points, load_points_as_clip
 from deepphase.formats.reader_options import call_reader
 from deepphase.motion.clip import Clip
 
@@ -55,7 +55,7 @@ def load_npz(
     if is_amass(archive.keys):
         return call_reader(load_amass, path, options, "AMASS files")
     if is_points(archive.keys):
-        return call_reader(load_point_clip, path, options, "point tracks")
+        return call_reader(load_points_as_clip, path, options, "point tracks")
     raise FormatError(
         _what_it_is(archive),
         hint="motion is poses and trans (AMASS), positions (points), or rotations and parents "

@@ -18,36 +18,44 @@ def command(
     web: bool = False,
     weights: Literal["float16", "float32"] = "float16",
     body: Path | None = None,
+    flat: bool = False,
 ) -> None:
     """Export a model as ONNX for other engines, and print how closely the file reproduces it.
 
     With --web, write a page in which the character is steered by hand. It is one file that opens
-    offline in any browser.
+    offline in any browser. With --flat, write a file for programs without ONNX (docs/engines.md).
 
     Parameters
     ----------
     model
-        Phase model or controller; with --web, a controller or a motion database.
+        Phase model or controller; with --web or --flat, a motion database, too.
     output
-        ONNX file, or page (.html), to write.
+        ONNX file, page (.html) or flat file to write.
     web
         Write the page in which a controller's character is steered.
     weights
-        Type of the network's weights in the page. float16 halves the file.
+        Type of the network's weights in a page or a flat file. float16 halves it.
     body
         With --web, glb file with a skinned mesh that the character has in place of the mannequin.
         Its joints have the names of the model's skeleton, or common ones.
+    flat
+        Write a flat file: a JSON header and arrays.
     """
     from deepphase.atomic_write import check_writable
     from deepphase.errors import ParameterError
     from deepphase.formats.array_file import read_header
 
     check_writable(output)
+    if web and flat:
+        raise ParameterError("a page is no flat file", hint="choose --web or --flat")
     if web:
         _web_page(model, output, weights, body)
         return
     if body is not None:
         raise ParameterError("--body belongs to a page", hint="add --web")
+    if flat:
+        _flat_file(model, output, weights)
+        return
     is_controller = read_header(model)["format"] == "deepphase.controller"
     export = _controller(model) if is_controller else _phase_model(model)
     with progress() as on_progress:
@@ -72,6 +80,23 @@ def _web_page(
 
     size = save_live_page(output, asset_of(model, weights), name=model.stem, body=body)
     note(f"page: {output} ({size / 1e6:.1f} MB)")
+    next_step("live", model)
+
+
+def _flat_file(model: Path, output: Path, weights: Literal["float16", "float32"]) -> None:
+    from apps.live.asset import live_asset
+    from apps.live.sources import asset_of
+    from deepphase.atomic_write import atomic_write
+    from deepphase.formats.array_file import read_header
+    from deepphase.phase.model import PhaseModel
+
+    if read_header(model)["format"] == "deepphase.phase_model":
+        content = live_asset(PhaseModel.load(model))
+    else:
+        content = asset_of(model, weights)
+    with atomic_write(output) as file:
+        file.write(content)
+    note(f"flat file: {output} ({len(content) / 1e6:.1f} MB)")
     next_step("live", model)
 
 

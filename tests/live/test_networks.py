@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -9,6 +11,7 @@ import torch
 from apps.live.asset import live_asset
 from controllers.config import ControllerConfig
 from controllers.data.initial_states import InitialStates
+from controllers.data.samples import ControllerSamples, schema_of_store
 from controllers.runtime.controller import Controller
 from controllers.runtime.start import CharacterSource
 from deepphase.errors import ParameterError
@@ -29,9 +32,9 @@ def store():
     return walking_store()
 
 
-def untrained(name: str, store, **sizes) -> Controller:
+def untrained(name: str, store, samples: ControllerSamples | None = None, **sizes) -> Controller:
     """A controller with random weights, whose outputs stay near those of the data."""
-    samples = samples_for(name, store)
+    samples = samples or samples_for(name, store)
     controller = small_controller(name, samples, **(SIZES.get(name, {}) | sizes))
     with torch.no_grad():
         for parameter in controller.parameters():
@@ -104,6 +107,23 @@ def test_other_splines_are_python_s(spline, cyclic, store, tmp_path):
 def test_a_second_of_every_gate_is_python_s(name, store, tmp_path):
     controller = untrained(name, store)
     made, goals = python_run(CharacterSource(controller), wandering(60, 1), 60)
+    asset = live_asset(controller)
+    frames = ask_node(tmp_path, asset, "run", goals=goals, options={"goal": goals[0]})
+    assert largest_distance(positions_of(controller, made), positions_in(frames)) < 1e-3
+
+
+@needs_node
+def test_controllers_that_know_the_ground_s_heights_walk_on_a_flat_floor(store, tmp_path):
+    schema = samples_for("no_phase", store).schema
+    config = replace(schema.config, heights=True)
+    schema = schema_of_store(store, "goal", config, channels=2, tracks=None)
+    controller = untrained("no_phase", store, ControllerSamples.read(store, schema, None))
+    # Starts upon hills.
+    inputs = controller.starts.inputs.copy()
+    inputs[:, schema.inputs.slices["trajectory_height"]] = 0.5
+    starts = replace(controller.starts, inputs=inputs)
+    controller = replace(controller, starts=starts)
+    made, goals = python_run(CharacterSource(controller), wandering(30, 1), 30)
     asset = live_asset(controller)
     frames = ask_node(tmp_path, asset, "run", goals=goals, options={"goal": goals[0]})
     assert largest_distance(positions_of(controller, made), positions_in(frames)) < 1e-3

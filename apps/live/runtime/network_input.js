@@ -2,6 +2,8 @@
 
 import { TRAJECTORY_BLOCKS } from "./trajectory.js";
 
+// Heights of the ground at each sample of the trajectory: left of it, below it, right of it.
+const HEIGHTS = 3;
 const POSE_BLOCKS = ["joint_position", "joint_velocity", "joint_rotation"];
 
 export class NetworkInput {
@@ -27,6 +29,8 @@ export class NetworkInput {
     }
     this.feet = Array.from(schema.feet, (foot) => schema.joints.indexOf(foot));
     this.footVelocity = new Float32Array(3 * this.feet.length);
+    // The floor is flat, whatever the start state stood on.
+    this.put("trajectory_height", new Float32Array(HEIGHTS * samples));
   }
 
   /** Values of the label in the start state; none for schemas without a label. */

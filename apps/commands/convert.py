@@ -12,7 +12,7 @@ from apps.options.groups import StoreOptions
 def command(
     clips: list[Path],
     output: Path,
-    format: Literal["bvh", "glb", "npz", "fbx"] = "bvh",
+    format: Literal["bvh", "glb", "npz", "fbx", "usda"] = "bvh",
     allow_truncated: bool = False,
     reading: StoreOptions = StoreOptions(),  # noqa: B008 (frozen)
 ) -> None:

@@ -51,7 +51,12 @@ def c3d_bytes(
     def number(name: str, value: float) -> bytes:
         return chunk(name, 1, bytes([4, 0]) + real(value) + b"\0")
 
+    def count(name: str, value: int) -> bytes:
+        return chunk(name, 1, bytes([2, 0]) + struct.pack(f"{order}H", value) + b"\0")
+
     parameters = chunk("POINT", -1, b"\0") + number("RATE", rate) + texts("UNITS", [units])
+    parameters += count("USED", points) + count("FRAMES", min(frames, 65535))
+    parameters += number("SCALE", scale)
     for start in range(0, len(labels), 255):
         name = "LABELS" if start == 0 else f"LABELS{start // 255 + 1}"
         parameters += texts(name, labels[start : start + 255])

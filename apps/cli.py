@@ -39,6 +39,10 @@ COMMANDS = {
         "edit_repair",
         "repair a clip: missing joints, dropped frames, jumps, noise, stepped keys",
     ),
+    "edit inbetween": (
+        "edit_inbetween",
+        "make the motion between two clips, or between the keys of one",
+    ),
     "dance": ("dance_song", "make a new dance to a song, with a page that plays it"),
     "fit phases": ("fit_phases", "fit baseline phases by a rule: contacts, PCA or foot strikes"),
     "fit ground": ("fit_ground", "fit the ground that clips were captured on to their feet"),

@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from deepphase.editing.damage import Damage as Damage
     from deepphase.editing.damage import find_damage as find_damage
     from deepphase.editing.editor import MotionEditor as MotionEditor
+    from deepphase.editing.inbetween import between_keys as between_keys
+    from deepphase.editing.inbetween import in_between as in_between
     from deepphase.editing.repair import repaired as repaired
     from deepphase.editing.train import train_editor as train_editor
     from deepphase.errors import CheckpointError as CheckpointError
@@ -177,6 +179,7 @@ _MODULES = {
     "SyntheticMotion": "deepphase.synthetic.locomotion",
     "Take": "deepphase.figures.player.take",
     "VelocityGoals": "deepphase.steering.velocity_goals",
+    "between_keys": "deepphase.editing.inbetween",
     "corpus_of": "deepphase.corpus.prepare",
     "dance": "deepphase.synthetic.dance",
     "export_phase_model": "deepphase.export.phase_encoder",
@@ -184,6 +187,7 @@ _MODULES = {
     "find_roles": "deepphase.motion.roles",
     "fit_phases": "deepphase.phase.extractor",
     "foot_contacts": "deepphase.motion.contacts",
+    "in_between": "deepphase.editing.inbetween",
     "joint_positions": "deepphase.motion.kinematics",
     "lay_on_ground": "deepphase.terrain.laying",
     "load": "deepphase.formats.load",

@@ -53,7 +53,7 @@ class Damage:
     @property
     def frames(self) -> Array:
         """(frames,) bool: whether anything is damaged."""
-        return (self.known < 1).any(axis=1)
+        return np.asarray((self.known < 1).any(axis=1))
 
     @property
     def any(self) -> bool:
@@ -124,7 +124,7 @@ class Damage:
             )
         columns = [body.index(name) + 1 for name in joints] or list(range(len(body) + 1))
         known = np.ones((frames, len(body) + 1), np.float32)
-        known[np.ix_(which, columns)] = 0
+        known[np.ix_(which, np.array(columns))] = 0
         return cls(known, body)
 
 

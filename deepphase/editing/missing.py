@@ -121,10 +121,10 @@ def made_damage(
     damaged[:, :1] &= uniform(batch, 1, 1) < 0.6
     noisy = (kind == 7) & (always | stretch(groups, _STRETCH_S)) & (chosen | always)
     noisy[:, 0] = False
-    low, high = (torch.tensor(value).log() for value in _NOISE_M)
-    deviation = (low + uniform(batch, 1, 1) * (high - low)).exp()
+    quiet, loud = _NOISE_M
+    deviation = quiet * (loud / quiet) ** uniform(batch, 1, 1)
     moves = depends.float()
     lost = torch.einsum("ab,nbt->nat", moves, damaged.float()) > 0
-    loud = torch.einsum("ab,nbt->nat", moves, noisy.float()) > 0
-    known = torch.where(lost, 0.0, torch.where(loud, NOISY, 1.0))
+    moved = torch.einsum("ab,nbt->nat", moves, noisy.float()) > 0
+    known = torch.where(lost, 0.0, torch.where(moved, NOISY, 1.0))
     return known, noisy * deviation

@@ -25,7 +25,7 @@ from deepphase.editing.repair import interpolated, repaired, with_pose
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
-from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.kinematics import global_transforms, joint_positions
 from deepphase.motion.resample import resample
 from deepphase.motion.roles import find_roles
 
@@ -182,6 +182,59 @@ def sliding(made: Clip, true: Clip) -> float:
     return float(speed[on].mean()) if on.any() else 0.0
 
 
+def power_similarity(made: np.ndarray, true: np.ndarray) -> tuple[float, float]:
+    """Sum of the distances of power spectra of (frames, values), and of their weights (NPSS).
+
+    References
+    ----------
+    Gopalakrishnan et al. 2019, section 4.2: normalised power spectrum similarity.
+    """
+    powers = [np.abs(np.fft.fft(each, axis=0)) ** 2 for each in (made, true)]
+    total = powers[1].sum(axis=0)
+    shares = [each / np.maximum(each.sum(axis=0), 1e-12) for each in powers]
+    distance = np.abs(np.cumsum(shares[0], axis=0) - np.cumsum(shares[1], axis=0)).sum(axis=0)
+    return float((distance * total).sum()), float(total.sum())
+
+
+def measure_gaps(editor: MotionEditor, clips: list[Clip]) -> None:
+    """Print errors over gaps of all joints: 5, 15, 30 and 45 frames at 30 Hz."""
+    print("gap in frames at 30 Hz: mm, L2 of world quaternions, NPSS, sliding - true in cm/s")
+    for gap in (5, 15, 30, 45):
+        sums: dict[str, list[tuple[float, ...]]] = {"editor": [], "interpolation": []}
+        for clip in clips:
+            lost = round(gap * clip.fps / 30.0)
+            start = (len(clip) - lost) // 2
+            if start < clip.fps / 3:
+                continue
+            here = slice(start, start + lost)
+            damage = Damage.stated(
+                len(clip), editor.space.joints, stretches=[(start, start + lost - 1)]
+            )
+            rotations = clip.rotations.copy()
+            rotations[here] = quaternions.IDENTITY
+            translations = clip.translations.copy()
+            translations[here] = 0.0
+            given = replace(clip, rotations=rotations, translations=translations)
+            world = quaternions.sign_continuous(global_transforms(clip)[0])[here]
+            for name, method in (("editor", repaired), ("interpolation", interpolated)):
+                made = method(given, editor, damage)
+                turned, places = (each[here] for each in global_transforms(made))
+                turned = turned * np.where((turned * world).sum(-1, keepdims=True) < 0, -1.0, 1.0)
+                apart = np.linalg.norm(places - joint_positions(clip)[here], axis=-1).mean()
+                angles = np.linalg.norm(turned - world, axis=-1).mean()
+                power = power_similarity(turned.reshape(lost, -1), world.reshape(lost, -1))
+                slid = sliding(made.sliced(start, start + lost), clip.sliced(start, start + lost))
+                own = sliding(clip.sliced(start, start + lost), clip.sliced(start, start + lost))
+                sums[name].append((1000 * apart, angles, *power, 100 * (slid - own)))
+        for name, rows in sums.items():
+            error, angle, power, weight, slid = np.mean(rows, axis=0)
+            print(
+                f"gap {gap:2} {name:13} {error:6.1f}  {angle:.4f}  {power / weight:.4f}  "
+                f"{slid:+.1f}  ({len(rows)} clips)",
+                flush=True,
+            )
+
+
 def main() -> None:
     """Print a table of errors for each kind of damage."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -189,13 +242,15 @@ def main() -> None:
     parser.add_argument("training")
     parser.add_argument("test")
     parser.add_argument("--clips", type=int, default=30)
-    parser.add_argument("--kinds", default="")
+    parser.add_argument("--kinds", default="", help="kinds of damage, or gaps")
     options = parser.parse_args()
     editor = MotionEditor.load(options.editor)
-    components = PrincipalComponents(editor, open_store(options.training))
     store = open_store(options.test)
     chosen = np.linspace(0, len(store) - 1, options.clips).astype(int)
     clips = [editor.space.on_hips(store.clip(int(i))) for i in np.unique(chosen)]
+    if options.kinds == "gaps":
+        return measure_gaps(editor, clips)
+    components = PrincipalComponents(editor, open_store(options.training))
     kinds = [f"frames {share}" for share in (10, 30, 50, 70)]
     kinds += [f"stretches {share}" for share in (10, 30, 50, 70)]
     kinds += ["limb arm", "limb leg", "keys 15", "keys 30", "noise 2", "noise 5", "bursts 10"]

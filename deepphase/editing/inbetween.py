@@ -1,0 +1,139 @@
+"""In-betweening: motion between two clips, and between the keys of one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from deepphase.arrays import Array
+from deepphase.editing.damage import Damage
+from deepphase.editing.editor import MotionEditor
+from deepphase.editing.repair import repaired
+from deepphase.errors import ParameterError
+from deepphase.motion import quaternions
+from deepphase.motion.clip import Clip
+from deepphase.motion.resample import resample
+
+# Longest gap, in seconds; networks see about four seconds.
+_LONGEST_S = 10.0
+
+
+def in_between(first: Clip, second: Clip, seconds: float, editor: MotionEditor) -> Clip:
+    """A clip, motion that leads to another clip, and that clip.
+
+    Parameters
+    ----------
+    first, second
+        Clips of the editor's body; `second` stands at its own place in the world. A clip of one
+        frame is a pose. `second` is resampled to the rate of `first`.
+    seconds
+        Duration from the last frame of `first` to the first frame of `second`.
+    editor
+        The editor.
+
+    Returns
+    -------
+    The clip at the rate of `first`, on its bones. Frames of both clips stay as they are.
+
+    Raises
+    ------
+    SkeletonError
+        If a clip's hierarchy is not the editor's.
+    ParameterError
+        If the duration is not positive, or is longer than the editor can bridge.
+    """
+    if not 0 < seconds <= _LONGEST_S:
+        raise ParameterError(
+            f"{seconds:g} s between the clips: expected more than 0 and at most {_LONGEST_S:g} s",
+            hint="name keys between for a longer way",
+        )
+    first = editor.space.on_hips(first)
+    second = resample(editor.space.on_hips(second), first.fps)
+    missing = max(round(seconds * first.fps) - 1, 0)
+    body = editor.space.hips
+    places = [each.local_positions()[:, body].astype(np.float64) for each in (first, second)]
+    rotations = [each.rotations.astype(np.float64) for each in (first, second)]
+    empty = np.tile(quaternions.IDENTITY, (missing, len(first.skeleton), 1))
+    joined = _on_bones(
+        first,
+        np.concatenate([rotations[0], empty, rotations[1]]),
+        np.concatenate([places[0], np.zeros((missing, 3)), places[1]]),
+        editor,
+    )
+    if not missing:
+        return joined
+    return repaired(
+        joined,
+        editor,
+        Damage.stated(
+            len(joined),
+            editor.space.joints,
+            stretches=[(len(first), len(first) + missing - 1)],
+        ),
+    )
+
+
+def between_keys(
+    clip: Clip, keys: Sequence[int], editor: MotionEditor, *, times: Sequence[float] | None = None
+) -> Clip:
+    """Motion through key poses of a clip.
+
+    Parameters
+    ----------
+    clip
+        A clip of the editor's body.
+    keys
+        Rising frames of the clip: its key poses, two or more.
+    times
+        Rising seconds at which the keys stand; those of the clip by default.
+
+    Returns
+    -------
+    From the first key to the last, at the clip's rate; the keys' poses stay as they are.
+
+    Raises
+    ------
+    ParameterError
+        If keys or times do not rise, or do not fit the clip.
+    """
+    frames = np.asarray(keys, np.int64)
+    if len(frames) < 2 or (np.diff(frames) <= 0).any():
+        raise ParameterError(f"keys {frames.tolist()}: expected two or more rising frames")
+    if frames[0] < 0 or frames[-1] >= len(clip):
+        raise ParameterError(
+            f"a key at frame {frames[-1] if frames[0] >= 0 else frames[0]} of a clip whose frames "
+            f"are 0-{len(clip) - 1}"
+        )
+    seconds = frames / clip.fps if times is None else np.asarray(times, np.float64)
+    if seconds.shape != frames.shape or not np.isfinite(seconds).all():
+        raise ParameterError(f"{len(frames)} keys with {len(seconds)} times")
+    at = np.round((seconds - seconds[0]) * clip.fps).astype(np.int64)
+    if (np.diff(at) < 1).any():
+        raise ParameterError("the times of the keys do not rise by a frame each")
+    if np.diff(at).max() > _LONGEST_S * clip.fps:
+        raise ParameterError(
+            f"{np.diff(at).max() / clip.fps:.1f} s between two keys: at most {_LONGEST_S:g} s"
+        )
+    clip = editor.space.on_hips(clip)
+    nearest = np.searchsorted(at, np.arange(at[-1] + 1), side="right") - 1
+    held = frames[nearest]
+    moved = _on_bones(
+        clip,
+        clip.rotations[held].astype(np.float64),
+        clip.local_positions()[held, editor.space.hips].astype(np.float64),
+        editor,
+    )
+    known = np.ones((len(moved), len(editor.space.joints) + 1), np.float32)
+    known[np.setdiff1d(np.arange(len(moved)), at)] = 0
+    return repaired(moved, editor, Damage(known, editor.space.joints))
+
+
+def _on_bones(clip: Clip, rotations: Array, places: Array, editor: MotionEditor) -> Clip:
+    """Rotations (frames, joints, 4) and hips' places on the constant bones of a clip."""
+    local = np.median(clip.local_positions(), axis=0)
+    moving = clip.translated_joints
+    translations = np.tile(local[moving], (len(rotations), 1, 1)).astype(np.float64)
+    translations[:, np.flatnonzero(moving == editor.space.hips)[0]] = places
+    return replace(clip, rotations=rotations, translations=translations)

@@ -10,6 +10,7 @@ from controllers.config import ControllerConfig
 from controllers.data.controller_data import ControllerData
 from controllers.data.initial_states import InitialStates
 from controllers.data.samples import ControllerSamples, schema_of_store
+from controllers.networks.registry import network_kind
 from controllers.runtime.characters import Characters
 from controllers.runtime.frame import CharacterSettings
 from controllers.schema.config import TRAJECTORY_HEIGHT, SchemaConfig
@@ -26,6 +27,7 @@ from deepphase.terrain.grounded_clip import ClipGround, ClipGrounds, GroundedCli
 from deepphase.terrain.heightmap import Heightmap
 from deepphase.terrain.laying import median_soles
 from deepphase.terrain.made_ground import made_ground
+from tests.controllers.made_controllers import FormulaPhases
 from tests.controllers.replaying import Replay, as_controller
 
 FIRST = 90
@@ -167,6 +169,20 @@ def test_samples_of_every_ground_and_of_their_mirror_images(walk, store, schema)
     np.testing.assert_allclose(heights[4], heights[1][..., ::-1], atol=0.02)
     starts = InitialStates.of_samples(read, np.arange(0, len(read), 50))
     assert not starts.inputs[:, block].any()
+
+
+@pytest.mark.parametrize("name", ["experts", "pfnn"])
+def test_networks_with_phases_have_the_same_heights(walk, store, schema, name):
+    kind, config = network_kind(name), ControllerConfig.load(name, **{"schema.heights": True})
+    made = schema_of_store(store, kind.gate, config.schema, channels=2, tracks=None)
+    grounds = ClipGrounds([ClipGround(made_ground("ramps", size_m=20.0), walk.name, True)])
+    read = ControllerSamples.read(store, made, FormulaPhases(), grounds=grounds)
+    heights = read.inputs[:, made.inputs.slices[TRAJECTORY_HEIGHT]]
+    half = len(read) // 2
+    np.testing.assert_allclose(heights[:half], 0.0, atol=1e-6)
+    assert heights[half:].std() > 0.01
+    # A clip has the phases that it has on its floor.
+    np.testing.assert_array_equal(read.gate[half:], read.gate[:half])
 
 
 def test_heights_and_grounds_belong_together(walk, store):

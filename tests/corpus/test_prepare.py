@@ -158,10 +158,10 @@ def test_inputs_that_are_not_there(tmp_path, folder, output):
     with pytest.raises(FormatError, match="no such file"):
         prepare(tmp_path / "nothing", output)
     (tmp_path / "films").mkdir()
-    (tmp_path / "films" / "a.fbx").write_text("")
+    (tmp_path / "films" / "a.ma").write_text("")
     with pytest.raises(FormatError, match="no motion files") as caught:
         prepare(tmp_path / "films", output)
-    assert "1 .fbx" in caught.value.hint
+    assert "1 .ma" in caught.value.hint
     assert ".bvh" in caught.value.hint
 
 

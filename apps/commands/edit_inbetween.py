@@ -15,6 +15,7 @@ def command(
     editor: Path | None = None,
     seconds: float | None = None,
     keys: Path | None = None,
+    follow: bool = False,
     player: Path | None = None,
     reading: FileOptions = FileOptions(),  # noqa: B008 (frozen)
 ) -> None:
@@ -33,6 +34,9 @@ def command(
     keys
         CSV file with a column frame, the key frames of the clip, and optionally a column time, the
         seconds at which they stand in the result.
+    follow
+        Turn and move the second clip to where the path of the first leads. It stays at its place
+        otherwise.
     player
         Page to write (.html) that plays the result; with --keys, beside the clip.
     """
@@ -65,7 +69,7 @@ def command(
             made = between_keys(given[0], frames, trained, times=times)
         else:
             assert seconds is not None
-            made = in_between(given[0], given[1], seconds, trained)
+            made = in_between(given[0], given[1], seconds, trained, follow=follow)
         report_progress("making", 2, 2, output.name)
     save_edited(made, output)
     if player is not None:

@@ -10,17 +10,24 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.editing.damage import Damage
 from deepphase.editing.editor import MotionEditor
+from deepphase.editing.motion_rows import integrated_root, root_velocities
 from deepphase.editing.repair import repaired
 from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import resample
+from deepphase.motion.roles import find_roles
+from deepphase.motion.root_trajectory import root_trajectory
 
 # Longest gap, in seconds; networks see about four seconds.
 _LONGEST_S = 10.0
+# Seconds of a clip's end over which its velocity is taken.
+_PACE_S = 0.2
 
 
-def in_between(first: Clip, second: Clip, seconds: float, editor: MotionEditor) -> Clip:
+def in_between(
+    first: Clip, second: Clip, seconds: float, editor: MotionEditor, *, follow: bool = False
+) -> Clip:
     """A clip, motion that leads to another clip, and that clip.
 
     Parameters
@@ -32,6 +39,9 @@ def in_between(first: Clip, second: Clip, seconds: float, editor: MotionEditor) 
         Duration from the last frame of `first` to the first frame of `second`.
     editor
         The editor.
+    follow
+        Turn and move `second` so that it begins where the path of `first` leads: at the mean of the
+        velocities at the end of `first` and at the beginning of `second`.
 
     Returns
     -------
@@ -51,6 +61,8 @@ def in_between(first: Clip, second: Clip, seconds: float, editor: MotionEditor) 
         )
     first = editor.space.on_hips(first)
     second = resample(editor.space.on_hips(second), first.fps)
+    if follow:
+        second = _following(first, second, seconds, editor)
     missing = max(round(seconds * first.fps) - 1, 0)
     body = editor.space.hips
     places = [each.local_positions()[:, body].astype(np.float64) for each in (first, second)]
@@ -128,6 +140,31 @@ def between_keys(
     known = np.ones((len(moved), len(editor.space.joints) + 1), np.float32)
     known[np.setdiff1d(np.arange(len(moved)), at)] = 0
     return repaired(moved, editor, Damage(known, editor.space.joints))
+
+
+def _following(first: Clip, second: Clip, seconds: float, editor: MotionEditor) -> Clip:
+    """The second clip, turned and moved to where the path of the first leads."""
+    roots = [
+        root_trajectory(each, find_roles(each.skeleton, editor.space.description, clip=each))
+        for each in (first, second)
+    ]
+    count = max(round(_PACE_S * first.fps), 1)
+    paces = [root_velocities(each, first.fps) for each in roots]
+    pace = 0.5 * (paces[0][-count:].mean(axis=0) + paces[1][:count].mean(axis=0))
+    # A path at this pace, one step a frame, beginning at the last frame of the first clip.
+    steps = max(round(seconds * first.fps), 1) + 1
+    start = roots[0].positions[-1, ::2].astype(np.float64), float(roots[0].angles[-1])
+    path = integrated_root(np.tile(pace, (steps, 1)), first.fps, *start)
+    turn = path.angles[-1] - roots[1].angles[0]
+    about_up = quaternions.about_axis(np.array([0.0, 1.0, 0.0]), turn)
+    hips = editor.space.hips
+    column = np.flatnonzero(second.translated_joints == hips)[0]
+    rotations = second.rotations.astype(np.float64)
+    translations = second.translations.astype(np.float64)
+    rotations[:, hips] = quaternions.multiply(about_up[None], rotations[:, hips])
+    places = translations[:, column] - roots[1].positions[0]
+    translations[:, column] = quaternions.rotate(about_up[None], places) + path.positions[-1]
+    return replace(second, rotations=rotations, translations=translations)
 
 
 def _on_bones(clip: Clip, rotations: Array, places: Array, editor: MotionEditor) -> Clip:

@@ -9,6 +9,7 @@ from apps.cli import main
 from deepphase.editing.inbetween import between_keys, in_between
 from deepphase.errors import ParameterError
 from deepphase.formats.load import load, save
+from deepphase.motion import quaternions
 from deepphase.motion.kinematics import joint_positions
 from tests.formula_motion import swinging
 
@@ -45,6 +46,22 @@ def test_a_clip_of_another_rate_and_a_pose_are_joined(editor):
     assert made.fps == 60.0
     assert len(made) == 120 + 29 + 1
     np.testing.assert_allclose(joint_positions(made)[-1], joint_positions(pose)[0], atol=1e-6)
+
+
+def test_a_clip_from_elsewhere_follows_the_path_of_the_first(editor):
+    clip = walk()
+    first, second = clip.sliced(0, 100), clip.sliced(130, 240)
+    turn = np.array([0.0, np.sin(0.6), 0.0, np.cos(0.6)])
+    rotations, translations = second.rotations.copy(), second.translations.copy()
+    rotations[:, 0] = quaternions.multiply(turn[None], rotations[:, 0])
+    translations[:, 0] = quaternions.rotate(turn[None], translations[:, 0])
+    translations[:, 0] += [3.0, 0.0, -2.0]
+    elsewhere = replace(second, rotations=rotations, translations=translations)
+    made = in_between(first, elsewhere, 31 / 60, editor, follow=True)
+    # The body travels straight at one speed, so that it comes to its own place again.
+    apart = np.linalg.norm(joint_positions(made) - joint_positions(clip), axis=-1)
+    assert apart[130:].max() < 0.05
+    assert apart[:100].max() < 1e-6
 
 
 def test_keys_stay_at_their_times(editor):

@@ -1,6 +1,7 @@
 """Files of marker systems: labels, gaps, units and axes; and damaged ones."""
 
 import importlib.util
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -66,6 +67,7 @@ def test_markers_come_back_with_labels_gaps_units_and_axes(tmp_path, suffix, up)
     assert track.names[6] in note
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".c3d", ".trc", ".csv"])
 def test_every_command_reads_them(tmp_path, suffix):
     path = written(tmp_path / f"walk{suffix}", markers_of(WALK))
@@ -79,6 +81,7 @@ def test_every_command_reads_them(tmp_path, suffix):
         save(clip, tmp_path / f"again{suffix}")
 
 
+@pytest.mark.slow
 def test_points_in_gaps_do_not_pull():
     track = load_points_of(gapped(markers_of(WALK)))
     # The bridges lie a metre beside the body.
@@ -92,8 +95,6 @@ def test_points_in_gaps_do_not_pull():
 
 
 def load_points_of(positions):
-    import tempfile
-
     with tempfile.TemporaryDirectory() as folder:
         return load_points(written(Path(folder) / "walk.c3d", positions))
 

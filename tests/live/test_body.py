@@ -68,6 +68,7 @@ def test_joints_may_have_other_axes_and_other_names(answers):
 
 
 @needs_node
+@pytest.mark.slow
 def test_a_file_by_the_conventions_of_other_programs_moves_like_the_mannequin(tmp_path):
     # Two skins with other joints, axes and units; scaled joints below an armature; 16-bit joints,
     # normalised weights, sparse places, colours, no normals; a hat that hangs on the head.

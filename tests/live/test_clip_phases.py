@@ -19,9 +19,10 @@ DEMO = Path(apps.demo.__file__).parent
 
 
 @needs_node
+@pytest.mark.slow
 def test_phases_of_a_clip_are_those_of_the_model(tmp_path):
     model = PhaseModel.load(DEMO / "phases.model")
-    clip = locomotion(7, 4.0, turn_rate=0.6).clip
+    clip = locomotion(7, 2.6, turn_rate=0.6).clip
     ours = model.encode(clip).parameters
     theirs = ask_node(
         tmp_path,

@@ -113,6 +113,7 @@ def test_a_second_of_every_gate_is_python_s(name, store, tmp_path):
 
 
 @needs_node
+@pytest.mark.slow
 def test_controllers_that_know_the_ground_s_heights_walk_on_a_flat_floor(store, tmp_path):
     schema = samples_for("no_phase", store).schema
     config = replace(schema.config, heights=True)

@@ -52,11 +52,12 @@ function carried(mesh, frame) {
 }
 
 /** The glb file with other names of its nodes, and with other units and axes of mesh and joints. */
-function changed(bytes, { names, unit = 1, axes = [1, 0, 0, 0] }) {
+function changed(bytes, { names, circle, unit = 1, axes = [1, 0, 0, 0] }) {
   const view = new DataView(bytes.buffer);
   const length = view.getUint32(12, true);
   const json = JSON.parse(new TextDecoder().decode(bytes.subarray(20, 20 + length)));
   json.nodes.forEach((node, at) => { node.name = names?.[at] ?? node.name; });
+  if (circle) json.nodes[json.nodes[0].children[0]].children.push(0);
   const text = new TextEncoder().encode(JSON.stringify(json));
   const padded = new Uint8Array(4 * Math.ceil(text.length / 4)).fill(32);
   padded.set(text);

@@ -41,6 +41,7 @@ def answers(tmp_path_factory):
         "other axes": {"axes": [half, 0.0, half, 0.0]},
         "other names": {"names": [_OTHER.get(name, f"extra {name}") for name in names]},
         "strange names": {"names": [f"bone{at}" for at in range(len(names))]},
+        "circle": {"circle": True},
         "no glb": {"bytes": list(b"BVH and more than twenty bytes")},
         "cut": {"bytes": list(b"glTF\x02\0\0\0\xff\0\0\0\xff\0\0\0JSON{}  ")},
     }
@@ -94,6 +95,7 @@ def test_joints_that_do_not_match_are_named(answers):
     problem = given["strange names"]["problem"]
     assert "joints do not match the skeleton: none for LeftUpLeg, LeftLeg" in problem
     assert "It has bone0, bone1" in problem
+    assert "nodes are above themselves" in given["circle"]["problem"]
     assert "not a glb file" in given["no glb"]["problem"]
     assert "ends too early" in given["cut"]["problem"]
 

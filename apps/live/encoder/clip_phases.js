@@ -1,12 +1,14 @@
 /** Phases of a clip out of places of its joints: facing, velocities in root space, and the encoder of a phase model. */
 
-const UP_TO = 4;
+// Standard deviations at which kernels are cut off.
+const REACH = 4;
+// Vectors shorter than this share of the longest have no direction, and the least weight of a frame.
 const LEAST_LENGTH = 0.01, LEAST_WEIGHT = 1e-6;
 const TINY = 1e-16;
 
 /** Normalised kernel of a Gaussian, cut off at four standard deviations. */
 function gaussian(sigma) {
-  const radius = Math.floor(UP_TO * sigma + 0.5);
+  const radius = Math.floor(REACH * sigma + 0.5);
   const kernel = Float64Array.from({ length: 2 * radius + 1 }, (_, i) => Math.exp(-0.5 * ((i - radius) / sigma) ** 2));
   const sum = kernel.reduce((a, b) => a + b);
   return kernel.map((value) => value / sum);

@@ -8,16 +8,19 @@ export const IDENTITY = [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1];
 export function nodesAbove(nodes) {
   const above = new Map();
   nodes.forEach((node, at) => (node.children ?? []).forEach((child) => above.set(child, at)));
+  nodes.forEach((_, node) => {
+    let steps = 0;
+    for (let at = node; at !== undefined; at = above.get(at)) {
+      if (steps++ > nodes.length) throw new Error("its nodes are above themselves");
+    }
+  });
   return above;
 }
 
 // The matrix of a node in the scene, in the pose in which the file is saved.
 export function sceneMatrix(nodes, above, node) {
   let matrix = IDENTITY;
-  // A damaged file may have nodes that are above themselves.
-  for (let at = node, steps = 0; at !== undefined && steps <= nodes.length; at = above.get(at), steps++) {
-    matrix = product(ownMatrix(nodes[at]), matrix);
-  }
+  for (let at = node; at !== undefined; at = above.get(at)) matrix = product(ownMatrix(nodes[at]), matrix);
   return matrix;
 }
 

@@ -409,6 +409,15 @@ def test_what_was_driven_is_kept_and_measured(demo, tmp_path, monkeypatch):
     assert measures["desired_speed"] == pytest.approx(1.3)
     assert measures["survived"] == 1
     assert set(result.measures) == set(RUN_MEASURES)
+    # The clips of a session have 60 frames a second, whatever the controller has.
+    schema = replace(demo.controller.schema, fps=30.0)
+    slow = replace(demo, controller=replace(demo.controller, schema=schema))
+    save_bvh(replace(clip, fps=30.0), tmp_path / "slow.bvh")
+    result = keep_driven(json.dumps(motion | {"bvh": (tmp_path / "slow.bvh").read_text()}), slow)
+    assert not isinstance(result, DeepPhaseError), result
+    assert result.clip.fps == 60.0
+    assert result.clip.duration == pytest.approx(8.0, abs=0.05)
+    own.clips.pop()
     save_bvh(clip.sliced(0, 200), tmp_path / "shorter.bvh")
     others = (
         motion | {"bvh": "HIERARCHY\n{"},

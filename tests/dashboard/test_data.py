@@ -24,6 +24,7 @@ from deepphase.formats.gltf.writer import save_gltf
 from deepphase.formats.npz.motion import save_npz_motion
 from deepphase.synthetic.locomotion import locomotion
 from tests.dashboard.app_pages import opened, players, words
+from tests.formats.marker_files import c3d_bytes, markers_of, motive_text, mvnx_text, trc_text
 
 HOSTILE_NAME = "../../etc/<script>alert(1)</script>**walk**.bvh"
 
@@ -154,6 +155,27 @@ def test_each_format_is_found_from_its_content(tmp_path, clip, kind):
     assert taken.error is None, taken.error
     assert taken.clips[0].skeleton.same_hierarchy(clip.skeleton)
     assert not list(own.folder.iterdir()), "the bytes stay no longer than they are read"
+
+
+@pytest.mark.parametrize("kind", ["c3d", "trc", "csv", "mvnx"])
+def test_files_of_marker_systems_are_found_from_their_content(clip, kind):
+    own, names = Session(), clip.skeleton.names
+    content = {
+        "c3d": lambda: c3d_bytes(markers_of(clip), names),
+        "trc": lambda: trc_text(markers_of(clip), names).encode(),
+        "csv": lambda: motive_text(markers_of(clip, unit_m=1.0), names).encode(),
+        "mvnx": lambda: mvnx_text(clip).encode(),
+    }[kind]()
+    assert suffix_of(content) == f".{kind}"
+    taken = read_upload(own, "wrong.txt", content)
+    assert taken.error is None, taken.error
+    assert set(names) <= {each.rpartition(":")[2] for each in taken.clips[0].skeleton.names}
+
+
+def test_pictures_are_no_markers():
+    for front in (b"\x89PNG\r\n\x1a\n", b"%PDF-1.7"):
+        with pytest.raises(FormatError, match="no known motion format"):
+            suffix_of(front + bytes(4096))
 
 
 def bomb() -> bytes:

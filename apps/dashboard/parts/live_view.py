@@ -15,13 +15,14 @@ from apps.dashboard.parts.session import session
 from apps.dashboard.parts.steerables import OpenController, steerables
 from apps.dashboard.parts.steered_runs import MeasureRow, measure_rows
 from apps.dashboard.parts.theme import is_dark
-from apps.dashboard.parts.uploads import prepared_upload
+from apps.dashboard.parts.uploads import UPLOAD_FPS, prepared_upload
 from apps.live.asset import live_asset
 from apps.live.bundle import live_page
 from apps.live.driven_run import driven_run, read_driven
 from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.evaluation.run_measures import run_measures
 from deepphase.motion.clip import Clip
+from deepphase.motion.resample import resample
 
 _HEIGHT = 780
 _component = st.components.v2.component(
@@ -112,16 +113,16 @@ def keep_driven(motion: Any, opened: OpenController) -> KeptRun | DeepPhaseError
     try:
         text, arrays = read_driven(motion, len(opened.controller.schema.feet))
         own, data = session(), opened.controller.data
-        prepared = prepared_upload(
-            own, f"{opened.name} by hand.bvh", text.encode("utf-8", "replace")
-        )
+        file, content = f"{opened.name} by hand.bvh", text.encode("utf-8", "replace")
+        # It is measured at the rate of the controller, which its goals have.
+        prepared = prepared_upload(own, file, content, fps=opened.controller.fps)
         if len(prepared.clips) != 1:
             raise FormatError("not one motion")
         ((clip, about),) = prepared.clips
         run = driven_run(clip, arrays, opened.controller)
         measures = measure_rows(run_measures(run, data), data)
         # Only what belongs together is added.
-        return KeptRun(own.add_clip(clip, about), measures)
+        return KeptRun(own.add_clip(resample(clip, UPLOAD_FPS), about), measures)
     except DeepPhaseError as error:
         return error
 

@@ -24,6 +24,7 @@ from deepphase.corpus.point_sets import agreed_point_sets
 from deepphase.corpus.prepared_file import FileTask, PreparedFile, prepare_file
 from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.formats.file_content import FRONT_BYTES, foreign_content
+from deepphase.formats.markers.c3d import is_c3d
 from deepphase.memory import within_memory
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import ResampleLimit
@@ -123,12 +124,23 @@ def offer_model_upload() -> None:
 
 
 MAX_MOTION_MB = 64
+UPLOAD_FPS = 60.0
+"""Frames a second of the clips of a session."""
+
 # Suffixes that the browser's file dialog lists.
-MOTION_SUFFIXES = ("bvh", "npz", "glb")
+MOTION_SUFFIXES = ("bvh", "npz", "glb", "c3d", "trc", "csv", "mvnx")
 # First bytes -> suffix of the format.
-_CONTENT = {b"HIERARCHY": ".bvh", b"PK\x03\x04": ".npz", b"glTF": ".glb"}
+_CONTENT = {
+    b"HIERARCHY": ".bvh",
+    b"PK\x03\x04": ".npz",
+    b"glTF": ".glb",
+    b"PathFileType": ".trc",
+    b"Format Version": ".csv",
+    b'"Format Version': ".csv",
+}
+# Bytes in which the root element of an XML file begins.
+_XML_FRONT = 4096
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_FPS = 60.0
 _MAX_NAME_LETTERS = 60
 _NUMBERS = itertools.count()
 
@@ -143,7 +155,9 @@ class UploadResult:
     error: DeepPhaseError | None = None
 
 
-def read_upload(own: Session, file: str, content: bytes, *, fps: float = _FPS) -> UploadResult:
+def read_upload(
+    own: Session, file: str, content: bytes, *, fps: float = UPLOAD_FPS
+) -> UploadResult:
     """Read one file and add its clips to a session.
 
     Parameters
@@ -170,7 +184,9 @@ def read_upload(own: Session, file: str, content: bytes, *, fps: float = _FPS) -
     return UploadResult(name, clips, tuple(dict.fromkeys(notes)))
 
 
-def prepared_upload(own: Session, file: str, content: bytes, *, fps: float = _FPS) -> PreparedFile:
+def prepared_upload(
+    own: Session, file: str, content: bytes, *, fps: float = UPLOAD_FPS
+) -> PreparedFile:
     """Read one file as `read_upload` does, without adding its clips to the session.
 
     Raises
@@ -207,10 +223,14 @@ def suffix_of(content: bytes) -> str:
     for signature, suffix in _CONTENT.items():
         if front.startswith(signature):
             return suffix
+    if b"<mvnx" in content[:_XML_FRONT]:
+        return ".mvnx"
     foreign = foreign_content(content)
+    if not foreign and is_c3d(content):
+        return ".c3d"
     raise FormatError(
         f"this is {foreign}" if foreign else "no known motion format",
-        hint="upload BVH, .npz (AMASS, points, our own) or .glb",
+        hint="upload BVH, .npz (AMASS, points, our own), .glb, C3D, TRC, Motive's CSV or MVNX",
     )
 
 

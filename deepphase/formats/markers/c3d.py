@@ -20,7 +20,12 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
 from deepphase.formats.file_content import foreign_content, read_content
-from deepphase.formats.markers.c3d_parameters import C3dParameters, Processor, read_parameters
+from deepphase.formats.markers.c3d_parameters import (
+    PROCESSORS,
+    C3dParameters,
+    Processor,
+    read_parameters,
+)
 from deepphase.formats.markers.marker_data import MAX_POINTS, MarkerData
 from deepphase.formats.units import METRES_PER_UNIT
 
@@ -44,13 +49,23 @@ class _Header:
     rate: float
 
 
+def is_c3d(content: bytes) -> bool:
+    """Whether a file's bytes are those of a C3D file, by its header and that of its parameters."""
+    start = (content[0] - 1) * _BLOCK + 3 if _has_header(content) else len(content)
+    return start < len(content) and content[start] in PROCESSORS
+
+
+def _has_header(content: bytes) -> bool:
+    return len(content) >= 2 * _BLOCK and content[1] == _KEY and content[0] >= 2
+
+
 def read_c3d(path: Path) -> MarkerData:
     """Read the markers of a C3D file.
 
     Raises FormatError if it cannot be read.
     """
     content = read_content(path)
-    if len(content) < 2 * _BLOCK or content[1] != _KEY or content[0] < 2:
+    if not _has_header(content):
         found = foreign_content(content) or "its first bytes are others"
         raise FormatError(f"not a C3D file: {found}", path=path)
     parameters = read_parameters(content, (content[0] - 1) * _BLOCK, path)

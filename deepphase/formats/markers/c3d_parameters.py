@@ -38,7 +38,8 @@ class Processor:
         return np.frombuffer(data, f"{self.order}i2")
 
 
-_PROCESSORS = {84: Processor("<"), 85: Processor("<", is_dec=True), 86: Processor(">")}
+PROCESSORS = {84: Processor("<"), 85: Processor("<", is_dec=True), 86: Processor(">")}
+"""Type of processor, as files have it -> how numbers are stored."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ def read_parameters(content: bytes, begin: int, path: Path) -> C3dParameters:
     """
     if begin + 4 > len(content):
         raise FormatError("the file ends before its parameters", path=path)
-    processor = _PROCESSORS.get(content[begin + 3])
+    processor = PROCESSORS.get(content[begin + 3])
     if processor is None:
         raise FormatError(
             f"a processor of type {content[begin + 3]}, none of 84, 85 and 86",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from apps.options.groups import FileOptions
+from apps.options.groups import ClipOptions
 from apps.terminal import note
 from deepphase.errors import FormatError, ParameterError
 
@@ -53,7 +53,7 @@ def load_editor(path: Path | None) -> MotionEditor:
     return MotionEditor.load(path)
 
 
-def read_clip(path: Path, editor: MotionEditor, reading: FileOptions) -> Clip:
+def read_clip(path: Path, editor: MotionEditor, reading: ClipOptions) -> Clip:
     """The clip of a file. Raises SkeletonError where it is not of the editor's skeleton."""
     from deepphase.formats.load import load
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from apps.options.groups import FileOptions
+from apps.options.groups import ClipOptions
 from apps.terminal import next_step, progress
 from deepphase.errors import FormatError, ParameterError
 
@@ -17,7 +17,7 @@ def command(
     keys: Path | None = None,
     follow: bool = False,
     player: Path | None = None,
-    reading: FileOptions = FileOptions(),  # noqa: B008 (frozen)
+    reading: ClipOptions = ClipOptions(),  # noqa: B008 (frozen)
 ) -> None:
     """Make the motion between two clips, or between the keys of one clip.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from apps.options.groups import FileOptions
+from apps.options.groups import ClipOptions
 from apps.terminal import next_step, note, progress
 from deepphase.errors import ParameterError
 
@@ -17,7 +17,7 @@ def command(
     frames: str | None = None,
     all: bool = False,
     player: Path | None = None,
-    reading: FileOptions = FileOptions(),  # noqa: B008 (frozen)
+    reading: ClipOptions = ClipOptions(),  # noqa: B008 (frozen)
 ) -> None:
     """Repair a clip: missing joints, dropped frames, jumps, noise and stepped keys.
 

@@ -25,7 +25,7 @@ class OptionGroup:
 
 
 @dataclass(frozen=True)
-class FileOptions(OptionGroup):
+class ClipOptions(OptionGroup):
     """Reading motion files.
 
     Parameters
@@ -37,20 +37,30 @@ class FileOptions(OptionGroup):
         Up axis of the files: x, y, z, -x, -y or -z. Inferred if not given.
     file_fps
         Frame rate of the files in frames per second, where the stored rate is missing or wrong.
-    skeleton_description
-        YAML file that assigns joints or points to body parts; see configs/skeletons/example.yaml.
     """
 
     unit: str | None = None
     up: str | None = None
     file_fps: float | None = None
-    skeleton_description: str | None = None
 
     @property
     def reader(self) -> dict[str, Any]:
         """The options that are set, as keyword arguments of `deepphase.formats.load.load`."""
         values = {"unit": self.unit, "up": self.up, "fps": self.file_fps}
         return {name: value for name, value in values.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class FileOptions(ClipOptions):
+    """Reading motion files.
+
+    Parameters
+    ----------
+    skeleton_description
+        YAML file that assigns joints or points to body parts; see configs/skeletons/example.yaml.
+    """
+
+    skeleton_description: str | None = None
 
     @property
     def description(self) -> dict[str, Any] | None:

@@ -94,3 +94,11 @@ def test_clips_of_another_skeleton_are_refused(files, capsys):
     words = ["--editor", str(files / "swing.editor"), "-o", str(files / "out.bvh")]
     assert main(["edit", "repair", str(files / "other.bvh"), *words]) == 2
     assert "another skeleton" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["repair", "inbetween"])
+def test_the_body_is_the_editors(command, capsys):
+    """A description of the skeleton belongs to the training, whose editor states it."""
+    words = ["edit", command, "a.bvh", "-o", "b.bvh", "--skeleton-description", "mine.yaml"]
+    assert main(words) == 2
+    assert "unrecognized arguments" in capsys.readouterr().err

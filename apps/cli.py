@@ -43,6 +43,10 @@ COMMANDS = {
         "edit_inbetween",
         "make the motion between two clips, or between the keys of one",
     ),
+    "edit constrain": (
+        "edit_constrain",
+        "put hands and feet of a clip at targets, and its root on a path",
+    ),
     "dance": ("dance_song", "make a new dance to a song, with a page that plays it"),
     "fit phases": ("fit_phases", "fit baseline phases by a rule: contacts, PCA or foot strikes"),
     "fit ground": ("fit_ground", "fit the ground that clips were captured on to their feet"),

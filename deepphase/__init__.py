@@ -44,12 +44,16 @@ if TYPE_CHECKING:
     from deepphase.corpus.store import store_groups as store_groups
     from deepphase.corpus.store_writer import StoreWriter as StoreWriter
     from deepphase.editing.config import EditorConfig as EditorConfig
+    from deepphase.editing.constrain import ConstrainedMotion as ConstrainedMotion
+    from deepphase.editing.constrain import constrained as constrained
     from deepphase.editing.damage import Damage as Damage
     from deepphase.editing.damage import find_damage as find_damage
     from deepphase.editing.editor import MotionEditor as MotionEditor
     from deepphase.editing.inbetween import between_keys as between_keys
     from deepphase.editing.inbetween import in_between as in_between
     from deepphase.editing.repair import repaired as repaired
+    from deepphase.editing.targets import JointTarget as JointTarget
+    from deepphase.editing.targets import read_targets as read_targets
     from deepphase.editing.train import train_editor as train_editor
     from deepphase.errors import CheckpointError as CheckpointError
     from deepphase.errors import DeepPhaseError as DeepPhaseError
@@ -135,6 +139,7 @@ _MODULES = {
     "Clip": "deepphase.motion.clip",
     "ClipPhases": "deepphase.phase.model",
     "ClipStore": "deepphase.corpus.clip_store",
+    "ConstrainedMotion": "deepphase.editing.constrain",
     "Contacts": "deepphase.motion.contacts",
     "Damage": "deepphase.editing.damage",
     "DeepPhaseError": "deepphase.errors",
@@ -148,6 +153,7 @@ _MODULES = {
     "GroundPath": "deepphase.steering.path",
     "Health": "deepphase.phase.health",
     "Heightmap": "deepphase.terrain.heightmap",
+    "JointTarget": "deepphase.editing.targets",
     "ManifoldProjection": "deepphase.phase.manifold",
     "MotionEditor": "deepphase.editing.editor",
     "NetworkConfig": "deepphase.phase.config",
@@ -180,6 +186,7 @@ _MODULES = {
     "Take": "deepphase.figures.player.take",
     "VelocityGoals": "deepphase.steering.velocity_goals",
     "between_keys": "deepphase.editing.inbetween",
+    "constrained": "deepphase.editing.constrain",
     "corpus_of": "deepphase.corpus.prepare",
     "dance": "deepphase.synthetic.dance",
     "export_phase_model": "deepphase.export.phase_encoder",
@@ -204,6 +211,7 @@ _MODULES = {
     "prepare": "deepphase.corpus.prepare",
     "read_ground": "deepphase.terrain.ground_file",
     "read_path": "deepphase.steering.path",
+    "read_targets": "deepphase.editing.targets",
     "register_autoencoder": "deepphase.phase.networks.presets",
     "repaired": "deepphase.editing.repair",
     "resample": "deepphase.motion.resample",

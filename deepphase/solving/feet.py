@@ -47,7 +47,7 @@ class FootHolds:
     contacts: Array
 
 
-def find_holds(clip: Clip, roles: Roles, size: float) -> FootHolds:
+def find_holds(clip: Clip, roles: Roles, size: float, *, flags: Array | None = None) -> FootHolds:
     """Compute corrections that hold each foot in place from touch-down to lift-off.
 
     The correction of a hold fades in before it and out after it. Feet below the floor are lifted
@@ -57,11 +57,14 @@ def find_holds(clip: Clip, roles: Roles, size: float) -> FootHolds:
     ----------
     size
         Metres: the length of a leg.
+    flags
+        (frames, 2) bool: contacts; those of the clip by default.
     """
     limbs = LegChains.of_skeleton(clip.skeleton, roles)
     transforms = global_transforms(clip)
     tips = transforms[1][:, limbs.tips]
-    flags = foot_contacts(clip, roles, transforms=transforms).flags[:, :2]
+    if flags is None:
+        flags = foot_contacts(clip, roles, transforms=transforms).flags[:, :2]
     low = np.quantile(tips[..., 1], _FLOOR_SHARE, axis=0)
     floors = np.maximum(low.min(), low - 0.5 * _LEVEL_SHARE * size)
     shifts, contacts = np.zeros_like(tips), np.zeros_like(flags)
@@ -76,14 +79,27 @@ def reach_holds(clip: Clip, roles: Roles, holds: FootHolds) -> Clip:
 
     Feet keep their orientation in the world.
     """
-    solver = LimbSolver(clip.skeleton, LegChains.of_skeleton(clip.skeleton, roles))
+    limbs = LegChains.of_skeleton(clip.skeleton, roles)
+    left = quaternions.rotate(clip.rotations[:, 0], _LEFT)
+    return with_tips_at(clip, limbs, holds.tips + holds.shifts, left)
+
+
+def with_tips_at(clip: Clip, limbs: LegChains, wanted: Array, left: Array) -> Clip:
+    """The clip with the tips of limbs at places, by two-joint inverse kinematics.
+
+    Parameters
+    ----------
+    wanted : (frames, limbs, 3)
+        Metres: places of the tips. Last joints keep their orientation in the world.
+    left : (frames, 3)
+        Unit vector to the body's left.
+    """
+    solver = LimbSolver(clip.skeleton, limbs)
     rotations, places = clip.rotations.copy(), clip.local_positions()
-    wanted = (holds.tips + holds.shifts).swapaxes(0, 1)
-    left = quaternions.rotate(rotations[:, 0], _LEFT)
     for _ in range(_REACHES):
         transforms = solver.transforms(rotations, places)
         now = transforms.positions
-        solver.reach(rotations, transforms, now[2] + wanted - now[3], left)
+        solver.reach(rotations, transforms, now[2] + wanted.swapaxes(0, 1) - now[3], left)
     rotations = quaternions.sign_continuous(quaternions.normalized(rotations))
     return replace(clip, rotations=rotations)
 
@@ -112,7 +128,24 @@ def _shift(tip: Array, flags: Array, fps: float, size: float) -> tuple[Array, Ar
         if np.ptp(tip[start:stop, 1]) > _LEVEL_SHARE * size:
             shift[start:stop, 1] = 0.0
         held[start:stop] = True
-    # Between holds, the correction of one fades out while that of the next fades in.
+    return faded_corrections(shift, holds, blend), held
+
+
+def faded_corrections(shift: Array, holds: list[tuple[int, int]], blend: int) -> Array:
+    """(frames, 3) corrections, continued outside of holds.
+
+    Between holds, the correction of one fades out while that of the next fades in.
+
+    Parameters
+    ----------
+    shift : (frames, 3)
+        Corrections in the holds, 0 elsewhere; changed in place.
+    holds
+        First frame, and last + 1, of each hold, rising.
+    blend
+        Frames of a fade.
+    """
+    frames = len(shift)
     edges = [(0, 0), *holds, (frames, frames)]
     for (_, end), (begin, _) in pairwise(edges):
         gap = np.arange(end, begin)
@@ -121,7 +154,7 @@ def _shift(tip: Array, flags: Array, fps: float, size: float) -> tuple[Array, Ar
             shift[gap] += _fading((gap - end + 1) / width)[:, None] * shift[end - 1]
         if begin < frames and len(gap):
             shift[gap] += _fading((begin - gap) / width)[:, None] * shift[begin]
-    return shift, held
+    return shift
 
 
 def _fading(share: Array) -> Array:

@@ -1,0 +1,385 @@
+"""Constraints on a clip: joints at places, feet that stay, a path of the root."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from deepphase.arrays import Array, true_runs
+from deepphase.editing.editor import MotionEditor
+from deepphase.editing.hidden_search import PointGoals, search
+from deepphase.editing.repair import with_pose
+from deepphase.editing.targets import JointTarget
+from deepphase.errors import ParameterError, SkeletonError
+from deepphase.motion import quaternions
+from deepphase.motion.clip import Clip
+from deepphase.motion.contacts import foot_contacts
+from deepphase.motion.foot_ik import LegChains
+from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.limbs import ancestors, path_length, subtree_mask
+from deepphase.motion.resample import at_frames, resample
+from deepphase.motion.roles import Roles, find_roles
+from deepphase.motion.root_trajectory import (
+    RootTrajectory,
+    from_root_space,
+    root_trajectory,
+    to_root_space,
+)
+from deepphase.short_repr import counted, short_repr
+from deepphase.solving.feet import faded_corrections, find_holds, with_tips_at
+from deepphase.steering.path import GroundPath
+
+# Seconds over which the last corrections of feet and of targets fade.
+_FEET_FADE_S, _TARGET_FADE_S = 0.16, 0.3
+# Shares of the search's change of the hips' place that are tried, and how near in metres feet in
+# contact then have to be.
+_HIPS_SHARES, _NEAR_M = (1.0, 0.6, 0.3, 0.0), 0.002
+_LEFT = np.array([1.0, 0.0, 0.0])
+_LIMB = ("upper", "middle", "last")
+
+
+@dataclass(frozen=True, eq=False)
+class ConstrainedMotion:
+    """A clip that meets constraints.
+
+    Parameters
+    ----------
+    clip
+        The clip at its rate, with its travel on the hips.
+    distances
+        (targets,) metres: the largest distance of each joint from its target.
+    searched
+        (targets,) metres: the same after the search in hidden space, before inverse kinematics.
+    iterations
+        Steps of that search.
+    """
+
+    clip: Clip
+    distances: Array
+    searched: Array
+    iterations: int
+
+    def __repr__(self) -> str:
+        farthest = f"{self.distances.max(initial=0.0):.3f} m at most"
+        return short_repr(self, self.clip.name, counted(len(self.distances), "target"), farthest)
+
+
+def constrained(
+    clip: Clip,
+    editor: MotionEditor,
+    targets: Sequence[JointTarget] = (),
+    *,
+    path: GroundPath | None = None,
+    feet: bool = False,
+) -> ConstrainedMotion:
+    """A clip in which joints are at targets, the body follows a path, and feet stay.
+
+    The editor's space of hidden units is searched for a motion near the clip that meets the
+    constraints; inverse kinematics of arms and legs removes the rest of the errors. Bones do not
+    change. Feet in contact stay where they are in the clip; on another path they are held where
+    they come down. Frames two seconds and more from a target stay as they are.
+
+    Parameters
+    ----------
+    clip
+        A clip of the editor's body, a biped.
+    editor
+        The editor.
+    targets
+        Places of hands, feet, or joints below them.
+    path
+        Places of the root over the seconds of the clip. Without facings in it, the body turns with
+        the path.
+    feet
+        Hold feet still in contacts, also where they slide in the clip.
+
+    Raises
+    ------
+    SkeletonError
+        If the clip's hierarchy is not the editor's, or the body has no pair of legs.
+    ParameterError
+        If a target is of a frame or a joint that the clip does not have, or two are of one limb
+        at a time.
+
+    References
+    ----------
+    Holden et al. 2016, section 7.1.
+    """
+    clip = editor.space.on_hips(clip)
+    if len(clip) < 2:
+        raise ParameterError(f"{clip.name}: a single frame", hint="constraints are of motion")
+    roles = find_roles(clip.skeleton, editor.space.description, clip=clip)
+    feet = feet or path is not None
+    limbs = _limbs(clip, roles, targets)
+    if not targets and not feet:
+        return ConstrainedMotion(clip, np.zeros(0), np.zeros(0), 0)
+    clip = replace(
+        clip,
+        rotations=clip.rotations.astype(np.float64),
+        translations=clip.translations.astype(np.float64),
+    )
+    given, base, found, searched, iterations = _searched(clip, editor, roles, targets, path)
+    # Where a moved pelvis takes a leg out of reach of its contact, it moves less.
+    for share in _HIPS_SHARES:
+        moved = _with_change(given, base, found, editor, path is not None, share)
+        tips = joint_positions(moved)[:, limbs.tips].astype(np.float64)
+        wanted = tips + _feet_shifts(clip, moved, roles, path is not None, feet, limbs, tips)
+        wanted = _with_targets(wanted, clip, limbs, targets)
+        left = quaternions.rotate(root_trajectory(moved, roles).rotations, _LEFT)
+        made = with_tips_at(moved, limbs, wanted, left)
+        apart = np.linalg.norm(joint_positions(made)[:, limbs.tips] - wanted, axis=-1)[:, :2]
+        standing = foot_contacts(clip, roles).flags[:, :2] & ~_targeted(clip, limbs, targets)
+        if apart[standing].max(initial=0.0) < _NEAR_M:
+            break
+    return ConstrainedMotion(made, _distances(made, targets), searched, iterations)
+
+
+def _limbs(clip: Clip, roles: Roles, targets: Sequence[JointTarget]) -> LegChains:
+    """Legs, then arms with targets; the tip of a limb with a target is the target's joint."""
+    skeleton = clip.skeleton
+    legs = LegChains.of_skeleton(skeleton, roles)
+    if roles.kind != "biped" or len(legs) != 2:
+        raise SkeletonError(
+            f"{clip.name}: constraints need a biped with two legs of hip, knee and foot",
+            hint="the roles of joints are those of the editor's training",
+        )
+    rows = [[*(int(getattr(legs, part)[leg]) for part in _LIMB)] for leg in range(2)]
+    bends = [float(bend) for bend in legs.bends]
+    for side in ("left", "right"):
+        arm = [getattr(roles, f"{side}_{part}") for part in ("shoulder", "elbow", "hand")]
+        if None not in arm and arm[0] != 0:
+            rows.append(arm)
+            bends.append(-1.0)
+    tips: dict[int, int] = {leg: int(legs.tips[leg]) for leg in range(2)}
+    taken: dict[int, int] = {}
+    for number, target in enumerate(targets):
+        if target.joint not in skeleton.names:
+            raise ParameterError(
+                f"no joint {target.joint!r}", hint=f"joints: {', '.join(skeleton.names)}"
+            )
+        if target.last >= len(clip):
+            raise ParameterError(
+                f"a target of {target.joint} at frame {target.last}: frames are 0-{len(clip) - 1}"
+            )
+        joint = skeleton.index(target.joint)
+        found = [i for i, row in enumerate(rows) if row[2] in ancestors(skeleton, joint)]
+        if not found:
+            ends = [
+                skeleton.names[each]
+                for each in np.flatnonzero(
+                    np.any([subtree_mask(skeleton, row[2]) for row in rows], axis=0)
+                )
+            ]
+            raise ParameterError(
+                f"a target of {target.joint}, which is no hand, no foot and not below one",
+                hint=f"joints that can have targets: {', '.join(ends)}",
+            )
+        limb = found[0]
+        if taken.setdefault(limb, joint) != joint:
+            raise ParameterError(
+                f"targets of {skeleton.names[taken[limb]]} and {target.joint}, on one limb",
+                hint="give targets of one joint on each limb",
+            )
+        if any(
+            target.joint == other.joint
+            and target.first <= other.last
+            and other.first <= target.last
+            for other in targets[:number]
+        ):
+            raise ParameterError(f"two targets of {target.joint} at frame {target.first}")
+        tips[limb] = joint
+    chosen = sorted(tips)
+    table = np.array([[*rows[limb], tips[limb]] for limb in chosen], np.int64)
+    upper, middle, last, tip = table.T
+    return LegChains(upper, middle, last, tip, np.array([bends[limb] for limb in chosen]))
+
+
+def _searched(
+    clip: Clip,
+    editor: MotionEditor,
+    roles: Roles,
+    targets: Sequence[JointTarget],
+    path: GroundPath | None,
+) -> tuple[Clip, Clip, Clip, Array, int]:
+    """Search in hidden space.
+
+    Returns
+    -------
+    given
+        The clip, on the path if there is one.
+    base, made
+        The same as the rows of the editor have it, before and after the search.
+    distances
+        (targets,) metres, after the search.
+    iterations
+        Steps of the search.
+    """
+    space = editor.space
+    given = clip if path is None else _on_path(clip, roles, path, editor)
+    sampled = resample(given, editor.fps)
+    rows, root = space.rows(sampled)
+    if path is not None:
+        rows = replace(rows, contacts=space.rows(resample(clip, editor.fps))[0].contacts)
+    size, floor = space.size_of(sampled), space.floor(rows, sampled)
+    rate = editor.fps / clip.fps
+    joint_of = {
+        int(space.points.joints[joint]): point
+        for point, joint in enumerate(space.points.point_joints)
+        if joint >= 0
+    }
+    frames: list[int] = []
+    points: list[int] = []
+    owners: list[int] = []
+    for number, target in enumerate(targets):
+        at = np.unique(np.round(np.arange(target.first, target.last + 1) * rate).astype(int))
+        at = np.minimum(at, len(rows) - 1)
+        frames += at.tolist()
+        points += [joint_of[clip.skeleton.index(target.joint)]] * len(at)
+        owners += [number] * len(at)
+    where, owner = np.array(frames, np.int64), np.array(owners, np.int64)
+    world = np.array([targets[number].place for number in owners]).reshape(-1, 3)
+    in_root = np.zeros((len(rows), 1, 3))
+    goals_at = np.zeros((len(where), 3))
+    for index, frame in enumerate(where):
+        in_root[frame, 0] = world[index]
+        goals_at[index] = to_root_space(in_root, root)[frame, 0]
+    goals = PointGoals(
+        where,
+        np.array(points, np.int64),
+        (goals_at - [0.0, floor, 0.0]) / size,
+        _standing(rows.contacts > 0.5, editor, where, np.array(points, np.int64)),
+        None if path is None else _scaled(root, size),
+    )
+    found = search(rows, editor, goals)
+    times = np.arange(len(clip)) * editor.fps / clip.fps
+    base, made = (
+        at_frames(space.clip(each, sampled, root, floor=floor), times)
+        for each in (rows, found.rows)
+    )
+    searched = np.zeros(len(targets))
+    np.maximum.at(searched, owner, found.distances * size)
+    return given, base, made, searched, found.iterations
+
+
+def _on_path(clip: Clip, roles: Roles, path: GroundPath, editor: MotionEditor) -> Clip:
+    """The clip with its root on a path, turned by what the path turns more than its own way."""
+    root, hips = root_trajectory(clip, roles), editor.space.hips
+    times = np.arange(len(clip)) / clip.fps
+    if path.facings is None:
+        own = GroundPath(times, root.positions[:, ::2])
+        angles = root.angles + path.facings_at(times) - own.facings_at(times)
+    else:
+        angles = path.facings_at(times)
+    new = RootTrajectory.of_ground(path.positions_at(times), angles)
+    places = clip.local_positions()[:, [hips]].astype(np.float64)
+    rotations = clip.rotations[:, editor.space.points.joints].astype(np.float64)
+    turns = quaternions.multiply(new.rotations, quaternions.conjugate(root.rotations))
+    rotations[:, 0] = quaternions.multiply(turns, rotations[:, 0])
+    moved = from_root_space(to_root_space(places, root), new)[:, 0]
+    return with_pose(clip, editor, rotations, moved)
+
+
+def _scaled(root: RootTrajectory, size: float) -> RootTrajectory:
+    return RootTrajectory.of_ground(root.positions[:, ::2] / size, root.angles)
+
+
+def _standing(contacts: Array, editor: MotionEditor, frames: Array, points: Array) -> Array:
+    """(frames, points) bool: points of feet in contact, without those of limbs with a target."""
+    space, body = editor.space, editor.space.points
+    standing = np.zeros((len(contacts), len(body)), bool)
+    for column, foot in enumerate(editor.feet):
+        below = subtree_mask(space.skeleton, foot)[body.joints]
+        own = (body.carriers >= 0) & below[body.carriers]
+        own |= (body.point_joints >= 0) & (body.joints[body.point_joints] == foot)
+        standing[:, own] |= contacts[:, column, None]
+        for frame, point in zip(frames, points, strict=True):
+            if own[point]:
+                standing[frame, own] = False
+    return standing
+
+
+def _with_change(
+    clip: Clip, base: Clip, made: Clip, editor: MotionEditor, on_path: bool, share: float
+) -> Clip:
+    """The clip with what `made` has other than `base`; of the hips' place, a share of it."""
+    joints, hips = editor.space.points.joints, editor.space.hips
+    turns = quaternions.multiply(
+        made.rotations[:, joints], quaternions.conjugate(base.rotations[:, joints])
+    )
+    rotations = quaternions.multiply(turns, clip.rotations[:, joints].astype(np.float64))
+    moved = share * (made.local_positions()[:, hips] - base.local_positions()[:, hips])
+    if on_path:  # The root stays on it.
+        moved[:, ::2] = 0.0
+    places = clip.local_positions()[:, hips].astype(np.float64) + moved
+    return with_pose(clip, editor, quaternions.sign_continuous(rotations), places)
+
+
+def _feet_shifts(
+    clip: Clip,
+    made: Clip,
+    roles: Roles,
+    on_path: bool,
+    hold: bool,
+    limbs: LegChains,
+    tips: Array,
+) -> Array:
+    """(frames, limbs, 3) metres: corrections that keep feet in contact at their places."""
+    flags = foot_contacts(clip, roles).flags[:, :2]
+    leg = path_length(clip.skeleton, int(limbs.upper[0]), int(limbs.last[0]))
+    shifts = np.zeros_like(tips)
+    if on_path:
+        shifts[:, :2] = find_holds(made, roles, leg, flags=flags).shifts
+        return shifts
+    holds = find_holds(clip, roles, leg) if hold else None
+    own = joint_positions(clip)[:, limbs.tips[:2]].astype(np.float64)
+    wanted = own if holds is None else own + holds.shifts
+    blend = max(round(_FEET_FADE_S * clip.fps), 2)
+    for foot in range(2):
+        runs = true_runs(flags[:, foot])
+        here = flags[:, foot]
+        shifts[here, foot] = (wanted - tips[:, :2])[here, foot]
+        shifts[:, foot] = faded_corrections(shifts[:, foot].copy(), runs, blend)
+    return shifts
+
+
+def _with_targets(
+    wanted: Array, clip: Clip, limbs: LegChains, targets: Sequence[JointTarget]
+) -> Array:
+    """Places of tips (frames, limbs, 3) that lead to the targets."""
+    result = wanted.copy()
+    blend = max(round(_TARGET_FADE_S * clip.fps), 2)
+    for limb, tip in enumerate(limbs.tips.tolist()):
+        own = [each for each in targets if clip.skeleton.index(each.joint) == tip]
+        runs = sorted((each.first, each.last + 1) for each in own)
+        shift = np.zeros((len(clip), 3))
+        for each in own:
+            here = slice(each.first, each.last + 1)
+            shift[here] = np.array(each.place) - wanted[here, limb]
+        result[:, limb] += faded_corrections(shift, runs, blend)
+    return result
+
+
+def _targeted(clip: Clip, limbs: LegChains, targets: Sequence[JointTarget]) -> Array:
+    """(frames, 2) bool: where a foot, or a joint below it, has a target."""
+    found = np.zeros((len(clip), 2), bool)
+    for each in targets:
+        for foot in np.flatnonzero(limbs.tips[:2] == clip.skeleton.index(each.joint)):
+            found[each.first : each.last + 1, foot] = True
+    return found
+
+
+def _distances(clip: Clip, targets: Sequence[JointTarget]) -> Array:
+    """(targets,) metres: the largest distance of each target from its joint."""
+    positions = joint_positions(clip)
+    return np.array(
+        [
+            np.linalg.norm(
+                positions[each.first : each.last + 1, clip.skeleton.index(each.joint)]
+                - np.array(each.place),
+                axis=-1,
+            ).max()
+            for each in targets
+        ]
+    )

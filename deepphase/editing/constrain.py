@@ -105,7 +105,7 @@ def constrained(
 
     References
     ----------
-    Holden et al. 2016, section 7.1.
+    Holden 2017 (thesis), equations 5.10 to 5.12.
     """
     clip = editor.space.on_hips(clip)
     if len(clip) < 2:

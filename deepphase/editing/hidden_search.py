@@ -76,8 +76,8 @@ def search(rows: MotionRows, editor: MotionEditor, goals: PointGoals) -> FoundMo
 
     References
     ----------
-    Holden et al. 2016, section 7.1: constraints of positions and bones, in hidden space. That the
-    motion stays near the given one is ours.
+    Holden 2017 (thesis), equations 5.10 to 5.12: constraints of positions and bones, in hidden
+    space. That the motion stays near the given one is ours.
     """
     hidden = editor.encode(rows).clone().requires_grad_()
     points = torch.from_numpy(np.ascontiguousarray(rows.points, np.float32))

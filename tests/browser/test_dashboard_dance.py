@@ -53,7 +53,7 @@ def test_an_upload_dances_and_a_hostile_one_is_refused(visit, song):
     settled(page)
     page.get_by_text("Your own").click()
     page.get_by_text("Drop a song here").wait_for()
-    chooser = page.locator('[data-testid="stFileUploader"] input[type=file]').last
+    chooser = page.locator('[data-testid="stFileUploader"]:has-text("Sound file") input')
     name = "<img src=x onerror=alert(1)>.mp3"
     chooser.set_input_files(
         {"name": name, "mimeType": "audio/mpeg", "buffer": b"ID3" + bytes(3000)}

@@ -146,24 +146,23 @@ def choose_part(
             help="At 100 %, playback is up to a tenth faster or slower than captured",
         )  # fmt: skip
     style = variety = stage = None
-    with st.expander("Style, variety, stage", icon=":material/tune:"):
-        if len(styles) > 1:
-            style = st.selectbox(
-                "Style", styles, index=None, placeholder="By the song", key=f"style {about}",
-                help="Without a choice, that of dances to songs of similar metre, tempo and timbre",
-            )  # fmt: skip
-        if st.toggle("Choose the variety", key="varied"):
-            variety = st.slider(
-                "Variety", 0.0, 2.0, 0.5, step=0.1, key="variety",
-                help="A trained dancer continues from another pose every 8 / variety seconds; a "
-                "database chooses among pieces that cost up to so much more",
-            )  # fmt: skip
-        if st.toggle("Stay on a stage", key="staged"):
-            columns = st.columns(2)
-            stage = (
-                columns[0].number_input("Width (m)", 1.0, 30.0, 4.0, step=0.5, key="stage width"),
-                columns[1].number_input("Depth (m)", 1.0, 30.0, 3.0, step=0.5, key="stage depth"),
-            )
+    if len(styles) > 1:
+        style = st.selectbox(
+            "Style", styles, index=None, placeholder="By the song", key=f"style {about}",
+            help="Without a choice, that of dances to songs of similar metre, tempo and timbre",
+        )  # fmt: skip
+    if st.toggle("Choose the variety", key="varied"):
+        variety = st.slider(
+            "Variety", 0.0, 2.0, 0.5, step=0.1, key="variety",
+            help="A trained dancer continues from another pose every 8 / variety seconds; a "
+            "database chooses among pieces that cost up to so much more",
+        )  # fmt: skip
+    if st.toggle("Stay on a stage", key="staged"):
+        columns = st.columns(2)
+        stage = (
+            columns[0].number_input("Width (m)", 1.0, 30.0, 4.0, step=0.5, key="stage width"),
+            columns[1].number_input("Depth (m)", 1.0, 30.0, 3.0, step=0.5, key="stage depth"),
+        )
     request = DanceRequest(
         start,
         min(seconds, length - start),

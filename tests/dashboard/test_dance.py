@@ -237,6 +237,9 @@ def test_given_beats_are_danced_to(page):
     assert len(page.error) == 1
     assert re.search("mine.*line 2", page.error[0].value)
     assert not players(page)
+    page.file_uploader[1].set_value([("taps.beats", b"1.0\n99.0\n", "text/plain")]).run()
+    assert len(page.error) == 1
+    assert re.search("taps.*line 2", page.error[0].value)
 
 
 def test_a_song_out_of_a_container_is_danced_and_filmed(page, reader):

@@ -89,7 +89,7 @@ def _given_beats(file: str, content: bytes) -> GivenBeats:
     path = session().folder / f"beats-{secrets.token_hex(8)}{BEATS_SUFFIX}"
     try:
         path.write_bytes(content)
-        return read_beats(path)
+        return replace(read_beats(path), path=Path(safe_name(file)))
     except FormatError as error:
         raise FormatError(
             error.fact, hint=error.hint, path=Path(safe_name(file)), line=error.line
@@ -277,16 +277,16 @@ def uploaded_song(file: str, content: bytes, beats: GivenBeats | None = None) ->
         )
     if not content:
         raise FormatError("an empty file, no sound", hint="upload it again", path=Path(name))
-    sha256 = content_key(content)
+    key = (content_key(content), None if beats is None else beats.sha256)
     try:
         _check_length(content, name)
-        features = _features((sha256, None if beats is None else beats.sha256), content, beats)
+        features = _features(key, content, beats)
     except FormatError as error:
-        raise FormatError(error.fact, hint=error.hint, path=Path(name), line=error.line) from None
+        if error.line is not None:  # of the file of beats
+            raise
+        raise FormatError(error.fact, hint=error.hint, path=Path(name)) from None
     # The cached features are shared by all sessions; the name is this session's.
-    features = replace(features, name=name)
-    key = (sha256, None if beats is None else beats.sha256)
-    return OpenSong(key, features, content, beats is not None)
+    return OpenSong(key, replace(features, name=name), content, beats is not None)
 
 
 @st.cache_resource(max_entries=_CACHED_SONGS, show_spinner="Reading the song")

@@ -18,10 +18,9 @@ demo: $(VENV)/installed
 demo-model: $(VENV)/installed
 	$(BIN)/python -m apps.demo.model
 
-# One worker for each core; the browser's tests follow alone, since pages wait for the processor.
+# One worker for each core. Tests of the browser wait for pages, in which time the others compute.
 test: $(VENV)/installed
-	$(BIN)/python -m pytest -m "not browser" $(PARALLEL)
-	$(BIN)/python -m pytest -m browser
+	$(BIN)/python -m pytest $(PARALLEL)
 
 # The quick part, for every change: no browser, no training.
 check: lint quick-test

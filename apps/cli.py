@@ -35,6 +35,13 @@ COMMANDS = {
         "train_editor",
         "train an autoencoder of motion, which repairs and edits clips",
     ),
+    "train path": (
+        "train_path",
+        "train the networks that lead from paths to the motion of an editor",
+    ),
+    "train rig": ("train_rig", "learn the controls of a rig for any pose"),
+    "make rig": ("make_rig", "make a rig with Rigify, an add-on of Blender"),
+    "rig-controls": ("rig_controls", "find the controls of a rig that give the joints of a clip"),
     "edit repair": (
         "edit_repair",
         "repair a clip: missing joints, dropped frames, jumps, noise, stepped keys",
@@ -47,13 +54,23 @@ COMMANDS = {
         "edit_constrain",
         "put hands and feet of a clip at targets, and its root on a path",
     ),
+    "edit path": (
+        "edit_path",
+        "make motion of any length along a path, for one character or a crowd",
+    ),
+    "edit style": (
+        "edit_style",
+        "give a clip the style of other clips, with its own timing",
+    ),
     "dance": ("dance_song", "make a new dance to a song, with a page that plays it"),
     "fit phases": ("fit_phases", "fit baseline phases by a rule: contacts, PCA or foot strikes"),
     "fit ground": ("fit_ground", "fit the ground that clips were captured on to their feet"),
+    "fit ball": ("fit_ball", "fit a ball to the feet of clips, or read the ball of captures"),
     "encode": (
         "encode_clips",
         "write the phases of every frame of clips, as .npz and .csv",
     ),
+    "stream": ("stream_phases", "print the phases of frames as they happen, from the past alone"),
     "evaluate": ("evaluate_model", "measure a phase model on clips, as a page and as JSON"),
     "evaluate dances": (
         "evaluate_dances",
@@ -65,6 +82,10 @@ COMMANDS = {
     ),
     "match merge": ("match_merge", "merge the shards of a motion database into one file"),
     "match query": ("match_query", "find the frames of a database nearest to a frame of a clip"),
+    "match similar": (
+        "match_similar",
+        "find the clips of a store that are most similar to a clip",
+    ),
     "match run": ("match_run", "move characters along a path or by a gamepad, by motion matching"),
     "match why": (
         "match_why",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from apps.options.groups import ClipOptions
-from apps.terminal import note
+from apps.terminal import next_step, note, progress
 from deepphase.errors import FormatError, ParameterError
 
 if TYPE_CHECKING:
@@ -14,7 +15,52 @@ if TYPE_CHECKING:
     from deepphase.motion.clip import Clip
 
 
-def check_output(clip: Path, output: Path, player: Path | None) -> None:
+Made = TypeVar("Made")
+
+
+def edited(
+    clips: Sequence[Path],
+    output: Path,
+    editor: Path | None,
+    player: Path | None,
+    reading: ClipOptions,
+    doing: str,
+    make: Callable[[list[Clip], MotionEditor], Made],
+) -> tuple[list[Clip], Made]:
+    """Read an editor and its clips, and edit them with progress.
+
+    Parameters
+    ----------
+    doing
+        What `make` does, for the progress.
+    make
+        Called with the clips and the editor.
+
+    Returns
+    -------
+    The clips, with their travel on the hips, and what `make` returned.
+    """
+    for clip in clips:
+        check_output(clip, output, player)
+    trained = load_editor(editor)
+    with progress() as report_progress:
+        report_progress("reading", 0, 2, clips[0].name)
+        given = [trained.space.on_hips(read_clip(clip, trained, reading)) for clip in clips]
+        report_progress(doing, 1, 2, output.name)
+        made = make(given, trained)
+        report_progress(doing, 2, 2, output.name)
+    return given, made
+
+
+def write_edited(before: Clip, after: Clip, output: Path, player: Path | None) -> None:
+    """Write an edited clip, and a page of both if one is wanted."""
+    save_edited(after, output)
+    if player is not None:
+        save_before_and_after(before, after, player)
+    next_step("play", output)
+
+
+def check_output(clip: Path | None, output: Path, player: Path | None) -> None:
     """Refuse outputs that cannot be written, before long work.
 
     Raises
@@ -27,7 +73,7 @@ def check_output(clip: Path, output: Path, player: Path | None) -> None:
     from deepphase.atomic_write import check_writable
     from deepphase.formats.load import MOTION_FORMATS
 
-    if output.resolve() == clip.resolve():
+    if clip is not None and output.resolve() == clip.resolve():
         raise ParameterError(
             "the clip would overwrite its own file", hint="choose another -o", path=output
         )
@@ -75,12 +121,15 @@ def save_before_and_after(before: Clip, after: Clip, path: Path) -> None:
     """Write a page in which both clips play in one place."""
     from dataclasses import replace
 
+    both = [replace(before, name="before"), replace(after, name="after")]
+    save_page(both, path, title="Before and after", name=before.name)
+
+
+def save_page(clips: Sequence[Clip], path: Path, *, title: str, name: str = "") -> None:
+    """Write a page in which clips play in one place, under the name of the first by default."""
     from deepphase.figures.player.actor import Actor
     from deepphase.figures.player.page import save_player
     from deepphase.figures.player.take import Take
 
-    actors = [
-        Actor.of_clip(replace(clip, name=name))
-        for clip, name in ((before, "before"), (after, "after"))
-    ]
-    note(f"open {save_player(path, [Take(before.name, actors)], title='Before and after')}")
+    take = Take(name or clips[0].name, [Actor.of_clip(clip) for clip in clips])
+    note(f"open {save_player(path, [take], title=title)}")

@@ -51,7 +51,16 @@ if TYPE_CHECKING:
     from deepphase.editing.editor import MotionEditor as MotionEditor
     from deepphase.editing.inbetween import between_keys as between_keys
     from deepphase.editing.inbetween import in_between as in_between
+    from deepphase.editing.path_motion import PathMotion as PathMotion
+    from deepphase.editing.path_motion import motion_on_path as motion_on_path
+    from deepphase.editing.path_motion import motions_on_paths as motions_on_paths
+    from deepphase.editing.path_training import PathTraining as PathTraining
+    from deepphase.editing.path_training import train_path as train_path
     from deepphase.editing.repair import repaired as repaired
+    from deepphase.editing.similarity import SimilarClip as SimilarClip
+    from deepphase.editing.similarity import similar_clips as similar_clips
+    from deepphase.editing.style import StyledMotion as StyledMotion
+    from deepphase.editing.style import styled as styled
     from deepphase.editing.targets import JointTarget as JointTarget
     from deepphase.editing.targets import read_targets as read_targets
     from deepphase.editing.train import train_editor as train_editor
@@ -89,11 +98,15 @@ if TYPE_CHECKING:
     from deepphase.music.features import SongFeatures as SongFeatures
     from deepphase.music.song_summary import SongSummary as SongSummary
     from deepphase.music.song_summary import song_summary as song_summary
+    from deepphase.phase.any_skeleton.model import AnySkeletonModel as AnySkeletonModel
+    from deepphase.phase.any_skeleton.shipped import shipped_model as shipped_model
+    from deepphase.phase.any_skeleton.training import train_any_skeleton as train_any_skeleton
     from deepphase.phase.config import NetworkConfig as NetworkConfig
     from deepphase.phase.config import PhaseConfig as PhaseConfig
     from deepphase.phase.extractor import PhaseExtractor as PhaseExtractor
     from deepphase.phase.extractor import fit_phases as fit_phases
     from deepphase.phase.extractor import load_extractor as load_extractor
+    from deepphase.phase.extractor import load_model as load_model
     from deepphase.phase.health import Health as Health
     from deepphase.phase.manifold import ManifoldProjection as ManifoldProjection
     from deepphase.phase.model import ClipPhases as ClipPhases
@@ -105,9 +118,23 @@ if TYPE_CHECKING:
     from deepphase.phase.phase_file import load_phases as load_phases
     from deepphase.phase.phase_file import save_phases as save_phases
     from deepphase.phase.signal_corpus import SignalCorpus as SignalCorpus
+    from deepphase.phase.streaming import StreamingEncoder as StreamingEncoder
     from deepphase.phase.training.data import PhaseData as PhaseData
     from deepphase.phase.training.module import PhaseModule as PhaseModule
     from deepphase.phase.training.train import train_phase as train_phase
+    from deepphase.rigs.blender_rig import BlenderRig as BlenderRig
+    from deepphase.rigs.body_rig import BodyRig as BodyRig
+    from deepphase.rigs.config import RigConfig as RigConfig
+    from deepphase.rigs.examples import motion_on_rig as motion_on_rig
+    from deepphase.rigs.inverse import RigInverse as RigInverse
+    from deepphase.rigs.inverse import RigSolution as RigSolution
+    from deepphase.rigs.keying import clip_of_controls as clip_of_controls
+    from deepphase.rigs.keys import RigKeys as RigKeys
+    from deepphase.rigs.rig_function import Control as Control
+    from deepphase.rigs.rig_function import FunctionRig as FunctionRig
+    from deepphase.rigs.rig_function import RigFunction as RigFunction
+    from deepphase.rigs.rigify import make_rigify as make_rigify
+    from deepphase.rigs.train import train_rig as train_rig
     from deepphase.steering.goal_sources import GoalSource as GoalSource
     from deepphase.steering.goal_sources import PathGoals as PathGoals
     from deepphase.steering.made_paths import made_path as made_path
@@ -135,12 +162,16 @@ if TYPE_CHECKING:
 # Public name -> the module that defines it.
 _MODULES = {
     "Actor": "deepphase.figures.player.actor",
+    "AnySkeletonModel": "deepphase.phase.any_skeleton.model",
+    "BlenderRig": "deepphase.rigs.blender_rig",
+    "BodyRig": "deepphase.rigs.body_rig",
     "CheckpointError": "deepphase.errors",
     "Clip": "deepphase.motion.clip",
     "ClipPhases": "deepphase.phase.model",
     "ClipStore": "deepphase.corpus.clip_store",
     "ConstrainedMotion": "deepphase.editing.constrain",
     "Contacts": "deepphase.motion.contacts",
+    "Control": "deepphase.rigs.rig_function",
     "Damage": "deepphase.editing.damage",
     "DeepPhaseError": "deepphase.errors",
     "EditorConfig": "deepphase.editing.config",
@@ -148,6 +179,7 @@ _MODULES = {
     "Feature": "deepphase.features.feature",
     "FeatureLayout": "deepphase.features.layout",
     "FormatError": "deepphase.errors",
+    "FunctionRig": "deepphase.rigs.rig_function",
     "GamepadGoals": "deepphase.steering.velocity_goals",
     "GoalSource": "deepphase.steering.goal_sources",
     "GroundPath": "deepphase.steering.path",
@@ -159,6 +191,8 @@ _MODULES = {
     "NetworkConfig": "deepphase.phase.config",
     "ParameterError": "deepphase.errors",
     "PathGoals": "deepphase.steering.goal_sources",
+    "PathMotion": "deepphase.editing.path_motion",
+    "PathTraining": "deepphase.editing.path_training",
     "PeriodicAutoencoder": "deepphase.phase.networks.autoencoder",
     "PhaseConfig": "deepphase.phase.config",
     "PhaseData": "deepphase.phase.training.data",
@@ -169,12 +203,18 @@ _MODULES = {
     "PlaceGoals": "deepphase.steering.place_goals",
     "PointTrack": "deepphase.motion.point_track",
     "Preparation": "deepphase.corpus.prepare",
+    "RigConfig": "deepphase.rigs.config",
+    "RigFunction": "deepphase.rigs.rig_function",
+    "RigInverse": "deepphase.rigs.inverse",
+    "RigKeys": "deepphase.rigs.keys",
+    "RigSolution": "deepphase.rigs.inverse",
     "Roles": "deepphase.motion.roles",
     "RootStates": "deepphase.steering.root_states",
     "RootTrajectory": "deepphase.motion.root_trajectory",
     "Run": "deepphase.steering.run",
     "Runner": "deepphase.steering.run",
     "SignalCorpus": "deepphase.phase.signal_corpus",
+    "SimilarClip": "deepphase.editing.similarity",
     "Skeleton": "deepphase.motion.skeleton",
     "SkeletonError": "deepphase.errors",
     "Song": "deepphase.synthetic.song",
@@ -182,10 +222,13 @@ _MODULES = {
     "SongSummary": "deepphase.music.song_summary",
     "Source": "deepphase.motion.clip",
     "StoreWriter": "deepphase.corpus.store_writer",
+    "StreamingEncoder": "deepphase.phase.streaming",
+    "StyledMotion": "deepphase.editing.style",
     "SyntheticMotion": "deepphase.synthetic.locomotion",
     "Take": "deepphase.figures.player.take",
     "VelocityGoals": "deepphase.steering.velocity_goals",
     "between_keys": "deepphase.editing.inbetween",
+    "clip_of_controls": "deepphase.rigs.keying",
     "constrained": "deepphase.editing.constrain",
     "corpus_of": "deepphase.corpus.prepare",
     "dance": "deepphase.synthetic.dance",
@@ -201,12 +244,17 @@ _MODULES = {
     "load_all": "deepphase.formats.load",
     "load_description": "deepphase.motion.skeleton_description",
     "load_extractor": "deepphase.phase.extractor",
+    "load_model": "deepphase.phase.extractor",
     "load_phases": "deepphase.phase.phase_file",
     "locomotion": "deepphase.synthetic.locomotion",
     "made_ground": "deepphase.terrain.made_ground",
     "made_path": "deepphase.steering.made_paths",
+    "make_rigify": "deepphase.rigs.rigify",
     "make_song": "deepphase.synthetic.song",
     "mirrored": "deepphase.motion.mirror",
+    "motion_on_path": "deepphase.editing.path_motion",
+    "motions_on_paths": "deepphase.editing.path_motion",
+    "motion_on_rig": "deepphase.rigs.examples",
     "open_store": "deepphase.corpus.store",
     "prepare": "deepphase.corpus.prepare",
     "read_ground": "deepphase.terrain.ground_file",
@@ -222,13 +270,19 @@ _MODULES = {
     "save": "deepphase.formats.load",
     "save_phases": "deepphase.phase.phase_file",
     "save_player": "deepphase.figures.player.page",
+    "similar_clips": "deepphase.editing.similarity",
     "song_features": "deepphase.music.cache",
     "song_summary": "deepphase.music.song_summary",
     "start_on_path": "deepphase.steering.run",
+    "shipped_model": "deepphase.phase.any_skeleton.shipped",
     "start_under_gamepad": "deepphase.steering.run",
     "store_groups": "deepphase.corpus.store",
+    "styled": "deepphase.editing.style",
     "train_editor": "deepphase.editing.train",
+    "train_path": "deepphase.editing.path_training",
+    "train_any_skeleton": "deepphase.phase.any_skeleton.training",
     "train_phase": "deepphase.phase.training.train",
+    "train_rig": "deepphase.rigs.train",
 }
 
 __getattr__, __dir__, __all__ = lazy_names(__name__, _MODULES)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import yaml
 
@@ -109,6 +109,50 @@ def section(
     check_known(values, declared, where)
     typed = {key: _typed(f"{where}.{key}", declared[key], each) for key, each in values.items()}
     return (kind if make is None else make)(**typed)
+
+
+@dataclass(frozen=True)
+class SectionedConfig:
+    """Base of configs: each field is a section, whose dataclass is the field's default factory.
+
+    Attributes
+    ----------
+    kind
+        Folder of the shipped configs.
+    """
+
+    kind: ClassVar[str]
+
+    @classmethod
+    def load(cls, name: str | Path, **changes: Any) -> Self:
+        """Read the shipped config of that name, or a YAML file, with dotted `changes`.
+
+        ``PhaseConfig.load("paper", **{"network.channels": 8})``
+
+        Raises
+        ------
+        ParameterError
+            If there is no such config, a key is unknown or a value is invalid.
+        """
+        return load_config(cls.kind, name, changes, cls.from_mapping)
+
+    @classmethod
+    def from_mapping(cls, content: Any) -> Self:
+        """A config from nested mappings, as in YAML files and in the headers of files."""
+        given = as_mapping(content, "the config")
+        kinds: dict[str, Any] = {each.name: each.default_factory for each in fields(cls)}
+        check_known(given, kinds, "the config")
+        return cls(**{name: section(kind, given.get(name), name) for name, kind in kinds.items()})
+
+    def as_mapping(self) -> dict[str, Any]:
+        """The nested mappings that `from_mapping` reads."""
+        return asdict(self)
+
+
+def require(holds: bool, otherwise: str) -> None:
+    """Raise ParameterError with this text unless a condition on a config holds."""
+    if not holds:
+        raise ParameterError(otherwise)
 
 
 def current_keys(values: Mapping[str, Any], known: Iterable[str]) -> dict[str, Any]:

@@ -24,5 +24,5 @@ def packages_for(what: str, install: str) -> Iterator[None]:
     except ImportError as error:
         raise ParameterError(
             f"{what} need a package that is not installed: {error.name}",
-            hint=f"pip install '{install}'",
+            hint=f"install it with pip install '{install}'",
         ) from None

@@ -1,13 +1,15 @@
 """Settings of all tests."""
 
 import os
+import shutil
 from pathlib import Path
 
 # Numba's cache is not safe for processes that compile at the same time: each worker of
-# pytest-xdist has its own. Set before anything imports numba.
-if _worker := os.environ.get("PYTEST_XDIST_WORKER"):
-    _caches = Path(__file__).parents[1] / ".pytest_cache" / "numba"
-    os.environ["NUMBA_CACHE_DIR"] = str(_caches / _worker)
+# pytest-xdist has its own. Runs without workers use that of the first one, so that the tests of the
+# browser find what the others compiled. Set before anything imports numba.
+os.environ["NUMBA_CACHE_DIR"] = str(
+    Path(__file__).parents[1] / ".pytest_cache/numba" / os.environ.get("PYTEST_XDIST_WORKER", "gw0")
+)
 
 import pytest
 import torch
@@ -27,6 +29,14 @@ os.environ["DEEPPHASE_CACHE"] = ""
 _TESTS = Path(__file__).parent
 # Whole folders: the first drives a browser, the second runs pages of the dashboard.
 _MARKS = {_TESTS / "browser": pytest.mark.browser, _TESTS / "dashboard": pytest.mark.slow}
+
+
+def pytest_configure() -> None:
+    """Let a new worker begin with what the first one compiled in an earlier run."""
+    own = Path(os.environ["NUMBA_CACHE_DIR"])
+    first = own.with_name("gw0")
+    if first.is_dir() and not own.exists():
+        shutil.copytree(first, own)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

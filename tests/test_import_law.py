@@ -36,7 +36,13 @@ LAYERS = [
     {"deepphase.features", "deepphase.terrain"},
     {"deepphase.phase"},
     {"deepphase.steering"},
-    {"deepphase.evaluation", "deepphase.figures", "deepphase.export", "deepphase.editing"},
+    {
+        "deepphase.evaluation",
+        "deepphase.figures",
+        "deepphase.export",
+        "deepphase.editing",
+        "deepphase.rigs",
+    },
     {"matching", "controllers"},
     {"apps"},
 ]

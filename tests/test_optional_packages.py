@@ -15,7 +15,7 @@ def test_a_missing_package_is_named_with_the_way_to_install_it(monkeypatch):
         packages_for("ONNX files", "deepphase[onnx]"),
     ):
         import onnxruntime  # noqa: F401
-    assert said.value.hint == "pip install 'deepphase[onnx]'"
+    assert said.value.hint == "install it with pip install 'deepphase[onnx]'"
 
 
 def test_what_is_there_and_other_errors_pass():

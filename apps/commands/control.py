@@ -7,6 +7,7 @@ from typing import Literal
 
 from apps.options.groups import SteeringOptions
 from apps.terminal import next_step, note, progress, table, warn
+from deepphase.errors import ParameterError
 
 
 def command(
@@ -19,7 +20,12 @@ def command(
     frame: int = 0,
     model: Path | None = None,
     form: Literal["cubic", "linear", "constant"] = "cubic",
+    int8: bool = False,
     foot_ik: bool = True,
+    ball: str | None = None,
+    ball_radius: float | None = None,
+    ball_rolling: float | None = None,
+    ball_slope: str | None = None,
     measure: bool = False,
     steering: SteeringOptions = SteeringOptions(),  # noqa: B008 (frozen)
 ) -> None:
@@ -48,13 +54,28 @@ def command(
         Phase model that the controller was trained with, needed to start from a motion file.
     form
         Evaluation of a PFNN's weights: cubic is exact, linear and constant use a table.
+    int8
+        Compute the network in integers of 8 bits, about twice as fast for crowds; for mixtures of
+        experts, PFNN and VINN.
     foot_ik
         Leave feet where the network has them, without holding them during contacts.
+    ball
+        Events of the ball, for controllers that dribble: kick@SECONDS:SPEED kicks it ahead with
+        the next touch, pass@SECONDS:X:Z to a place, and place@SECONDS:X:Z puts it there, as in
+        kick@5:8,pass@12:0:6. A ball that is lost is fetched.
+    ball_radius
+        Radius of the ball in metres; that of the training data if not given.
+    ball_rolling
+        Deceleration of the rolling ball as a share of gravity; that of the training data if not
+        given.
+    ball_slope
+        Rise of the ground in metres for each metre along x and z, as in 0:0.05; flat if not given.
     measure
         Also measure path errors at three blends, ten minutes of motion, variation and sensitivity
         to phase, which takes some minutes.
     """
     from apps.runs.controller import (
+        ball_settings,
         controller_report,
         in_form,
         parse_blend,
@@ -77,15 +98,21 @@ def command(
     read = read_goals(paths, steering.gamepad)
     walls = None if obstacles is None else read_obstacles(obstacles)
     check_writable(output / "index.html")
-    opened = in_form(Controller.load(controller), form)
+    opened = in_form(Controller.load(controller), form, int8)
     labels = parse_label(label, opened)
+    balls = ball_settings(opened, ball, ball_radius, ball_rolling, ball_slope)
+    if balls is not None and request.ground is not None:
+        raise ParameterError(
+            "a ball rolls on flat ground or on a slope",
+            hint="leave out --terrain, or give --ball-slope",
+        )
     starts = None
     if start is not None:
         starts = start_of_file(opened, start, frame, model, labels)
     # The motion of a controller without heights is laid on the ground afterwards.
     ground = request.ground if opened.schema.config.heights else None
     source = CharacterSource(
-        opened, starts, labels, settings, walls, seed=steering.seed, ground=ground
+        opened, starts, labels, settings, walls, seed=steering.seed, ground=ground, balls=balls
     )
     goals = goals_of(paths, read, request, source.travelling_speed)
     with progress() as report_progress:

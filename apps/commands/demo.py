@@ -108,7 +108,7 @@ def _demo(output: Path, data: Path | None, smallest: bool, seed: int) -> Path:
     config = _config(store, size, seed)
     model = _train(store, config, output, pictures=size.pictures)
     reading = StoreOptions(skeleton=group)
-    encode_clips.command(output / MODEL, held_out, output / PHASES, reading=reading)
+    encode_clips.command([output / MODEL, *held_out], output / PHASES, reading=reading)
     names = _held_out_names(store, config) if data else [path.stem for path in held_out]
     read = [load_phases(path) for path in sorted((output / PHASES).glob("*.phases.npz"))]
     # The folder may contain phases of other models.

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from apps.options.groups import ClipOptions
-from apps.terminal import next_step, note, progress, warn
+from apps.terminal import note, warn
 from deepphase.errors import ParameterError
+
+if TYPE_CHECKING:
+    from deepphase.editing.constrain import ConstrainedMotion
+    from deepphase.editing.editor import MotionEditor
+    from deepphase.motion.clip import Clip
 
 # Farther from its target, a joint has not reached it.
 _NEAR_M = 0.01
@@ -45,13 +51,7 @@ def command(
     player
         Page to write (.html) that plays the clip before and after.
     """
-    from apps.edit_files import (
-        check_output,
-        load_editor,
-        read_clip,
-        save_before_and_after,
-        save_edited,
-    )
+    from apps.edit_files import edited, write_edited
     from deepphase.editing.constrain import constrained
     from deepphase.editing.targets import read_targets
     from deepphase.steering.path import read_path
@@ -60,16 +60,13 @@ def command(
         raise ParameterError(
             "no constraint is given", hint="give --targets FILE, --path FILE or --feet"
         )
-    check_output(clip, output, player)
     wanted = [] if targets is None else read_targets(targets)
     way = None if path is None else read_path(path)
-    trained = load_editor(editor)
-    with progress() as report_progress:
-        report_progress("reading", 0, 2, clip.name)
-        given = read_clip(clip, trained, reading)
-        report_progress("searching", 1, 2, clip.name)
-        made = constrained(given, trained, wanted, path=way, feet=feet)
-        report_progress("searching", 2, 2, clip.name)
+
+    def make(given: list[Clip], trained: MotionEditor) -> ConstrainedMotion:
+        return constrained(given[0], trained, wanted, path=way, feet=feet)
+
+    (given,), made = edited([clip], output, editor, player, reading, "searching", make)
     for target, distance in zip(wanted, made.distances, strict=True):
         frames = f"frames {target.first}-{target.last}"
         if target.first == target.last:
@@ -78,7 +75,4 @@ def command(
             warn(f"{target.joint} is {100 * distance:.1f} cm from its target at {frames}")
         else:
             note(f"{target.joint} is at its target at {frames}")
-    save_edited(made.clip, output)
-    if player is not None:
-        save_before_and_after(given, made.clip, player)
-    next_step("play", output)
+    write_edited(given, made.clip, output, player)

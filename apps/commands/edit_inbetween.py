@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from apps.options.groups import ClipOptions
-from apps.terminal import next_step, progress
-from deepphase.errors import FormatError, ParameterError
+from deepphase.errors import ParameterError
+
+if TYPE_CHECKING:
+    from deepphase.editing.editor import MotionEditor
+    from deepphase.motion.clip import Clip
 
 
 def command(
@@ -40,14 +44,9 @@ def command(
     player
         Page to write (.html) that plays the result; with --keys, beside the clip.
     """
-    from apps.edit_files import (
-        check_output,
-        load_editor,
-        read_clip,
-        save_before_and_after,
-        save_edited,
-    )
+    from apps.edit_files import edited, write_edited
     from deepphase.editing.inbetween import between_keys, in_between
+    from deepphase.editing.targets import read_keys
 
     wanted = 2 if keys is None else 1
     if len(clips) != wanted:
@@ -57,54 +56,13 @@ def command(
         )
     if (seconds is None) == (keys is None):
         raise ParameterError("give either --seconds or --keys")
-    for clip in clips:
-        check_output(clip, output, player)
-    trained = load_editor(editor)
-    with progress() as report_progress:
-        report_progress("reading", 0, 2, clips[0].name)
-        given = [read_clip(clip, trained, reading) for clip in clips]
-        report_progress("making", 1, 2, output.name)
-        if keys is not None:
-            frames, times = _keys(keys)
-            made = between_keys(given[0], frames, trained, times=times)
-        else:
-            assert seconds is not None
-            made = in_between(given[0], given[1], seconds, trained, follow=follow)
-        report_progress("making", 2, 2, output.name)
-    save_edited(made, output)
-    if player is not None:
-        save_before_and_after(given[0], made, player)
-    next_step("play", output)
+    named = None if keys is None else read_keys(keys)
 
+    def make(given: list[Clip], trained: MotionEditor) -> Clip:
+        if named is not None:
+            return between_keys(given[0], named[0], trained, times=named[1])
+        assert seconds is not None
+        return in_between(given[0], given[1], seconds, trained, follow=follow)
 
-def _keys(path: Path) -> tuple[list[int], list[float] | None]:
-    """Frames and times of a file of keys. Raises FormatError with the line of a mistake."""
-    import csv
-
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            rows = list(csv.reader(file))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise FormatError(f"unreadable: {error}", path=path) from None
-    names = [name.strip() for name in rows[0]] if rows else []
-    if "frame" not in names or set(names) - {"frame", "time"}:
-        raise FormatError(
-            f"columns {', '.join(names) or 'none'}",
-            hint="expected frame, or frame and time",
-            path=path,
-            line=1,
-        )
-    frames: list[int] = []
-    times: list[float] = []
-    for line, row in enumerate(rows[1:], start=2):
-        if not row:
-            continue
-        try:
-            values = dict(zip(names, row, strict=True))
-            frames.append(int(values["frame"]))
-            times.append(float(values.get("time", 0.0)))
-        except ValueError:
-            raise FormatError(
-                f"{','.join(row)!r} is no key", hint="as in 30, or 30,1.0", path=path, line=line
-            ) from None
-    return frames, times if "time" in names else None
+    given, made = edited(clips, output, editor, player, reading, "making", make)
+    write_edited(given[0], made, output, player)

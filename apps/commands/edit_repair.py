@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from apps.options.groups import ClipOptions
-from apps.terminal import next_step, note, progress
+from apps.terminal import note
 from deepphase.errors import ParameterError
+
+if TYPE_CHECKING:
+    from deepphase.editing.editor import MotionEditor
+    from deepphase.motion.clip import Clip
 
 
 def command(
@@ -41,41 +46,30 @@ def command(
     player
         Page to write (.html) that plays the clip before and after.
     """
-    from apps.edit_files import (
-        check_output,
-        load_editor,
-        read_clip,
-        save_before_and_after,
-        save_edited,
-    )
+    from apps.edit_files import edited, write_edited
     from deepphase.editing.damage import Damage, find_damage
     from deepphase.editing.repair import repaired
 
-    check_output(clip, output, player)
-    trained = load_editor(editor)
-    with progress() as report_progress:
-        report_progress("reading", 0, 2, clip.name)
-        given = trained.space.on_hips(read_clip(clip, trained, reading))
-        report_progress("repairing", 1, 2, clip.name)
+    names = [] if joints is None else [name.strip() for name in joints.split(",")]
+    stretches = _stretches(frames)
+
+    def make(given: list[Clip], trained: MotionEditor) -> tuple[Clip, Damage]:
         if joints is None and frames is None:
-            damage = find_damage(given, trained)
+            damage = find_damage(given[0], trained)
         else:
-            names = [] if joints is None else [name.strip() for name in joints.split(",")]
             damage = Damage.stated(
-                len(given), trained.space.joints, joints=names, stretches=_stretches(frames)
+                len(given[0]), trained.space.joints, joints=names, stretches=stretches
             )
-        made = repaired(given, trained, damage, whole=all)
-        report_progress("repairing", 2, 2, clip.name)
+        return repaired(given[0], trained, damage, whole=all), damage
+
+    (given,), (made, damage) = edited([clip], output, editor, player, reading, "repairing", make)
     for finding in damage.findings:
         note(finding)
     if not damage.any and not all:
         note("nothing broken was found: the clip is written as it is")
     elif not all:
         note(f"{damage.frames.sum()} of {len(given)} frames were repaired")
-    save_edited(made, output)
-    if player is not None:
-        save_before_and_after(given, made, player)
-    next_step("play", output)
+    write_edited(given, made, output, player)
 
 
 def _stretches(text: str | None) -> list[tuple[int, int]]:

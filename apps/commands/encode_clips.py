@@ -6,14 +6,14 @@ from pathlib import Path
 
 from apps.options.groups import ShardOptions, StoreOptions, refuse_for_songs
 from apps.terminal import list_left_out, next_step, note, progress, warn
-from deepphase.errors import FormatError
+from deepphase.errors import FormatError, ParameterError
 
 
 def command(
-    model: Path,
     files: list[Path],
     output: Path,
     csv: bool = False,
+    chirp: bool = False,
     allow_truncated: bool = False,
     reading: StoreOptions = StoreOptions(),  # noqa: B008 (frozen)
     parallel: ShardOptions = ShardOptions(),  # noqa: B008 (frozen)
@@ -22,30 +22,42 @@ def command(
 
     Parameters
     ----------
-    model
-        Phase model of `deepphase train phase`, or a baseline of `deepphase fit phases`.
     files
-        Motion files, folders of motion files, or stores; for a model of songs, sound files and
-        folders of them.
+        A phase model of `deepphase train phase`, or a baseline of `deepphase fit phases`; then
+        motion files, folders of motion files, or stores; for a model of songs, sound files and
+        folders of them. Without a model, the shipped one for any skeleton reads the motion.
     output
         Folder for the phases.
     csv
         Also write CLIP.phases.csv.
+    chirp
+        Follow changes of frequency: phases are closer to the truth where motion speeds up or slows
+        down, and their speed agrees a little less with the frequency. For networks that fit
+        sinusoids.
     allow_truncated
         Use the readable frames of files that end too early.
     """
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.clips import clips_in
+    from deepphase.phase.any_skeleton.confidence import confidence_words
+    from deepphase.phase.any_skeleton.shipped import SHIPPED, is_motion
     from deepphase.phase.encoding import encode_files, song_entries
-    from deepphase.phase.extractor import load_extractor, reads_songs
+    from deepphase.phase.extractor import load_model, reads_songs
     from deepphase.phase.model import PhaseModel
 
+    model, files = (SHIPPED, files) if is_motion(files[0]) else (files[0], files[1:])
+    if not files:
+        raise ParameterError(
+            "no clips are given", hint="name motion files, folders or stores after the model"
+        )
     of_songs = reads_songs(model)
     spread, shard = parallel.parallel, parallel.chosen_shard
     if of_songs:
         refuse_for_songs(reading, allow_truncated=allow_truncated)
     # Files that are no models are refused before a folder is made and clips are looked for.
-    fps = (PhaseModel.load if of_songs else load_extractor)(model).fps
+    fps = (PhaseModel.load if of_songs else load_model)(model).fps
+    if model == SHIPPED:
+        note("no model is given: the shipped model for any skeleton reads the clips")
     check_writable(output / "clip.phases.npz")
     options = {**reading.reader, "allow_truncated": allow_truncated}
     with progress() as report:
@@ -55,7 +67,9 @@ def command(
             entries = clips_in(
                 files, skeleton=reading.skeleton, description=reading.description, **options
             )
-        done = encode_files(model, entries, output, csv=csv, shard=shard, progress=report, **spread)
+        done = encode_files(
+            model, entries, output, csv=csv, chirp=chirp, shard=shard, progress=report, **spread
+        )
     for text in (text for each in done for text in each.notes):
         warn(text)
     refused = [each.error for each in done if each.error is not None]
@@ -71,7 +85,12 @@ def command(
     frames = sum(each.frames for each in done)
     share = "" if shard is None else f"shard {shard}: "
     note(f"{share}{written} {what}, {frames:,} frames at {fps:g} fps -> {output}")
+    confidence = confidence_words([each.explained_variance for each in done])
+    if confidence:
+        note(confidence)
     if of_songs:
         next_step("doctor")
+    elif model == SHIPPED:
+        next_step("app", *([files[0]] if files[0].is_dir() else []))
     else:
         next_step("figures", model, files[0], "-o", "figures")

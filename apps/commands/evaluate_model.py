@@ -14,6 +14,7 @@ def command(
     output: Path,
     queries: int = 10_000,
     seed: int = 0,
+    against: str | None = None,
     reading: StoreOptions = StoreOptions(),  # noqa: B008 (frozen)
     parallel: ParallelOptions = ParallelOptions(),  # noqa: B008 (frozen)
 ) -> Outcome:
@@ -32,43 +33,61 @@ def command(
         Number of frames on which alignment and future ranks are measured.
     seed
         Random seed for the choice of these frames.
+    against
+        What to compare the phases with on the same clips, separated by commas: contact, pca and
+        pfnn for baselines, which are fitted to these clips; velocity, pose and full_pose (both)
+        for those of a frame; or files of other models. The page then has DeepPhase's comparisons
+        with a verdict.
     """
     from apps.reports.evaluation_report import evaluation_report
+    from apps.reports.rival_features import checked_rivals
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.prepare import corpus_of
+    from deepphase.phase.any_skeleton.model import AnySkeletonModel
     from deepphase.phase.encoding import encode_clips
-    from deepphase.phase.extractor import load_extractor
+    from deepphase.phase.extractor import for_clips, load_model
 
     spread = parallel.parallel
-    trained = load_extractor(model)
+    loaded = load_model(model)
+    rivals = checked_rivals([name.strip() for name in (against or "").split(",") if name.strip()])
     check_writable(output / "index.html")
     with progress() as on_progress:
-        clips = corpus_of(store, fps=trained.fps, progress=on_progress, **reading.corpus, **spread)
-        encoded = encode_clips(model, clips, **{**spread, "workers": parallel.workers or 1})
-        page, measures, health = evaluation_report(
+        clips = corpus_of(store, fps=loaded.fps, progress=on_progress, **reading.corpus, **spread)
+        trained = for_clips(loaded, clips, reading.description)
+        # Processes read the file, which knows no skeleton.
+        bound = isinstance(loaded, AnySkeletonModel)
+        spread["workers"] = parallel.workers or 1
+        encoded = None if bound else encode_clips(model, clips, **spread)
+        result = evaluation_report(
             trained,
             clips,
             output,
             queries=queries,
             seed=seed,
             encoded=encoded,
+            against=rivals,
+            description=reading.description,
             progress=on_progress,
         )
-    for line in health.words():
+    for line in result.health.words():
         note(line)
-    for measure in measures:
+    for measure in result.measures:
         note(f"{measure.name}: {measure.value:.4g} {measure.unit}".rstrip())
-    note(f"report: {page}")
+    if result.comparison is not None:
+        for claim in result.comparison.claims:
+            note(f"{claim.words} {claim.verdict}: {claim.reason}")
+    note(f"report: {result.page}")
     next_step("match", "build", store, "--model", model, "-o", "mocap.db")
     return Outcome(
         {
             "model": str(model),
             "store": str(store),
-            "report": str(page),
-            "health": health.as_mapping(),
+            "report": str(result.page),
+            "health": result.health.as_mapping(),
             "measures": [
                 {"name": each.name, "value": each.value, "unit": each.unit or None}
-                for each in measures
+                for each in result.measures
             ],
+            **({} if result.comparison is None else {"comparison": result.comparison.as_mapping()}),
         }
     )

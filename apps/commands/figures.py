@@ -46,17 +46,17 @@ def command(
     from apps.reports.figures_page import figures_page
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.prepare import corpus_of
-    from deepphase.phase.extractor import load_extractor
+    from deepphase.phase.extractor import for_clips, load_model
 
     check_writable(output / "index.html")
-    trained = load_extractor(model)
+    loaded = load_model(model)
     colours = None if color_by is None else [name.strip() for name in color_by.split(",")]
     names = [] if compare is None else [name.strip() for name in compare.split(",")]
     others = {name: Path(name) for name in names if name}
     with progress() as on_progress:
-        corpus = corpus_of(store, fps=trained.fps, progress=on_progress, **reading.corpus)
+        corpus = corpus_of(store, fps=loaded.fps, progress=on_progress, **reading.corpus)
         data = FigureData.read(
-            trained,
+            for_clips(loaded, corpus, reading.description),
             corpus,
             projection_file=model.with_name(f"{model.name}.projection"),
             clips=clips,
@@ -64,7 +64,7 @@ def command(
         )
         compared = {
             name: FigureData.read(
-                load_extractor(other),
+                for_clips(load_model(other), corpus, reading.description),
                 corpus,
                 projection_file=other.with_name(f"{other.name}.projection"),
                 clips=data.chosen,

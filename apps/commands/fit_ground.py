@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from apps.fit_settings import keep_settings
 from apps.options.groups import StoreOptions
 from apps.terminal import list_left_out, next_step, note, progress, table
 from deepphase.errors import DeepPhaseError, FormatError, ParameterError
@@ -66,7 +66,7 @@ def command(
     seed
         Random seed of the made ground, its patches and places.
     """
-    from deepphase.atomic_write import atomic_write, check_writable
+    from deepphase.atomic_write import check_writable
     from deepphase.corpus.clips import clips_in
     from deepphase.figures.player.page import save_player
     from deepphase.terrain.made_ground import MADE_GROUNDS
@@ -93,11 +93,8 @@ def command(
         clips, skeleton=reading.skeleton, description=reading.description, **reading.reader
     )
     check_writable(output / "player.html")
-    maker = _GroundMaker(
-        output, fits, laid, chosen, settings, again=_settings_of(output / _SETTINGS) == settings
-    )
-    with atomic_write(output / _SETTINGS) as file:
-        file.write(json.dumps(settings).encode())
+    again = keep_settings(output / _SETTINGS, settings)
+    maker = _GroundMaker(output, fits, laid, chosen, settings, again=again)
     takes: list[Take] = []
     refused: list[DeepPhaseError] = []
     names: dict[str, int] = {}
@@ -257,10 +254,3 @@ class _GroundMaker:
                 f"{np.ptp(track.heights[standing]) if gaps.size else 0.0:.2f}",
             ]
         )
-
-
-def _settings_of(path: Path) -> object:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return None

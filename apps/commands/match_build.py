@@ -66,7 +66,7 @@ def command(
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.shards import Shard
     from deepphase.corpus.store import open_store
-    from deepphase.phase.extractor import load_extractor
+    from deepphase.phase.extractor import for_clips, load_model
     from matching.database.database import MotionDatabase
     from matching.database.shards import build_shard
     from matching.music.song_tracks import ClipSongTracks, has_song_tracks
@@ -79,7 +79,7 @@ def command(
     clips = [open_store(store, skeleton) for store in stores]
     if labels is not None:
         clips = [each.selected(parse_labels(labels)) for each in clips]
-    trained = None if model is None else load_extractor(model)
+    trained = None if model is None else for_clips(load_model(model), clips[0])
     grown = None if extend is None else MotionDatabase.load(extend)
     layout = FeatureLayout.load(config) if grown is None else grown.layout
     song_tracks = None

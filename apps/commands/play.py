@@ -66,17 +66,18 @@ def command(
     read: list[Clip] = []
     phases = []
     refused: list[DeepPhaseError] = []
-    trained = None
+    loaded = trained = None
     if model is not None:
-        from deepphase.phase.extractor import load_extractor
+        from deepphase.phase.extractor import for_clips, load_model
 
-        trained = load_extractor(model)
+        loaded = load_model(model)
     with progress() as on_progress:
         for count, index in enumerate(chosen.astype(int).tolist(), start=1):
             try:
                 clip = entries[index].load()
-                if trained is not None:
-                    phases.append(trained.encode(clip))
+                if loaded is not None:
+                    phases.append(loaded.encode(clip))
+                    trained = trained or for_clips(loaded, clip, reading.description)
                 read.append(clip)
             except DeepPhaseError as error:
                 refused.append(error)

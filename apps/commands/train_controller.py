@@ -23,6 +23,7 @@ def command(
     output: Path,
     model: Path | None = None,
     terrain: list[Path] | None = None,
+    ball: list[Path] | None = None,
     config: str = "experts",
     network: ControllerNetworkConfig = ExpertsConfig(),  # noqa: B008 (frozen)
     schema: SchemaConfig = SchemaConfig(),  # noqa: B008
@@ -44,22 +45,28 @@ def command(
     terrain
         Folders and files of ground under the clips, from `deepphase fit ground` on the same store.
         The controller then has the heights of the ground among its inputs.
+    ball
+        Folders and files of balls of the clips, from `deepphase fit ball` on the same store. The
+        controller then dribbles.
     config
         Config of the network, its inputs and its training: a YAML file, or one of pfnn, experts,
         mann, lmp, no_phase, vinn, nn, nn_phase, erd, erd_phase, gp, pfgp, experts_paper,
-        pfnn_paper and vinn_paper.
+        pfnn_paper, vinn_paper, ball and ball_no_phase.
     """
+    from controllers.ball.ball_file import ClipBalls
     from controllers.data.controller_data import ControllerData
     from controllers.networks.registry import network_kind
     from controllers.schema.config import GATES_OF_PHASES
     from controllers.training.health import health_lines
     from controllers.training.train import train_controller
-    from deepphase.phase.extractor import load_extractor
+    from deepphase.phase.extractor import for_clips, load_model
     from deepphase.terrain.grounded_clip import ClipGrounds
 
     name = ControllerConfig.load(config).name
     if terrain is not None:
         schema = replace(schema, heights=True)
+    if ball is not None:
+        schema = replace(schema, ball=True)
     controller_config = ControllerConfig(name, network, schema, training)
     if network_kind(controller_config.name).gate in GATES_OF_PHASES and model is None:
         raise ParameterError(
@@ -70,15 +77,18 @@ def command(
     trainer = run.trainer(output)
     with processes(trainer) as world, progress() as report_progress:
         work = world.first(lambda: work_folder(output, resume=run.resume, restart=run.restart))
-        phases = world.together(lambda: None if model is None else load_extractor(model))
+        loaded = world.together(lambda: None if model is None else load_model(model))
         grounds = world.together(lambda: None if terrain is None else ClipGrounds.read(terrain))
+        balls = world.together(lambda: None if ball is None else ClipBalls.read(ball))
         corpus = shared_corpus(world, store, work, progress=report_progress, **options)
+        phases = None if loaded is None else for_clips(loaded, corpus, options["description"])
         data = world.together(
             lambda: ControllerData.read(
                 corpus,
                 controller_config,
                 phases,
                 grounds=grounds,
+                balls=balls,
                 description=options["description"],
                 progress=report_progress,
             )

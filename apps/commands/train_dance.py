@@ -57,7 +57,7 @@ def command(
     from controllers.networks.registry import network_kind
     from controllers.schema.config import GATES_OF_PHASES
     from controllers.training.health import health_lines
-    from deepphase.phase.extractor import load_extractor
+    from deepphase.phase.extractor import for_clips, load_model
 
     name = DanceConfig.load(config).controller.name
     settings = DanceConfig.of_sections(name, network, schema, training, music, dance)
@@ -72,7 +72,7 @@ def command(
     trainer = run.trainer(output)
     with processes(trainer) as world, progress() as shown:
         work = world.first(lambda: work_folder(output, resume=run.resume, restart=run.restart))
-        phases = world.together(lambda: None if model is None else load_extractor(model))
+        loaded = world.together(lambda: None if model is None else load_model(model))
         corpus = shared_corpus(world, dances, work, progress=shown, **options)
         folder = songs or (dances if dances.is_dir() else dances.parent)
         learnt = world.first_then_others(
@@ -90,6 +90,7 @@ def command(
             f"{len(learnt.store)} clips, {learnt.store.minutes:.1f} minutes, to "
             f"{len(learnt.songs)} songs"
         )
+        phases = None if loaded is None else for_clips(loaded, learnt.store, description)
         data = world.together(
             lambda: DanceData.read(
                 learnt, settings, phases, description=description, progress=shown

@@ -12,23 +12,26 @@ from apps.options.groups import (
     refuse_for_songs,
 )
 from apps.terminal import list_left_out, next_step, note, progress
+from apps.training.any_skeleton import checked_work_folder, train_for_any_skeleton
 from apps.training.processes import processes, shared_corpus
-from apps.training.resumable import finish, resumable, work_folder
-from deepphase.errors import DeepPhaseError
-from deepphase.phase.config import NetworkConfig, PhaseConfig, TrainingConfig
+from apps.training.resumable import finish, resumable
+from deepphase.errors import DeepPhaseError, ParameterError
+from deepphase.phase.config import ANY_SKELETON, NetworkConfig, PhaseConfig, TrainingConfig
 from deepphase.progress import Progress
 
 if TYPE_CHECKING:
+    from deepphase.phase.model import PhaseModel
     from deepphase.phase.signal_corpus import SignalCorpus
 
 
 def command(
-    store: Path,
+    stores: list[Path],
     output: Path,
     config: str = "default",
     network: NetworkConfig = NetworkConfig(),  # noqa: B008 (frozen; the config replaces it)
     training: TrainingConfig = TrainingConfig(),  # noqa: B008
     features: str | None = None,
+    start: Path | None = None,
     report: Path | None = None,
     memory: str | None = None,
     run: TrainingOptions = TrainingOptions(),  # noqa: B008
@@ -38,8 +41,9 @@ def command(
 
     Parameters
     ----------
-    store
+    stores
         A store, a folder of motion files, or one motion file; or a folder of songs, or one song.
+        Several of them, with different skeletons, for --config any_skeleton.
     output
         Model file to write.
     config
@@ -48,6 +52,9 @@ def command(
     features
         Audio features to train on, separated by commas, as in mel,chroma,onset_strength. The songs
         in the folder are then used even if it contains motion as well.
+    start
+        Phase model whose weights the training starts from, such as a model for any skeleton. Its
+        network replaces that of the config.
     report
         Folder for the report; OUTPUT.report if not given.
     memory
@@ -58,27 +65,43 @@ def command(
     from deepphase.corpus.songs import holds_only_songs
     from deepphase.phase.training.train import train_phase
 
+    if network.preset == ANY_SKELETON:
+        if features is not None or start is not None or memory is not None:
+            raise ParameterError(
+                "--features, --start and --memory apply to models of one skeleton or of songs"
+            )
+        train_for_any_skeleton(stores, output, PhaseConfig(network, training), report, run, reading)
+        return
+    if len(stores) > 1:
+        raise ParameterError(
+            f"{len(stores)} stores, but a model of one skeleton is trained on one",
+            hint="--config any_skeleton trains one model on several",
+        )
+    store = stores[0]
     folder = output.with_name(f"{output.name}.report") if report is None else report
     options = reading.corpus
     limit = None if memory is None else parse_size(memory)
     trainer = run.trainer(output)
     with processes(trainer) as world, progress() as on_progress:
-        work = world.first(lambda: _checked_work_folder(output, report, run))
+        work = world.first(lambda: checked_work_folder(output, report, run))
         corpus: Any
         if features is not None or holds_only_songs(store):
             refuse_for_songs(reading)
             corpus = world.first_then_others(lambda: _songs(store, features, on_progress))
         else:
             corpus = shared_corpus(world, store, work, progress=on_progress, **options)
+        first = None if start is None else world.together(lambda: _start(start, corpus, options))
+        chosen = network if first is None else first.config.network
         with resumable(world, work, restart=run.restart):
             model = train_phase(
                 corpus,
-                PhaseConfig(network, training),
+                PhaseConfig(chosen, training),
                 folder=work,
                 resume=run.resume,
                 description=options["description"],
                 progress=on_progress,
                 memory=limit,
+                start=first,
                 **trainer,
             )
     if model is None:  # a process of another device; the main process saves the model
@@ -94,13 +117,22 @@ def command(
     next_step("encode", output, store, "-o", "phases")
 
 
-def _checked_work_folder(output: Path, report: Path | None, run: TrainingOptions) -> Path:
-    from deepphase.atomic_write import check_writable
+def _start(path: Path, corpus: Any, options: dict[str, Any]) -> PhaseModel:
+    """The model that a training starts from; one for any skeleton is bound to the clips."""
+    from deepphase.corpus.clip_store import ClipStore
+    from deepphase.phase.extractor import for_clips, load_model, reads_songs
+    from deepphase.phase.model import PhaseModel
 
-    work = work_folder(output, resume=run.resume, restart=run.restart)
-    if report is not None:
-        check_writable(report / "index.html")
-    return work
+    model: Any = PhaseModel.load(path) if reads_songs(path) else load_model(path)
+    if isinstance(corpus, ClipStore):
+        model = for_clips(model, corpus, options["description"])
+    if not isinstance(model, PhaseModel):
+        raise ParameterError(
+            "a training starts from a trained network of the same kind",
+            hint="give a file of `deepphase train phase`",
+            path=path,
+        )
+    return model
 
 
 def _songs(path: Path, features: str | None, on_progress: Progress) -> SignalCorpus:

@@ -13,6 +13,7 @@ from controllers.dance.reference import DanceReference
 from deepphase.errors import ParameterError
 from deepphase.figures.player.take import Curve, Gating, Marker
 from deepphase.motion.clip import Clip
+from deepphase.motion.resample import low_passed_clip
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_motion import RootMotion, with_root_motion
 from deepphase.motion.root_trajectory import RootTrajectory
@@ -26,6 +27,10 @@ from matching.music.dancing import DEFAULT_LOCK, dance_with_database
 from matching.music.music_search import DanceSettings
 from matching.player.playback import Playback
 from matching.search.searcher import Searcher, open_searcher
+
+# Foot locking adds jerk to captured motion. A low-pass at this multiple of the band of the recorded
+# dances takes it off again, and leaves the captured motion as it is.
+_BAND = 1.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,7 +245,10 @@ class DatabaseDanceMaker:
             allowed=allowed,
             progress=progress,
         )
-        fps = made.clip.fps
+        fps, reference = made.clip.fps, dance_reference(self.database)
+        clip = made.clip
+        if reference is not None:
+            clip = low_passed_clip(clip, _BAND * reference.bandwidth_hz)
         curves = [
             Curve("cost of the last search", "", made.costs, fps),
             Curve("speed of playback", "%", 100.0 * made.rates, fps),
@@ -252,7 +260,7 @@ class DatabaseDanceMaker:
             name = names[int(self.database.clip_of(rows[begin]))]
             markers.append(Marker(name, begin / fps, begin / fps))
         return DanceResult(
-            clip=made.clip,
+            clip=clip,
             song=song,
             start_s=request.start_s,
             hips=made.hips,
@@ -261,7 +269,7 @@ class DatabaseDanceMaker:
             curves=curves,
             markers=markers,
             notes=(*notes, *made.notes),
-            reference=dance_reference(self.database),
+            reference=reference,
             made_with={
                 "database": self.source,
                 **{k: v for k, v in self.database.made_with.items() if k == "model_sha256"},

@@ -9,15 +9,18 @@ import streamlit as st
 
 from apps.dashboard.pages import PAGES, PageEntry
 from apps.dashboard.parts import theme
-from apps.dashboard.parts.address import remember_pages
+from apps.dashboard.parts.address import go_to, remember_pages
 from apps.dashboard.parts.collection import (
     CLIPS_KEY,
     MODEL_KEY,
+    OpenClips,
     clip_sources,
     look_again,
+    model_confidence,
     model_sources,
     open_clips,
     open_folder,
+    open_model,
 )
 from apps.dashboard.parts.messages import error_sentence, plain, show_error
 from deepphase.errors import DeepPhaseError
@@ -58,10 +61,18 @@ def _models(requested: dict[str, str]) -> None:
         f"{len(store):,} clips · {store.minutes:,.1f} min · {len(store.skeleton)} joints · "
         f"{store.fps:g} frames/s"
     )
-    if models:
-        _chooser("Phase model", MODEL_KEY, models, requested)
-    else:
-        st.caption("No phase model here reads this skeleton.")
+    _chooser("Phase model", MODEL_KEY, models, requested)
+    _confidence(clips)
+
+
+def _confidence(clips: OpenClips) -> None:
+    """Say how sure the phases of a model for any skeleton are."""
+    words = model_confidence(clips, open_model(clips))
+    if words:
+        st.caption(words)
+        icon = ":material/model_training:"
+        if st.button("Train a model", key="train from confidence", icon=icon):
+            go_to("train")
 
 
 def _chooser(label: str, key: str, options: dict[str, str], requested: dict[str, str]) -> None:

@@ -50,8 +50,8 @@ def live_asset(
     Raises
     ------
     ParameterError
-        If JavaScript cannot evaluate the network, the controller reads tracks such as music, or a
-        database's features have no trajectory ahead.
+        If JavaScript cannot evaluate the network, the controller reads tracks, or a database's
+        features have no trajectory ahead.
     CheckpointError
         If a store of a database's clips is missing or was replaced.
     """

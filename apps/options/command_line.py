@@ -161,7 +161,10 @@ def read_command_line(
     options = [*options_of(command, config), *common_options(command)]
     parser = _parser(f"deepphase {name}", command, options, required=not printing)
     known = [flag for action in parser._actions for flag in action.option_strings]
-    values = parser.parse_args(current_words(name, words, known)).as_dict()
+    words = current_words(name, words, known)
+    if any(each.positional and each.type == list[Path] for each in options):
+        words = _positionals_first(words, parser)
+    values = parser.parse_args(words).as_dict()
     common = {each.name: values.pop(each.name) for each in common_options(command)}
     types = typing.get_type_hints(command)
     for parameter in signature.parameters:
@@ -176,6 +179,34 @@ def read_command_line(
         json=common.get("json", False),
         config=_as_yaml(config, {each: values[each] for each in sections}) if printing else "",
     )
+
+
+def _positionals_first(words: Sequence[str], parser: argparse.ArgumentParser) -> list[str]:
+    """The words with all positional ones first: argparse takes a list from one place only."""
+    flags = {flag: action for action in parser._actions for flag in action.option_strings}
+    first: list[str] = []
+    others: list[str] = []
+    place = 0
+    while place < len(words):
+        word = words[place]
+        if word == "--":
+            return [*first, *others, *words[place:]]
+        place += 1
+        if not word.startswith("-") or word == "-":
+            first.append(word)
+            continue
+        others.append(word)
+        action = flags.get(word)
+        if action is None:
+            continue
+        taken = 1 if action.nargs is None else action.nargs
+        if not isinstance(taken, int):
+            # A list goes on to the next option.
+            rest = words[place:]
+            taken = next((i for i, each in enumerate(rest) if each in flags), len(rest))
+        others += words[place : place + taken]
+        place += taken
+    return [*first, *others]
 
 
 def options_of(command: Callable[..., Any], config: Any = None) -> list[Option]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
@@ -11,13 +11,22 @@ from typing import Any
 
 import numpy as np
 
+from apps.reports.comparison_sections import add_comparison_figures, add_verdicts
+from apps.reports.feature_comparison import MODEL, FeatureComparison, compare_features
 from apps.reports.health_section import add_health
 from apps.reports.page import Link, Page
 from apps.reports.player_takes import takes_of_store
+from apps.reports.rival_features import (
+    ComparedFrames,
+    checked_rivals,
+    gathered_parameters,
+    rival_features,
+)
 from deepphase.arrays import Array, release_pages
 from deepphase.atomic_write import atomic_write
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
+from deepphase.evaluation.frame_features import FrameFeatures
 from deepphase.evaluation.matches import (
     Frames,
     alignment_by_chance,
@@ -32,7 +41,6 @@ from deepphase.phase.health import Health
 from deepphase.phase.health import measure as measure_phases
 from deepphase.phase.measuring import measured_health
 from deepphase.phase.model import ClipPhases, PhaseModel
-from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.progress import Progress
 from deepphase.temporary_files import mapped_array
@@ -57,6 +65,28 @@ class ReportedMeasure:
     interval_95: list[float] | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class EvaluationResult:
+    """Result of `evaluation_report`.
+
+    Parameters
+    ----------
+    page
+        Path of the page.
+    measures
+        The model's measures.
+    health
+        Its health on these clips.
+    comparison
+        Its measures beside those of other features, if some were given.
+    """
+
+    page: Path
+    measures: list[ReportedMeasure]
+    health: Health
+    comparison: FeatureComparison | None = None
+
+
 def evaluation_report(
     model: PhaseExtractor,
     store: ClipStore,
@@ -65,8 +95,10 @@ def evaluation_report(
     queries: int = 10_000,
     seed: int = 0,
     encoded: Iterable[ClipPhases] | None = None,
+    against: Sequence[str] = (),
+    description: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
-) -> tuple[Path, list[ReportedMeasure], Health]:
+) -> EvaluationResult:
     """Measure phases on all clips of a store; write index.html, player.html and report.json.
 
     Parameters
@@ -82,18 +114,19 @@ def evaluation_report(
     encoded
         Phases of every clip, in their order, as other processes encode them; the model encodes the
         clips if not given.
-
-    Returns
-    -------
-    Path of the page, the measures, and the health on these clips.
+    against
+        Names of other features to compare with, as of `checked_rivals`.
+    description
+        A skeleton description (`load_description`), for the baselines among them.
 
     Raises
     ------
     ParameterError
-        If no clip is as long as the model's window.
+        If no clip is as long as the model's window, or a name is unknown.
     SkeletonError
         If the clips lack a joint that the model reads.
     """
+    rivals = checked_rivals(against)
     if not (store.lengths >= model.window).any():
         raise ParameterError(f"no clip is as long as the model's window of {model.window} frames")
     if encoded is None:
@@ -106,10 +139,31 @@ def evaluation_report(
     health = _health(model, store, phases)
     if progress is not None:
         progress("measuring", 1, 2, "")
-    measures = [*_health_measures(health), *_match_measures(model, store, phases, queries, seed)]
+    frames, inside, poses = _interior(model, store, phases)
+    measures = [
+        *_health_measures(health),
+        *_match_measures(model, phases, frames, inside, poses, queries, seed),
+    ]
     if progress is not None:
         progress("measuring", 2, 2, "")
+    comparison = None
     folder = Path(folder)
+    page = _page(store, health, measures)
+    if rivals:
+        compared = ComparedFrames.of(model, store, frames, inside, poses)
+        comparison = compare_features(
+            FrameFeatures.of_phases(MODEL, compared.gathered(phases)),
+            rival_features(
+                rivals, model, store, compared, description=description, progress=progress
+            ),
+            compared,
+            queries=queries,
+            seed=seed,
+            progress=progress,
+        )
+        add_verdicts(page, comparison)
+        add_comparison_figures(page, comparison, compared, model, store)
+    add_health(page, health)
     content = {
         "format": FORMAT,
         "version": VERSION,
@@ -124,11 +178,13 @@ def evaluation_report(
         "measures": [asdict(measure) for measure in measures],
         "health": health.as_mapping(),
     }
-    page = _page(store, health, measures).write(folder / "index.html")
+    if comparison is not None:
+        content["comparison"] = comparison.as_mapping()
+    written = page.write(folder / "index.html")
     save_player(folder / _PLAYER, takes_of_store(model, store), title="Clips and their phases")
     with atomic_write(folder / "report.json") as file:
         file.write(json.dumps(content, indent=1).encode())
-    return page, measures, health
+    return EvaluationResult(written, measures, health, comparison)
 
 
 def _health(model: PhaseExtractor, store: ClipStore, phases: list[ClipPhases]) -> Health:
@@ -164,24 +220,26 @@ def _health_measures(health: Health) -> list[ReportedMeasure]:
     ]
 
 
-def _match_measures(
-    model: PhaseExtractor, store: ClipStore, phases: list[ClipPhases], queries: int, seed: int
-) -> list[ReportedMeasure]:
+def _interior(
+    model: PhaseExtractor, store: ClipStore, phases: list[ClipPhases]
+) -> tuple[Frames, list[Array], Array]:
+    """The interior frames of all clips, their indices in each clip, and their poses."""
     inside = [np.flatnonzero(encoded.interior) for encoded in phases]
     counts = np.array([each.size for each in inside])
-    whole = PhaseParameters(
-        *(
-            np.concatenate(
-                [
-                    getattr(encoded.parameters, name)[kept]
-                    for encoded, kept in zip(phases, inside, strict=True)
-                ]
-            )
-            for name in ("phase", "frequency", "amplitude", "offset")
-        )
-    )
     frames = Frames(np.repeat(np.arange(len(phases)), counts), np.concatenate(inside))
-    pose = _poses(model, store, inside)
+    return frames, inside, _poses(model, store, inside)
+
+
+def _match_measures(
+    model: PhaseExtractor,
+    phases: list[ClipPhases],
+    frames: Frames,
+    inside: list[Array],
+    pose: Array,
+    queries: int,
+    seed: int,
+) -> list[ReportedMeasure]:
+    whole = gathered_parameters(phases, inside)
     options: dict[str, Any] = {"queries": queries, "seed": seed}
     ahead = round(_AHEAD_S * model.fps)
     measures = []
@@ -271,5 +329,4 @@ def _page(store: ClipStore, health: Health, measures: list[ReportedMeasure]) -> 
         ("Page", "Content"),
         [(Link(_PLAYER, "Open the player"), "Some of these clips beside their phases.")],
     )
-    add_health(page, health)
     return page

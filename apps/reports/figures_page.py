@@ -115,7 +115,7 @@ def _add_manifold(page: Page, data: FigureData, colours: Sequence[str] | None) -
     charts: FigureSet = {}
     if cloud.padded:
         page.add_text(
-            "No clip is as long as a window: all windows below were padded with repeated poses.",
+            "No clip is as long as a window: every frame has the sinusoids of its whole clip.",
             heading="Limits of these figures",
         )
     chosen = data.colourings(colours)
@@ -177,9 +177,7 @@ def _add_series(page: Page, data: FigureData) -> FigureSet:
         clip = data.phases[index]
         stop = int(data.inside(index)[0]) + round(_PART_S * clip.fps)
         cut |= bool((data.inside(index) >= stop).any())
-        parts.append(
-            replace(clip, parameters=clip.parameters[:stop], interior=clip.interior[:stop])
-        )
+        parts.append(clip[:stop])
     cloud = PhaseCloud.of(data.model, parts, data.projection)
     if cut:
         words = f"the first {_PART_S:g} s of each clip"

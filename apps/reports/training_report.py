@@ -189,7 +189,7 @@ def _add_manifold(
     cloud = PhaseCloud.of(model, clips)
     if cloud.padded:
         page.add_text(
-            "No clip is as long as a window: every frame below was encoded with repeated poses.",
+            "No clip is as long as a window: every frame has the sinusoids of its whole clip.",
             heading="Limits of these figures",
         )
     axes, by_clip, by_frequency = cloud.figure_arguments, cloud.by_clip(), cloud.by_frequency()

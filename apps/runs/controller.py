@@ -9,18 +9,22 @@ from typing import Any, Literal
 
 import numpy as np
 
-from apps.runs.report import RunReport, RunSubject, Section, run_report
+from apps.runs.report import RunReport, RunSubject, run_report
 from apps.runs.request import Goal, RunRequest
+from apps.runs.section import Section
+from controllers.ball.ball_events import parse_ball_events
+from controllers.ball.running_balls import BallSettings
 from controllers.data.initial_states import InitialStates
 from controllers.evaluation.phase_sensitivity import phase_sensitivity
 from controllers.evaluation.trials import path_errors, run_variation, survival
 from controllers.runtime.controller import Controller
+from controllers.runtime.int8_network import int8_network
 from controllers.runtime.start import CharacterSource
 from deepphase.corpus.clips import clips_in
 from deepphase.errors import ParameterError
 from deepphase.evaluation.run_measures import RUN_MEASURES
 from deepphase.motion.resample import resample
-from deepphase.phase.extractor import load_extractor
+from deepphase.phase.extractor import for_clips, load_model
 from deepphase.progress import Progress
 
 _MINUTES = 10.0
@@ -243,6 +247,37 @@ def parse_label(text: str | None, controller: Controller) -> dict[str, str]:
     return {name: value}
 
 
+def ball_settings(
+    controller: Controller,
+    events: str | None,
+    radius_m: float | None,
+    rolling: float | None,
+    slope: str | None,
+) -> BallSettings | None:
+    """Settings of the ball of the options of a command; None for a controller without a ball.
+
+    Raises ParameterError if the controller has no ball and an option is given, or one is invalid.
+    """
+    given = {"radius_m": radius_m, "rolling": rolling}
+    changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if slope is not None:
+        try:
+            x, z = (float(part) for part in slope.split(":"))
+        except ValueError:
+            raise ParameterError(
+                f"a slope {slope!r}", hint="give the rise along x and z, as in 0:0.05"
+            ) from None
+        changes["slope"] = (x, z)
+    if not controller.schema.config.ball:
+        if changes or events is not None:
+            raise ParameterError(
+                "the controller has no ball", hint="train one with `train controller --ball`"
+            )
+        return None
+    ball = replace(controller.ball, **changes)
+    return BallSettings(ball, events=tuple(parse_ball_events(events)))
+
+
 def start_of_file(
     controller: Controller,
     file: Path,
@@ -258,21 +293,22 @@ def start_of_file(
         If there is no such frame, the skeleton differs, or the phase model is not the one that the
         controller was trained with.
     """
-    phases = None if model is None else load_extractor(model)
-    controller.check_phases(phases)
     entries = clips_in([file])
     if len(entries) != 1:
         raise ParameterError(f"{len(entries)} clips, but one is needed", path=file)
     clip = entries[0].load()
+    phases = None if model is None else for_clips(load_model(model), clip)
+    controller.check_phases(phases)
     if clip.fps != controller.fps:
         clip = resample(clip, controller.fps)
     clip = replace(clip, labels=dict(clip.labels) | dict(labels))
     return InitialStates.of_clip(clip, np.array([frame]), controller.schema, phases)
 
 
-def in_form(controller: Controller, form: Form) -> Controller:
-    """A controller with its PFNN in this form; "cubic" is exact.
+def in_form(controller: Controller, form: Form, int8: bool = False) -> Controller:
+    """A controller with its PFNN in this form, "cubic" is exact, or its blended layers in 8 bits.
 
-    Raises ParameterError for other networks.
+    Raises ParameterError for networks that do not have it.
     """
-    return controller if form == "cubic" else controller.precomputed(form)
+    made = controller if form == "cubic" else controller.precomputed(form)
+    return replace(made, network=int8_network(made.network)) if int8 else made

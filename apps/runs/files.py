@@ -9,6 +9,7 @@ from pathlib import Path
 
 from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write
+from deepphase.formats.gltf.scene_object import SceneObject
 from deepphase.formats.load import save
 from deepphase.motion.clip import Clip
 from deepphase.motion.root_motion import RootMotion
@@ -30,10 +31,13 @@ def character_stem(stem: str, character: int, characters: int) -> str:
     return stem if characters == 1 else f"{stem}-{character + 1:02d}"
 
 
-def write_motion(clip: Clip, folder: Path, stem: str) -> list[tuple[str, str]]:
-    """Write a motion as BVH and glb; (name, description) of each file."""
+def write_motion(
+    clip: Clip, folder: Path, stem: str, objects: Sequence[SceneObject] = ()
+) -> list[tuple[str, str]]:
+    """Write a motion as BVH, and as glb with objects beside it; (name, description) of each."""
     for suffix in _SUFFIXES:
-        save(clip, folder / f"{stem}{suffix}")
+        options = {"objects": objects} if suffix == ".glb" else {}
+        save(clip, folder / f"{stem}{suffix}", **options)
     return [(f"{stem}{suffix}", "the motion") for suffix in _SUFFIXES]
 
 
@@ -62,6 +66,7 @@ def write_run(
     stem: str,
     columns: Callable[[Run, int], Mapping[str, Sequence[object]]] | None = None,
     root_motion: RootMotion = "auto",
+    objects: Callable[[int], Sequence[SceneObject]] | None = None,
 ) -> list[tuple[str, str]]:
     """Write the motion of all characters and their frames; (name, description) of each file.
 
@@ -71,11 +76,14 @@ def write_run(
         Function for further columns, such as `RunnerSource.columns`.
     root_motion
         The joint that carries the travel, see `Run.clip`.
+    objects
+        Function that returns what the glb file of a character holds beside it.
     """
     files = []
     for character in range(run.characters):
         own = character_stem(stem, character, run.characters)
-        files += write_motion(run.clip(character, own, root_motion), folder, own)
+        beside = () if objects is None else objects(character)
+        files += write_motion(run.clip(character, own, root_motion), folder, own, beside)
         table = frame_columns(run, character)
         table |= {} if columns is None else columns(run, character)
         write_table(folder / f"{own}.frames.csv", list(table), zip(*table.values(), strict=True))

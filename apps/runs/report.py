@@ -6,14 +6,18 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from apps.reports.evaluation_report import FORMAT, VERSION
 from apps.reports.page import Link, Page
+from apps.runs.ball_section import ball_sections
 from apps.runs.files import DECISIONS_SUFFIX, motion_note, write_run
 from apps.runs.request import Goal, MeasuredRun, RunRequest, measured_run
+from apps.runs.scene import scene_objects
+from apps.runs.section import Section
 from apps.runs.take import run_take
 from deepphase.atomic_write import atomic_write
 from deepphase.evaluation.run_measures import RUN_MEASURES, data_values, joint_rotations
@@ -22,17 +26,6 @@ from deepphase.figures.player.page import save_player
 from deepphase.progress import Progress
 from deepphase.steering.run import Runner, RunnerSource
 from deepphase.terrain.ground_measures import GROUND_MEASURES
-
-
-@dataclass(frozen=True)
-class Section:
-    """A table of a run's page with a text, and its entries for report.json."""
-
-    heading: str
-    text: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[object]]
-    entries: Sequence[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -109,7 +102,14 @@ def run_report(
             made = measured_run(subject.source, request, goal, progress)
             label = goal.name if len(subjects) == 1 else f"{goal.name}, {subject.features}"
             stem = label.replace(", ", "-").replace(" ", "-")
-            files += write_run(made.run, folder, stem, subject.source.columns, request.root_motion)
+            files += write_run(
+                made.run,
+                folder,
+                stem,
+                subject.source.columns,
+                request.root_motion,
+                objects=partial(scene_objects, made, root_motion=request.root_motion),
+            )
             costs = None
             if subject.costs is not None:
                 table = folder / f"{stem}{DECISIONS_SUFFIX}"
@@ -119,7 +119,10 @@ def run_report(
             by = {"goal": goal.name} | ({"features": subject.features} if subject.features else {})
             runs.append(_Labelled(label, by, made, joint_rotations(made.run)))
     save_player(folder / "player.html", takes, title=first.title)
-    sections = [*sections, *_terrain(runs)]
+    balls = ball_sections(
+        [(each.label, each.by, each.made.run) for each in runs], first.source.data
+    )
+    sections = [*sections, *_terrain(runs), *balls]
     data = first.source.data
     reference = data_values(data)
     findings = _findings(runs)

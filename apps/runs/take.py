@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from apps.runs.ground_patch import ground_patch
 from apps.runs.request import MeasuredRun
 from deepphase.arrays import Array
 from deepphase.figures.player.actor import Actor, feet_labels, joints_and_tips
@@ -12,22 +15,19 @@ from deepphase.figures.player.take import Channels, Curve, Gating, Marker, Take
 from deepphase.motion.kinematics import global_transforms
 from deepphase.motion.roles import find_roles
 from deepphase.steering.run import Run
-from deepphase.terrain.heightmap import Heightmap
 
 _IN_CONTACT = 0.5
 # Maximum number of characters in one take; pages with more open slowly.
 MAX_ACTORS = 24
 _ROUTE_POINTS = 600
 _FLOOR_PERCENTILE = 5
-# Ground in the page: metres around the run, between points, and points along the longer side.
-_GROUND_MARGIN_M, _GROUND_SPACING_M, _MAX_GROUND_POINTS = 3.0, 0.1, 400
 # Track -> (title, unit) of a curve over time.
 _CURVES = {"cost": ("cost of the last search", "")}
 
 
 def run_take(measured: MeasuredRun, name: str, costs: CostComparison | None = None) -> Take:
     """All characters of a run; phases, gating weights, jumps and costs are the first one's."""
-    run = measured.run
+    run, ground = measured.run, measured.ground
     shown = min(run.characters, MAX_ACTORS)
     speeds = np.linalg.norm(np.gradient(run.positions[:shown], axis=1), axis=-1) * run.fps
     curves = [Curve("speed", "m/s", speeds.T, run.fps)]
@@ -52,22 +52,8 @@ def run_take(measured: MeasuredRun, name: str, costs: CostComparison | None = No
         markers=[Marker("jump", float(time), float(time)) for time in jumps],
         note=note,
         costs=costs,
-        terrain=_ground_around(measured),
+        terrain=None if ground is None else ground_patch(ground, run.positions),
     )
-
-
-def _ground_around(measured: MeasuredRun) -> Heightmap | None:
-    """The part of the ground that the run's characters come near, coarse enough to draw."""
-    ground, places = measured.ground, measured.run.positions.reshape(-1, 2)
-    if ground is None:
-        return None
-    low, high = places.min(axis=0) - _GROUND_MARGIN_M, places.max(axis=0) + _GROUND_MARGIN_M
-    extent = float((high - low).max())
-    spacing = max(_GROUND_SPACING_M, extent / _MAX_GROUND_POINTS)
-    counts = np.ceil((high - low) / spacing).astype(int) + 1
-    x, z = (low[axis] + spacing * np.arange(counts[axis]) for axis in (0, 1))
-    heights = ground.at(np.stack(np.meshgrid(x, z), axis=-1))
-    return Heightmap(heights, spacing, (float(low[0]), float(low[1])), ground.name)
 
 
 def _actor(measured: MeasuredRun, character: int) -> Actor:
@@ -101,7 +87,14 @@ def _actor(measured: MeasuredRun, character: int) -> Actor:
         desired_trajectory=_ahead(run, character),
         desired_path=route,
         floor=float(np.percentile(lowest, _FLOOR_PERCENTILE)),
+        **_ball_of(run, character),
     )
+
+
+def _ball_of(run: Run, character: int) -> dict[str, Any]:
+    if run.spec.ball is None:
+        return {}
+    return {"ball": run.tracks["ball"][character], "ball_radius_m": run.spec.ball.radius_m}
 
 
 def _ahead(run: Run, character: int) -> Array | None:

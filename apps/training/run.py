@@ -139,7 +139,8 @@ class TrainingRun:
     @property
     def can_stop(self) -> bool:
         """Whether the training runs and has a model of an epoch, which `stop` keeps."""
-        return self.running and (self.folder / LATEST_FILE).is_file()
+        # The model of an epoch is saved before the status that has the epoch.
+        return self.running and bool(self.status().epochs)
 
     def stop(self) -> None:
         """End the process and keep the model of the last epoch.

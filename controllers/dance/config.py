@@ -20,6 +20,9 @@ DanceTiming = Literal["bars", "recorded"]
 MUSIC = "music"
 """The track of a dancer's schema that holds the song."""
 
+STYLE = "style"
+"""The track that holds the style of the dance, if the schema has it."""
+
 
 @dataclass(frozen=True)
 class MusicConfig:
@@ -106,7 +109,7 @@ class DanceConfig:
     Raises
     ------
     ParameterError
-        If the schema has no track "music".
+        If the schema has no track "music", or one other than that and "style".
     """
 
     controller: ControllerConfig
@@ -117,7 +120,11 @@ class DanceConfig:
         if MUSIC not in self.schema.tracks:
             raise ParameterError(
                 "a dancer needs music: its schema has no track 'music'",
-                hint="schema: {tracks: [music]}",
+                hint="schema: {tracks: [music, style]}",
+            )
+        if unknown := set(self.schema.tracks) - {MUSIC, STYLE}:
+            raise ParameterError(
+                f"a dancer has no track {min(unknown)!r}", hint="tracks: music and style"
             )
 
     @property

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from controllers.dance.config import MUSIC
+from controllers.dance.config import MUSIC, STYLE
 from controllers.dance.music_input import MusicInput
 from controllers.dance.reference import DanceReference
 from controllers.runtime.controller import Controller
@@ -28,7 +28,7 @@ class Dancer:
     Parameters
     ----------
     controller
-        Its schema has the track "music".
+        Its schema has the track "music", and may have the track "style".
     music
         Normalised audio features for that track.
     reference
@@ -95,4 +95,12 @@ def _of_header(
             hint="the file was changed after it was written: train again or use a backup",
         )
     styles = SongStyles.from_mapping(header["styles"]) if "styles" in header else None
+    if STYLE in controller.schema.inputs:
+        width = controller.schema.inputs[STYLE].channels
+        if styles is None or len(styles.names) != width:
+            count = "no" if styles is None else len(styles.names)
+            raise CheckpointError(
+                f"{count} styles of dance, but the network has {width} style inputs",
+                hint="the file was changed after it was written: train again or use a backup",
+            )
     return music, DanceReference.from_mapping(header["reference"]), styles

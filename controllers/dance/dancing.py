@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from controllers.dance.config import MUSIC
+from controllers.dance.config import MUSIC, STYLE
 from controllers.dance.dancer import Dancer
 from controllers.dance.restart_states import initial_states, states_of_style
 from controllers.dance.stall_guard import StallGuard
@@ -22,9 +22,8 @@ from controllers.runtime.controller import Controller
 from controllers.runtime.frame import CharacterSettings
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
-from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
-from deepphase.motion.resample import low_passed
+from deepphase.motion.resample import low_passed, low_passed_rotations
 from deepphase.motion.root_trajectory import RootTrajectory
 from deepphase.music.conditioning import sample_at
 from deepphase.music.dance_request import DanceRequest
@@ -32,6 +31,9 @@ from deepphase.music.features import SongFeatures
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.progress import Progress
 from deepphase.steering.run import Frame, Run, rollout
+
+DEFAULT_VARIETY = 1.5
+"""Default variety of dances by a network. Without it they settle into one figure."""
 
 # Seconds after which a dance of variety 1 continues from another training pose.
 _CHANGES_S = 8.0
@@ -58,11 +60,9 @@ def smooth_and_lock_feet(run: Run, controller: Controller, bandwidth_hz: float, 
     -------
     The run with new rotations, translations and root states.
     """
-    smooth = [
-        low_passed(quaternions.sign_continuous(each.astype(np.float64)), bandwidth_hz, run.fps)
-        for each in run.rotations
-    ]
-    rotations = quaternions.normalized(np.stack(smooth)).astype(np.float32)
+    rotations = np.stack(
+        [low_passed_rotations(each, bandwidth_hz, run.fps) for each in run.rotations]
+    ).astype(np.float32)
     translations = np.stack(
         [low_passed(each.astype(np.float64), bandwidth_hz, run.fps) for each in run.translations]
     ).astype(np.float32)
@@ -182,12 +182,11 @@ def generate_dances(
     ]
     for (song, _), song_notes in zip(requests, notes, strict=True):
         song_notes += _beat_notes(dancer, song)
-    allowed = np.stack(
-        [
-            states_of_style(dancer, _style(dancer, song, request, song_notes))
-            for (song, request), song_notes in zip(requests, notes, strict=True)
-        ]
-    )
+    styles = [
+        _style(dancer, song, request, song_notes)
+        for (song, request), song_notes in zip(requests, notes, strict=True)
+    ]
+    allowed = np.stack([states_of_style(dancer, style) for style in styles])
     music = [dancer.music.rows(song) for song, _ in requests]
     offsets = np.array(schema.config.offsets_s)
 
@@ -208,11 +207,16 @@ def generate_dances(
     character: Characters | StallGuard
     character = Characters(dancer.controller, starts, settings=settings, seed=seeds[0])
     if guard:
-        changes_s = [_CHANGES_S / (request.variety or 1e-9) for _, request in requests]
+        changes_s = [_change_interval_s(request.variety) for _, request in requests]
         character = StallGuard(dancer, character, settings, seeds, allowed, changes_s)
 
+    tracks: dict[str, Array] = {}
+    if STYLE in schema.config.tracks and dancer.styles is not None:
+        columns = np.stack([dancer.styles.columns(style) for style in styles])
+        tracks[STYLE] = np.repeat(columns[:, None], len(offsets), axis=1)
+
     def step(index: int) -> Frame:
-        return character.step(None, {MUSIC: audio(index)})
+        return character.step(None, {MUSIC: audio(index), **tracks})
 
     run = rollout(character, None, max(frames) / fps, progress, step=step)
     run = smooth_and_lock_feet(run, dancer.controller, dancer.reference.bandwidth_hz, foot_ik)
@@ -223,6 +227,12 @@ def generate_dances(
             zip(frames, requests, notes, strict=True)
         )
     ]
+
+
+def _change_interval_s(variety: float | None) -> float:
+    """Seconds from one change of the pose to the next; infinite at a variety of 0."""
+    variety = DEFAULT_VARIETY if variety is None else variety
+    return _CHANGES_S / variety if variety else np.inf
 
 
 def _dance(

@@ -95,7 +95,7 @@ class RestartStates:
         speed = np.sqrt(np.vecdot(velocities, velocities)).mean(axis=1)
         self._slow = speed < _MIN_SPEED_SHARE * np.median(speed)
 
-    def of(self, dances: Array, music: Array, inputs: Array) -> InitialStates:
+    def of(self, dances: Array, music: Array, inputs: Array, stalled: Array) -> InitialStates:
         """States for some dances.
 
         Parameters
@@ -106,16 +106,19 @@ class RestartStates:
             Audio window of each.
         inputs : (n, dims)
             Raw network inputs of each, which hold its pose and velocities.
+        stalled : (n,) bool
+            Dances that stalled, and would soon stall again from a slow state.
         """
         known = self._dancer.controller.starts
         rows, noise = [], []
-        for dance, distances, current in zip(
-            dances.tolist(), _music_distances(self._dancer, music), inputs, strict=True
+        music_distances = _music_distances(self._dancer, music)
+        for dance, distances, current, slow in zip(
+            dances.tolist(), music_distances, inputs, stalled.tolist(), strict=True
         ):
             used = self._used[dance]
             generator = np.random.default_rng([self._seeds[dance], len(used)])
-            # Slow states sort last, and are used only if there are no others.
-            far = np.where(self._slow, _SLOW, distances)
+            # After a stall slow states sort last, and are used only if there are no others.
+            far = np.where(self._slow & slow, _SLOW, distances)
             if self._allowed is not None:
                 far = np.where(self._allowed[dance], far, np.inf)
             order = np.argsort(far, kind="stable")[:_CANDIDATES]

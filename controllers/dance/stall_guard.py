@@ -310,7 +310,9 @@ class StallGuard:
             last.angles[dances],
         )
         tracks = {name: each[dances] for name, each in tracks.items()}
-        starts = self._restart_states.of(dances, tracks[MUSIC], self._inputs(dances))
+        starts = self._restart_states.of(
+            dances, tracks[MUSIC], self._inputs(dances), self._stalled[dances]
+        )
         character = BlendedCharacters(
             self.controller, starts, last_poses, self._settings, self._seeds[dances[0]], tracks
         )

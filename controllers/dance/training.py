@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from controllers.dance.config import MUSIC, DanceConfig, DanceTraining
+from controllers.dance.config import MUSIC, STYLE, DanceConfig, DanceTraining
 from controllers.dance.dancer import Dancer
 from controllers.dance.health import dance_health
 from controllers.dance.music_input import MusicInput
@@ -207,12 +207,17 @@ class DanceData:
         tempi = (dance.slowest, dance.fastest) if dance.tempo_copies else (1.0, 1.0)
         music = MusicInput.of_songs(train_songs, config.music.features, config.schema.step_s, tempi)
         every, copies = with_tempo_copies(clips, dance, held_out)
+        styles = _styles(every, held_out)
+        style_of = {**_styles(every, frozenset()).clips, **styles.clips}
 
         def tracks(clip: Clip) -> dict[str, Array]:
             song, start_s = clips.song(clip), clip.source.song_start_s
             if clip.name in copies:
                 song = stretched(song, copies[clip.name].factor)
-            return {MUSIC: music.track(song, len(clip), clip.fps, start_s)}
+            found = {MUSIC: music.track(song, len(clip), clip.fps, start_s)}
+            if STYLE in config.schema.tracks:
+                found[STYLE] = np.tile(styles.columns(style_of[clip.name]), (len(clip), 1))
+            return found
 
         data = ControllerData.read(
             every.store,
@@ -232,15 +237,20 @@ class DanceData:
             lengths = zip(every.store.names, every.store.lengths.tolist(), strict=True)
             flags = {name: _at_length((held | of_copies)[name], length) for name, length in lengths}
             split = split_by_segment(data.samples, flags, options.held_out)
-        learnt = [
-            (name, source.song, labels)
-            for name, source, labels in zip(
-                every.store.names, every.store.sources, every.store.labels, strict=True
-            )
-            if source.song not in held_out
-        ]
-        styles = SongStyles.of(clips.songs, learnt)
         return cls(replace(data, split=split), clips, music, held_out, clocks, styles)
+
+
+def _styles(clips: SongClips, left_out: frozenset[str]) -> SongStyles:
+    """Styles of clips to other songs than those left out."""
+    store = clips.store
+    return SongStyles.of(
+        clips.songs,
+        [
+            (name, source.song, labels)
+            for name, source, labels in zip(store.names, store.sources, store.labels, strict=True)
+            if source.song not in left_out
+        ],
+    )
 
 
 class TempoCopy(NamedTuple):

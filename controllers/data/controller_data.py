@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from controllers.ball.ball_file import ClipBalls, ball_measures
 from controllers.config import ControllerConfig, ControllerTraining
 from controllers.data.initial_states import InitialStates
 from controllers.data.sample_split import SampleSplit
@@ -23,6 +24,8 @@ from deepphase.errors import ParameterError
 from deepphase.evaluation.motion_measures import measured_data
 from deepphase.features.frame_rows import reach_inside
 from deepphase.features.moment_kinds import ACTION, clip_kinds
+from deepphase.motion.contacts import foot_contacts
+from deepphase.motion.roles import find_roles
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.windows import interior_frames
 from deepphase.progress import Progress
@@ -35,6 +38,8 @@ _STARTS = 256
 _MOSTLY = 0.5
 # Maximum number of clips that are measured.
 _MAX_MEASURED_CLIPS = 120
+# Maximum number of clips whose floor is measured.
+_MAX_FLOORS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +60,8 @@ class ControllerData:
         Samples for training and held-out samples.
     tracks
         A function from a clip to its tracks; None where the schema has none.
+    balls
+        Balls of the clips; None where the schema has none.
     """
 
     store: ClipStore
@@ -63,6 +70,7 @@ class ControllerData:
     samples: ControllerSamples
     split: SampleSplit
     tracks: ClipTracks | None
+    balls: ClipBalls | None = None
 
     @classmethod
     def read(
@@ -73,6 +81,7 @@ class ControllerData:
         *,
         tracks: ClipTracks | None = None,
         grounds: ClipGrounds | None = None,
+        balls: ClipBalls | None = None,
         description: Mapping[str, Any] | None = None,
         progress: Progress | None = None,
     ) -> ControllerData:
@@ -84,6 +93,8 @@ class ControllerData:
             A function from a clip to its tracks, if the config names some.
         grounds
             Grounds of the clips, for a config with `schema.heights`.
+        balls
+            Balls of the clips, for a config with `schema.ball`.
         description
             Skeleton description, if the roles of joints do not follow from names and structure.
 
@@ -96,6 +107,7 @@ class ControllerData:
         gate = network_kind(config.name).gate
         options, schema_config = config.training, config.schema
         _check_grounds(store, schema_config, grounds)
+        _check_balls(store, schema_config, balls)
         if gate not in GATES_OF_PHASES:
             phases = None
         if phases is not None and phases.fps != store.fps:
@@ -124,6 +136,7 @@ class ControllerData:
             actions=not _leaves_out_actions(store, schema, options.actions),
             tracks=tracks,
             grounds=grounds,
+            balls=balls,
             progress=progress,
         )
         split = SampleSplit.of_samples(samples, options.held_out, options.split_seed)
@@ -135,7 +148,7 @@ class ControllerData:
             rows = np.arange(len(samples), len(samples) + len(read))
             samples = samples.joined(read)
             split = replace(split, train=np.concatenate([split.train, rows]))
-        return cls(store, phases, schema, samples, split, tracks)
+        return cls(store, phases, schema, samples, split, tracks, balls)
 
     @cached_property
     def starts(self) -> InitialStates:
@@ -164,6 +177,14 @@ class ControllerData:
         some = np.unique(np.linspace(0, len(store) - 1, count).astype(int))
         clips = (store.clip(int(index)) for index in some)
         measures = measured_data(clips, self.schema, self.schema.config.label)
+        if self.balls is not None:
+            clips = (store.clip(int(index)) for index in some[:_MAX_FLOORS])
+            floors = [
+                foot_contacts(clip, find_roles(clip.skeleton, dict(self.schema.body), clip)).floor
+                for clip in clips
+            ]
+            found = ball_measures(self.balls) | {"floor": float(np.median(floors))}
+            measures = dict(measures) | {"ball": found}
         if not self.schema.config.heights:
             return measures
         clips = (store.clip(int(index)) for index in some)
@@ -185,6 +206,22 @@ def _check_grounds(store: ClipStore, config: SchemaConfig, grounds: ClipGrounds 
             f"none of the {len(grounds)} grounds is that of a clip of the store",
             hint=f"ground of {grounds.names[0]!r}, a clip {store.names[0]!r}; fit the ground to "
             "the store itself",
+        )
+
+
+def _check_balls(store: ClipStore, config: SchemaConfig, balls: ClipBalls | None) -> None:
+    if config.ball != (balls is not None):
+        raise ParameterError(
+            "a controller with a ball needs the balls of its clips"
+            if config.ball
+            else "there are balls, but the controller has none",
+            hint="give both --ball and schema.ball=true, or neither",
+        )
+    if balls is not None and not set(balls.names) & set(store.names):
+        raise ParameterError(
+            f"none of the {len(balls)} balls is that of a clip of the store",
+            hint=f"ball of {balls.names[0]!r}, a clip {store.names[0]!r}; fit the balls to the "
+            "store itself",
         )
 
 

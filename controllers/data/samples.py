@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from controllers.ball.ball_file import IMPLAUSIBLE, ClipBalls
 from controllers.networks.normalised import normalisation_of
 from controllers.schema.config import Gate, SchemaConfig
 from controllers.schema.frame_blocks import FrameBlocks, PhaseSource
@@ -78,6 +79,7 @@ class ControllerSamples:
         actions: bool = True,
         tracks: ClipTracks | None = None,
         grounds: ClipGrounds | None = None,
+        balls: ClipBalls | None = None,
         progress: Progress | None = None,
     ) -> ControllerSamples:
         """Read the samples of all clips.
@@ -97,6 +99,9 @@ class ControllerSamples:
             Function from a clip to its tracks, if the schema names some.
         grounds
             Grounds of the clips, if the schema has heights: a clip is read on each of them.
+        balls
+            Balls of the clips, if the schema has one: clips without a ball and frames whose ball is
+            implausible are left out. By default a ball is fitted to every clip.
 
         Raises
         ------
@@ -115,12 +120,19 @@ class ControllerSamples:
         for done, (clip, grounded, is_mirrored) in enumerate(
             _clips(store, schema, mirror, grounds), start=1
         ):
+            ball = None
+            if balls is not None and schema.config.ball:
+                ball = balls.of_clip(clip, mirrored=is_mirrored)
+                if ball is None:
+                    continue
             blocks = FrameBlocks.of_clip(
-                clip, schema, phases, tracks(clip) if tracks else None, grounded
+                clip, schema, phases, tracks(clip) if tracks else None, grounded, ball
             )
             usable = blocks.inside() if ends == "left_out" else np.ones(len(blocks), bool)
             if not actions:
                 usable = usable & (clip_kinds(clip, dict(schema.body)) != ACTION)
+            if blocks.ball is not None:
+                usable = usable & (blocks.ball.plausible >= IMPLAUSIBLE)
             pairs = np.flatnonzero(usable[:-1] & usable[1:])
             arrays.fill(count, blocks, pairs)
             source = clip.source.path or clip.name

@@ -101,7 +101,7 @@ class Variational(ControllerNetwork):
 
     def initial_state(self, batch: int) -> State:
         """New noise (batch, noise width)."""
-        return (torch.randn(batch, self.noise_width).to(self.layer_in.weight),)
+        return (torch.randn(batch, self.noise_width).to(self.layer_in.bias),)
 
     def step(self, inputs: Tensor, gate: Tensor, state: State) -> tuple[Tensor, State]:
         """One frame with the noise of the state, which only `redrawn` changes."""

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from controllers.ball.fetching import FetchingGoals, fetching_speed
+from controllers.ball.running_balls import BallSettings, RunningBalls
 from controllers.data.initial_states import InitialStates
 from controllers.runtime.body_pose import BodyPose, BodyPoses, CharacterFeet
 from controllers.runtime.controller import Controller
@@ -24,7 +26,7 @@ from controllers.runtime.network_input import (
 )
 from controllers.runtime.network_state import RunningNetwork, running_phases
 from controllers.runtime.obstacles import Obstacles
-from controllers.runtime.steep_ground import SteepGround
+from controllers.runtime.steep_ground import STEP_SHARE, SteepGround
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.features.trajectory import complex_of, pairs
@@ -37,8 +39,6 @@ from deepphase.terrain.heightmap import Heightmap
 Tracks = Mapping[str, Array]
 # Bound of all outputs in SI units; larger values mean that the network has diverged.
 _MAX_OUTPUT = 1e3
-# Characters walk up and down steps of at most this share of the leg's length.
-_STEP_SHARE = 0.45
 _IDENTITY = np.array([1.0, 0.0, 0.0, 0.0, 1.0, 0.0], np.float32)
 
 
@@ -65,6 +65,8 @@ class Characters:
     ground
         Ground to walk on, for controllers with heights; a flat floor by default. Characters avoid
         its walls, ledges and pits.
+    balls
+        Settings of the balls, for controllers with a ball.
     network
         Network that runs in place of the controller's own, such as `onnx_network.OnnxNetwork`;
         `seed` is then ignored.
@@ -88,6 +90,7 @@ class Characters:
         labels: Mapping[str, str | Sequence[str]] | None = None,
         obstacles: Obstacles | None = None,
         ground: Heightmap | None = None,
+        balls: BallSettings | None = None,
         network: RunningNetwork | None = None,
     ) -> None:
         self.controller, self.settings = controller, settings or CharacterSettings()
@@ -97,6 +100,8 @@ class Characters:
                 "the controller has no heights of the ground",
                 hint="train it with --terrain, or lay its motion on the ground",
             )
+        if balls is not None and not controller.schema.config.ball:
+            raise ParameterError("the controller has no ball", hint="train it with --ball")
         schema, count = controller.schema, len(starts)
         _check_starts(starts, controller)
         places = _placed(positions, (count, 2), "positions")
@@ -112,7 +117,7 @@ class Characters:
         )
         barriers: list[Obstacles | SteepGround] = [] if obstacles is None else [obstacles]
         if ground is not None:
-            barriers.append(SteepGround(ground, _STEP_SHARE * self._feet.longest))
+            barriers.append(SteepGround(ground, STEP_SHARE * self._feet.longest))
         self._barriers = tuple(barriers)
         self._network = network or RunningNetwork(controller.network, count, seed)
         self._phases = running_phases(schema, starts.gate, self.settings.phase_blend)
@@ -137,6 +142,19 @@ class Characters:
             controller.goal_limits,
         )
         self._velocity, self._rate = self._history.velocity.copy(), self._history.rate
+        self.balls: RunningBalls | None = None
+        self._fetch = (balls or BallSettings()).fetch
+        if schema.config.ball:
+            self.balls = RunningBalls(
+                schema,
+                controller.skeleton,
+                starts.inputs,
+                self._history.place,
+                self._history.angle,
+                balls or BallSettings(),
+                controller.ball,
+                float(controller.data.get("ball", {}).get("floor", 0.0)),
+            )
         self._alive = np.ones(count, bool)
         self._contacts = np.zeros((count, len(schema.feet)), np.float32)
         self._outputs = self._standing_outputs()
@@ -154,6 +172,7 @@ class Characters:
             conventions=controller.source,
             ground=ground,
             soles=None if ground is None else self._feet.soles,
+            ball=None if self.balls is None else self.balls.ball,
         )
 
     def __len__(self) -> int:
@@ -201,7 +220,8 @@ class Characters:
         if goal_source is not None:
             self._check(goal_source)
             root_states = self.root_states
-            future, desired, limited = self._blend.blended(future, goal_source, root_states)
+            goals = self._fetching(goal_source)
+            future, desired, limited = self._blend.blended(future, goals, root_states)
             self._labels.set_goals(goal_source.labels())
             # The goals are those of the start of the step.
             goal_source.advance(root_states, self._seconds)
@@ -212,6 +232,8 @@ class Characters:
         self._input.fill(
             self._history, future, self._labels.current, self._phases, tracks, self.ground
         )
+        if self.balls is not None:
+            self.balls.fill(self._input.inputs, self._history.place, self._history.angle)
         gating = self._network.gating(self._input.gate) if self.settings.gating else None
         outputs = self._bounded(self._network.step(self._input.inputs, self._input.gate))
         self._move(outputs)
@@ -231,6 +253,11 @@ class Characters:
             drop = self._feet.hold(rotations, local, contacts, angle, self._seconds)
             if drop is not None:
                 translations[:, 0, 1] -= drop
+        tracks_made = self._labels.tracks
+        if self.balls is not None:
+            spec = {"fps": self.spec.fps, "translated_joints": self.spec.translated_joints}
+            made = self.balls.step(outputs, rotations, translations, spec, place, angle)
+            tracks_made = dict(tracks_made) | made
         return Frame(
             rotations,
             translations,
@@ -246,8 +273,20 @@ class Characters:
             desired=desired,
             limited=limited,
             unlocked=unlocked,
-            tracks=self._labels.tracks,
+            tracks=tracks_made,
         )
+
+    def _fetching(self, goal_source: GoalSource) -> GoalSource:
+        """The goals, or the ball where it is lost."""
+        balls = self.balls
+        if balls is None or not self._fetch or not balls.lost.any():
+            return goal_source
+
+        def found() -> tuple[Array, Array, Array]:
+            state = balls.state
+            return state.position[:, ::2], state.velocity[:, ::2], balls.lost
+
+        return FetchingGoals(goal_source, found, fetching_speed(self.controller.data))
 
     def _check(self, goal_source: GoalSource) -> None:
         if goal_source is self._checked:
@@ -324,7 +363,9 @@ def _at_rest(outputs: Array, slices: Mapping[str, slice]) -> Array:
     """The outputs with all velocities and rates set to 0."""
     rest = outputs.copy()
     for name, block in slices.items():
-        if name.startswith(("trajectory", "root_", "joint_velocity", "phase_rate", "phase_freq")):
+        if name.startswith(
+            ("trajectory", "root_", "joint_velocity", "ball_velocity", "phase_rate", "phase_freq")
+        ):
             rest[:, block] = 0.0
     return rest
 

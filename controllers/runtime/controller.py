@@ -25,6 +25,7 @@ from deepphase.formats.header_values import (
     checked_source,
     checked_texts,
 )
+from deepphase.motion.ball import Ball
 from deepphase.motion.clip import Source
 from deepphase.motion.skeleton import Skeleton
 from deepphase.phase.extractor import PhaseExtractor
@@ -100,6 +101,11 @@ class Controller:
     def fps(self) -> float:
         """Frames per second."""
         return self.schema.fps
+
+    @property
+    def ball(self) -> Ball:
+        """The ball of its training clips; a football if they have none."""
+        return Ball(**self.data["ball"]["ball"]) if "ball" in self.data else Ball()
 
     @property
     def goal_limits(self) -> GoalLimits:

@@ -12,10 +12,15 @@ from typing import Any
 import numpy as np
 from scipy.interpolate import CubicSpline
 
+from controllers.ball.ball_track import ball_as_mapping
+from controllers.ball.fetching import fetching_speed
+from controllers.ball.fitting import leg_joints
+from controllers.ball.running_balls import BallSettings
 from controllers.runtime.body_pose import CharacterFeet
 from controllers.runtime.controller import Controller
 from controllers.runtime.frame import CharacterSettings
 from controllers.runtime.network_input import history_times
+from controllers.runtime.steep_ground import STEP_SHARE
 from deepphase.arrays import Array
 from deepphase.features.layout import FeatureLayout
 from deepphase.features.trajectory import TRAJECTORY_VELOCITY
@@ -23,6 +28,8 @@ from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.skeleton import Skeleton
 from deepphase.steering.goal_sources import GamepadSettings
 
+# Feet stand in the lowest of this share of the start states.
+_STANDING = 0.1
 # Roles that are no index of a joint.
 _NO_JOINT = ("pairs", "kind", "tail", "notes")
 
@@ -67,6 +74,8 @@ def describe_controller(controller: Controller) -> dict[str, Any]:
             "feedback": settings.feedback,
             **goal_settings(),
         },
+        "ground": _ground(controller),
+        "ball": _ball(controller, roles) if config.ball else None,
     }
 
 
@@ -114,6 +123,38 @@ def _legs(controller: Controller) -> dict[str, Array]:
         "joints": np.stack([limbs.upper, limbs.middle, limbs.last, limbs.tips], axis=1),
         "bends": limbs.bends,
         "contacts": feet.columns,
+    }
+
+
+def _ground(controller: Controller) -> dict[str, Any]:
+    """Soles (2, legs), metres of ankles and toes over the ground, and the highest step, metres."""
+    schema, skeleton = controller.schema, controller.skeleton
+    given = controller.data.get("soles")
+    feet = CharacterFeet(skeleton, schema, 1, soles=given)
+    soles = feet.soles
+    if soles is None:
+        # Controllers without heights have no measured ones: the lowest places of the start states.
+        block = controller.starts.inputs[:, schema.inputs.slices["joint_position"]]
+        lowest = np.quantile(block[:, 1::3], _STANDING, axis=0)
+        place = {skeleton.index(name): lowest[at] for at, name in enumerate(schema.joints)}
+        limbs = feet.limbs
+        ankles = [place[int(last)] for last in limbs.last]
+        toes = [place.get(int(tip), ankle) for tip, ankle in zip(limbs.tips, ankles, strict=True)]
+        soles = np.array([ankles, toes])
+    return {"soles": soles, "step_m": STEP_SHARE * feet.longest}
+
+
+def _ball(controller: Controller, roles: Roles) -> dict[str, Any]:
+    """The ball of the training data, and what moves it; see `running_balls`."""
+    schema = controller.schema
+    offsets = np.array(schema.config.offsets_s)
+    return {
+        **ball_as_mapping(controller.ball),
+        "floor": float(controller.data.get("ball", {}).get("floor", 0.0)),
+        "near_m": BallSettings().near_m,
+        "past": np.round(-offsets[offsets < 0] * schema.fps).astype(np.int64),
+        "legs": leg_joints(controller.skeleton, roles),
+        "fetching_speed": fetching_speed(controller.data),
     }
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from controllers.ball.running_balls import BallSettings
 from controllers.data.initial_states import InitialStates
 from controllers.runtime.characters import Characters
 from controllers.runtime.controller import Controller
@@ -39,7 +40,7 @@ class CharacterSource:
         Initial states, one for all characters or one each. By default the first character starts
         from the controller's state whose trajectory is nearest to the goals, the others from random
         ones among the nearest.
-    labels, settings, obstacles, ground
+    labels, settings, obstacles, ground, balls
         As in `Characters`.
     seed
         Random seed for the initial states of all characters but the first, and for stochastic
@@ -53,6 +54,7 @@ class CharacterSource:
     obstacles: Obstacles | None = None
     seed: int = 0
     ground: Heightmap | None = None
+    balls: BallSettings | None = None
 
     @property
     def spacing_m(self) -> float:
@@ -87,6 +89,7 @@ class CharacterSource:
             labels=self.labels or None,
             obstacles=self.obstacles,
             ground=self.ground,
+            balls=self.balls,
         )
 
     def initial_states(self, goal_source: GoalSource, root_states: RootStates) -> InitialStates:

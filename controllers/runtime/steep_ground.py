@@ -11,6 +11,9 @@ from deepphase.arrays import Array
 from deepphase.features.trajectory import pairs
 from deepphase.terrain.heightmap import Heightmap
 
+STEP_SHARE = 0.45
+"""Characters walk up and down steps of at most this share of the leg's length."""
+
 # Metres that a root keeps from walls, and how far ahead it looks for drops, from which it keeps the
 # last of these distances unless they are at both sides.
 _CLEARANCE_M, _AHEAD_M = 0.3, (0.0, 0.1, 0.2)

@@ -6,7 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from controllers.schema.config import CYCLES_UNIT, TRAJECTORY_HEIGHT, Gate, SchemaConfig
+from controllers.schema.config import (
+    BALL_BLOCKS,
+    CYCLES_UNIT,
+    TRAJECTORY_HEIGHT,
+    Gate,
+    SchemaConfig,
+)
 from deepphase.errors import ParameterError
 from deepphase.features.layout import Feature, FeatureLayout
 from deepphase.features.trajectory import TRAJECTORY_PATH, TRAJECTORY_VELOCITY
@@ -47,6 +53,7 @@ class SchemaBlocks:
         blocks = self._trajectory(config.offsets_s, config.trajectory_velocity)
         if config.heights:
             blocks.append(_track(TRAJECTORY_HEIGHT, SIDES, "m", offsets_s=config.offsets_s))
+        blocks += self._ball(config.offsets_s)
         for name in config.tracks:
             if name not in self.track_widths:
                 raise ParameterError(
@@ -88,6 +95,7 @@ class SchemaBlocks:
             _track("root_turn", 1, "rad/s"),
             _track("contact", len(self.feet), "1"),
         ]
+        blocks += self._ball(config.later_s)
         if gate == "phase":
             blocks.append(_track("phase_rate", 1, "Hz"))
         if gate == "manifold":
@@ -104,6 +112,14 @@ class SchemaBlocks:
         if velocity:
             blocks.append(_track(TRAJECTORY_VELOCITY, 2, "m/s", offsets_s=offsets_s))
         return blocks
+
+    def _ball(self, offsets_s: tuple[float, ...]) -> list[Feature]:
+        if not self.config.ball:
+            return []
+        return [
+            _track(name, 3, unit, offsets_s=offsets_s)
+            for name, unit in zip(BALL_BLOCKS, ("m", "m/s"), strict=True)
+        ]
 
     def _label(self, offsets_s: tuple[float, ...]) -> list[Feature]:
         if not self.config.label:

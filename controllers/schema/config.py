@@ -16,10 +16,12 @@ CYCLES_UNIT = "cycles"
 POSE_BLOCKS = ("joint_position", "joint_velocity", "joint_rotation")
 PHASE_BLOCKS = ("phase", "phase_rate", "phase_manifold", "phase_frequency", "phase_amplitude")
 TRAJECTORY_HEIGHT = "trajectory_height"
+BALL_BLOCKS = ("ball_position", "ball_velocity")
+"""Blocks of a ball, (x, y, z) at every offset."""
 _OWN_BLOCKS = (
     *(*TRAJECTORY_BLOCKS, TRAJECTORY_HEIGHT),
     *(*POSE_BLOCKS, "foot_velocity"),
-    *("root_velocity", "root_turn", "contact", *PHASE_BLOCKS),
+    *("root_velocity", "root_turn", "contact", *PHASE_BLOCKS, *BALL_BLOCKS),
 )
 _MAX_SAMPLES, _MAX_STEP_S = 200, 5.0
 
@@ -51,6 +53,9 @@ class SchemaConfig:
     heights
         Whether the heights of the ground left, below and right of the trajectory samples are
         inputs, as in PFNN.
+    ball
+        Whether positions and velocities of a ball at the trajectory's times are inputs, and those
+        from now on are outputs.
     label
         Label of the clips to steer by, such as style; none if empty.
     tracks
@@ -69,6 +74,7 @@ class SchemaConfig:
     pose_weight: float = 1.0
     pose_residual: float = 0.0
     heights: bool = False
+    ball: bool = False
     label: str = ""
     tracks: tuple[str, ...] = ()
     phase_channel: int | None = None

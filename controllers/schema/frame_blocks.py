@@ -9,7 +9,9 @@ from typing import Protocol
 
 import numpy as np
 
-from controllers.schema.config import PHASE_BLOCKS, TRAJECTORY_HEIGHT
+from controllers.ball.ball_track import BallTrack
+from controllers.ball.fitting import fit_ball
+from controllers.schema.config import BALL_BLOCKS, PHASE_BLOCKS, TRAJECTORY_HEIGHT
 from controllers.schema.rotations_6d import six_numbers
 from controllers.schema.schema import ControllerSchema
 from deepphase.arrays import Array
@@ -70,6 +72,8 @@ class FrameBlocks:
         Name -> (frames, values).
     heights
         (frames, 3 * offsets) metres of the ground; no columns if the schema has no heights.
+    ball
+        Ball of the clip; None if the schema has none.
     """
 
     schema: ControllerSchema
@@ -80,6 +84,7 @@ class FrameBlocks:
     label: str
     tracks: Mapping[str, Array]
     heights: Array
+    ball: BallTrack | None = None
 
     @classmethod
     def of_clip(
@@ -89,6 +94,7 @@ class FrameBlocks:
         phases: PhaseSource | None = None,
         tracks: Mapping[str, Array] | None = None,
         grounded: GroundedClip | None = None,
+        ball: BallTrack | None = None,
     ) -> FrameBlocks:
         """Read a clip.
 
@@ -97,6 +103,8 @@ class FrameBlocks:
         grounded
             The clip on ground, whose motion is read; phases and label are those of `clip`. By
             default the clip is on its floor.
+        ball
+            Ball of the clip, if the schema has one; by default one is fitted.
 
         Raises
         ------
@@ -127,6 +135,8 @@ class FrameBlocks:
                     f"{clip.name}: the track {name!r} is missing or does not have the clip's "
                     f"{len(clip)} frames"
                 )
+        if schema.config.ball and ball is None:
+            ball = fit_ball(clip, roles=roles)
         relative = to_root_space(positions, root)
         heights = np.zeros((len(clip), 0), np.float32)
         if schema.config.heights and grounded is not None:
@@ -153,6 +163,7 @@ class FrameBlocks:
             _label(clip, schema),
             tracks,
             heights,
+            ball if schema.config.ball else None,
         )
 
     def __len__(self) -> int:
@@ -182,6 +193,8 @@ class FrameBlocks:
             return self._root_velocities(feature)
         if name == TRAJECTORY_HEIGHT:
             return self.heights
+        if name in BALL_BLOCKS and self.ball is not None:
+            return self._of_ball(name, feature.offsets_s, self.ball)
         return at_offsets(self._per_frame(name), feature.offsets_s, self.body.fps)
 
     @cached_property
@@ -207,6 +220,16 @@ class FrameBlocks:
         frames = offset_frames(len(self), feature.offsets_s, self.body.fps)
         relative = velocities_in_root_space(moved[frames], root)
         return relative[..., [0, 2]].reshape(len(self), -1)
+
+    def _of_ball(self, name: str, offsets_s: tuple[float, ...], ball: BallTrack) -> Array:
+        root = self.body.root
+        frames = offset_frames(len(self), offsets_s, self.body.fps)
+        if name == "ball_position":
+            # Over the floor, as are the heights of the track.
+            places = ball.positions[frames] - (root.positions * (1.0, 0.0, 1.0))[:, None]
+            return velocities_in_root_space(places, root).reshape(len(self), -1)
+        moved = velocities_in_root_space(ball.velocities[frames], root)
+        return moved.reshape(len(self), -1)
 
     def _per_frame(self, name: str) -> Array:
         """(frames, values) of a block that has no offsets."""

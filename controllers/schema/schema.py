@@ -10,6 +10,8 @@ trajectory_direction   i (gate) o   its facing at these times
 trajectory_velocity    i (gate) o   its world velocity at these times, m/s, in root axes
 trajectory_height      i            ground left of, below and right of the trajectory at these
                                     times, m over the level of the ground under the root
+ball_position          i        o   ball at `offsets_s`, m over the floor; o from 0 on
+ball_velocity          i        o   its world velocity at these times, m/s, in root axes
 joint_position         i        o   joints, m, root space; with heights, over that level
 joint_velocity         i        o   world velocities, m/s, in root axes
 joint_rotation         i        o   each joint's rotation in root space as six numbers

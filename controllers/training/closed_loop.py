@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from controllers.networks.phase_update import updated_phases
-from controllers.schema.config import POSE_BLOCKS
+from controllers.schema.config import BALL_BLOCKS, POSE_BLOCKS
 from controllers.schema.schema import ControllerSchema
 from deepphase.features.layout import FeatureLayout
 from deepphase.features.trajectory import (
@@ -138,6 +138,10 @@ def _columns(schema: ControllerSchema, layout: FeatureLayout) -> tuple[list[int]
             now = name == TRAJECTORY_VELOCITY
             here += given.columns_later(name, now=now)
             there += predicted.columns_later(name, now=now)
+    for name in BALL_BLOCKS:
+        if name in slices and name in outputs:
+            here += range(slices[name].stop - 3 * later, slices[name].stop)
+            there += range(outputs[name].start, outputs[name].stop)
     if "foot_velocity" in slices:
         start = outputs["joint_velocity"].start
         feet = [schema.joints.index(name) for name in schema.feet]
@@ -194,6 +198,7 @@ class ClipGoals(nn.Module):
         self._seconds, self._later = 1.0 / schema.fps, len(schema.config.later_s)
         slices, self._outputs = schema.inputs.slices, schema.outputs.slices
         self._inputs = {name: slices[name] for name in TRAJECTORY_BLOCKS if name in slices}
+        self._balls = {name: slices[name] for name in BALL_BLOCKS if name in slices}
         ahead = torch.arange(1, self._later, dtype=torch.float32) / (self._later - 1)
         self.register_buffer("weights_at", ahead, persistent=False)
 
@@ -221,6 +226,14 @@ class ClipGoals(nn.Module):
             if name == TRAJECTORY_POSITION:
                 values = values - offset.place[:, None]
             inputs = _with_block(inputs, block, _real(values * turn))
+        for name, block in self._balls.items():
+            x, height, z = inputs[:, block].unflatten(1, (-1, 3)).unbind(-1)
+            values = torch.complex(x, z)
+            if name == "ball_position":
+                values = values - offset.place[:, None]
+            values = values * turn
+            moved = torch.stack([values.real, height, values.imag], dim=-1).flatten(1)
+            inputs = _with_block(inputs, block, moved)
         return inputs
 
     def blended(self, outputs: Tensor, seen: Tensor, biases: tuple[Tensor, Tensor]) -> Tensor:

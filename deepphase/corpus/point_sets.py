@@ -13,7 +13,7 @@ from deepphase.errors import DeepPhaseError
 from deepphase.formats.points import holds_points, load_points
 from deepphase.memory import within_memory
 from deepphase.motion.clip import Clip
-from deepphase.motion.point_track import PointTrack
+from deepphase.motion.point_track import PointTrack, without_balls
 from deepphase.solving.point_clip import clip_of_points
 from deepphase.solving.point_structure import find_structure
 from deepphase.solving.point_tree import PointStructure
@@ -86,7 +86,7 @@ def agreed_point_sets(
 def _structure(
     path: Path, description: Mapping[str, Any] | None, reader: Mapping[str, Any]
 ) -> tuple[tuple[str, ...], PointStructure]:
-    track = load_points(path, **_known(reader))
+    track = without_balls(load_points(path, **_known(reader)))
     return track.names, find_structure(track, description)
 
 
@@ -96,7 +96,7 @@ def load_point_clip(path: str | Path, point_sets: PointSets, **reader: Any) -> C
     Raises DeepPhaseError as :func:`deepphase.formats.points.load_points` and
     :meth:`PointSets.clip_of` do.
     """
-    return point_sets.clip_of(load_points(path, **_known(reader)))
+    return point_sets.clip_of(without_balls(load_points(path, **_known(reader))))
 
 
 def _most_common(candidates: list[PointStructure]) -> PointStructure:

@@ -22,7 +22,7 @@ from deepphase.errors import CheckpointError, DeepPhaseError, SkeletonError
 from deepphase.formats.load import load, save
 from deepphase.formats.points import holds_points, load_points
 from deepphase.memory import within_memory
-from deepphase.motion.point_track import PointTrack
+from deepphase.motion.point_track import PointTrack, without_balls
 from deepphase.progress import Progress
 from deepphase.solving.body import BodyModel
 from deepphase.solving.fitting import solve_body
@@ -188,7 +188,7 @@ def _counted(
 
 def _track(path: Path, reader: Mapping[str, Any]) -> PointTrack:
     if holds_points(path):
-        return load_points(path, **reader)
+        return without_balls(load_points(path, **reader))
     # The reader of another format reports what is wrong with its file.
     return track_of(load(path, **reader))
 

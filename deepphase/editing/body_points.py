@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -128,6 +128,13 @@ class BodyPoints:
             depends[joint + 1] |= depends[self.parents[joint] + 1]
         return depends
 
+    def of_joint(self, skeleton: Skeleton, joint: int) -> Array:
+        """(points,) bool: points of a joint of the skeleton and of all below it."""
+        below = subtree_mask(skeleton, joint)[self.joints]
+        own: Array = (self.carriers >= 0) & below[self.carriers]
+        own |= (self.point_joints >= 0) & (self.joints[self.point_joints] == joint)
+        return own
+
     def as_arrays(self) -> dict[str, Array]:
         """The fields by their names, for a file."""
         return {
@@ -156,6 +163,24 @@ class BodyPoints:
         ):
             raise ValueError("a joint without its point")
         return points
+
+
+def standing_points(
+    skeleton: Skeleton, points: BodyPoints, feet: Sequence[int], contacts: Array
+) -> Array:
+    """(frames, points) bool: points of feet in contact.
+
+    Parameters
+    ----------
+    feet
+        Joints of the skeleton.
+    contacts
+        (frames, feet) bool.
+    """
+    standing = np.zeros((len(contacts), len(points)), bool)
+    for column, foot in enumerate(feet):
+        standing[:, points.of_joint(skeleton, foot)] |= contacts[:, column, None]
+    return standing
 
 
 def _longest_chain(skeleton: Skeleton, hips: int) -> float:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import Any, Literal, get_args
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal, get_args
 
-from deepphase.config import as_mapping, check_known, load_config, section
-from deepphase.errors import ParameterError
+from deepphase.config import SectionedConfig, require
 
 Architecture = Literal["masked", "manifold", "synthesis"]
 Corruption = Literal["damage", "zeros"]
@@ -48,19 +46,19 @@ class EditorNetwork:
 
     def __post_init__(self) -> None:
         names = get_args(Architecture)
-        _require(
+        require(
             self.architecture in names,
             f"no architecture {self.architecture!r}; there are {', '.join(names)}",
         )
-        _require(5 <= self.fps <= 240, f"fps must lie in 5 to 240, not {self.fps}")
-        _require(
+        require(5 <= self.fps <= 240, f"fps must lie in 5 to 240, not {self.fps}")
+        require(
             0.2 <= self.window_s <= 30, f"window_s must lie in 0.2 to 30 s, not {self.window_s}"
         )
         for name, highest in (("width", 4096), ("hidden", 4096), ("kernel", 255)):
             value = getattr(self, name)
-            _require(1 <= value <= highest, f"{name} must lie in 1 to {highest}, not {value}")
-        _require(self.kernel % 2 == 1, f"kernel must be odd, not {self.kernel}")
-        _require(0 <= self.dropout < 1, f"dropout must lie in 0 to 1, not {self.dropout}")
+            require(1 <= value <= highest, f"{name} must lie in 1 to {highest}, not {value}")
+        require(self.kernel % 2 == 1, f"kernel must be odd, not {self.kernel}")
+        require(0 <= self.dropout < 1, f"dropout must lie in 0 to 1, not {self.dropout}")
 
     @property
     def window(self) -> int:
@@ -129,64 +127,36 @@ class EditorTraining:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        _require(self.windows >= 0, f"windows must not be negative, not {self.windows}")
-        _require(self.windows > 0 or self.epochs > 0, "either windows or epochs must be positive")
-        _require(self.batch_size >= 1, f"batch_size must be positive, not {self.batch_size}")
-        _require(
+        require(self.windows >= 0, f"windows must not be negative, not {self.windows}")
+        require(self.windows > 0 or self.epochs > 0, "either windows or epochs must be positive")
+        require(self.batch_size >= 1, f"batch_size must be positive, not {self.batch_size}")
+        require(
             0 < self.learning_rate < 1,
             f"learning_rate must lie between 0 and 1, not {self.learning_rate}",
         )
         names = get_args(Corruption)
-        _require(
+        require(
             self.corruption in names,
             f"no corruption {self.corruption!r}; there are {', '.join(names)}",
         )
         for name in ("weight_decay", "warmup", "zeroed"):
             value = getattr(self, name)
-            _require(0 <= value < 1, f"{name} must be at least 0 and below 1, not {value}")
+            require(0 <= value < 1, f"{name} must be at least 0 and below 1, not {value}")
         for name in ("final_rate", "known_weight", "decoded_weight", "mirror"):
             value = getattr(self, name)
-            _require(0 <= value <= 1, f"{name} must lie in 0 to 1, not {value}")
+            require(0 <= value <= 1, f"{name} must lie in 0 to 1, not {value}")
         for name in ("sparsity", "smoothness"):
             value = getattr(self, name)
-            _require(0 <= value <= 100, f"{name} must lie in 0 to 100, not {value}")
-        _require(0 < self.held_out < 0.9, f"held_out must lie in 0 to 0.9, not {self.held_out}")
-        _require(0 <= self.seed < 2**31, f"seed must lie in 0 to 2147483647, not {self.seed}")
+            require(0 <= value <= 100, f"{name} must lie in 0 to 100, not {value}")
+        require(0 < self.held_out < 0.9, f"held_out must lie in 0 to 0.9, not {self.held_out}")
+        require(0 <= self.seed < 2**31, f"seed must lie in 0 to 2147483647, not {self.seed}")
 
 
 @dataclass(frozen=True)
-class EditorConfig:
+class EditorConfig(SectionedConfig):
     """Config of `deepphase train editor`: the network and its training."""
+
+    kind: ClassVar[str] = "editor"
 
     network: EditorNetwork = field(default_factory=EditorNetwork)
     training: EditorTraining = field(default_factory=EditorTraining)
-
-    @classmethod
-    def load(cls, name: str | Path, **changes: Any) -> EditorConfig:
-        """Read the shipped config of that name, or a YAML file, with dotted `changes`.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such config, a key is unknown or a value is invalid.
-        """
-        return load_config("editor", name, changes, cls.from_mapping)
-
-    @classmethod
-    def from_mapping(cls, content: Any) -> EditorConfig:
-        """A config from nested mappings, as in YAML files and in the headers of editors."""
-        sections = as_mapping(content, "the config")
-        check_known(sections, ("network", "training"), "the config")
-        return cls(
-            section(EditorNetwork, sections.get("network"), "network"),
-            section(EditorTraining, sections.get("training"), "training"),
-        )
-
-    def as_mapping(self) -> dict[str, Any]:
-        """The nested mappings that `from_mapping` reads."""
-        return asdict(self)
-
-
-def _require(holds: bool, otherwise: str) -> None:
-    if not holds:
-        raise ParameterError(otherwise)

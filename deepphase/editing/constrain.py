@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from deepphase.arrays import Array, true_runs
+from deepphase.editing.body_points import standing_points
 from deepphase.editing.editor import MotionEditor
 from deepphase.editing.hidden_search import PointGoals, search
-from deepphase.editing.repair import with_pose
+from deepphase.editing.repair import with_change, with_pose
 from deepphase.editing.targets import JointTarget
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion import quaternions
@@ -123,7 +124,7 @@ def constrained(
     given, base, found, searched, iterations = _searched(clip, editor, roles, targets, path)
     # Where a moved pelvis takes a leg out of reach of its contact, it moves less.
     for share in _HIPS_SHARES:
-        moved = _with_change(given, base, found, editor, path is not None, share)
+        moved = with_change(given, base, found, editor, on_path=path is not None, share=share)
         tips = joint_positions(moved)[:, limbs.tips].astype(np.float64)
         wanted = tips + _feet_shifts(clip, moved, roles, path is not None, feet, limbs, tips)
         wanted = _with_targets(wanted, clip, limbs, targets)
@@ -287,33 +288,14 @@ def _scaled(root: RootTrajectory, size: float) -> RootTrajectory:
 
 def _standing(contacts: Array, editor: MotionEditor, frames: Array, points: Array) -> Array:
     """(frames, points) bool: points of feet in contact, without those of limbs with a target."""
-    space, body = editor.space, editor.space.points
-    standing = np.zeros((len(contacts), len(body)), bool)
-    for column, foot in enumerate(editor.feet):
-        below = subtree_mask(space.skeleton, foot)[body.joints]
-        own = (body.carriers >= 0) & below[body.carriers]
-        own |= (body.point_joints >= 0) & (body.joints[body.point_joints] == foot)
-        standing[:, own] |= contacts[:, column, None]
+    space = editor.space
+    standing = standing_points(space.skeleton, space.points, editor.feet, contacts)
+    for foot in editor.feet:
+        own = space.points.of_joint(space.skeleton, foot)
         for frame, point in zip(frames, points, strict=True):
             if own[point]:
                 standing[frame, own] = False
     return standing
-
-
-def _with_change(
-    clip: Clip, base: Clip, made: Clip, editor: MotionEditor, on_path: bool, share: float
-) -> Clip:
-    """The clip with what `made` has other than `base`; of the hips' place, a share of it."""
-    joints, hips = editor.space.points.joints, editor.space.hips
-    turns = quaternions.multiply(
-        made.rotations[:, joints], quaternions.conjugate(base.rotations[:, joints])
-    )
-    rotations = quaternions.multiply(turns, clip.rotations[:, joints].astype(np.float64))
-    moved = share * (made.local_positions()[:, hips] - base.local_positions()[:, hips])
-    if on_path:  # The root stays on it.
-        moved[:, ::2] = 0.0
-    places = clip.local_positions()[:, hips].astype(np.float64) + moved
-    return with_pose(clip, editor, quaternions.sign_continuous(rotations), places)
 
 
 def _feet_shifts(

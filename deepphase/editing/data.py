@@ -17,10 +17,9 @@ from deepphase.editing.config import EditorConfig
 from deepphase.editing.editor import RowLayout, RowScale
 from deepphase.editing.joint_statistics import PoseTrack, joint_statistics
 from deepphase.editing.motion_rows import MotionRows, MotionSpace
-from deepphase.errors import ParameterError, SkeletonError
-from deepphase.motion.clip import Clip
+from deepphase.errors import ParameterError
 from deepphase.motion.contacts import foot_contacts
-from deepphase.motion.mirror import MirrorMap, mirror_map, mirrored
+from deepphase.motion.mirror import mirrored
 from deepphase.motion.resample import resample
 from deepphase.motion.roles import find_roles
 from deepphase.phase.training.resumable import ResumableData
@@ -84,7 +83,7 @@ class EditorData(ResumableData, pl.LightningDataModule):
         self.space = space = MotionSpace.of_clip(first, network.fps, given)
         roles = find_roles(first.skeleton, given, clip=first)
         self.feet = foot_contacts(first, roles).joints
-        mapping = _mirror_map(first, space) if options.mirror else None
+        mapping = space.mirror_map(first) if options.mirror else None
         parts, images, tracks, self.sources = [], [], [], []
         for index in range(len(store)):
             clip = resample(space.on_hips(store.clip(index)), network.fps)
@@ -162,14 +161,3 @@ class EditorData(ResumableData, pl.LightningDataModule):
         """The same as `MotionRows`."""
         points = len(self.space.points)
         return [MotionRows.from_array(rows, points) for rows in self.held_out_rows()]
-
-
-def _mirror_map(clip: Clip, space: MotionSpace) -> MirrorMap | None:
-    roles = find_roles(clip.skeleton, space.description, clip=clip)
-    if (roles.pairs == np.arange(len(roles.pairs))).all():
-        return None
-    try:
-        return mirror_map(space.on_hips(clip), roles)
-    except SkeletonError:
-        # A body that is not symmetric is not mirrored.
-        return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from deepphase.editing.joint_statistics import JointStatistics
 from deepphase.editing.missing import filled, run_means
 from deepphase.editing.motion_rows import ROOT_VALUES, MotionRows, MotionSpace
 from deepphase.editing.networks import MotionAutoencoder, make_motion_autoencoder
+from deepphase.editing.path_networks import PathLimits, PathNetworks
 from deepphase.errors import CheckpointError, DeepPhaseError
 from deepphase.formats.array_file import read_arrays, write_arrays
 from deepphase.formats.header_values import checked_mapping, checked_rate
@@ -113,6 +114,8 @@ class MotionEditor:
         Of its rows.
     statistics
         Of the joints in its training clips.
+    path
+        Networks from paths to hidden units; None before `train_path`.
     report
         Measures on held-out clips.
     provenance
@@ -127,6 +130,7 @@ class MotionEditor:
     statistics: JointStatistics
     report: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    path: PathNetworks | None = None
 
     def __post_init__(self) -> None:
         self.network.eval()
@@ -219,6 +223,12 @@ class MotionEditor:
             "report": dict(self.report),
             "provenance": dict(self.provenance),
         }
+        if self.path is not None:
+            arrays |= {
+                f"path.{name}": tensor.detach().cpu().numpy()
+                for name, tensor in self.path.state_dict().items()
+            }
+            header["path"] = asdict(self.path.limits)
         write_arrays(path, arrays, header, format=FORMAT, version=VERSION)
 
     @classmethod
@@ -258,6 +268,16 @@ class MotionEditor:
                 raise ValueError(f"a roughness of {statistics.roughness.shape}")
             network = make_motion_autoencoder(values, len(layout.depends), config.network)
             load_weights(network, arrays)
+            paths = None
+            if header.get("path") is not None:
+                limits = PathLimits.from_mapping(header["path"])
+                hidden = arrays["path.control.4.bias"].shape[0]
+                paths = PathNetworks(len(feet), hidden, network.stride, config.network, limits)
+                load_weights(
+                    paths,
+                    {f"network.{name}": each for name, each in _part(arrays, "path.").items()},
+                )
+                paths.eval()
             return cls(
                 network,
                 config,
@@ -267,6 +287,7 @@ class MotionEditor:
                 statistics,
                 checked_mapping(header["report"], "report"),
                 checked_mapping(header["provenance"], "provenance"),
+                paths,
             )
         except (KeyError, IndexError, TypeError, ValueError, RuntimeError, DeepPhaseError) as error:
             raise CheckpointError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,6 +10,7 @@ import torch
 from torch import Tensor
 
 from deepphase.arrays import Array
+from deepphase.editing.body_points import BodyPoints
 from deepphase.editing.editor import MotionEditor
 from deepphase.editing.motion_rows import MotionRows
 from deepphase.motion.root_trajectory import RootTrajectory
@@ -113,6 +115,14 @@ def _near(rows: MotionRows, editor: MotionEditor, goals: PointGoals, count: int)
     return torch.from_numpy((apart < _AROUND_S * editor.fps).astype(np.float32))
 
 
+def carrier_distances(body: BodyPoints) -> Callable[[Tensor], Tensor]:
+    """A function of points (frames, points, 3): their distances from the joints that carry them."""
+    below = np.flatnonzero(body.carriers >= 0)
+    own = {int(joint): point for point, joint in enumerate(body.point_joints) if joint >= 0}
+    above = np.array([own[int(body.carriers[point])] for point in below])
+    return lambda points: (points[:, below] - points[:, above]).norm(dim=-1)
+
+
 class _Loss:
     """The weighted errors of points (frames, points, 3), and the farthest of goals and feet."""
 
@@ -120,10 +130,7 @@ class _Loss:
         self._given = points
         self._at = torch.from_numpy(goals.frames), torch.from_numpy(goals.points)
         self._places = torch.from_numpy(goals.places.astype(np.float32))
-        body = editor.space.points
-        self._below = np.flatnonzero(body.carriers >= 0)
-        own = {int(joint): point for point, joint in enumerate(body.point_joints) if joint >= 0}
-        self._above = np.array([own[int(body.carriers[point])] for point in self._below])
+        self._bones = carrier_distances(editor.space.points)
         self._lengths = self._bones(points)
         self._root = goals.root
         standing = goals.standing
@@ -152,9 +159,6 @@ class _Loss:
         )
         errors = torch.cat([miss, slid]).detach().norm(dim=-1)
         return total, float(errors.max()) if errors.numel() else 0.0
-
-    def _bones(self, points: Tensor) -> Tensor:
-        return (points[:, self._below] - points[:, self._above]).norm(dim=-1)
 
     def _world(self, points: Tensor) -> Tensor:
         x, y, z = points.unbind(-1)

@@ -9,12 +9,13 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.editing.body_points import BodyPoints
-from deepphase.errors import ParameterError
+from deepphase.errors import ParameterError, SkeletonError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.kinematics import global_transforms
 from deepphase.motion.limbs import ancestors, bone_lengths
+from deepphase.motion.mirror import MirrorMap, mirror_map
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_motion import with_root_motion
 from deepphase.motion.root_trajectory import (
@@ -128,11 +129,33 @@ class MotionSpace:
         root = root_trajectory(clip, find_roles(self.skeleton, self.description, clip=clip))
         return with_root_motion(clip, self.hips, root, "hips")
 
+    def mirror_map(self, clip: Clip) -> MirrorMap | None:
+        """How the joints of a clip of this body mirror; None for a body that is not symmetric."""
+        roles = find_roles(clip.skeleton, self.description, clip=clip)
+        if (roles.pairs == np.arange(len(roles.pairs))).all():
+            return None
+        try:
+            return mirror_map(self.on_hips(clip), roles)
+        except SkeletonError:
+            return None
+
     def size_of(self, clip: Clip) -> float:
         """Size of a clip's body relative to the space's: the ratio of all bones' lengths."""
         joints = self.points.joints[1:]
         own = bone_lengths(clip.skeleton)[joints].sum()
         return float(own / max(bone_lengths(self.skeleton)[joints].sum(), 1e-9))
+
+    def rest(self) -> Clip:
+        """A clip of one frame in which the body rests."""
+        moving = np.unique([0, self.hips])
+        return Clip(
+            self.skeleton,
+            np.tile(quaternions.IDENTITY, (1, len(self.skeleton), 1)),
+            self.skeleton.offsets[moving][None].astype(np.float64),
+            self.fps,
+            translated_joints=moving,
+            name="rest",
+        )
 
     def rows(self, clip: Clip) -> tuple[MotionRows, RootTrajectory]:
         """Rows of a clip at this rate whose travel is on the hips, and its root trajectory.

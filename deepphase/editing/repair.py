@@ -257,6 +257,36 @@ def with_pose(clip: Clip, editor: MotionEditor, rotations: Array, places: Array)
     return replace(clip, rotations=all_rotations, translations=translations)
 
 
+def with_change(
+    clip: Clip,
+    base: Clip,
+    made: Clip,
+    editor: MotionEditor,
+    *,
+    on_path: bool = False,
+    share: float = 1.0,
+) -> Clip:
+    """The clip with what `made` has other than `base`.
+
+    Parameters
+    ----------
+    on_path
+        Leave the hips' place on the ground as it is.
+    share
+        Share of the change of the hips' place.
+    """
+    joints, hips = editor.space.points.joints, editor.space.hips
+    turns = quaternions.multiply(
+        made.rotations[:, joints], quaternions.conjugate(base.rotations[:, joints])
+    )
+    rotations = quaternions.multiply(turns, clip.rotations[:, joints].astype(np.float64))
+    moved = share * (made.local_positions()[:, hips] - base.local_positions()[:, hips])
+    if on_path:
+        moved[:, ::2] = 0.0
+    places = clip.local_positions()[:, hips].astype(np.float64) + moved
+    return with_pose(clip, editor, quaternions.sign_continuous(rotations), places)
+
+
 def _estimate(clip: Clip, editor: MotionEditor, damage: Damage) -> Clip:
     """The network's estimate of all frames of a clip whose gaps are interpolated, at its rate."""
     space = editor.space

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from deepphase.errors import FormatError, ParameterError
-from deepphase.formats.file_content import read_text
+from deepphase.formats.csv_table import CsvTable, read_csv_table
 
 _COLUMNS = ("joint", "frame", "x", "y", "z")
 
@@ -55,41 +54,64 @@ def read_targets(path: str | Path) -> list[JointTarget]:
     """
     path = Path(path)
     hint = f"columns: {', '.join(_COLUMNS)}, optionally last"
-    reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
-    names: list[str] = []
+    table = _table(path, _COLUMNS, ("last",), hint)
     targets: list[JointTarget] = []
-    try:
-        for row in reader:
-            cells = [cell.strip() for cell in row]
-            if not any(cells):
-                continue
-            if not names:
-                names = cells
-                if sorted(set(names) - {"last"}) != sorted(_COLUMNS) or len(set(names)) < len(
-                    names
-                ):
-                    raise FormatError(
-                        f"columns {', '.join(names)}", hint=hint, path=path, line=reader.line_num
-                    )
-                continue
-            try:
-                values = dict(zip(names, cells, strict=True))
-                first = int(values["frame"])
-                x, y, z = (float(values[axis]) for axis in "xyz")
-                targets.append(
-                    JointTarget(values["joint"], first, int(values.get("last") or first), (x, y, z))
-                )
-            except (ValueError, ParameterError):
-                raise FormatError(
-                    f"{','.join(cells)!r} is no target",
-                    hint=f"{hint}; frames are whole numbers from 0, places are in metres",
-                    path=path,
-                    line=reader.line_num,
-                ) from None
-    except csv.Error as error:
-        raise FormatError(
-            f"not a CSV row: {error}", hint=hint, path=path, line=reader.line_num
-        ) from None
+    for line, cells in table.rows:
+        values = dict(zip(table.columns, cells, strict=True))
+        try:
+            first = int(values["frame"])
+            x, y, z = (float(values[axis]) for axis in "xyz")
+            targets.append(
+                JointTarget(values["joint"], first, int(values.get("last") or first), (x, y, z))
+            )
+        except (ValueError, ParameterError):
+            raise FormatError(
+                f"{','.join(cells)!r} is no target",
+                hint=f"{hint}; frames are whole numbers from 0, places are in metres",
+                path=path,
+                line=line,
+            ) from None
     if not targets:
         raise FormatError("no target", hint=hint, path=path)
     return targets
+
+
+def read_keys(path: str | Path) -> tuple[list[int], list[float] | None]:
+    """Read keys from CSV: a column frame, optionally time (s).
+
+    Returns
+    -------
+    frames
+        Frames of a clip.
+    times
+        Seconds at which they stand; None without the column.
+
+    Raises
+    ------
+    FormatError
+        With the line of what cannot be read.
+    """
+    path = Path(path)
+    table = _table(path, ("frame",), ("time",), "expected frame, or frame and time")
+    frames: list[int] = []
+    times: list[float] = []
+    for line, cells in table.rows:
+        values = dict(zip(table.columns, cells, strict=True))
+        try:
+            frames.append(int(values["frame"]))
+            times.append(float(values.get("time", 0.0)))
+        except ValueError:
+            raise FormatError(
+                f"{','.join(cells)!r} is no key", hint="as in 30, or 30,1.0", path=path, line=line
+            ) from None
+    return frames, times if "time" in table.columns else None
+
+
+def _table(path: Path, required: Sequence[str], optional: Sequence[str], hint: str) -> CsvTable:
+    """The table of a file that has these columns alone."""
+    table = read_csv_table(path, required, hint)
+    if set(table.columns) - {*required, *optional}:
+        raise FormatError(
+            f"columns {', '.join(table.columns)}", hint=hint, path=path, line=table.line
+        )
+    return table

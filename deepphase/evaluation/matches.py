@@ -38,6 +38,27 @@ class Frames:
         same = self.clip[queries][:, None] == self.clip[some]
         return same & (np.abs(self.index[queries][:, None] - self.index[some]) <= distance)
 
+    def followed(self, ahead: int, queries: int, seed: int) -> Array:
+        """(queries,) random frames whose clip goes on for `ahead` frames; all if there are fewer.
+
+        Raises
+        ------
+        ParameterError
+            If no clip goes on for so long.
+        """
+        possible = np.flatnonzero(self.reaches(np.arange(len(self)), ahead))
+        if not possible.size:
+            raise ParameterError(f"no clip goes on for {ahead} frames")
+        return possible[query_frames(possible.size, queries, seed)]
+
+    def reaches(self, chosen: Array, ahead: int) -> Array:
+        """Whether the frame `ahead` frames after (or before) each chosen one is of its clip."""
+        other = chosen + ahead
+        inside = (other >= 0) & (other < len(self))
+        other = other.clip(0, len(self) - 1)
+        same = self.clip[other] == self.clip[chosen]
+        return inside & same & (self.index[other] == self.index[chosen] + ahead)
+
 
 def alignment_errors(
     features: Array,
@@ -74,6 +95,22 @@ def alignment_errors(
     Starke et al. 2022, section 5.3, table 4.
     """
     chosen = query_frames(len(features), queries, seed)
+    nearest = nearest_frames(features, frames, chosen, matches=matches, exclude=exclude)
+    return match_distances_m(poses, chosen, nearest)
+
+
+def nearest_frames(
+    features: Array, frames: Frames, chosen: Array, *, matches: int = 10, exclude: int = 60
+) -> Array:
+    """(queries, matches) indices of the frames nearest to the `chosen` (queries,) ones, unsorted.
+
+    Frames of the same clip within `exclude` frames of the query are left out.
+
+    Raises
+    ------
+    ParameterError
+        If there are too few frames.
+    """
     wanted = features[chosen].astype(np.float64)
     # The best so far of every query, over blocks of frames.
     best = np.full((len(chosen), matches), np.inf)
@@ -95,6 +132,48 @@ def alignment_errors(
         raise ParameterError(
             f"fewer than {matches} frames outside the excluded range of a query", hint="add clips"
         )
+    return nearest
+
+
+def nearest_to(wanted: Array, features: Array, left_out: Array) -> Array:
+    """(queries,) index of the frame nearest to each vector, other than the one left out.
+
+    Parameters
+    ----------
+    wanted
+        (queries, dimensions).
+    features
+        (frames, dimensions).
+    left_out
+        (queries,) index of a frame that is no answer.
+    """
+    wanted = wanted.astype(np.float64)
+    best = np.full(len(wanted), np.inf)
+    nearest = np.zeros(len(wanted), np.int64)
+    for block in _parts(len(features), _FRAMES_AT_ONCE):
+        candidates = _Candidates(features[block])
+        for part in _parts(len(wanted), _QUERIES_AT_ONCE):
+            distance = candidates.distances(wanted[part])
+            here = np.flatnonzero((left_out[part] >= block.start) & (left_out[part] < block.stop))
+            distance[here, left_out[part][here] - block.start] = np.inf
+            own = distance.argmin(axis=1)
+            least = distance[np.arange(len(own)), own]
+            better = least < best[part]
+            best[part] = np.where(better, least, best[part])
+            nearest[part] = np.where(better, own + block.start, nearest[part])
+    return nearest
+
+
+def match_distances_m(poses: Array, chosen: Array, nearest: Array) -> Array:
+    """(queries,) metres: mean distance of corresponding joints of each query and its matches.
+
+    Parameters
+    ----------
+    poses
+        (frames, joints, 3) metres, root space.
+    chosen, nearest
+        (queries,) and (queries, matches) indices of frames.
+    """
     found = []
     for part in _parts(len(chosen), _QUERIES_AT_ONCE):
         apart = np.linalg.norm(poses[nearest[part]] - poses[chosen[part]][:, None], axis=-1)
@@ -131,22 +210,36 @@ def future_ranks(
     ----------
     Starke et al. 2022, section 5.3, future frames.
     """
-    later = np.arange(len(frames)) + ahead
-    inside = later < len(frames)
-    later = np.minimum(later, len(frames) - 1)
-    inside &= (frames.clip[later] == frames.clip) & (frames.index[later] == frames.index + ahead)
-    possible = np.flatnonzero(inside)
-    if not possible.size:
-        raise ParameterError(f"no clip goes on for {ahead} frames")
-    chosen = possible[query_frames(possible.size, queries, seed)]
-    advanced = parameters[chosen].advanced(ahead / fps).manifold().astype(np.float64)
-    true = later[chosen]
-    wanted = np.square(advanced - parameters[true].manifold()).sum(axis=1)
+    chosen = frames.followed(ahead, queries, seed)
+    advanced = parameters[chosen].advanced(ahead / fps).manifold()
+    return ranks_of_later(advanced, parameters.manifold(), chosen, ahead)
+
+
+def ranks_of_later(wanted: Array, features: Array, chosen: Array, ahead: int) -> Array:
+    """Rank of the frame `ahead` frames after each query among the neighbours of its vector.
+
+    Parameters
+    ----------
+    wanted
+        (queries, dimensions) what is searched for: the query's own features, or where they are
+        expected `ahead` frames later.
+    features
+        (frames, dimensions) of all frames.
+    chosen
+        (queries,) of `Frames.followed`.
+
+    Returns
+    -------
+    (queries,) ranks among all frames but the query, 1 where the frame is the nearest.
+    """
+    true = chosen + ahead
+    wanted = wanted.astype(np.float64)
+    distance = np.square(wanted - features[true]).sum(axis=1)
     ranks = np.ones(len(chosen), np.int64)
-    for block in _parts(len(frames), _FRAMES_AT_ONCE):
-        candidates = _Candidates(parameters[block].manifold())
+    for block in _parts(len(features), _FRAMES_AT_ONCE):
+        candidates = _Candidates(features[block])
         for part in _parts(len(chosen), _QUERIES_AT_ONCE):
-            nearer = candidates.distances(advanced[part]) < wanted[part, None]
+            nearer = candidates.distances(wanted[part]) < distance[part, None]
             for left_out in (chosen[part], true[part]):
                 here = np.flatnonzero((left_out >= block.start) & (left_out < block.stop))
                 nearer[here, left_out[here] - block.start] = False

@@ -107,5 +107,5 @@ def match_distances(
     return chart.update_layout(
         showlegend=True,
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
-        margin={"t": 110},
+        margin={"t": 86},
     )

@@ -39,7 +39,7 @@ from deepphase.memory import within_memory
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.orientation import turn_to_y
-from deepphase.motion.point_track import PointTrack
+from deepphase.motion.point_track import PointTrack, without_balls
 from deepphase.solving.point_clip import clip_of_points
 from deepphase.solving.point_tree import plain_names
 from deepphase.solving.point_up import body_size, infer_points_up
@@ -150,7 +150,7 @@ def load_points_as_clip(
 
     Options and errors are those of `load_points` and `clip_of_points`.
     """
-    return clip_of_points(load_points(path, unit=unit, up=up, fps=fps), description)
+    return clip_of_points(without_balls(load_points(path, unit=unit, up=up, fps=fps)), description)
 
 
 def save_points(track: PointTrack, path: str | Path) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any
@@ -13,6 +14,9 @@ from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.motion.clip import Source
 from deepphase.short_repr import counted, short_repr, timed
+
+# A prefix of the subject or the sport, as markers have it, and a number.
+_BALL = re.compile(r"(?:.*[:/])?(?:foot|soccer|basket|hand|volley)?[ _-]?ball[ _-]?\d*")
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,3 +108,30 @@ class PointTrack:
         """Frames start to stop - 1 as a track."""
         present = None if self.present is None else self.present[start:stop]
         return replace(self, positions=self.positions[start:stop], present=present)
+
+
+def ball_points(names: Sequence[str]) -> tuple[int, ...]:
+    """Indices of the points that are balls by their names, such as ball, Ball_1 or football."""
+    return tuple(index for index, name in enumerate(names) if _BALL.fullmatch(name.lower()))
+
+
+def without_balls(track: PointTrack) -> PointTrack:
+    """The track without points that are balls, which belong to no body; a note says so."""
+    balls = ball_points(track.names)
+    kept = [point for point in range(len(track.names)) if point not in balls]
+    if not balls or not kept:
+        return track
+    place = {old: new for new, old in enumerate(kept)}
+    edges = [[place[a], place[b]] for a, b in track.edges.tolist() if a in place and b in place]
+    names = ", ".join(track.names[point] for point in balls)
+    note = f"{names} is no point of the body: `deepphase fit ball` reads it"
+    if len(balls) > 1:
+        note = f"{names} are {len(balls)} balls and no points of the body"
+    return replace(
+        track,
+        names=tuple(track.names[point] for point in kept),
+        positions=track.positions[:, kept],
+        edges=np.array(edges, np.int64).reshape(-1, 2),
+        source=replace(track.source, notes=(*track.source.notes, note)),
+        present=None if track.present is None else track.present[:, kept],
+    )

@@ -36,6 +36,23 @@ def low_passed(values: Array, cutoff_hz: float, fps: float) -> Array:
     return sosfiltfilt(sections, values, axis=0, padtype="odd", padlen=margin)
 
 
+def low_passed_rotations(rotations: Array, cutoff_hz: float, fps: float) -> Array:
+    """(frames, ..., 4) unit quaternions, low-passed as `low_passed` does, in float64."""
+    smooth = quaternions.sign_continuous(np.asarray(rotations, np.float64))
+    return quaternions.normalized(low_passed(smooth, cutoff_hz, fps))
+
+
+def low_passed_clip(clip: Clip, cutoff_hz: float) -> Clip:
+    """The clip with rotations and translations low-passed as `low_passed` does."""
+    rotations = low_passed_rotations(clip.rotations, cutoff_hz, clip.fps)
+    translations = low_passed(clip.translations.astype(np.float64), cutoff_hz, clip.fps)
+    return replace(
+        clip,
+        rotations=rotations.astype(clip.rotations.dtype),
+        translations=translations.astype(clip.translations.dtype),
+    )
+
+
 # The low-pass keeps frequencies up to this share of the new Nyquist frequency, and attenuates
 # those above that frequency to a thousandth.
 _PASS_BAND = 0.8

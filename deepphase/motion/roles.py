@@ -32,6 +32,8 @@ from deepphase.motion.skeleton_description import described_joints, described_pa
 
 # Ratio of trunk (hip to shoulder) to leg: people have 0.5 to 0.75, dogs and horses 1 to 1.5.
 _LONG_TRUNK = 0.9
+# Joints of a face hang on the head and are not above it.
+_FACE_WORDS = ("jaw", "chin", "nose", "brow", "lip", "tongue", "teeth", "forehead", "eye", "mouth")
 _ANIMAL_WORDS = ("paw", "hoof", "fetlock", "hock", "stifle", "withers", "muzzle", "snout")
 
 
@@ -381,13 +383,16 @@ def _trunk(
 
 
 def _upwards(skeleton: Skeleton, names: list[JointName], pairs: Array, joint: int) -> list[int]:
-    """The longest chain on the middle line below a joint, tails left out."""
+    """The longest chain on the middle line below a joint, tails and faces left out."""
     lengths, chain = longest_chains(skeleton)[0], list[int]()
     while True:
         following = [
             child
             for child in skeleton.children(joint)
-            if pairs[child] == child and not names[child].side and names[child].part != "tail"
+            if pairs[child] == child
+            and not names[child].side
+            and names[child].part != "tail"
+            and not any(word in names[child].key for word in _FACE_WORDS)
         ]
         if not following:
             return chain

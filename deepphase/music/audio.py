@@ -276,7 +276,7 @@ def _no_sound(content: bytes, path: Path, error: Exception) -> FormatError:
             # Reached without PyAV only.
             return FormatError(
                 f"not read as sound: {what}",
-                hint=f"{_INSTALL} for m4a, AAC and video files, or {_CONVERT}",
+                hint=f"for m4a, AAC and video files {_INSTALL}, or {_CONVERT}",
                 path=path,
             )
     if content.startswith(_MIDI):

@@ -117,6 +117,10 @@ class SongStyles:
         """The styles, sorted."""
         return sorted(set(self.styles))
 
+    def columns(self, style: str | None) -> Array:
+        """(styles,) float32: 1 at a style's place in `names`, all 0 for any other."""
+        return np.array([name == style for name in self.names], np.float32)
+
     def choose(self, song: SongFeatures, style: str | None = None) -> StyleChoice:
         """The style that known songs like this one are danced in, or the one that is asked for.
 

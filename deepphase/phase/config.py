@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Literal
 
-from deepphase.config import as_mapping, check_known, load_config, section
+from deepphase.config import SectionedConfig, require
 from deepphase.errors import ParameterError
 
 SHIPPED = (
@@ -17,11 +16,15 @@ SHIPPED = (
     "released_v1",
     "released_v2",
     "conv_embedding",
+    "any_skeleton",
 )
+ANY_SKELETON = "any_skeleton"
+"""Preset whose network reads body points of any skeleton instead of the joints of one."""
 _MOST_CHANNELS, _MOST_HIDDEN = 128, 4096
 # Names that `register_autoencoder` adds. They stand here for the sake of programs that read
 # configurations without torch.
 _registered: list[str] = []
+_OF_ANY_SKELETON = ("proportions", "joint_dropout", "tempo")
 
 
 class UnregisteredAutoencoderError(ParameterError):
@@ -48,7 +51,8 @@ class NetworkConfig:
     preset
         Architecture. "sine_fit" is DeepPhase with a least-squares FFT layer, "sine_fit_no_fc" the
         same without the fully connected phase layer; "paper" and "released_v0" to "released_v2"
-        are DeepPhase's networks; "conv_embedding" is its baseline without sinusoids.
+        are DeepPhase's networks; "conv_embedding" is its baseline without sinusoids;
+        "any_skeleton" is "sine_fit" for the joints of any skeleton.
         Other names are those that `register_autoencoder` was given.
     channels
         Number of phase channels. The paper has 5 for a biped or a quadruped, 8 for dance, 10 for
@@ -129,6 +133,13 @@ class TrainingConfig:
         Fraction of the source files that are held out of training for measurement.
     seed
         Random seed for the split, the initial weights and the order of the windows.
+    proportions
+        Spread of the limbs' proportions in training (standard deviation of the logarithm of their
+        lengths). It and the next two apply to the preset "any_skeleton" only.
+    joint_dropout
+        Largest share of the joints that a training body lacks.
+    tempo
+        Largest change of the tempo in training, as a fraction.
     """
 
     windows: int = 614_400
@@ -142,68 +153,62 @@ class TrainingConfig:
     mirror: float = 0.5
     held_out: float = 0.1
     seed: int = 0
+    proportions: float = 0.0
+    joint_dropout: float = 0.0
+    tempo: float = 0.0
 
     def __post_init__(self) -> None:
-        _require(self.windows >= 0, f"windows must not be negative, not {self.windows}")
-        _require(self.windows > 0 or self.epochs > 0, "either windows or epochs must be positive")
-        _require(
+        require(self.windows >= 0, f"windows must not be negative, not {self.windows}")
+        require(self.windows > 0 or self.epochs > 0, "either windows or epochs must be positive")
+        require(
             self.batch_size >= 2,
             f"batch_size must be at least 2 (batch normalisation), not {self.batch_size}",
         )
-        _require(
+        require(
             0 < self.learning_rate < 1,
             f"learning_rate must lie between 0 and 1, not {self.learning_rate}",
         )
-        _require(
+        require(
             0 <= self.weight_decay < 1,
             f"weight_decay must be at least 0 and below 1, not {self.weight_decay}",
         )
-        _require(
+        require(
             self.schedule in ("constant", "cosine"),
             f"schedule {self.schedule!r} is neither 'constant' nor 'cosine'",
         )
-        _require(0 <= self.final_rate <= 1, f"final_rate must lie in 0 to 1, not {self.final_rate}")
-        _require(0 <= self.warmup < 1, f"warmup must lie in 0 to 1, not {self.warmup}")
-        _require(0 <= self.mirror <= 1, f"mirror must lie in 0 to 1, not {self.mirror}")
-        _require(0 <= self.seed < 2**31, f"seed must lie in 0 to 2147483647, not {self.seed}")
-        _require(0 < self.held_out < 0.9, f"held_out must lie in 0 to 0.9, not {self.held_out}")
+        require(0 <= self.final_rate <= 1, f"final_rate must lie in 0 to 1, not {self.final_rate}")
+        require(0 <= self.warmup < 1, f"warmup must lie in 0 to 1, not {self.warmup}")
+        require(0 <= self.mirror <= 1, f"mirror must lie in 0 to 1, not {self.mirror}")
+        require(0 <= self.seed < 2**31, f"seed must lie in 0 to 2147483647, not {self.seed}")
+        require(0 < self.held_out < 0.9, f"held_out must lie in 0 to 0.9, not {self.held_out}")
+        for name in _OF_ANY_SKELETON:
+            value = getattr(self, name)
+            require(0 <= value <= 0.9, f"{name} must lie in 0 to 0.9, not {value}")
+
+    def of_one_skeleton(self) -> TrainingConfig:
+        """The same without the options that apply to the preset "any_skeleton" only."""
+        return replace(self, proportions=0.0, joint_dropout=0.0, tempo=0.0)
 
 
 @dataclass(frozen=True)
-class PhaseConfig:
+class PhaseConfig(SectionedConfig):
     """Config of `deepphase train phase`: the network and its training."""
+
+    kind: ClassVar[str] = "phase"
 
     network: NetworkConfig = field(default_factory=NetworkConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
 
-    @classmethod
-    def load(cls, name: str | Path, **changes: Any) -> PhaseConfig:
-        """Read the shipped config of that name, or a YAML file, with dotted `changes`.
+    def __post_init__(self) -> None:
+        if self.any_skeleton:
+            return
+        for name in _OF_ANY_SKELETON:
+            require(
+                not getattr(self.training, name),
+                f"training.{name} applies to the preset {ANY_SKELETON!r} only",
+            )
 
-        ``PhaseConfig.load("paper", **{"network.channels": 8})``
-
-        Raises
-        ------
-        ParameterError
-            If there is no such config, a key is unknown or a value is invalid.
-        """
-        return load_config("phase", name, changes, cls.from_mapping)
-
-    @classmethod
-    def from_mapping(cls, content: Any) -> PhaseConfig:
-        """A config from nested mappings, as in YAML files and model headers."""
-        sections = as_mapping(content, "the config")
-        check_known(sections, ("network", "training"), "the config")
-        return cls(
-            section(NetworkConfig, sections.get("network"), "network"),
-            section(TrainingConfig, sections.get("training"), "training"),
-        )
-
-    def as_mapping(self) -> dict[str, Any]:
-        """The nested mappings that `from_mapping` reads."""
-        return asdict(self)
-
-
-def _require(holds: bool, otherwise: str) -> None:
-    if not holds:
-        raise ParameterError(otherwise)
+    @property
+    def any_skeleton(self) -> bool:
+        """Whether the model reads any skeleton, and is trained on several."""
+        return self.network.preset == ANY_SKELETON

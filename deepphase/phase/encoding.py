@@ -21,7 +21,10 @@ from deepphase.formats.frame_rates import corrections
 from deepphase.memory import within_memory
 from deepphase.motion.clip import Clip
 from deepphase.music.cache import song_features
-from deepphase.phase.extractor import PhaseExtractor, load_extractor, reads_songs
+from deepphase.phase.any_skeleton.confidence import explained_variance
+from deepphase.phase.any_skeleton.model import AnySkeletonModel
+from deepphase.phase.chirp import mean_square_of_fit, phases_of_chirps
+from deepphase.phase.extractor import PhaseExtractor, load_model, reads_songs
 from deepphase.phase.model import ClipPhases, PhaseModel
 from deepphase.phase.phase_file import save_csv, save_phases
 from deepphase.progress import Progress
@@ -34,12 +37,14 @@ _BYTES_PER_WORKER = 50_000_000
 class EncodedFile:
     """Result of encoding one clip: its number of frames, or why it is left out.
 
-    Notes are about values of the file that were put right.
+    Notes are about values of the file that were put right. `explained_variance` is measured for
+    models for any skeleton: the share of the joints' velocities that the phases explain.
     """
 
     frames: int = 0
     error: DeepPhaseError | None = None
     notes: tuple[str, ...] = ()
+    explained_variance: float | None = None
 
 
 @dataclass(frozen=True)
@@ -74,6 +79,7 @@ def encode_files(
     folder: str | Path,
     *,
     csv: bool = False,
+    chirp: bool = False,
     shard: Shard | None = None,
     workers: int | None = None,
     cluster: str | None = None,
@@ -94,6 +100,8 @@ def encode_files(
         Folder of the phase files.
     csv
         Also write NAME.phases.csv.
+    chirp
+        Give frames the phases of chirps (`deepphase.phase.chirp`) in place of sinusoids.
     shard
         Encode the clips of this shard only.
     workers, cluster
@@ -117,7 +125,9 @@ def encode_files(
     check_parallel(workers, cluster)
     trained = Path(model).absolute()
     # Damaged models are refused before processes are started.
-    _extractor(trained)
+    loaded = _extractor(trained)
+    if chirp:
+        mean_square_of_fit(loaded)
     stems = unique_stems(entry.name for entry in entries)
     tasks = [
         _Task(entry, stem)
@@ -125,7 +135,7 @@ def encode_files(
         if shard is None or shard.holds(entry.key)
     ]
     sizes = (task.entry.size for task in tasks)
-    encode = partial(_encode_file, trained, Path(folder).absolute(), csv)
+    encode = partial(_encode_file, trained, Path(folder).absolute(), csv, chirp)
     results = map_in_order(
         encode,
         tasks,
@@ -172,26 +182,33 @@ def _encoded(model: Path, clip: Any) -> ClipPhases:
         torch.set_num_threads(threads)
 
 
-def _encode_file(model: Path, folder: Path, csv: bool, task: _Task) -> EncodedFile:
-    def encoded() -> tuple[ClipPhases, tuple[str, ...]]:
+def _encode_file(model: Path, folder: Path, csv: bool, chirp: bool, task: _Task) -> EncodedFile:
+    def encoded() -> tuple[ClipPhases, tuple[str, ...], float | None]:
         source = task.entry.load()
         notes = corrections(source) if isinstance(source, Clip) else ()
-        return _encoded(model, source), tuple(f"{task.entry.name}: {note}" for note in notes)
+        notes = tuple(f"{task.entry.name}: {note}" for note in notes)
+        loaded = _extractor(model)
+        explained = None
+        if isinstance(loaded, AnySkeletonModel):
+            explained = explained_variance(loaded.bound(source), source)
+        return _encoded(model, source), notes, explained
 
     try:
-        phases, notes = within_memory(encoded, about=task.entry.name)
+        phases, notes, explained = within_memory(encoded, about=task.entry.name)
     except DeepPhaseError as error:
         return EncodedFile(error=error)
     trained = _extractor(model)
+    if chirp:
+        phases = phases_of_chirps(phases, trained)
     window_s = trained.window / trained.fps
     path = folder / f"{task.stem}.phases.npz"
-    save_phases(phases, path, window_s=window_s, model_sha256=_sha256(model))
+    save_phases(phases, path, window_s=window_s, model_sha256=_sha256(model), chirp=chirp)
     if csv:
         save_csv(phases, path.with_suffix(".csv"))
-    return EncodedFile(len(phases), notes=notes)
+    return EncodedFile(len(phases), notes=notes, explained_variance=explained)
 
 
-def _extractor(path: Path) -> PhaseExtractor:
+def _extractor(path: Path) -> PhaseExtractor | AnySkeletonModel:
     return _read_once(path, _state(path))[0]
 
 
@@ -209,7 +226,7 @@ def _state(path: Path) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=1)
-def _read_once(path: Path, state: tuple[int, int]) -> tuple[PhaseExtractor, str]:
+def _read_once(path: Path, state: tuple[int, int]) -> tuple[PhaseExtractor | AnySkeletonModel, str]:
     """The model, read once per process, and its hash."""
-    model = PhaseModel.load(path) if reads_songs(path) else load_extractor(path)
+    model = PhaseModel.load(path) if reads_songs(path) else load_model(path)
     return model, model.sha256

@@ -10,6 +10,7 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.formats.array_file import read_header
 from deepphase.motion.clip import Clip
+from deepphase.phase.any_skeleton.model import AnySkeletonModel
 from deepphase.phase.baselines.baseline import Baseline
 from deepphase.phase.baselines.foot_phases import ContactPhase, PfnnPhase
 from deepphase.phase.baselines.pca_phase import PcaPhase
@@ -81,6 +82,12 @@ def load_extractor(path: str | Path) -> PhaseExtractor:
         Where the file is neither, reads songs, or is damaged.
     """
     found = read_header(path)["format"]
+    if found == AnySkeletonModel.FORMAT:
+        raise CheckpointError(
+            "a model for any skeleton where one skeleton's model is needed",
+            hint="`deepphase train phase CLIPS --start MODEL` makes the model of one skeleton",
+            path=path,
+        )
     if found not in _KINDS:
         raise CheckpointError(
             f"this is a {found}, not a phase model",
@@ -95,6 +102,33 @@ def load_extractor(path: str | Path) -> PhaseExtractor:
             path=path,
         )
     return _KINDS[found].load(path)
+
+
+def load_model(path: str | Path) -> PhaseExtractor | AnySkeletonModel:
+    """Read what `load_extractor` reads, or a model for any skeleton.
+
+    `for_clips` makes the extractor of some clips of it. Raises CheckpointError as `load_extractor`.
+    """
+    if read_header(path)["format"] == AnySkeletonModel.FORMAT:
+        return AnySkeletonModel.load(path)
+    return load_extractor(path)
+
+
+def for_clips(
+    model: PhaseExtractor | AnySkeletonModel,
+    clips: Clip | ClipStore,
+    description: Mapping[str, Any] | None = None,
+) -> PhaseExtractor:
+    """The extractor of clips of one skeleton: a model for any skeleton is bound to it.
+
+    Parameters
+    ----------
+    model
+        Of `load_model`. Other models are returned as they are.
+    description
+        A skeleton description (`load_description`).
+    """
+    return model.bound(clips, description) if isinstance(model, AnySkeletonModel) else model
 
 
 def baseline_named(method: str) -> type[ContactPhase | PcaPhase | PfnnPhase]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -19,6 +19,7 @@ from deepphase.formats.array_file import read_arrays, write_arrays
 from deepphase.formats.header_values import checked_mapping
 from deepphase.motion.clip import Clip
 from deepphase.music.features import SongFeatures
+from deepphase.phase.clip_ends import advanced_to_ends, confidence_of_frames
 from deepphase.phase.config import PhaseConfig, UnregisteredAutoencoderError
 from deepphase.phase.health import Health
 from deepphase.phase.manifold import ManifoldProjection
@@ -27,7 +28,7 @@ from deepphase.phase.networks.presets import make_autoencoder
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.signals import JointVelocities
 from deepphase.phase.song_signals import SongSignals
-from deepphase.phase.windows import gather, interior_frames, padded
+from deepphase.phase.windows import gather, interior_frames
 from deepphase.short_repr import counted, short_repr, timed
 
 Signals = TypeVar("Signals", bound=JointVelocities | SongSignals)
@@ -49,12 +50,15 @@ class ClipPhases:
     parameters
         (frames, channels) each.
     interior
-        (frames,) bool: the whole window lies inside the clip. The other frames were encoded with
-        repeated edge poses (of a song: with its first or last frame repeated).
+        (frames,) bool: the whole window lies inside the clip. The other frames have the sinusoids
+        of the nearest whole window, advanced to the frame (`deepphase.phase.clip_ends`).
     fps
         Frames a second: the model's rate.
     name, source
         The clip and its file.
+    confidence
+        (frames,) 0 to 1: share of the window around each frame that lies inside the clip. If not
+        given, 1 on interior frames and 0 elsewhere, as for files without it.
     """
 
     parameters: PhaseParameters
@@ -62,6 +66,11 @@ class ClipPhases:
     fps: float
     name: str
     source: str = ""
+    confidence: Array = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        if self.confidence is None:
+            object.__setattr__(self, "confidence", self.interior.astype(np.float32))
 
     def __repr__(self) -> str:
         channels = counted(self.parameters.channels, "channel")
@@ -71,10 +80,28 @@ class ClipPhases:
     def __len__(self) -> int:
         return len(self.interior)
 
+    def __getitem__(self, frames: slice) -> ClipPhases:
+        """The same clip's phases of some of its frames."""
+        return replace(
+            self,
+            parameters=self.parameters[frames],
+            interior=self.interior[frames],
+            confidence=self.confidence[frames],
+        )
+
     @property
     def time(self) -> Array:
         """(frames,) seconds from the clip's start."""
         return np.arange(len(self)) / self.fps
+
+
+def weights_hash(network: nn.Module) -> str:
+    """SHA-256 of the names and values of a network's weights."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(network.state_dict().items()):
+        digest.update(name.encode())
+        digest.update(tensor.cpu().numpy().tobytes())
+    return digest.hexdigest()
 
 
 @dataclass(eq=False)
@@ -134,11 +161,7 @@ class PhaseModel(Generic[Signals]):
     @property
     def sha256(self) -> str:
         """Hash of the weights; phases files name it."""
-        digest = hashlib.sha256()
-        for name, tensor in sorted(self.network.state_dict().items()):
-            digest.update(name.encode())
-            digest.update(tensor.cpu().numpy().tobytes())
-        return digest.hexdigest()
+        return weights_hash(self.network)
 
     def encode(self, clip: Clip | SongFeatures) -> ClipPhases:
         """Phases of every frame of a clip, or of a song, at the model's rate.
@@ -160,13 +183,19 @@ class PhaseModel(Generic[Signals]):
 
     def encode_signals(self, signals: Array, *, name: str = "", source: str = "") -> ClipPhases:
         """Phases of every frame of signals (frames, channels) that `signals.read` made."""
-        values = padded(signals, self.window, self.signals.PADDING)
+        frames, window = len(signals), self.window
+        if frames >= window:
+            whole = encode_windows(self.network, signals, np.arange(frames - window + 1))
+            first = window // 2
+        else:
+            whole, first = encode_part(self.network, signals)
         return ClipPhases(
-            encode_windows(self.network, values, np.arange(len(signals))),
-            interior_frames(len(signals), self.window),
+            advanced_to_ends(whole, frames, first, self.fps),
+            interior_frames(frames, window),
             self.fps,
             name,
             source,
+            confidence_of_frames(frames, window),
         )
 
     def save(self, path: str | Path) -> None:
@@ -295,3 +324,21 @@ def encode_windows(
         for part in parts
     )
     return PhaseParameters(wrapped(phase), frequency, amplitude, offset)
+
+
+@torch.inference_mode()
+def encode_part(network: PeriodicAutoencoder, signals: Array) -> tuple[PhaseParameters, int]:
+    """Phase parameters (1, channels) of the middle of a clip shorter than a window; its frame.
+
+    Parameters
+    ----------
+    network
+        In evaluation mode.
+    signals
+        (frames, channels), at least one frame; of an even number the last is not read.
+    """
+    frames = len(signals) - 1 + len(signals) % 2
+    data = torch.as_tensor(signals[:frames], device=next(network.parameters()).device)
+    encoding = network.encode_part(data.T[None])
+    phase, *others = (value.float().cpu().numpy() for value in encoding[:4])
+    return PhaseParameters(wrapped(phase), *others), frames // 2

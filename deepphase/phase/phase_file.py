@@ -24,7 +24,12 @@ _TOLERANCE = 1e-4
 
 
 def save_phases(
-    phases: ClipPhases, path: str | Path, *, window_s: float, model_sha256: str
+    phases: ClipPhases,
+    path: str | Path,
+    *,
+    window_s: float,
+    model_sha256: str,
+    chirp: bool = False,
 ) -> None:
     """Write <clip>.phases.npz, whole or not at all.
 
@@ -32,6 +37,8 @@ def save_phases(
     ----------
     window_s, model_sha256
         Of the model that made the phases.
+    chirp
+        Whether the phases are those of chirps (`deepphase.phase.chirp`).
     """
     parameters = phases.parameters
     meta = {
@@ -45,10 +52,16 @@ def save_phases(
         "model_sha256": model_sha256,
         "conventions": CONVENTIONS,
     }
+    if chirp:
+        meta["chirp"] = True
     arrays = {name: getattr(parameters, name) for name in _CURVES}
     arrays["manifold"] = parameters.manifold()
     arrays = {name: value.astype(np.float32) for name, value in arrays.items()}
-    arrays |= {"time": phases.time, "interior": phases.interior}
+    arrays |= {
+        "time": phases.time,
+        "interior": phases.interior,
+        "confidence": phases.confidence.astype(np.float32),
+    }
     write_npz(path, arrays | {"meta": np.array(json.dumps(meta))})
 
 
@@ -65,7 +78,7 @@ def load_phases(path: str | Path) -> tuple[ClipPhases, dict[str, Any]]:
     meta = archive.meta(FORMAT, VERSION)
     try:
         fps = checked_rate(meta["fps"])
-        texts = [checked_text(meta[name], name) for name in ("clip", "source")]
+        clip, source = (checked_text(meta[name], name) for name in ("clip", "source"))
         phase = archive.array("phase", (None, None))
         frames, channels = phase.shape
         others = [archive.array(name, (frames, channels)) for name in _CURVES[1:]]
@@ -73,8 +86,14 @@ def load_phases(path: str | Path) -> tuple[ClipPhases, dict[str, Any]]:
         manifold = archive.array("manifold", (frames, 2 * channels))
         time = archive.array("time", (frames,))
         interior = archive.array("interior", (frames,), "bool")
+        # Files of earlier versions have none.
+        confidence = interior.astype(np.float32)
+        if "confidence" in archive:
+            confidence = archive.array("confidence", (frames,))
+        if not ((confidence >= 0) & (confidence <= 1)).all():
+            raise ParameterError("confidence outside [0, 1]")
         _check_agreement(parameters, manifold, time, fps)
-        return ClipPhases(parameters, interior, fps, *texts), meta
+        return ClipPhases(parameters, interior, fps, clip, source, confidence), meta
     except (KeyError, ParameterError) as error:
         fact = error.fact if isinstance(error, ParameterError) else f"no {error} in its 'meta'"
         raise FormatError(
@@ -99,8 +118,8 @@ def save_csv(phases: ClipPhases, path: str | Path) -> None:
     """Write the same values as a table, one row a frame."""
     parameters = phases.parameters
     channels = range(parameters.channels)
-    columns = ["time", "interior"]
-    blocks = [phases.time[:, None], phases.interior[:, None]]
+    columns = ["time", "interior", "confidence"]
+    blocks = [phases.time[:, None], phases.interior[:, None], phases.confidence[:, None]]
     for name in _CURVES:
         columns += [f"{name}_{channel}" for channel in channels]
         blocks.append(getattr(parameters, name))

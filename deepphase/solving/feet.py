@@ -15,8 +15,7 @@ from deepphase.motion.foot_ik import LegChains, LimbSolver
 from deepphase.motion.kinematics import global_transforms
 from deepphase.motion.roles import Roles
 
-# Largest distance of a foot from its held position, as a share of the leg length. A contact with
-# more travel is split: it is several contacts, or a slide.
+# Largest travel of a foot in a contact that was captured, as a share of the leg length.
 _HOLD_SHARE = 0.06
 # Largest change of height, as the same share, at which a foot is held at one height.
 _LEVEL_SHARE = 0.03
@@ -35,11 +34,12 @@ class FootHolds:
     Parameters
     ----------
     tips
-        (frames, 2, 3) metres: toes (ankles of feet without toes) before the correction.
+        (frames, feet, 3) metres: toes (ankles of feet without toes) before the correction; left
+        and right, then front paws of a quadruped.
     shifts
-        (frames, 2, 3) metres: correction of each foot.
+        (frames, feet, 3) metres: correction of each foot.
     contacts
-        (frames, 2) bool: frames in which each foot is held.
+        (frames, feet) bool: frames in which each foot is held.
     """
 
     tips: Array
@@ -47,7 +47,14 @@ class FootHolds:
     contacts: Array
 
 
-def find_holds(clip: Clip, roles: Roles, size: float, *, flags: Array | None = None) -> FootHolds:
+def find_holds(
+    clip: Clip,
+    roles: Roles,
+    size: float,
+    *,
+    flags: Array | None = None,
+    hold_share: float = _HOLD_SHARE,
+) -> FootHolds:
     """Compute corrections that hold each foot in place from touch-down to lift-off.
 
     The correction of a hold fades in before it and out after it. Feet below the floor are lifted
@@ -58,18 +65,23 @@ def find_holds(clip: Clip, roles: Roles, size: float, *, flags: Array | None = N
     size
         Metres: the length of a leg.
     flags
-        (frames, 2) bool: contacts; those of the clip by default.
+        (frames, feet) bool: contacts; those of the clip by default.
+    hold_share
+        Largest travel of a foot in one contact, as a share of the leg length. A contact with more
+        is split: it is several contacts, or a slide.
     """
     limbs = LegChains.of_skeleton(clip.skeleton, roles)
     transforms = global_transforms(clip)
     tips = transforms[1][:, limbs.tips]
     if flags is None:
-        flags = foot_contacts(clip, roles, transforms=transforms).flags[:, :2]
+        flags = foot_contacts(clip, roles, transforms=transforms).flags[:, : len(limbs)]
     low = np.quantile(tips[..., 1], _FLOOR_SHARE, axis=0)
     floors = np.maximum(low.min(), low - 0.5 * _LEVEL_SHARE * size)
     shifts, contacts = np.zeros_like(tips), np.zeros_like(flags)
     for foot in range(len(limbs)):
-        shifts[:, foot], contacts[:, foot] = _shift(tips[:, foot], flags[:, foot], clip.fps, size)
+        shifts[:, foot], contacts[:, foot] = _shift(
+            tips[:, foot], flags[:, foot], clip.fps, size, hold_share
+        )
     shifts[..., 1] += np.maximum(floors - tips[..., 1] - shifts[..., 1], 0.0)
     return FootHolds(tips, shifts, contacts)
 
@@ -110,14 +122,16 @@ def toe_positions(clip: Clip, roles: Roles) -> Array:
     return global_transforms(clip)[1][:, limbs.tips]
 
 
-def _shift(tip: Array, flags: Array, fps: float, size: float) -> tuple[Array, Array]:
+def _shift(
+    tip: Array, flags: Array, fps: float, size: float, hold_share: float
+) -> tuple[Array, Array]:
     """(frames, 3) correction of a foot in metres, and (frames,) bool whether it is held."""
     frames = len(tip)
     shift, held = np.zeros((frames, 3)), np.zeros(frames, bool)
     shortest, blend = max(2, round(_SHORTEST_S * fps)), max(2, round(_BLEND_S * fps))
     holds: list[tuple[int, int]] = []
     for start, stop in true_runs(flags):
-        for first, last in _stays(tip[start:stop, ::2], _HOLD_SHARE * size):
+        for first, last in _stays(tip[start:stop, ::2], hold_share * size):
             # Leave time for the blend from one held position to the next.
             begin = max(start + first, holds[-1][1] + blend if holds else 0)
             if start + last - begin >= shortest:

@@ -9,15 +9,14 @@ from scipy.spatial.transform import Rotation
 
 from deepphase.arrays import Array
 from deepphase.motion import quaternions
-from deepphase.motion.resample import low_passed
+from deepphase.motion.resample import low_passed, low_passed_rotations
 from deepphase.motion.skeleton import Skeleton
 from deepphase.solving.body import BodyModel
 
 
 def low_passed_state(state: SolverState, cutoff_hz: float, fps: float) -> SolverState:
     """Low-pass the rotations and the root of poses."""
-    rotations = low_passed(quaternions_of(state), cutoff_hz, fps)
-    rotations = quaternions.normalized(rotations)
+    rotations = low_passed_rotations(quaternions_of(state), cutoff_hz, fps)
     matrices = Rotation.from_quat(rotations.reshape(-1, 4)).as_matrix()
     return SolverState(matrices.reshape(state.local.shape), low_passed(state.root, cutoff_hz, fps))
 

@@ -11,6 +11,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
+from deepphase.motion.ball import Ball
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.root_motion import RootMotion, with_root_motion
 from deepphase.motion.root_trajectory import RootTrajectory
@@ -121,6 +122,8 @@ class RunnerSpec:
         Uneven ground that the runner walks on; None on a flat floor.
     soles
         (2, limbs) metres of the limbs' last joints and tips over that ground while they stand.
+    ball
+        Properties of the characters' balls, whose places are tracks; None without balls.
     """
 
     fps: float
@@ -135,6 +138,7 @@ class RunnerSpec:
     conventions: Source = Source()  # noqa: RUF009 (frozen)
     ground: Heightmap | None = None
     soles: Array | None = None
+    ball: Ball | None = None
 
     @property
     def joint_indices(self) -> Array:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +11,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError
-from deepphase.formats.file_content import read_text
+from deepphase.formats.csv_table import read_csv_table
 
 _TIME = "t"
 
@@ -49,38 +47,9 @@ def read_timed_table(
         rise, or there are fewer than two rows.
     """
     path = Path(path)
-    text = read_text(path)
     hint = f"columns: {', '.join((_TIME, *required))}, optionally {', '.join(optional)}, and labels"
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    try:
-        rows = [
-            (reader.line_num, [cell.strip() for cell in row])
-            for row in reader
-            if any(cell.strip() for cell in row)
-        ]
-    except csv.Error as error:
-        raise FormatError(
-            f"not a CSV row: {error}", hint=hint, path=path, line=reader.line_num
-        ) from None
-    if not rows:
-        raise FormatError("an empty table", hint=hint, path=path)
-    first_line, columns = rows.pop(0)
-    for column in (_TIME, *required):
-        if column not in columns:
-            raise FormatError(f"no column {column!r}", hint=hint, path=path, line=first_line)
-    for column in columns:
-        if not column or columns.count(column) > 1:
-            raise FormatError(
-                f"the column {column!r} has no name or is repeated",
-                hint=hint,
-                path=path,
-                line=first_line,
-            )
-    for line, cells in rows:
-        if len(cells) != len(columns):
-            raise FormatError(
-                f"{len(cells)} cells under {len(columns)} columns", hint=hint, path=path, line=line
-            )
+    table = read_csv_table(path, (_TIME, *required), hint)
+    columns, rows = table.columns, table.rows
     if len(rows) < 2:
         raise FormatError(
             f"{len(rows)} row{'' if len(rows) == 1 else 's'} of values, at least two are needed",

@@ -63,20 +63,28 @@ def signals_of(positions, names, metadata):
 
 
 def phases_of(path, positions, names):
-    """Outputs of the model for every frame: name -> (frames, values).
+    """Phase, frequency, amplitude and offset of every frame of at least a window.
 
-    `positions` is (frames, joints, 3) in metres, Y up, at the model's rate; `names` are the joints.
+    Name -> (frames, channels). `positions` is (frames, joints, 3) in metres, Y up, at the model's
+    rate; `names` are the joints.
     """
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     metadata = session.get_modelmeta().custom_metadata_map
     window = int(metadata["window_frames"])
     signals = signals_of(np.asarray(positions, np.float64), list(names), metadata)
-    padded = np.pad(signals, ((window // 2, window // 2), (0, 0)))
-    windows = np.lib.stride_tricks.sliding_window_view(padded, window, axis=0)
+    windows = np.lib.stride_tricks.sliding_window_view(signals, window, axis=0)
     outputs = [each.name for each in session.get_outputs()]
     parts = []
     for start in range(0, len(windows), 256):
         rows = np.ascontiguousarray(windows[start : start + 256])
         parts.append(session.run(outputs, {"velocities": rows}))
     joined = (np.concatenate(values) for values in zip(*parts, strict=True))
-    return dict(zip(outputs, joined, strict=True))
+    whole = dict(zip(outputs, joined, strict=True))
+    # Near the ends, the nearest whole window's, advanced.
+    frames = np.arange(len(signals))
+    nearest = np.clip(frames - window // 2, 0, len(windows) - 1)
+    found = {name: values[nearest] for name, values in whole.items()}
+    seconds = (frames - window // 2 - nearest)[:, None] / float(metadata["fps"])
+    turns = found["phase"] + found["frequency"] * seconds
+    found["phase"] = turns - np.floor(turns + 0.5)
+    return found

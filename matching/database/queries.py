@@ -117,12 +117,12 @@ def query_moment(
             "phases can be advanced only for clips of the database",
             hint="give a later --frame, or a clip of the database",
         )
-    extractor = None
+    read, extractor = load(clip), None
     if model is not None:
-        from deepphase.phase.extractor import load_extractor
+        from deepphase.phase.extractor import for_clips, load_model
 
-        extractor = load_extractor(model)
-    queries, resampled = clip_queries(database, load(clip), extractor)
+        extractor = for_clips(load_model(model), read)
+    queries, resampled = clip_queries(database, read, extractor)
     if not 0 <= frame < len(queries):
         raise ParameterError(
             f"no frame {frame} in {clip}: it has {len(queries)} at {database.fps:g} Hz"

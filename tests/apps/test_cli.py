@@ -208,7 +208,7 @@ def test_an_unknown_command():
         (["prepare", "x", "-o", "y", "--fps", "fast"], "--fps: expected a number, not fast"),
         (["prepare", "x", "-o", "y", "--fps", "nan"], "--fps: expected a number, not nan"),
         (["prepare", "x", "-o", "y", "--workers", "1.5"], "--workers: expected a whole number"),
-        (["train", "phase", "x", "y", "-o", "z"], "unrecognized arguments: y"),
+        (["train", "controller", "x", "y", "-o", "z"], "unrecognized arguments: y"),
         (
             ["train", "phase", "x", "-o", "y", "--network.channels", "five"],
             "whole number, not five",
@@ -828,11 +828,9 @@ def test_encode_of_one_bad_file_is_one_error(model, broken, tmp_path):
 def test_a_file_that_is_no_model(swings, model, tmp_path):
     output = ("-o", tmp_path / "p")
     run("encode", tmp_path / "nowhere", swings, *output).refused("nowhere: cannot be read")
-    assert run("prepare", swings, "-o", tmp_path / "s").status == 0
-    run("encode", tmp_path / "s", swings, *output).refused(
-        "this is a deepphase.store, not a phase model"
-    )
-    run("encode", swings / "a_swing_wild_0.bvh", swings, *output).refused("not a deepphase file")
+    (tmp_path / "notes.txt").write_text("no model")
+    run("encode", tmp_path / "notes.txt", swings, *output).refused("not a deepphase file")
+    run("encode", model, *output).refused("no clips are given")
     content = bytearray(model.read_bytes())
     content[-50] ^= 0xFF
     (tmp_path / "damaged").write_bytes(content)

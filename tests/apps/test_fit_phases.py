@@ -86,7 +86,7 @@ def test_normalised_is_of_pca_alone(store, tmp_path, capsys):
 def test_unknown_methods_and_foreign_files(store, clips, tmp_path, capsys):
     assert run("fit", "phases", store, "--method", "magic", "-o", tmp_path / "m") == cli.MISTAKE
     assert "expected one of 'contact', 'pca', 'pfnn'" in capsys.readouterr().err
-    assert run("encode", store, clips, "-o", tmp_path / "o") == cli.MISTAKE
+    assert run("evaluate", store, clips, "-o", tmp_path / "o") == cli.MISTAKE
     assert "not a phase model" in capsys.readouterr().err
 
 
@@ -116,3 +116,37 @@ def test_a_motion_database_is_built_with_it(files, store, method, tmp_path):
     assert run("match", "build", store, *made) == 0
     database = MotionDatabase.load(tmp_path / "d")
     assert database.made_with["model_sha256"] == load_extractor(files / method).sha256
+
+
+def test_evaluate_compares_it_with_other_features(files, store, tmp_path):
+    rivals = f"contact,velocity,pose,full_pose,{files / 'pca'}"
+    words = ("evaluate", files / "pca", store, "-o", tmp_path, "--queries", 100)
+    assert run(*words, "--against", rivals) == 0
+    comparison = json.loads((tmp_path / "report.json").read_text())["comparison"]
+    values = {
+        name: {key: each["value"] for key, each in found["measures"].items()}
+        for name, found in comparison["features"].items()
+    }
+    # The model itself, read from its file, is level with itself in everything.
+    assert values["pca"] == values["this model"]
+    same = [each for each in comparison["differences"] if each["rival"] == "pca"]
+    assert {each["outcome"] for each in same} == {"level"}
+    assert {each["key"] for each in same} == values["pca"].keys()
+    # Poses match poses best.
+    errors = {name: each["alignment"] for name, each in values.items()}
+    assert min(errors, key=errors.__getitem__) == "pose"
+    assert "strikes" not in values["velocity"]
+    # Phases of gaits go on, and velocities are stuck.
+    assert values["this model"]["distinct"] > 2 * values["velocity"]["distinct"]
+    verdicts = {each["source"]: each["verdict"] for each in comparison["claims"]}
+    assert verdicts["Fig. 17"] == "holds"
+    page = (tmp_path / "index.html").read_text()
+    assert "claims on these clips" in page
+    assert "Autoregressive search" in page
+
+
+def test_evaluate_refuses_unknown_features(files, store, tmp_path, capsys):
+    words = ("evaluate", files / "pca", store, "-o", tmp_path, "--against", "contact,nonsense")
+    assert run(*words) == 2
+    assert "'nonsense'" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())

@@ -26,6 +26,7 @@ from deepphase.editing.config import EditorConfig
 from deepphase.errors import ParameterError
 from deepphase.phase.config import PhaseConfig
 from deepphase.phase.extractor import BASELINES
+from deepphase.rigs.config import RigConfig
 from matching.search.searcher import INDEX_NAMES
 
 BANNED = re.compile(
@@ -217,6 +218,7 @@ def test_former_keys_of_configs_are_read(monkeypatch, tmp_path):
         ("train controller", ControllerConfig, ["--config", "vinn", "--network.redraw", "frame"]),
         ("train dance", DanceConfig, ["--network.experts", "3"]),
         ("train editor", EditorConfig, ["--config", "manifold", "--network.width", "64"]),
+        ("train rig", RigConfig, ["--config", "paper", "--network.sampling", "gmm"]),
     ],
 )
 def test_a_printed_config_is_read_again(name, configs, option, tmp_path):
@@ -267,7 +269,7 @@ def bash_completion(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("words", "expected"),
     [
         (["deepphase", "insp"], {"inspect"}),
-        (["deepphase", "train", ""], {"phase", "controller", "dance", "editor"}),
+        (["deepphase", "train", ""], {"phase", "controller", "dance", "editor", "path", "rig"}),
         (["deepphase", "match", "build", "x", "--index", ""], set(INDEX_NAMES)),
         (["deepphase", "train", "phase", "--file"], {"--file-fps"}),
         (["deepphase", "evaluate", "dances", "--beats"], {"--beats-per-bar"}),

@@ -22,7 +22,7 @@ def test_a_logger_whose_package_is_missing_says_what_to_install(package, monkeyp
     with pytest.raises(ParameterError) as caught:
         TrainingOptions(logger=package).trainer(Path("walk.model"))
     assert f"{package} logs need a package that is not installed" in str(caught.value)
-    assert caught.value.hint == "pip install 'deepphase[loggers]'"
+    assert caught.value.hint == "install it with pip install 'deepphase[loggers]'"
 
 
 @pytest.mark.skipif(not importlib.util.find_spec("tensorboard"), reason="needs tensorboard")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from controllers.networks.registry import make_network
 from controllers.runtime.body_pose import BodyPoses
 from controllers.runtime.characters import Characters
 from controllers.runtime.controller import Controller
+from controllers.runtime.int8_network import int8_network
 from controllers.runtime.network_state import RunningNetwork
 from controllers.runtime.phase_kernel import advance_phases
 from controllers.schema.rotations_6d import from_six_numbers
@@ -132,6 +134,8 @@ def main() -> None:
         given = {"demo, 4 x 64": Controller.load(DEMO), "8 x 512, untrained": large}
     for name, controller in given.items():
         bench_frames(name, controller, options.characters, options.rounds)
+        in_8_bits = replace(controller, network=int8_network(controller.network))
+        bench_frames(f"{name}, 8 bits", in_8_bits, options.characters, options.rounds)
 
 
 if __name__ == "__main__":

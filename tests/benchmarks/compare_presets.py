@@ -61,10 +61,10 @@ def main() -> None:
                 began = time.perf_counter()
                 model = train_phase(train, config, folder=Path(folder) / "work")
                 spent = time.perf_counter() - began
-                _, measures, _ = evaluation_report(
+                result = evaluation_report(
                     model, held_out, Path(folder) / "report", queries=options.queries
                 )
-            words = ", ".join(f"{each.name} {each.value:.4g}" for each in measures)
+            words = ", ".join(f"{each.name} {each.value:.4g}" for each in result.measures)
             print(f"{preset} lr {rate} seed {seed}: {words}; trained in {spent:.0f} s", flush=True)
 
 

@@ -11,6 +11,8 @@ from apps.live.sources import asset_of
 from deepphase.formats.load import load
 from deepphase.motion.kinematics import joint_positions
 from tests.browser.dashboard_pages import until
+from tests.formats.glb_nodes import node_mesh, node_tracks
+from tests.live.made_ball import sliding_asset
 
 pytestmark = pytest.mark.browser
 
@@ -28,7 +30,7 @@ def content() -> str:
 def live(open_page, content):
     """A function that opens the page, and waits until it has drawn; then frames go on without."""
 
-    def opened(**options):
+    def opened(content=content, **options):
         page = open_page(content, **({"viewport": _SMALL} | options))
         until(lambda: page.evaluate("window.deepphaseLive?.pictures > 1"))
         # Software needs most of the time for the pictures.
@@ -212,3 +214,92 @@ def test_the_past_is_shown_and_saved_and_the_picture_has_two_looks(live, tmp_pat
         page.get_by_role("button", name="Light or dark").click()
         pictures_after(page, 3)
     assert means[0] > means[1] + 80
+
+
+def test_a_ball_is_kicked_passed_to_a_place_lost_and_saved(live, tmp_path):
+    page = live(live_page(sliding_asset(), name="ball"))
+    page.evaluate("deepphaseLive.setPaused(true)")
+
+    def fastest(frames: int) -> float:
+        return page.evaluate(
+            f"""Math.max(...Array.from({{ length: {frames} }}, () => {{
+              deepphaseLive.driver.step([0, 1.2], null);
+              return Math.hypot(...deepphaseLive.state().ball.velocity);
+            }}))"""
+        )
+
+    page.keyboard.press("n")
+    page.keyboard.press("k")
+    assert fastest(90) == pytest.approx(5.0)
+    assert state(page)["ball"]["lost"] is True
+    page.get_by_role("button", name="Fetch").click()
+    assert page.evaluate("deepphaseLive.driver.fetches") is False
+    # A new ball is passed to where the user clicks.
+    page.get_by_role("button", name="New ball").click()
+    page.keyboard.press("t")
+    page.locator("#stage").click(position={"x": 240, "y": 120})
+    assert page.locator("#status").text_content() == "passes with the next touch"
+    x, _, z = state(page)["ball"]["position"]
+    goal = page.evaluate("deepphaseLive.groundAt({ clientX: 240, clientY: 120 })")
+    assert fastest(60) > 1.5
+    now = state(page)["ball"]
+    way = np.subtract(goal, [now["position"][0], now["position"][2]])
+    along = np.dot(way, np.array(now["velocity"])[[0, 2]])
+    speeds = np.linalg.norm(way) * np.linalg.norm(now["velocity"])
+    assert np.hypot(x - goal[0], z - goal[1]) > 1.0
+    assert along > 0.9 * speeds
+    # The file has the ball beside the body, which is read without it.
+    places = page.evaluate("deepphaseLive.driven().map(({ ball }) => ball.position)")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save as glb").click()
+    path = tmp_path / "ball.glb"
+    saved.value.save_as(path)
+    tracks = node_tracks(path, "ball")
+    np.testing.assert_allclose(tracks["translation"], places, atol=_MM)
+    assert np.linalg.norm(tracks["rotation"], axis=1) == pytest.approx(1.0, abs=1e-4)
+    assert "ball" not in load(path).skeleton.names
+    assert len(page.evaluate("deepphaseLive.drivenRun().balls")[0]) == 9
+    page.evaluate("delete deepphaseLive.view.draw")
+    pictures_after(page, 1)
+
+
+def test_a_character_walks_up_the_stairs_of_the_list_and_saves_them(live, tmp_path):
+    page = live()
+    page.get_by_label("Ground", exact=True).select_option("stairs")
+    page.evaluate("deepphaseLive.setPaused(true)")
+    heights = page.evaluate(
+        """Array.from({ length: 300 }, () => {
+          deepphaseLive.driver.step([0, 1.2], null);
+          const { position, height } = deepphaseLive.state();
+          return [height, deepphaseLive.view.level(...position), position[1]];
+        })"""
+    )
+    _, ground, z = np.array(heights).T
+    assert z[-1] > 3.0
+    assert ground.max() > 0.5
+    feet = page.evaluate(
+        """(() => {
+          const { asset, view } = deepphaseLive;
+          const over = (places, foot) =>
+            places[3 * foot + 1] - view.level(places[3 * foot], places[3 * foot + 2]);
+          return deepphaseLive.driven().slice(-200).map(({ positions, contacts }) =>
+            asset.skeleton.feet.flatMap((foot, at) =>
+              (contacts[at] > 0.9 ? [over(positions, foot)] : [])));
+        })()"""
+    )
+    standing = np.concatenate([each for each in feet if each])
+    assert len(standing) > 50
+    # Ankles are over the ground that the foot stands on, not under it nor as high as a step.
+    assert np.quantile(standing, 0.1) > -0.05
+    assert np.median(standing) < 0.2
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save as glb").click()
+    path = tmp_path / "stairs.glb"
+    saved.value.save_as(path)
+    places = node_mesh(path, "ground")["POSITION"]
+    assert np.ptp(places[:, 1]) > 0.5
+    assert places[:, 2].max() > z[-1] + 2.0
+    page.evaluate("delete deepphaseLive.view.draw")
+    pictures_after(page, 1)
+    page.get_by_label("Ground", exact=True).select_option("")
+    assert page.evaluate("deepphaseLive.view.map") is None

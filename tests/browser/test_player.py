@@ -326,6 +326,48 @@ def test_lanes_of_contacts_have_the_colours_and_sides_of_the_bodies(open_page):
     assert "#e69f00" not in drawn["fills"]
 
 
+WIDEST = """() => {
+  let widest = 0;
+  const { stroke } = CanvasRenderingContext2D.prototype;
+  CanvasRenderingContext2D.prototype.stroke = function (...given) {
+    if (this.canvas.id === "stage") widest = Math.max(widest, this.lineWidth);
+    return stroke.call(this, ...given);
+  };
+  document.getElementById("look").click();
+  return new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(() => go(widest))));
+}"""
+
+
+@pytest.mark.parametrize(("name", "has_head"), [("Head", True), ("Crown", False)])
+def test_a_head_with_eyes_is_drawn_as_a_head(open_page, name, has_head):
+    """Eyes do not say where a head ends."""
+    body = made_actor()
+    eye = body.positions[:, 5:] + [0.03, 0.05, 0.08]
+    body = replace(
+        body,
+        positions=np.concatenate([body.positions, eye], axis=1),
+        links=np.concatenate([body.links, [[5, 6]]]),
+        joint_names=("Hips", "Knee_L", "Foot_L", "Knee_R", "Foot_R", name, "leftEye"),
+    )
+    page = open_page(player_html([Take("one", [body])]))
+    wait_until_drawn(page)
+    stage = page.locator("#stage").bounding_box()
+    # The body fills three quarters of the stage, and a head has 9 % of its height.
+    assert (page.evaluate(WIDEST) > 0.06 * stage["height"]) == has_head
+
+
+def test_the_camera_stands_further_from_a_body_longer_than_high(open_page):
+    distances = []
+    for along in (0.0, 3.0):
+        body = made_actor()
+        positions = body.positions.copy()
+        positions[:, 5, 2] += along
+        page = open_page(player_html([Take("one", [replace(body, positions=positions)])]))
+        wait_until_drawn(page)
+        distances.append(state(page)["camera"]["distance"])
+    assert distances[1] > 1.8 * distances[0]
+
+
 def test_frames_past_the_clip_set_no_scale(open_page):
     """The amplitude of a window that reaches past the clip is none of the movement's."""
     phases = made_phases(240, 2)

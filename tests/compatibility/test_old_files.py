@@ -30,8 +30,10 @@ def _clip():
     return open_store(_FILES / "clips.store").clip(1)
 
 
-def _manifold(name):
-    return load_extractor(_FILES / name).encode(_clip()).parameters.manifold()[::20]
+def _manifold(phases, step):
+    """Every step-th frame; NaN where no whole window lies, whose phases later versions improve."""
+    manifold = phases.parameters.manifold()
+    return np.where(phases.interior[:, None], manifold, np.nan)[::step]
 
 
 def _rolled_out(name):
@@ -70,9 +72,9 @@ def _contents(name, folder, monkeypatch):
     kind = name.split(".")[-1]
     if name == "songs.model":
         song = _song(folder, monkeypatch)
-        return PhaseModel.load(_FILES / name).encode(song).parameters.manifold()[::10]
+        return _manifold(PhaseModel.load(_FILES / name).encode(song), 10)
     if kind in ("model", "phases"):
-        return _manifold(name)
+        return _manifold(load_extractor(_FILES / name).encode(_clip()), 20)
     if kind == "controller":
         return _rolled_out(name)
     if kind == "index":
@@ -105,7 +107,9 @@ def test_a_file_gives_what_it_gave(name, tmp_path, monkeypatch):
         expected = contents[name]
     found = _contents(name, tmp_path, monkeypatch)
     assert np.abs(expected).max() > 0
-    np.testing.assert_allclose(found, expected, atol=1e-4, rtol=1e-4)
+    compared = np.isfinite(found)
+    assert compared.any()
+    np.testing.assert_allclose(found[compared], expected[compared], atol=1e-4, rtol=1e-4)
 
 
 def test_a_database_finds_its_clips_in_the_store_beside_it():

@@ -15,7 +15,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorDeviceMismatchError
 
 from controllers.config import ControllerConfig
-from controllers.dance.config import MUSIC, DanceConfig
+from controllers.dance.config import DanceConfig
 from controllers.dance.training import DanceData
 from controllers.data.controller_batches import ControllerBatches
 from controllers.data.controller_data import ControllerData
@@ -135,9 +135,11 @@ def test_dancers_keep_to_their_device():
         data = DanceData.read(clips, config, BeatAndBarPhases(motions)).data
         _train_and_validate(config.controller, data)
     schema = data.schema
-    block = schema.inputs.slices[MUSIC]
     offsets = len(schema.config.offsets_s)
-    tracks = {MUSIC: np.zeros((2, offsets, (block.stop - block.start) // offsets))}
+    tracks = {}
+    for name in schema.config.tracks:
+        block = schema.inputs.slices[name]
+        tracks[name] = np.zeros((2, offsets, (block.stop - block.start) // offsets))
     _step(new_network(config.controller, data), config.controller, data, tracks=tracks)
 
 

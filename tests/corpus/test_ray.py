@@ -42,9 +42,12 @@ def task(number):
 for _ in map_in_order(task, [0, 1], 1, cluster="ray"):
     import ray
     print(ray._private.worker.global_worker.node.get_session_dir_path(), flush=True)
-    listening = [line.split()[3] for line in os.popen("ss -ltnpH").read().splitlines()
-                 if any(f"pid={pid}," in line for pid in os.popen(
-                     f"ps -o pid= --ppid {os.getpid()}").read().split())]
+    until, listening = time.monotonic() + 60, []
+    # On a busy machine a list of sockets or processes can miss some.
+    while not listening and time.monotonic() < until:
+        pids = os.popen(f"ps -o pid= --ppid {os.getpid()}").read().split()
+        listening = [line.split()[3] for line in os.popen("ss -ltnpH").read().splitlines()
+                     if any(f"pid={pid}," in line for pid in pids)]
     print(*listening, flush=True)
 """
 

@@ -100,11 +100,13 @@ def test_a_long_clip_is_shown_in_parts(tmp_path, monkeypatch):
     assert len(players(app)) == 1
 
 
-def test_a_skeleton_that_no_model_reads_says_what_to_do(tmp_path, monkeypatch):
+def test_a_skeleton_without_a_model_is_read_by_the_shipped_one(tmp_path, monkeypatch):
     save_bvh(constant_pose(2.0, body="quadruped"), tmp_path / "dog.bvh")
     app = opened("channels", monkeypatch, tmp_path)
-    assert "Train one on page Train" in words(app)
-    assert not players(app)
+    assert app.selectbox(key="model").value == "any skeleton"
+    assert "Confidence: low" in words(app)
+    assert "Train a model" in [each.label for each in app.button]
+    assert "deepphase train phase" in words(app)
 
 
 def _with_rest_lying_down(clip: Clip) -> Clip:

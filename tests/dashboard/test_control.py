@@ -315,10 +315,13 @@ def test_a_folder_offers_its_controllers_databases_and_clips(tmp_path, monkeypat
     write_store(tmp_path / "walks.store", walks)
     stored = open_store(tmp_path / "walks.store")
     MotionDatabase.build(stored, "pose_trajectory").save(tmp_path / "walks.database")
+    # It has no trajectory ahead, so that it cannot follow a path.
+    MotionDatabase.build(stored, "full_pose").save(tmp_path / "poses.database")
     app = opened("control", monkeypatch, tmp_path)
     offered = widget(app, "Controller or motion").options
     assert offered[:2] == ["Controller: mine.controller", "Motion matching: walks.database"]
     assert any("walks.store, by phases" in each for each in offered)
+    assert not any("poses.database" in each for each in offered)
     assert take(app)["gating"]
     assert take(app)["costs"] is None
     database = f"database:{tmp_path / 'walks.database'}"

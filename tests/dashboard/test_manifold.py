@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import json
 import re
+import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -23,6 +25,7 @@ from apps.dashboard.parts.clouds import (
 )
 from apps.dashboard.parts.collection import OpenClips, OpenModel
 from apps.dashboard.parts.encodings import Encodings
+from apps.dashboard.parts.umap_maps import cached_map, make_map
 from apps.demo.model import demo_config
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import write_store
@@ -220,12 +223,13 @@ def test_an_address_leads_to_what_was_seen(monkeypatch):
     assert pictures(app)[0]["selected"] is not None
 
 
-def test_without_a_model_for_the_skeleton_it_says_what_to_do(tmp_path, monkeypatch):
+def test_a_skeleton_without_a_model_of_its_own_is_read_at_once(tmp_path, monkeypatch):
     dog = locomotion(5, 4.0, body="quadruped", gait="trot").clip
     write_store(tmp_path / "dog.store", ClipStore.from_clips([dog]))
     app = opened("manifold", monkeypatch, tmp_path)
-    assert "No phase model here reads the skeleton" in words(app)
-    assert "deepphase train phase" in words(app)
+    assert app.selectbox(key="model").value == "any skeleton"
+    assert "Confidence:" in words(app)
+    assert pictures(app)
 
 
 def test_clips_shorter_than_a_window_are_shown_with_a_word(tmp_path, monkeypatch):
@@ -233,7 +237,7 @@ def test_clips_shorter_than_a_window_are_shown_with_a_word(tmp_path, monkeypatch
     named = [replace(clip, name=f"short {i}") for i, clip in enumerate(short)]
     write_store(tmp_path / "short.store", ClipStore.from_clips(named))
     app = opened("manifold", monkeypatch, tmp_path)
-    assert "No clip is as long as the model's window" in words(app)
+    assert "No clip is as long as a window" in words(app)
     assert players(app)
 
 
@@ -247,10 +251,59 @@ def test_the_autoencoder_beside_is_trained_where_there_is_none(tmp_path, monkeyp
     network = make_autoencoder(3 * len(signals.joints), signals.fps, config.network)
     PhaseModel(network, config, signals).save(tmp_path / "dogs.model")
     app = opened("manifold", monkeypatch, tmp_path)
-    assert app.selectbox(key="model").options == ["dogs.model"]
+    assert app.selectbox(key="model").value.endswith("dogs.model")
     assert len(titles(app)) == 3
     app.button(key="train embedding").click().run()
     assert not app.exception
     assert "Autoencoder without phases" in titles(app)
     # It is this session's alone.
     assert len(titles(opened("manifold", monkeypatch, tmp_path))) == 3
+
+
+class MadeUmap:
+    """The first values as places, in the place of the package that is an extra."""
+
+    def __init__(self, *, n_components, n_neighbors, random_state, n_jobs):
+        self.dimensions = n_components
+
+    def fit_transform(self, values):
+        return 10 * values[:, : self.dimensions]
+
+
+def test_other_frames_lie_between_the_most_similar_points_of_a_map(monkeypatch):
+    monkeypatch.setitem(sys.modules, "umap", SimpleNamespace(UMAP=MadeUmap))
+    turn = 2 * np.pi * np.linspace(0, 1, 200, endpoint=False)
+    values = np.stack([np.cos(turn), np.sin(turn), 0 * turn], axis=1).astype(np.float32)
+    made = make_map(values, 2)
+    np.testing.assert_allclose(made.points[:, :2], 10 * values[:, :2])
+    assert not made.points[:, 2].any()
+    np.testing.assert_allclose(made(values), made.points, atol=0.05)
+    between = (values[:-1] + values[1:]) / 2
+    np.testing.assert_allclose(made(between)[:, :2], 10 * between[:, :2], atol=0.35)
+
+
+def test_the_page_maps_its_frames_by_umap(monkeypatch):
+    cached_map.clear()
+    shown = []
+    monkeypatch.setitem(sys.modules, "umap", SimpleNamespace(UMAP=MadeUmap))
+    monkeypatch.setattr(
+        "apps.dashboard.pages.manifold.cloud_view",
+        lambda picture, colouring, key, **given: shown.append((picture, given["played"])),
+    )
+    opened("manifold", monkeypatch, query={"projection": "UMAP"})
+    cached_map.clear()
+    assert [each.title for each, _ in shown[:3]][1:] == ["Poses", "Joint velocities"]
+    for picture, played in shown[:3]:
+        assert list(picture.axes[:2]) == ["UMAP 1", "UMAP 2"]
+        assert not picture.points[:, 2].any()
+        # What plays moves among the points.
+        low, high = picture.points.min(0) - 1e-3, picture.points.max(0) + 1e-3
+        assert len(played[0].path) > 100
+        assert ((played[0].path >= low) & (played[0].path <= high)).all()
+
+
+def test_a_map_without_its_package_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "umap", None)
+    app = opened("manifold", monkeypatch, query={"projection": "UMAP"})
+    assert "install" in words(app)
+    assert "deepphase\\[umap\\]" in words(app)

@@ -71,6 +71,24 @@ def test_a_walk_matches_walking_one_cycle_on(answer):
     assert np.median(answer.others[:, 1]) > 3 * first.pose_distance
 
 
+def test_a_match_says_what_is_alike_and_what_is_not(pair, databases, answer):
+    database, signals = databases[0].database, pair[1].extractor.signals
+    for each in answer.found:
+        assert each.furthest in signals.joints
+        assert each.furthest_m >= each.joint_distance_m
+    phases = database.phases
+    for each in answer.found[:2]:
+        one, other, weights = (
+            *(np.exp(2j * np.pi * phases.phase[row]) for row in (answer.row, each.moment.row)),
+            phases.amplitude[[answer.row, each.moment.row]].sum(0),
+        )
+        apart = np.abs(np.angle(other / one)) / (2 * np.pi)
+        assert each.cycles_apart == pytest.approx((apart * weights).sum() / weights.sum(), abs=1e-4)
+    by_phase, by_pose = answer.of(BY_PHASE), answer.of(BY_POSE)
+    assert np.mean([e.cycles_apart for e in by_phase]) <= 0.02
+    assert by_pose[0].joint_distance_m <= min(e.joint_distance_m for e in by_phase) + 0.02
+
+
 def test_only_elsewhere(pair, databases):
     answer = find(*databases, pair[1].extractor.signals, "walk", 300, 3, elsewhere=True)
     assert answer.found
@@ -110,9 +128,10 @@ def test_the_page_plays_query_and_matches(monkeypatch):
     assert "phase 4" in page
     assert "pose 4" in page
     (table,) = app.dataframe
-    assert list(table.value.columns) == ["Match", "Clip", "At", "Phase", "Pose", "Joints"]
+    assert list(table.value.columns)[:6] == ["Match", "At", "Timing", "Joints", "Clip", "Furthest"]
     assert len(table.value) == 8
     assert {each.label for each in app.get("download_button")} >= {"BVH", "GLB", "Table (CSV)"}
+    assert "is nearest in phase: its phases are" in words(app)
     assert "cm apart" in words(app)
     (moment,) = [each for each in app.slider if each.label == "Moment (s)"]
     before = table.value["At"].tolist()

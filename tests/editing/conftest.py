@@ -8,7 +8,9 @@ import pytest
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.editing.config import EditorConfig
 from deepphase.editing.editor import MotionEditor
+from deepphase.editing.path_training import PathTraining, train_path
 from deepphase.editing.train import train_editor
+from deepphase.synthetic.locomotion import locomotion
 from tests.formula_motion import swinging
 
 
@@ -40,5 +42,30 @@ def editor(tmp_path_factory) -> MotionEditor:
         swings(),
         tiny_config(**{"training.windows": 32 * 60, "training.batch_size": 32}),
         folder=tmp_path_factory.mktemp("editor"),
+        accelerator="cpu",
+    )
+
+
+@pytest.fixture(scope="session")
+def walks() -> ClipStore:
+    """Walks by formula of a body with elbows and knees."""
+    return ClipStore.from_clips([locomotion(seed=seed, seconds=4.0).clip for seed in range(3)])
+
+
+@pytest.fixture(scope="session")
+def walker(tmp_path_factory, walks) -> MotionEditor:
+    """An editor of walks; a few steps of training are enough where the body counts."""
+    config = tiny_config(**{"training.windows": 160})
+    return train_editor(walks, config, folder=tmp_path_factory.mktemp("walker"), accelerator="cpu")
+
+
+@pytest.fixture(scope="session")
+def path_walker(tmp_path_factory, walks, walker) -> MotionEditor:
+    """The same with path networks."""
+    return train_path(
+        walks,
+        walker,
+        PathTraining(windows=320, batch_size=16),
+        folder=tmp_path_factory.mktemp("path"),
         accelerator="cpu",
     )

@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 
 from apps.cli import main
-from deepphase.corpus.clip_store import ClipStore
 from deepphase.editing import hidden_search
 from deepphase.editing.constrain import constrained
 from deepphase.editing.targets import JointTarget, read_targets
-from deepphase.editing.train import train_editor
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.load import load, save
 from deepphase.motion.contacts import foot_contacts
@@ -18,7 +16,6 @@ from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.steering.path import GroundPath
 from deepphase.synthetic.locomotion import locomotion
-from tests.editing.conftest import tiny_config
 
 
 @pytest.fixture(autouse=True)
@@ -30,15 +27,6 @@ def few_steps(monkeypatch):
 @pytest.fixture(scope="module")
 def walk():
     return locomotion(seed=4, seconds=3.0).clip
-
-
-@pytest.fixture(scope="module")
-def walker(tmp_path_factory):
-    """An editor of a body with elbows and knees; a few steps of training are enough here."""
-    store = ClipStore.from_clips([locomotion(seed=seed, seconds=4.0).clip for seed in range(3)])
-    config = tiny_config(**{"training.windows": 160})
-    folder = tmp_path_factory.mktemp("walker")
-    return train_editor(store, config, folder=folder, accelerator="cpu")
 
 
 def place_near(clip, joint, frame, away):
@@ -148,9 +136,9 @@ def test_targets_are_read(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("joint,frame,x,y\n", "targets.csv:1: columns joint, frame, x, y"),
+        ("joint,frame,x,y\n", "targets.csv:1: no column 'z'"),
         ("joint,frame,x,y,z\n", "targets.csv: no target"),
-        ("", "targets.csv: no target"),
+        ("", "targets.csv: an empty table"),
         ("joint,frame,x,y,z\nHand,1,0,0,0\nHand,x,0,0,0\n", "targets.csv:3: 'Hand,x,0,0,0' is no"),
         ("joint,frame,x,y,z\nHand,1,0,nan,0\n", "targets.csv:2: "),
         ("joint,frame,x,y,z\nHand,-1,0,0,0\n", "targets.csv:2: "),

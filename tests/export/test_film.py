@@ -63,7 +63,7 @@ def test_what_is_no_film_is_refused(monkeypatch):
     monkeypatch.setitem(sys.modules, "av", None)
     with pytest.raises(ParameterError, match="not installed: av") as said:
         check_film("dance.mp4")
-    assert said.value.hint == "pip install 'deepphase[av]'"
+    assert said.value.hint == "install it with pip install 'deepphase[av]'"
 
 
 @pytest.mark.parametrize(

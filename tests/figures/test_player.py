@@ -53,6 +53,17 @@ def test_page_asks_nothing_from_anywhere():
     assert "src=" not in page.replace("data:,", "")
 
 
+def test_a_ball_comes_with_its_body():
+    actor = made_actor(30)
+    ball = np.random.default_rng(0).normal(size=(30, 3)).astype(np.float32)
+    parts = PageParts(player_html([Take("t", [replace(actor, ball=ball, ball_radius_m=0.12)])]))
+    (described,) = parts.scene["takes"][0]["actors"]
+    np.testing.assert_allclose(parts.array(described["ball"]).reshape(30, 3), ball, atol=1e-4)
+    assert described["ballRadius"] == 0.12
+    with pytest.raises(ParameterError, match="ball"):
+        replace(actor, ball=ball[:5])
+
+
 def test_positions_come_back_to_a_tenth_of_a_millimetre_far_from_the_origin():
     actor = made_actor(300)
     far = Actor("far", actor.positions + np.array([5000.0, 0, -300]), actor.links, FPS)

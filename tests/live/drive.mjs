@@ -3,6 +3,10 @@ import { readFileSync, writeFileSync } from "node:fs";
 
 import { projectManifold, readArrays, readAsset } from "../../apps/live/runtime/asset.js";
 import { phasesOfClip } from "../../apps/live/encoder/clip_phases.js";
+import { Ball } from "../../apps/live/ball/physics.js";
+import { Heightmap } from "../../apps/live/ground/heightmap.js";
+import { WalkedGround } from "../../apps/live/ground/walked_ground.js";
+import { RunningBall } from "../../apps/live/ball/running_ball.js";
 import { createCharacter } from "../../apps/live/runtime/character.js";
 import { firstLabel, goalOf, sampleFrames } from "../../apps/live/page/driver.js";
 import { kept } from "../../apps/live/page/history.js";
@@ -90,11 +94,43 @@ function changed(bytes, { names, circle, unit = 1, axes = [1, 0, 0, 0] }) {
   return out;
 }
 
+function mapOf({ heights, columns, spacing, origin }) {
+  return new Heightmap(Float32Array.from(heights), columns, spacing, origin);
+}
+
+/** Outputs of the network that are given in place of its own. */
+function replay(character, outputs) {
+  let frame = 0;
+  character.network.step = () => Float32Array.from(outputs[frame++]);
+}
+
 const tasks = {
-  /** Frames of a character on goals. */
+  /** Frames of a character on goals; `events` of its ball: [frame, method, argument]. */
   run() {
-    const character = createCharacter(asset, request.options);
-    return request.goals.map((goal) => character.step(goal));
+    const ground = request.ground && new WalkedGround(mapOf(request.ground), asset);
+    const character = createCharacter(asset, { ...request.options, ball: RunningBall, ground });
+    if (request.outputs) replay(character, request.outputs);
+    return request.goals.map((goal, frame) => {
+      for (const [at, method, argument] of request.events ?? []) if (at === frame) character.ball[method](argument);
+      return { ...character.step(goal), inputs: request.rows && Array.from(character.input.inputs) };
+    });
+  },
+  /** Heights, levels and the ends of paths on ground. */
+  ground() {
+    const ground = new WalkedGround(mapOf(request.ground), asset);
+    return {
+      heights: request.places.map(([x, z]) => ground.map.at(x, z)),
+      levels: request.places.map(([x, z], i) => ground.level({ x, z, angle: i })),
+      kept: request.paths.map(([start, path]) => ground.keptOff(start, path)),
+    };
+  },
+  /** A ball alone: its states after some seconds, and after collisions. */
+  ball() {
+    const ball = new Ball(request.ball);
+    return request.states.map((state) => ({
+      advanced: ball.advanced(state, request.seconds),
+      touched: ball.touched(state, request.points, request.speeds, 0.04, 0.5),
+    }));
   },
   /** Raw outputs of rows of raw inputs and gates, the state carried on from row to row. */
   network() {

@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
-from deepphase.motion.resample import resample
+from deepphase.motion.resample import low_passed_clip, resample
 from deepphase.motion.skeleton import Skeleton
 from tests.motion.bodies import HUMAN, body, random_clip
 
@@ -132,3 +132,13 @@ def test_a_rounded_frame_time_is_not_resampled():
 def test_impossible_rates_are_refused(fps):
     with pytest.raises(ParameterError, match="cannot resample"):
         resample(random_clip(body(HUMAN)[0], np.random.default_rng(5)), fps)
+
+
+def test_a_low_pass_keeps_a_swing_and_takes_jitter_off():
+    swing = wave(1.0)
+    clip = low_passed_clip(signal_clip(4.0, 60.0, lambda t: swing(t) + wave(20.0, 0.1)(t)), 6.0)
+    inside = slice(30, -30)
+    time = np.arange(len(clip)) / 60.0
+    np.testing.assert_allclose(angles(clip)[inside], swing(time)[inside], atol=0.005)
+    np.testing.assert_allclose(np.linalg.norm(clip.rotations, axis=-1), 1.0, atol=1e-12)
+    assert clip.translations[:, 0, 1] == pytest.approx(1.0)

@@ -17,7 +17,8 @@ def phases():
     phase, frequency, amplitude, offset = rng.uniform(0, 0.49, (4, 40, 3)).astype(np.float32)
     inside = np.arange(40) > 5
     parameters = PhaseParameters(phase, frequency, amplitude, offset)
-    return ClipPhases(parameters, inside, 60.0, "wälk: 1", "a/b.bvh")
+    sure = np.linspace(0, 1, 40, dtype=np.float32)
+    return ClipPhases(parameters, inside, 60.0, "wälk: 1", "a/b.bvh", sure)
 
 
 def test_round_trip(phases, tmp_path):
@@ -29,6 +30,7 @@ def test_round_trip(phases, tmp_path):
             getattr(again.parameters, name), getattr(phases.parameters, name)
         )
     np.testing.assert_array_equal(again.interior, phases.interior)
+    np.testing.assert_array_equal(again.confidence, phases.confidence)
     assert (again.name, again.source, again.fps) == ("wälk: 1", "a/b.bvh", 60.0)
     assert meta["format"] == "deepphase.phases"
     assert (meta["version"], meta["channels"], meta["window_s"]) == (1, 3, 2.0)
@@ -36,6 +38,16 @@ def test_round_trip(phases, tmp_path):
         assert content["manifold"].shape == (40, 6)
         assert content["time"].dtype == np.float64
         np.testing.assert_allclose(content["time"][:2], [0.0, 1 / 60])
+
+
+def test_files_without_confidence_are_sure_of_interior_frames_alone(phases, tmp_path):
+    path = tmp_path / "walk.phases.npz"
+    save_phases(phases, path, window_s=2.0, model_sha256="abc")
+    with np.load(path) as content:
+        earlier = {name: content[name] for name in content if name != "confidence"}
+    np.savez(path, **earlier)
+    again, _ = load_phases(path)
+    assert again.confidence.tolist() == [float(inside) for inside in phases.interior]
 
 
 def test_csv_has_a_row_a_frame(phases, tmp_path):
@@ -85,6 +97,8 @@ def _with(path, **changes):
         ({"phase": np.zeros(40)}, "expected"),
         ({"amplitude": np.zeros((40, 2))}, "expected"),
         ({"interior": np.zeros(40)}, "not booleans"),
+        ({"confidence": np.full(40, 1.5)}, r"confidence outside \[0, 1\]"),
+        ({"confidence": np.ones(39)}, r"expected \(40,\)"),
     ],
 )
 def test_wrong_content_is_refused(phases, tmp_path, change, words):

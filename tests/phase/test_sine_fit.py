@@ -5,7 +5,9 @@ import pytest
 import torch
 
 from deepphase.errors import ParameterError
+from deepphase.phase.config import NetworkConfig
 from deepphase.phase.networks.sine_fit import SineFitLayer
+from deepphase.phase.networks.sine_fit_autoencoder import SineFitAutoencoder
 
 WINDOW, FPS = 121, 60.0
 TIMES = (torch.arange(WINDOW) - WINDOW // 2) / FPS
@@ -147,3 +149,39 @@ def test_amplitude_follows_scale(layer):
 def test_impossible_windows_are_refused(window):
     with pytest.raises(ParameterError):
         SineFitLayer(window, FPS)
+
+
+@pytest.mark.parametrize("band_hz", [10.0, 5.0, None])
+def test_training_loss_is_the_error_of_the_reconstruction(band_hz):
+    """In fewer coordinates than frames, loss and gradients are the same."""
+    torch.manual_seed(0)
+    config = NetworkConfig(channels=3, hidden=8, kernel_s=0.7, band_hz=band_hz)
+    network = SineFitAutoencoder(6, 60.0, config)
+    windows = torch.randn(7, 6, 121).cumsum(2)
+    windows -= windows.mean(2, keepdim=True)
+    # A held pose, too.
+    windows[3] = 0.0
+    found = []
+    for loss in (network.loss(windows), torch.nn.functional.mse_loss(network(windows), windows)):
+        network.zero_grad()
+        loss.backward()
+        gradients = {name: each.grad.clone() for name, each in network.named_parameters()}
+        found.append((loss.detach(), gradients))
+    (ours, own), (expected, plain) = found
+    assert torch.allclose(ours, expected, rtol=1e-5)
+    for name, gradient in plain.items():
+        scale = gradient.abs().max().clamp(min=1e-6)
+        assert ((own[name] - gradient).abs().max() / scale) < 2e-3, name
+
+
+class HalvedDecoder(SineFitAutoencoder):
+    def _decode(self, latent):
+        return 0.5 * super()._decode(latent)
+
+
+def test_training_loss_of_a_subclass_is_that_of_its_own_parts():
+    torch.manual_seed(0)
+    network = HalvedDecoder(6, 60.0, NetworkConfig(channels=3, hidden=8, band_hz=10.0))
+    windows = torch.randn(7, 6, 121).cumsum(2)
+    expected = torch.nn.functional.mse_loss(network(windows), windows)
+    assert torch.equal(network.loss(windows), expected)

@@ -142,7 +142,7 @@ def test_file_round_trip(model, tmp_path):
     np.testing.assert_array_equal(again.projection.axes, model.projection.axes)
 
 
-def test_short_clip_is_encoded_with_repeated_edges(model):
+def test_clips_shorter_than_a_window_are_encoded(model):
     clip, _ = swinging(1.0, 0.5)
     phases = model.encode(clip)
     assert len(phases) == 30

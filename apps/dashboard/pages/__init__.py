@@ -21,5 +21,7 @@ PAGES = (
     PageEntry("matches", "Matches", ":material/join_inner:"),
     PageEntry("control", "Control", ":material/route:"),
     PageEntry("dance", "Dance", ":material/music_note:"),
+    PageEntry("edit", "Edit", ":material/content_cut:"),
+    PageEntry("rig", "Rig", ":material/accessibility_new:"),
     PageEntry("train", "Train", ":material/model_training:"),
 )

@@ -15,7 +15,7 @@ from apps.dashboard.parts.channel_views import (
     reconstructs,
     signals,
 )
-from apps.dashboard.parts.collection import OpenClips, OpenModel, needed_model, open_clips
+from apps.dashboard.parts.collection import OpenClips, OpenModel, open_clips, open_model
 from apps.dashboard.parts.encodings import encodings
 from apps.dashboard.parts.messages import show_error
 from apps.dashboard.parts.theme import heading
@@ -58,7 +58,7 @@ def page() -> None:
         "cursor.",
     )
     clips = open_clips()
-    model = needed_model(clips)
+    model = open_model(clips)
     store = clips.store
     choosers = st.columns([2, 3])
     index = clip_chooser(store.names, place=choosers[0])

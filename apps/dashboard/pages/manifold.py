@@ -22,20 +22,23 @@ from apps.dashboard.parts.clouds import (
     playable,
     read_passages,
 )
-from apps.dashboard.parts.collection import OpenClips, OpenModel, needed_model, open_clips
+from apps.dashboard.parts.collection import OpenClips, OpenModel, open_clips, open_model
 from apps.dashboard.parts.encodings import all_phases, encodings
 from apps.dashboard.parts.live_view import steer_on_the_manifold
 from apps.dashboard.parts.messages import plain
 from apps.dashboard.parts.model_comparison import embedding_for
 from apps.dashboard.parts.theme import heading, wide_columns
+from apps.dashboard.parts.umap_maps import cached_map
 from apps.dashboard.parts.widgets import offer_figure, offer_player, offer_table, show_player
 from apps.reports.player_takes import takes_of_clips
 from deepphase.arrays import Array
 from deepphase.figures.colouring import Colouring
 from deepphase.figures.manifold import axis_title, manifold_2d, manifold_3d
 from deepphase.figures.player.take import Take
+from deepphase.phase.manifold import ManifoldProjection
 
 _PLANE, _SPACE = "Plane", "Space"
+_PCA, _UMAP = "PCA", "UMAP"
 _FIGURE_HEIGHT, _SMALL_HEIGHT, _PLAYER_HEIGHT = 600, 330, 760
 # Length of the part of a clip in the player, and how much of it comes before a chosen moment.
 _PLAYED_S, _BEFORE_S = 60.0, 10.0
@@ -53,17 +56,24 @@ def page() -> None:
         "there, and draw a lasso or a box to play the frames within.",
     )
     clips = open_clips()
-    model = needed_model(clips)
+    model = open_model(clips)
     left, right = wide_columns("manifold", [6, 5])
     with left:
-        controls = st.columns([3, 2, 2], vertical_alignment="bottom")
+        controls = st.columns([5, 4, 3, 4], vertical_alignment="bottom")
         view = controls[1].segmented_control(
             "View", [_PLANE, _SPACE], default=_PLANE, required=True, key="view", bind="query-params"
         )
         max_points = controls[2].selectbox(
             "Points", POINTS, format_func="{:,}".format, key="points", bind="query-params"
         )
+        by_umap = controls[3].segmented_control(
+            "Projection", [_PCA, _UMAP], default=_PCA, required=True, key="projection",
+            bind="query-params",
+            help="PCA shows the directions of largest variance. UMAP keeps similar frames "
+            "together, in the plane or in space; its distances and directions have no scale.",
+        ) == _UMAP  # fmt: skip
         cloud = open_cloud(clips, model, max_points)
+        dimensions = (3 if view == _SPACE else 2) if by_umap else 0
         names = list(cloud.colourings)
         name = controls[0].selectbox("Colour", names, key="colour", bind="query-params")
         colouring = cloud.colourings[name]
@@ -75,8 +85,53 @@ def page() -> None:
             steer_on_the_manifold()
         played = _player(clips, model, cloud, colouring)
     with left:
-        _picture(clips, model, cloud, colouring, view == _SPACE, played)
-    _other_spaces(clips, model, cloud, colouring, max_points, played)
+        _picture(clips, model, cloud, colouring, view == _SPACE, played, dimensions)
+    _other_spaces(clips, model, cloud, colouring, max_points, played, min(dimensions, 2))
+
+
+@dataclass(frozen=True, eq=False)
+class _Places:
+    """Places of the cloud's frames in one space, and the function that gives those of others."""
+
+    points: Array
+    axes: Sequence[str]
+    of: Callable[[Array], Array]
+
+
+def _places(
+    key: tuple[object, ...],
+    values: Array,
+    points: Array,
+    projection: ManifoldProjection,
+    unit: str,
+    dimensions: int,
+) -> _Places:
+    """The projection by PCA that is known, or a map by UMAP of the same values.
+
+    Parameters
+    ----------
+    key
+        Name of the values.
+    dimensions
+        Those of the map; 0 for PCA.
+    """
+    if dimensions:
+        made = cached_map(key, dimensions, values)
+        return _Places(made.points, [f"UMAP {axis + 1}" for axis in range(3)], made)
+    axes = [axis_title(axis, projection.explained, unit) for axis in range(3)]
+    return _Places(points, axes, projection)
+
+
+def _phase_places(clips: OpenClips, model: OpenModel, cloud: OpenCloud, dimensions: int) -> _Places:
+    """`_places` of a cloud in the latent space of its model."""
+    return _places(
+        (clips.key, model.key, len(cloud.clip), "phases"),
+        cloud.cloud.parameters.manifold(),
+        cloud.cloud.points,
+        cloud.projection,
+        "latent unit",
+        dimensions,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,11 +157,12 @@ def _picture(
     colouring: Colouring,
     space: bool,
     played: _Played,
+    dimensions: int,
 ) -> None:
     """Draw the manifold and its downloads."""
     if cloud.cloud.padded:
         st.warning(
-            "No clip is as long as the model's window: all were padded with repeated poses.",
+            "No clip is as long as a window: every frame has the sinusoids of its whole clip.",
             icon=":material/info:",
         )
     fps, lengths = model.extractor.fps, [len(each) for each in all_phases(clips, model)]
@@ -123,22 +179,20 @@ def _picture(
                 st.query_params[_PASSAGES] = passages_text(chosen)
 
     phases = all_phases(clips, model)
+    places = _phase_places(clips, model, cloud, dimensions)
     cloud_view(
         _pictured(
             clips,
             cloud,
             f"Phase manifold by {colouring.name}",
-            cloud.cloud.points,
-            cloud.cloud.explained,
+            places,
             note=cloud.cloud.note,
         ),
         colouring,
         f"cloud {clips.id} {model.id} {len(cloud.clip)}",
         space=space,
         played=played.parts(
-            lambda each: cloud.projection(
-                phases[each.clip].parameters[each.start : each.stop].manifold()
-            ),
+            lambda each: places.of(phases[each.clip].parameters[each.start : each.stop].manifold()),
             fps,
         ),
         selected=cloud.points_in(played.passages) if played.selected else None,
@@ -147,14 +201,16 @@ def _picture(
     )
     with st.container(horizontal=True):
         draw = manifold_3d if space else manifold_2d
-        offer_figure(
-            lambda: draw(colour=colouring, **cloud.cloud.figure_arguments),
-            "phase_manifold",
-            "manifold html",
-        )
+        if not dimensions:
+            offer_figure(
+                lambda: draw(colour=colouring, **cloud.cloud.figure_arguments),
+                "phase_manifold",
+                "manifold html",
+            )
+        axes = [f"{'umap' if dimensions else 'pc'}{axis}" for axis in (1, 2, 3)]
         offer_table(
-            ["clip", "frame", "time_s", "pc1", "pc2", "pc3", _plain_title(colouring)],
-            lambda: _rows(cloud, colouring),
+            ["clip", "frame", "time_s", *axes, _plain_title(colouring)],
+            lambda: _rows(cloud, colouring, places.points),
             "phase_manifold",
             "manifold csv",
         )
@@ -164,10 +220,8 @@ def _pictured(
     clips: OpenClips,
     cloud: OpenCloud,
     title: str,
-    points: Array,
-    explained: Array,
+    places: _Places,
     *,
-    unit: str = "latent unit",
     note: str = "",
 ) -> CloudPicture:
     """Places of the cloud's frames in a space, with the clips and poses that belong to them."""
@@ -176,8 +230,8 @@ def _pictured(
     groups = [labels.get(names[0], "") for labels in store.labels] if names else []
     return CloudPicture(
         title,
-        points,
-        [axis_title(axis, explained, unit) for axis in range(3)],
+        places.points,
+        places.axes,
         cloud.clip,
         cloud.cloud.time,
         store.names,
@@ -191,12 +245,12 @@ def _plain_title(colouring: Colouring) -> str:
     return f"{colouring.name} ({colouring.unit})" if colouring.unit else colouring.name
 
 
-def _rows(cloud: OpenCloud, colouring: Colouring) -> list[tuple[object, ...]]:
+def _rows(cloud: OpenCloud, colouring: Colouring, places: Array) -> list[tuple[object, ...]]:
     points = cloud.cloud
     return [
         (clip, int(frame), round(float(time), 4), *map(float, point), value)
         for clip, frame, time, point, value in zip(
-            points.clips, cloud.frame, points.time, points.points, colouring.values, strict=True
+            points.clips, cloud.frame, points.time, places, colouring.values, strict=True
         )
     ]
 
@@ -241,7 +295,7 @@ def _clip_take(
     clip, phases = clips.store.clip(played.clip), all_phases(clips, model)[played.clip]
     start, stop = (round(at * clip.fps / phases.fps) for at in played[1:])
     frames = slice(played.start, played.stop)
-    part = replace(phases, parameters=phases.parameters[frames], interior=phases.interior[frames])
+    part = phases[frames]
     (take,) = takes_of_clips([clip.sliced(start, min(stop, len(clip)))], [part], model.extractor)
     return replace(take, curves=(), manifold=manifold_view(cloud, phases, colouring, frames))
 
@@ -253,6 +307,7 @@ def _other_spaces(
     colouring: Colouring,
     max_points: int,
     played: _Played,
+    dimensions: int,
 ) -> None:
     """Draw the same frames as poses, joint velocities and an embedding without phase layers."""
     st.header("The same frames in other spaces", anchor=False)
@@ -267,27 +322,34 @@ def _other_spaces(
 
     def poses(each: Passage) -> Array:
         values = extractor.signals.poses(clips.store.clip(each.clip))[each.start : each.stop]
-        return cloud.posture_view(values.reshape(len(values), -1))
+        return values.reshape(len(values), -1)
 
     def velocities(each: Passage) -> Array:
         read = signals(clips.key, model.key, each.clip, clips, model)
-        return cloud.velocity_view(read[each.start : each.stop])
+        return read[each.start : each.stop]
 
     spaces = [
-        ("Poses", cloud.postures, cloud.posture_view.explained, "m", poses),
-        ("Joint velocities", cloud.velocities, cloud.velocity_view.explained, "m/s", velocities),
-    ]
-    for column, (title, points, explained, unit, path) in zip(columns, spaces, strict=False):
+        ("Poses", cloud.posture_values, cloud.postures, cloud.posture_view, "m", poses),
+        (
+            "Joint velocities", cloud.velocity_values, cloud.velocities, cloud.velocity_view,
+            "m/s", velocities,
+        ),
+    ]  # fmt: skip
+    for column, (title, values, points, view, unit, part) in zip(columns, spaces, strict=False):
         with column:
+            key = (clips.key, model.key, len(cloud.clip), title)
+            places = _places(key, values, points, view, unit, dimensions)
             cloud_view(
-                _pictured(clips, cloud, title, points, explained, unit=unit),
+                _pictured(clips, cloud, title, places),
                 colouring,
                 f"{title} {clips.id} {model.id} {len(cloud.clip)}",
-                played=played.parts(path, fps),
+                # Both functions are called before the next space is drawn.
+                played=played.parts(lambda each: places.of(part(each)), fps),  # noqa: B023
                 height=_SMALL_HEIGHT,
                 small=True,
             )
-            _offer_space(cloud, colouring, title, points, explained, unit)
+            if not dimensions:
+                _offer_space(cloud, colouring, title, points, view.explained, unit)
     with columns[2]:
         embedding = embedding_for(clips, model)
         if embedding is None:
@@ -296,12 +358,13 @@ def _other_spaces(
         same = len(other.cloud.points) == len(cloud.cloud.points)
         read = encodings(clips, embedding)
         title = "Autoencoder without phases"
+        places = _phase_places(clips, embedding, other, dimensions)
         cloud_view(
-            _pictured(clips, other, title, other.cloud.points, other.cloud.explained),
+            _pictured(clips, other, title, places),
             colouring if same else other.cloud.by_clip(),
             f"{title} {clips.id} {embedding.id} {len(other.clip)}",
             played=played.parts(
-                lambda each: other.projection(
+                lambda each: places.of(
                     read.phases(each.clip).parameters[each.start : each.stop].manifold()
                 ),
                 fps,
@@ -312,7 +375,9 @@ def _other_spaces(
             small=True,
         )
         shown = colouring if same else other.cloud.by_clip()
-        _offer_space(other, shown, title, other.cloud.points, other.cloud.explained, "latent unit")
+        if not dimensions:
+            explained = other.cloud.explained
+            _offer_space(other, shown, title, other.cloud.points, explained, "latent unit")
         st.caption(f"Autoencoder without phases: {plain(embedding.name)}.")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from apps.dashboard.parts.address import clip_chooser, moment_of, put_moment
-from apps.dashboard.parts.collection import OpenClips, needed_model, open_clips
+from apps.dashboard.parts.collection import OpenClips, open_clips, open_model
 from apps.dashboard.parts.databases import (
     BY_PHASE,
     BY_POSE,
@@ -48,7 +48,7 @@ def page() -> None:
         "by pose has the same posture, and may move on differently.",
     )
     clips = open_clips()
-    model = needed_model(clips)
+    model = open_model(clips)
     if clips.store.fps != model.extractor.fps:
         raise ParameterError(
             f"{clips.name} has {clips.store.fps:g} frames a second, the model "
@@ -113,7 +113,7 @@ def _controls(clips: OpenClips) -> tuple[int, int, float, int, str, bool]:
 
 def _show(searched_: Searched, answer: Answer, seconds: float) -> None:
     database = searched_.database
-    left, right = wide_columns("matches", [3, 2])
+    left, right = wide_columns("matches", [5, 4])
     take = matched_take(database, answer, seconds)
     columns, rows = table_of(answer)
     chart = match_distances(
@@ -135,45 +135,60 @@ def _show(searched_: Searched, answer: Answer, seconds: float) -> None:
 
 def _table(answer: Answer) -> None:
     found = answer.found
+    number, text = st.column_config.NumberColumn, st.column_config.TextColumn
     st.dataframe(
         {
             "Match": [each.name for each in found],
-            "Clip": [each.moment.clip for each in found],
             "At": [each.moment.time_s for each in found],
+            "Timing": [each.cycles_apart for each in found],
+            "Joints": [100 * each.joint_distance_m for each in found],
+            "Clip": [each.moment.clip for each in found],
+            "Furthest": [f"{each.furthest} {100 * each.furthest_m:.0f} cm" for each in found],
             "Phase": [each.phase_distance for each in found],
             "Pose": [each.pose_distance for each in found],
-            "Joints": [100 * each.joint_distance_m for each in found],
         },
         hide_index=True,
         height=35 * (len(found) + 1) + 3,
         column_config={
-            "At": st.column_config.NumberColumn(format="%.2f s"),
-            "Phase": st.column_config.NumberColumn(
-                format="%.2f", help="Distance of the phase manifolds, standardised units"
+            "Match": text(width=62),
+            "At": number(format="%.2f s", width=58),
+            "Timing": number(
+                format="%.3f",
+                width=58,
+                help="Mean difference of the phases over channels, weighted by amplitude, cycles",
             ),
-            "Pose": st.column_config.NumberColumn(
-                format="%.2f", help="Distance of positions and velocities, standardised units"
-            ),
-            "Joints": st.column_config.NumberColumn(
+            "Joints": number(
                 format="%.1f cm",
+                width=66,
                 help="Mean distance between corresponding joints, both bodies at the origin facing "
                 "the same way",
+            ),
+            "Furthest": text(help="The joint that differs most, and its distance"),
+            "Phase": number(
+                format="%.2f", help="Distance of the phase manifolds, standardised units"
+            ),
+            "Pose": number(
+                format="%.2f", help="Distance of positions and velocities, standardised units"
             ),
         },
     )
 
 
 def _summary(answer: Answer) -> None:
-    """Draw the mean distance between joints for each search, in centimetres."""
-    means = {}
-    for by in (BY_PHASE, BY_POSE):
-        found = answer.of(by)
-        if found:
-            means[by] = 100 * sum(each.joint_distance_m for each in found) / len(found)
-    if len(means) == 2:
+    """Say why the first match of each search was found, and what both searches give on average."""
+    both = [(by, found) for by in (BY_PHASE, BY_POSE) if (found := answer.of(by))]
+    for by, found in both:
+        first = found[0]
         st.caption(
-            f"Joints are {means[BY_PHASE]:.1f} cm apart on average where phases match, "
-            f"{means[BY_POSE]:.1f} cm where poses do: the search by phase does not use the pose."
+            f"**{first.name}** is nearest in {by}: its phases are {first.cycles_apart:.3f} cycles "
+            f"from the query's, its joints {100 * first.joint_distance_m:.1f} cm, most of all "
+            f"{plain(first.furthest)} ({100 * first.furthest_m:.0f} cm)."
+        )
+    if len(both) == 2:
+        means = [100 * sum(e.joint_distance_m for e in found) / len(found) for _, found in both]
+        st.caption(
+            f"Joints are {means[0]:.1f} cm apart on average where phases match, {means[1]:.1f} cm "
+            "where poses do: the search by phase does not use the pose."
         )
 
 

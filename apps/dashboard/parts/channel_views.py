@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -109,7 +109,7 @@ def excerpt_take(
     clip, phases = clips.store.clip(index), encodings(clips, model).phases(index)
     start, stop = (round(at * clip.fps) for at in (start_s, stop_s))
     frames = slice(round(start_s * phases.fps), round(stop_s * phases.fps))
-    part = replace(phases, parameters=phases.parameters[frames], interior=phases.interior[frames])
+    part = phases[frames]
     (take,) = takes_of_clips([clip.sliced(start, min(stop, len(clip)))], [part], model.extractor)
     return take
 

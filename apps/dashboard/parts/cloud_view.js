@@ -5,7 +5,6 @@ const clouds = new WeakMap();
 const REACH = 14;
 const TRAIL_S = 1.5;
 const CURSOR = "#d55e00";
-const SHADES = 64;
 const KINDS = { f4: Float32Array, u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, i1: Int8Array };
 const SYMBOLS = {
   circle: (r) => `M${-r} 0a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0z`,
@@ -120,13 +119,22 @@ class Cloud {
     this.half = Math.max(1e-9, ...this.low.map((low, axis) => (this.high[axis] - low) / 2));
     this.middle = this.low.map((low, axis) => (low + this.high[axis]) / 2);
     this.screen = new Float32Array(2 * this.count);
+    // Shuffled, the same in every run.
+    this.order = Uint32Array.from({ length: this.count }, (_, i) => i);
+    for (let i = this.count - 1, seed = 7; i > 0; i--) {
+      seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
+      const j = seed % (i + 1);
+      [this.order[i], this.order[j]] = [this.order[j], this.order[i]];
+    }
   }
 
   // The points of each colour, and the legend.
   colour() {
     const { colours } = this.data;
     const groups = new Map();
+    this.keys = new Uint32Array(this.count);
     const add = (key, style, i) => {
+      this.keys[i] = key;
       if (!groups.has(key)) groups.set(key, { ...style, key, points: [] });
       groups.get(key).points.push(i);
     };
@@ -277,16 +285,35 @@ class Cloud {
     context.beginPath();
     context.rect(left, top, this.width - left - right, this.height - top - bottom);
     context.clip();
-    const order = [...this.groups].sort((one, other) => this.shown(one) - this.shown(other));
-    for (const group of order) this.drawGroup(context, group);
+    this.drawPoints(context);
     context.restore();
     this.stale = false;
     this.fresh = true;
   }
 
-  // The points of a group, each as a copy of one small picture.
-  drawGroup(context, group) {
+  // The points, each as a copy of its group's small picture. Faint points come first; the others
+  // take turns, so that no group hides the ones before it.
+  drawPoints(context) {
     const reach = Math.ceil(this.size * 1.5) + 1;
+    const side = 2 * reach;
+    const look = new Map(this.groups.map((group) => [group.key, { opacity: this.shown(group), picture: this.sprite(group, reach) }]));
+    const draw = (faint) => {
+      for (const i of this.order) {
+        const { opacity, picture } = look.get(this.keys[i]);
+        const alpha = this.selected && !this.selected.has(i) ? 0.1 * opacity : opacity;
+        if (alpha < 0.5 !== faint) continue;
+        const [x, y] = [this.screen[2 * i], this.screen[2 * i + 1]];
+        if (x < -reach || y < -reach || x > this.width + reach || y > this.height + reach) continue;
+        if (alpha !== context.globalAlpha) context.globalAlpha = alpha;
+        context.drawImage(picture, x - reach, y - reach, side, side);
+      }
+    };
+    draw(true);
+    draw(false);
+    context.globalAlpha = 1;
+  }
+
+  sprite(group, reach) {
     const sprite = document.createElement("canvas");
     sprite.width = sprite.height = Math.ceil(2 * reach * this.ratio);
     const pen = sprite.getContext("2d");
@@ -294,12 +321,7 @@ class Cloud {
     pen.translate(reach, reach);
     pen.fillStyle = group.colour;
     pen.fill(new Path2D(SYMBOLS[group.symbol || "circle"](this.size)));
-    const opacity = this.shown(group);
-    for (const i of group.points) {
-      context.globalAlpha = this.selected && !this.selected.has(i) ? 0.1 * opacity : opacity;
-      context.drawImage(sprite, this.screen[2 * i] - reach, this.screen[2 * i + 1] - reach, 2 * reach, 2 * reach);
-    }
-    context.globalAlpha = 1;
+    return sprite;
   }
 
   drawAxes(context) {

@@ -65,6 +65,8 @@ class OpenCloud:
         Projection of the joint velocities to these components.
     postures, posture_view
         The same of the joints' positions in root space.
+    velocity_values, posture_values
+        (points, values) what both are projections of.
     poses
         The poses that the page shows beside the mouse.
     """
@@ -78,6 +80,8 @@ class OpenCloud:
     velocity_view: ManifoldProjection
     postures: Array
     posture_view: ManifoldProjection
+    velocity_values: Array
+    posture_values: Array
     poses: Poses
 
     def points_in(self, passages: Sequence[Passage]) -> Array:
@@ -127,7 +131,8 @@ def make_cloud(read: Encodings, max_points: int) -> OpenCloud:
     view = ManifoldProjection.fit(everything)
     velocities = np.concatenate([read.signals(index)[::step] for index in range(len(store))])
     positions = _poses(read, frames)
-    posture_view = ManifoldProjection.fit(positions.reshape(len(positions), -1))
+    postures = positions.reshape(len(positions), -1)
+    posture_view = ManifoldProjection.fit(postures)
     few = max(1, -(-len(positions) // MAX_POSES))
     return OpenCloud(
         cloud,
@@ -137,8 +142,10 @@ def make_cloud(read: Encodings, max_points: int) -> OpenCloud:
         _colourings(read, cloud),
         view(velocities),
         view,
-        posture_view(positions.reshape(len(positions), -1)),
+        posture_view(postures),
         posture_view,
+        velocities,
+        postures,
         Poses.of(positions[::few], joint_links(store.skeleton, read.extractor.signals.joints), few),
     )
 

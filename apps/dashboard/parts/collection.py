@@ -10,7 +10,7 @@ from pathlib import Path
 import streamlit as st
 
 from apps.dashboard.parts import demo
-from apps.dashboard.parts.address import go_to, remember_clip
+from apps.dashboard.parts.address import remember_clip
 from apps.dashboard.parts.folder import (
     FoundFolder,
     Stamp,
@@ -22,11 +22,17 @@ from apps.dashboard.parts.session import session
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import open_store, store_groups
 from deepphase.errors import ParameterError
-from deepphase.phase.extractor import PhaseExtractor, load_extractor
+from deepphase.phase.any_skeleton.confidence import confidence
+from deepphase.phase.any_skeleton.model import AnySkeletonModel, BoundModel
+from deepphase.phase.any_skeleton.shipped import shipped_model
+from deepphase.phase.config import ANY_SKELETON
+from deepphase.phase.extractor import PhaseExtractor, for_clips, load_model
 
 # Keys of the choosers, which are also parts of the address.
 CLIPS_KEY, MODEL_KEY = "clips", "model"
 EMBEDDING_PRESET = "conv_embedding"
+# Clips whose explained variance is measured.
+_CONFIDENCE_CLIPS = 6
 # Open stores and models that all sessions share.
 _STORES, _MODELS = 8, 16
 # Seconds after which the folder is listed again.
@@ -134,9 +140,9 @@ def model_sources(clips: OpenClips, *, embeddings: bool = False) -> list[ModelSo
         ModelSource(
             f"session:{name}",
             f"{name} (this session)",
-            model.signals.joints,
+            _joints(model),
             _preset(model),
-            _opener(f"session:{name}", name, model),
+            _opener(f"session:{name}", name, model, clips),
         )
         for name, model in session().models.items()
     ]
@@ -147,21 +153,29 @@ def model_sources(clips: OpenClips, *, embeddings: bool = False) -> list[ModelSo
             file.name,
             file.joints,
             file.preset,
-            _file_opener(file.name, file.stamp),
+            _file_opener(file.name, file.stamp, clips),
         )
         for file in (found.models if found else [])
     ]
     shipped = demo.demo_embedding if embeddings else demo.demo_model
     model = shipped()
-    sources.append(
-        ModelSource(
-            "demo",
-            "Small demo model",
-            model.signals.joints,
-            _preset(model),
-            _opener("demo", "Small demo model", model),
-        )
+    of_demo = ModelSource(
+        "demo",
+        "Small demo model",
+        model.signals.joints,
+        _preset(model),
+        _opener("demo", "Small demo model", model, clips),
     )
+    name = "Model for any skeleton (shipped)"
+    any_skeleton = ModelSource(
+        "any skeleton",
+        name,
+        (),
+        ANY_SKELETON,
+        lambda: _opener("any skeleton", name, shipped_model(), clips)(),
+    )
+    # Joints of users may have the names of those of the demo.
+    sources += [of_demo, any_skeleton] if clips.id == "demo" else [any_skeleton, of_demo]
     joints = set(clips.store.skeleton.names)
     return [
         each
@@ -189,30 +203,11 @@ def open_clips() -> OpenClips:
     return source.open()
 
 
-def open_model(clips: OpenClips | None = None) -> OpenModel | None:
-    """The phase model that the sidebar's chooser names; None where none can read the clips."""
+def open_model(clips: OpenClips | None = None) -> OpenModel:
+    """The phase model that the sidebar's chooser names; that for any skeleton reads all clips."""
     sources = model_sources(open_clips() if clips is None else clips)
-    if not sources:
-        return None
     chosen = st.session_state.get(MODEL_KEY)
     return next((each for each in sources if each.id == chosen), sources[0]).open()
-
-
-def needed_model(clips: OpenClips) -> OpenModel:
-    """Like `open_model`; without a model, the page shows a notice and stops."""
-    model = open_model(clips)
-    if model is None:
-        st.info(
-            f"No phase model here reads the skeleton of {clips.name} "
-            f"({len(clips.store.skeleton)} joints, from {clips.store.skeleton.names[0]}). "
-            "Train one on page Train, or with `deepphase train phase`.",
-            icon=":material/model_training:",
-        )
-        if st.button("Train one here", type="primary", icon=":material/model_training:"):
-            go_to("train")
-        st.stop()
-    assert model is not None
-    return model
 
 
 def choose(*, clips: str | None = None, model: str | None = None) -> None:
@@ -247,8 +242,8 @@ def _opened_store(stamp: Stamp, group: str) -> ClipStore:
 
 
 @st.cache_resource(max_entries=_MODELS, show_spinner="Opening the phase model")
-def _opened_model(stamp: Stamp) -> tuple[PhaseExtractor, str]:
-    model = load_extractor(stamp[0])
+def _opened_model(stamp: Stamp) -> tuple[PhaseExtractor | AnySkeletonModel, str]:
+    model = load_model(stamp[0])
     return model, model.sha256
 
 
@@ -278,19 +273,53 @@ def _kept_opener(clips: OpenClips) -> Callable[[], OpenClips]:
     return lambda: clips
 
 
-def _opener(id: str, name: str, model: PhaseExtractor) -> Callable[[], OpenModel]:
-    return lambda: OpenModel(id, name, model.sha256, model)
+def _opener(
+    id: str, name: str, model: PhaseExtractor | AnySkeletonModel, clips: OpenClips
+) -> Callable[[], OpenModel]:
+    return lambda: OpenModel(
+        id, name, model.sha256, _for_clips(clips.key, model.sha256, clips, model)
+    )
 
 
-def _file_opener(name: str, stamp: Stamp) -> Callable[[], OpenModel]:
+def _file_opener(name: str, stamp: Stamp, clips: OpenClips) -> Callable[[], OpenModel]:
     def opened() -> OpenModel:
-        model, sha256 = _opened_model(stamp)
-        return OpenModel(f"file:{stamp[0]}", name, sha256, model)
+        model, _ = _opened_model(stamp)
+        return _opener(f"file:{stamp[0]}", name, model, clips)()
 
     return opened
 
 
-def _preset(model: PhaseExtractor) -> str:
+@st.cache_resource(max_entries=_MODELS, show_spinner=False)
+def _for_clips(
+    clips_key: Hashable,
+    model_key: str,
+    _clips: OpenClips,
+    _model: PhaseExtractor | AnySkeletonModel,
+) -> PhaseExtractor:
+    return for_clips(_model, _clips.store)
+
+
+@st.cache_resource(max_entries=_MODELS, show_spinner=False)
+def _confidence(clips_key: Hashable, model_key: str, _clips: OpenClips, _model: BoundModel) -> str:
+    store = _clips.store
+    count = min(len(store), _CONFIDENCE_CLIPS)
+    chosen = [int(each * len(store) / count) for each in range(count)]
+    return confidence(_model, [store.clip(each) for each in chosen])
+
+
+def model_confidence(clips: OpenClips, model: OpenModel) -> str:
+    """How much of the clips a model for any skeleton explains, in words; empty for others."""
+    extractor = model.extractor
+    if not isinstance(extractor, BoundModel):
+        return ""
+    return _confidence(clips.key, model.key, clips, extractor)
+
+
+def _joints(model: PhaseExtractor | AnySkeletonModel) -> tuple[str, ...]:
+    return () if isinstance(model, AnySkeletonModel) else model.signals.joints
+
+
+def _preset(model: PhaseExtractor | AnySkeletonModel) -> str:
     config = getattr(model, "config", None)
     return "" if config is None else str(config.network.preset)
 

@@ -31,6 +31,7 @@ from deepphase.temporary_files import temporary_folder
 from matching.database.database import MotionDatabase
 from matching.music.dancing import DEFAULT_LOCK
 from matching.music.song_tracks import has_song_tracks
+from matching.player.trajectory_search import future_offsets
 
 # Dances and films in the caches that all sessions share.
 _CACHED_DANCES, _CACHED_FILMS = 6, 3
@@ -184,6 +185,20 @@ def _tracks(stamp: Stamp) -> tuple[str, ...]:
     config = _mapping(_mapping(_header(stamp).get("config")).get("schema"))
     tracks = config.get("tracks")
     return tuple(map(str, tracks)) if isinstance(tracks, list | tuple) else ()
+
+
+def follows_goals(file: FoundFile) -> bool:
+    """Whether a database in the folder has a trajectory ahead; True if it cannot be read."""
+    return _has_future(file.stamp)
+
+
+@st.cache_resource(max_entries=_CACHED_HEADERS, show_spinner=False)
+def _has_future(stamp: Stamp) -> bool:
+    try:
+        return bool(len(future_offsets(FeatureLayout.from_mapping(_header(stamp)["layout"]))))
+    except (DeepPhaseError, KeyError, TypeError, ValueError):
+        # Opening it says what is wrong.
+        return True
 
 
 @st.cache_resource(max_entries=_CACHED_HEADERS, show_spinner=False)

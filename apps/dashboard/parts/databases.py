@@ -16,6 +16,8 @@ from apps.dashboard.parts.encodings import Encodings, encodings
 from apps.dashboard.parts.messages import working
 from apps.reports.matches_page import moment_actor
 from deepphase.arrays import Array
+from deepphase.cycles import wrapped
+from deepphase.errors import ParameterError
 from deepphase.figures.match_distances import MatchSet
 from deepphase.figures.player.actor import Actor
 from deepphase.figures.player.take import Marker, Take
@@ -58,6 +60,10 @@ class MatchedMoment:
         Distances from the query in both databases, in standardised units.
     joint_distance_m
         Metres: mean distance between the corresponding joints of both poses in root space.
+    furthest, furthest_m
+        The joint whose positions differ most, and metres between them.
+    cycles_apart
+        Cycles: mean difference of the phases over channels, weighted by amplitude.
     """
 
     by: str
@@ -66,6 +72,9 @@ class MatchedMoment:
     phase_distance: float
     pose_distance: float
     joint_distance_m: float
+    furthest: str
+    furthest_m: float
+    cycles_apart: float
 
     @property
     def name(self) -> str:
@@ -147,8 +156,21 @@ def find(
                 float(np.linalg.norm(other.database.features[moment.row] - queries[which]))
                 for which, other in ((BY_PHASE, phase), (BY_POSE, pose))
             )
-            apart = np.linalg.norm(poses.at(moment.row) - query_pose, axis=-1).mean()
-            found.append(MatchedMoment(by, rank, moment, in_phase, in_pose, float(apart)))
+            apart = np.linalg.norm(poses.at(moment.row) - query_pose, axis=-1)
+            most = int(apart.argmax())
+            found.append(
+                MatchedMoment(
+                    by,
+                    rank,
+                    moment,
+                    in_phase,
+                    in_pose,
+                    float(apart.mean()),
+                    signals.joints[most],
+                    float(apart[most]),
+                    _cycles_apart(phase.database, row, moment.row),
+                )
+            )
     rows = np.random.default_rng(_SEED).integers(0, len(phase.database), _OTHERS)
     rows = np.unique(rows)
     others = np.stack(
@@ -159,6 +181,16 @@ def find(
         axis=1,
     )
     return Answer(row, tuple(found), others)
+
+
+def _cycles_apart(database: MotionDatabase, one: int, other: int) -> float:
+    """Mean difference of the phases of two rows over channels, weighted by amplitude."""
+    phases = database.phases
+    if phases is None:
+        raise ParameterError("a database without phases is not searched by phase")
+    weights = phases.amplitude[one] + phases.amplitude[other]
+    apart = np.abs(wrapped(phases.phase[other] - phases.phase[one]))
+    return float(np.average(apart, weights=weights + 1e-9))
 
 
 def matched_take(database: MotionDatabase, answer: Answer, seconds: float) -> Take:
@@ -216,10 +248,14 @@ def table_of(answer: Answer) -> tuple[list[str], list[tuple[object, ...]]]:
             round(each.phase_distance, 4),
             round(each.pose_distance, 4),
             round(100 * each.joint_distance_m, 2),
+            round(each.cycles_apart, 4),
+            each.furthest,
+            round(100 * each.furthest_m, 2),
         )
         for each in answer.found
     ]
-    return [*columns, "Joints apart (cm)"], rows
+    columns += ["Joints apart (cm)", "Phases apart (cycles)", "Furthest joint", "It is apart (cm)"]
+    return columns, rows
 
 
 class _PoseReader:

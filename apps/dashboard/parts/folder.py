@@ -18,6 +18,7 @@ from deepphase.corpus.store_writer import STORE_FORMAT
 from deepphase.errors import DeepPhaseError
 from deepphase.formats.array_file import is_array_file, read_header
 from deepphase.formats.load import MOTION_FORMATS
+from deepphase.phase.config import ANY_SKELETON
 from deepphase.temporary_files import temporary_folder
 
 # Prepared folders that all sessions share.
@@ -123,8 +124,8 @@ class FoundFolder:
 
     @property
     def models(self) -> list[FoundFile]:
-        """Phase models and baselines: files that name the joints they read."""
-        return [each for each in self.files if each.joints]
+        """Phase models and baselines: files that name the joints they read, or read all."""
+        return [each for each in self.files if each.joints or each.preset == ANY_SKELETON]
 
     @property
     def databases(self) -> list[FoundFile]:

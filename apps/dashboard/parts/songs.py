@@ -154,8 +154,8 @@ def choose_part(
     if st.toggle("Choose the variety", key="varied"):
         variety = st.slider(
             "Variety", 0.0, 2.0, 0.5, step=0.1, key="variety",
-            help="A trained dancer continues from another pose every 8 / variety seconds; a "
-            "database chooses among pieces that cost up to so much more",
+            help="A trained dancer continues from another pose every 8 / variety seconds, 5.3 s "
+            "without a choice; a database chooses among pieces that cost up to so much more",
         )  # fmt: skip
     if st.toggle("Stay on a stage", key="staged"):
         columns = st.columns(2)

@@ -21,7 +21,7 @@ from apps.dashboard.parts.collection import (
     open_folder,
     open_model,
 )
-from apps.dashboard.parts.dancers import is_dancer
+from apps.dashboard.parts.dancers import follows_goals, is_dancer
 from apps.dashboard.parts.databases import KnownPhases
 from apps.dashboard.parts.encodings import all_phases, encodings
 from apps.dashboard.parts.folder import Stamp, stamp_of
@@ -250,6 +250,8 @@ def steerables() -> list[Steerable]:
                 _of_database(file.name, file.stamp),
             )
             for file in folder.databases
+            # Databases of dances without a trajectory are on page Dance.
+            if follows_goals(file)
         ]
     shipped = Steerable(
         "demo",
@@ -313,7 +315,7 @@ def _of_open_clips() -> list[Steerable]:
     """The open clips, searched by phases if a model reads them, else by poses."""
     try:
         clips = open_clips()
-        model = open_model(clips)
+        model: OpenModel | None = open_model(clips)
     except DeepPhaseError:
         # The sidebar and the other pages show the error.
         return []

@@ -56,6 +56,10 @@ iframe[data-testid="stIFrame"] { display: block; }
 [data-testid="stPlotlyChart"] { position: relative; }
 [data-testid="stPlotlyChart"]::after { content: ""; position: absolute; inset: 0;
   border: 1px solid rgba(133, 137, 143, 0.28); border-radius: 10px; pointer-events: none; }
+/* Numbers and their names are never cut: they wrap. */
+[data-testid="stMetricValue"] { font-size: 1.5rem; }
+[data-testid="stMetricValue"] > div, [data-testid="stMetricLabel"] p { white-space: normal; }
+[data-testid="stMetricDelta"] > div { white-space: normal; }
 /* Columns with figures are stacked before they become too narrow to read. */
 @media (max-width: 1100px) {
   [class*="st-key-wide"] > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"],
@@ -64,6 +68,8 @@ iframe[data-testid="stIFrame"] { display: block; }
     > [data-testid="stColumn"],
   [class*="st-key-wide"] > [data-testid="stHorizontalBlock"] > [data-testid="stColumn"] {
     width: 100%; min-width: 100%; flex: 1 1 auto; }
+  [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }
+  [data-testid="stColumn"] { min-width: 9.4rem; }
 }
 @media (max-width: 640px) {
   [data-testid="stMainBlockContainer"] { padding: 2.6rem 1rem 2rem; }

@@ -28,7 +28,7 @@ from deepphase.formats.markers.c3d import is_c3d
 from deepphase.memory import within_memory
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import ResampleLimit
-from deepphase.phase.extractor import load_extractor
+from deepphase.phase.extractor import load_model
 
 MAX_MODEL_MB = 64
 _MAX_LETTERS = 40
@@ -106,7 +106,7 @@ def read_model_upload(name: str, content: bytes) -> str:
     CheckpointError
         If the file is no model, or damaged.
     """
-    model = load_upload(content, ".model", load_extractor)
+    model = load_upload(content, ".model", load_model)
     return session().add_model(display_name(".model", name, "Model"), model)
 
 

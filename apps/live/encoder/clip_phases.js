@@ -130,6 +130,30 @@ function convolution(arrays, name, signal, frames) {
   return out.map((value, at) => value + bias[at % outs]);
 }
 
+/** The constants of a least-squares fit to `count` frames (odd) at `fps`, as those of an asset for whole windows. */
+function fitTo(count, fps, constants) {
+  const half = count >> 1;
+  const seconds = Float64Array.from({ length: count }, (_, i) => (i - half) / fps);
+  const [weights, middle] = [constants.taper, constants.phase_taper].map((power) => {
+    const bell = seconds.map((_, i) => Math.cos((Math.PI / 2) * ((i - half) / (half + 1))) ** power);
+    const sum = bell.reduce((a, b) => a + b);
+    return bell.map((value) => value / sum);
+  });
+  const line = fps / count, step = constants.step_per_line * line, lowest = constants.least_cycles * line;
+  const highest = Math.max(Math.min(constants.highest, 0.45 * fps), 2 * lowest);
+  const tried = Float64Array.from({ length: Math.ceil((highest - lowest) / step) }, (_, k) => lowest + k * step);
+  const mean = (values) => values.reduce((sum, value, i) => sum + weights[i] * value, 0);
+  const rows = (wave) => Array.from(tried, (hertz) => {
+    const values = seconds.map((t) => wave(2 * Math.PI * hertz * t));
+    const level = wave === Math.cos ? mean(values) : 0;
+    const around = values.map((value) => value - level);
+    const size = Math.sqrt(mean(around.map((value) => value * value)));
+    return Array.from(around, (value, i) => (value * weights[i]) / size);
+  }).flat();
+  const basis = Float64Array.from([...rows(Math.sin), ...rows(Math.cos)]);
+  return { seconds, weights, middle, tried, basis, constants: { ...constants, farthest: constants.farthest_steps * step, lowest: 0.5 * lowest } };
+}
+
 /** Phase in cycles, frequency in Hz, amplitude and offset of one column of the latent. */
 function fitted(fit, signal, correction) {
   const { seconds, weights, middle, tried, basis, constants: c } = fit;
@@ -191,24 +215,43 @@ export function phasesOfClip(asset, places, names) {
   const angles = facingAngles(places, names, header.body, fps, header.facing_smoothing_s);
   const velocities = jointVelocities(places, names, signals, angles, fps);
   const count = angles.length, width = 3 * signals.length, half = window >> 1;
-  const fit = { constants, ...Object.fromEntries(["seconds", "weights", "middle", "tried", "basis"].map((name) => [name, arrays[`fit.${name}`]])) };
+  const whole = { constants, ...Object.fromEntries(["seconds", "weights", "middle", "tried", "basis"].map((name) => [name, arrays[`fit.${name}`]])) };
+  const later = whole.seconds.length, correction = arrays["phase_layer.weight"];
+  // Of a clip shorter than a window, the middle: mean, root mean square and fit are of the frames that exist.
+  const short = count < window, held = short ? count - 1 + (count % 2) : window, first = held >> 1;
+  const kept = short ? Array.from(whole.seconds, (t, k) => k).filter((k) => Math.abs(Math.round(whole.seconds[k] * fps)) <= first) : [];
+  const partial = kept.length >= constants.least_frames;
+  const fit = partial ? fitTo(kept.length, (later - 1) / (whole.seconds[later - 1] - whole.seconds[0]), constants) : whole;
   const found = Object.fromEntries(["phase", "frequency", "amplitude", "offset"].map((name) => [name, new Float32Array(count * channels)]));
-  const later = fit.seconds.length, correction = arrays["phase_layer.weight"];
-  for (let i = 0; i < count; i++) {
+  for (let i = first; i <= Math.max(first, short ? 0 : count - 1 - half); i++) {
     const windowed = new Float64Array(window * width);
-    for (let k = Math.max(0, half - i); k < Math.min(window, count + half - i); k++) {
-      windowed.set(velocities.subarray((i - half + k) * width, (i - half + k + 1) * width), k * width);
-    }
-    const means = times(new Float64Array(window).fill(1 / window), 1, windowed, window, new Float64Array(width));
-    windowed.forEach((value, at) => { windowed[at] = value - means[at % width]; });
-    const power = windowed.reduce((sum, value) => sum + value * value, 0) / windowed.length;
+    windowed.set(velocities.subarray((i - first) * width, (i - first + held) * width), (half - first) * width);
+    const means = times(new Float64Array(window).fill(1 / held), 1, windowed, window, new Float64Array(width));
+    for (let at = (half - first) * width; at < (half - first + held) * width; at++) windowed[at] -= means[at % width];
+    const power = windowed.reduce((sum, value) => sum + value * value, 0) / (held * width);
     const hidden = convolution(arrays, "encoder_in", windowed.map((value) => value / Math.sqrt(power + constants.still ** 2)), window);
     const latent = convolution(arrays, "encoder_out", hidden.map((value) => (value > 0 ? value : Math.expm1(value))), later);
     for (let channel = 0; channel < channels; channel++) {
       const column = Float64Array.from({ length: later }, (_, t) => latent[t * channels + channel] * Math.sqrt(power + 1e-12));
-      const own = fitted(fit, column, correction && correction.subarray(2 * later * channel, 2 * later * (channel + 1)));
+      const turn = !partial && correction && correction.subarray(2 * later * channel, 2 * later * (channel + 1));
+      const own = fitted(fit, partial ? Float64Array.from(kept, (t) => column[t]) : column, turn);
       for (const name of Object.keys(found)) found[name][i * channels + channel] = own[name];
     }
   }
+  advanceToEnds(found, count, channels, first, short ? first : count - 1 - half, fps);
   return found;
+}
+
+/** Frames outside `first` to `last` have the sinusoids of the nearer of these, advanced to them. */
+function advanceToEnds(found, count, channels, first, last, fps) {
+  for (let i = 0; i < count; i++) {
+    const nearest = Math.min(Math.max(i, first), last);
+    if (i === nearest) continue;
+    for (let channel = 0; channel < channels; channel++) {
+      const at = i * channels + channel, from = nearest * channels + channel;
+      for (const name of ["frequency", "amplitude", "offset"]) found[name][at] = found[name][from];
+      const turns = found.phase[from] + (found.frequency[from] * (i - nearest)) / fps;
+      found.phase[at] = turns - Math.floor(turns + 0.5);
+    }
+  }
 }

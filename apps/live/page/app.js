@@ -1,7 +1,9 @@
 // The page: it reads the asset, runs the loop, and connects keys and buttons to the character.
 
+import { GROUND_KINDS, madeGround } from "../ground/made_ground.js";
 import { readAsset } from "../runtime/asset.js";
 import { Driver, firstLabel, sampleFrames } from "./driver.js";
+import { patchAround } from "./ground_shape.js";
 import { Input, isTyping } from "./input.js";
 import { Obstacles } from "./obstacles.js";
 import { paint, readBody } from "./skin.js";
@@ -16,6 +18,11 @@ const SLOW_MOTION = 0.25;
 const MESSAGE_MS = 4000, ERROR_MS = 15_000;
 // Pictures of a video, at least.
 const LEAST_PICTURES = 12;
+// m/s of a kick along the ground, and of a high one, ahead and up.
+const KICK = [5, 0], HIGH_KICK = [4.5, 3.5];
+const PLACING = {
+  wall: "drag on the ground to draw a wall", pit: "click on the ground to put a pit", pass: "click on the ground to pass the ball there",
+};
 // Seconds of the past that the panels show.
 const TRAIL_S = 4;
 
@@ -24,6 +31,7 @@ const IDS = [
   "stage", "overlay", "title", "note", "labels", "chooser", "look", "help", "manifold", "gating", "cost", "manifold-card", "gating-card",
   "cost-card", "row", "stick", "hint", "status", "pause", "back", "forward", "speed", "time", "clock", "live", "save-bvh", "save-glb",
   "save-video", "keep", "count", "wall", "pit", "clear", "behind", "reset", "views", "side", "bar", "keys", "close", "body", "body-file",
+  "ground", "ground-kind", "ball", "ball-keys", "kick", "pass", "fetch", "new-ball",
 ];
 
 function bytesOf(text) {
@@ -61,6 +69,7 @@ class App {
     this.facesMouse = false;
     this.placing = null;
     this.placingFrom = null;
+    this.grounds = 0;
     this.step();
     this.step();
     this.write();
@@ -88,6 +97,10 @@ class App {
       button.addEventListener("click", () => this.setLabel(index));
       el.labels.append(button);
     });
+    // Balls roll on flat ground, and databases have no ground yet.
+    el.ground.hidden = Boolean(asset.ball) || asset.kind !== "controller";
+    for (const kind of GROUND_KINDS) el["ground-kind"].append(new Option(kind));
+    el.ball.hidden = el["ball-keys"].hidden = !asset.ball;
     el["save-video"].disabled = !canRecord();
     el.keep.hidden = !this.options.keeps;
     if (this.options.chooser) {
@@ -107,6 +120,10 @@ class App {
     click("clear", () => this.clearObstacles());
     click("wall", () => this.setPlacing("wall"));
     click("pit", () => this.setPlacing("pit"));
+    click("kick", (event) => this.kick(event.shiftKey));
+    click("pass", () => this.setPlacing("pass"));
+    click("new-ball", () => this.driver.newBall());
+    click("fetch", () => this.setFetching(!this.driver.fetches));
     click("behind", () => this.setBehind(!this.view.camera.behind));
     click("help", () => el.keys.showModal());
     click("close", () => el.keys.close());
@@ -120,8 +137,9 @@ class App {
     click("save-video", () => (this.recording ? this.endVideo() : this.saveVideo()));
     el.time.addEventListener("input", () => this.show(Number(el.time.value)));
     el.count.addEventListener("change", () => this.setCount(Number(el.count.value)));
+    el["ground-kind"].addEventListener("change", () => this.setGround(el["ground-kind"].value));
     // The keys belong to the character again.
-    for (const id of ["count", "speed"]) el[id].addEventListener("change", () => el[id].blur());
+    for (const id of ["count", "speed", "ground-kind"]) el[id].addEventListener("change", () => el[id].blur());
     for (const button of el.views.children) {
       button.addEventListener("click", () => {
         const { shown } = this.view;
@@ -232,6 +250,12 @@ class App {
       KeyR: () => this.reset(),
       KeyX: () => this.setPlacing("wall"),
       KeyP: () => this.setPlacing("pit"),
+      ...(this.asset.ball && {
+        KeyK: () => this.kick(event.shiftKey),
+        KeyT: () => this.setPlacing("pass"),
+        KeyB: () => this.setFetching(!this.driver.fetches),
+        KeyN: () => this.driver.newBall(),
+      }),
       KeyH: () => this.el.keys.showModal(),
     }[code] ?? {
       " ": () => this.setPaused(!this.paused),
@@ -252,6 +276,8 @@ class App {
     const now = Math.max(labels.indexOf(this.driver.label), 0);
     if (button === 0) this.setPaused(!this.paused);
     else if (button === 1) this.reset();
+    else if (button === 2 && this.asset.ball) this.kick();
+    else if (button === 3 && this.asset.ball) this.driver.newBall();
     else if (button === 4 && labels.length) this.setLabel((now + labels.length - 1) % labels.length);
     else if (button === 5 && labels.length) this.setLabel((now + 1) % labels.length);
   }
@@ -271,6 +297,15 @@ class App {
     if (!labels || index >= labels.values.length) return;
     this.driver.label = labels.values[index];
     [...this.el.labels.children].forEach((button, at) => button.setAttribute("aria-pressed", at === index));
+  }
+
+  // Walk on ground of a kind, which is another each time; on a flat floor without a kind.
+  setGround(kind) {
+    const map = kind ? madeGround(kind, this.grounds++) : null;
+    this.driver.setGround(map);
+    this.view.setGround(map);
+    this.clearObstacles();
+    this.reset();
   }
 
   setSpeed(value) {
@@ -297,16 +332,31 @@ class App {
 
   setPlacing(kind) {
     this.placing = this.placing === kind ? null : kind;
-    this.el.wall.setAttribute("aria-pressed", this.placing === "wall");
-    this.el.pit.setAttribute("aria-pressed", this.placing === "pit");
+    for (const each of Object.keys(PLACING)) this.el[each].setAttribute("aria-pressed", this.placing === each);
     this.el.stage.classList.toggle("placing", Boolean(this.placing));
-    if (this.placing) this.say(this.placing === "wall" ? "drag on the ground to draw a wall" : "click on the ground to put a pit");
+    if (this.placing) this.say(PLACING[this.placing]);
+  }
+
+  kick(high = false) {
+    this.driver.kick(this.wanted().velocity, ...(high ? HIGH_KICK : KICK));
+    this.say("kicks with the next touch");
+  }
+
+  setFetching(on) {
+    this.driver.fetches = on;
+    this.el.fetch.setAttribute("aria-pressed", on);
+    this.say(on ? "a lost ball is fetched" : "a lost ball is yours to fetch");
   }
 
   place(to) {
     const from = this.placingFrom;
     this.placingFrom = this.placingTo = null;
     if (!from || !to) return;
+    if (this.placing === "pass") {
+      this.driver.ball.passTo(to);
+      this.say("passes with the next touch");
+      return this.setPlacing("pass");
+    }
     const moved = Math.hypot(to[0] - from[0], to[1] - from[1]) > 0.15 * this.obstacles.size;
     if (this.placing === "wall" && moved) this.obstacles.addWall(from, to);
     else if (!this.obstacles.remove(from) && this.placing === "pit") this.obstacles.addPit(from);
@@ -382,7 +432,9 @@ class App {
 
   step() {
     const { velocity, facing } = this.wanted();
+    const lost = this.driver.ball?.lost;
     this.driver.step(velocity, facing);
+    if (lost === false && this.driver.ball.lost) this.say(this.driver.fetches ? "fetches the lost ball" : "the ball is lost");
   }
 
   tick(now) {
@@ -449,6 +501,7 @@ class App {
       contacts: frames.map(({ contacts }) => Array.from(contacts)),
       velocities: entries.map(({ goal }) => goal.velocity),
       facings: entries.map(({ goal }) => goal.facing),
+      balls: frames[0].ball && frames.map(({ ball }) => [...ball.position, ...ball.velocity, ball.touch, Number(ball.lost), ball.gap]),
     };
   }
 
@@ -466,7 +519,10 @@ class App {
 
   saveGlb() {
     this.view.refine();
-    const bytes = glbBytes(this.asset.skeleton, this.driven(), this.asset.frameRate, this.view.mesh, this.view.tint(0)[0]);
+    const { skeleton, frameRate, ball } = this.asset;
+    const frames = this.driven();
+    const beside = { ballRadius: ball?.radius_m, ground: this.view.map && patchAround(this.view.map, frames) };
+    const bytes = glbBytes(skeleton, frames, frameRate, this.view.mesh, this.view.tint(0)[0], beside);
     this.download(bytes, ".glb", "model/gltf-binary");
   }
 
@@ -514,6 +570,8 @@ class App {
       characters: this.driver.characters.map((each) => each.frame.root.position),
       obstacles: this.obstacles.all.length,
       goal: this.history.at(index).goal,
+      ball: frame.ball,
+      height: frame.positions[1],
     };
   }
 }

@@ -35,6 +35,9 @@ export class Camera {
     this.covered = 0;
     // Share of its width that panels at its right end cover.
     this.beside = 0;
+    // Height of the ground at a place, and under the target.
+    this.level = () => 0;
+    this.floor = 0;
     this.fit(size);
     this.update();
   }
@@ -59,7 +62,7 @@ export class Camera {
     this.distance = clamp(this.distance * Math.exp(steps), 0.33 * this.away, 9 * this.away);
   }
 
-  // `top`: height of the body's top, which is above the usual one in a jump.
+  // `top`: height of the body's top over the ground, which is above the usual one in a jump.
   follow(place, heading, seconds, top = 0) {
     const part = 1 - Math.exp(-seconds / 0.12);
     const far = Math.hypot(place[0] - this.target[0], place[1] - this.target[2]);
@@ -68,7 +71,9 @@ export class Camera {
     for (const [axis, value] of [[0, place[0]], [2, place[1]]]) {
       this.target[axis] = mix(value, this.target[axis], (1 - part) * kept);
     }
-    this.target[1] = mix(this.target[1], MIDDLE * this.height + Math.max(top - this.height, 0), part);
+    const raised = this.target[1] - this.floor;
+    this.floor = mix(this.floor, this.level(...place), 1 - Math.exp(-seconds / 0.3));
+    this.target[1] = this.floor + mix(raised, MIDDLE * this.height + Math.max(top - this.height, 0), part);
     if (this.behind) {
       const ahead = heading + Math.PI;
       const off = ahead - this.yaw - 2 * Math.PI * Math.round((ahead - this.yaw) / (2 * Math.PI));
@@ -77,14 +82,15 @@ export class Camera {
   }
 
   jump(place) {
-    this.target = [place[0], MIDDLE * this.height, place[1]];
+    this.floor = this.level(...place);
+    this.target = [place[0], this.floor + MIDDLE * this.height, place[1]];
   }
 
   update() {
     const { yaw, pitch, distance, target } = this;
     const back = [Math.cos(pitch) * Math.sin(yaw), Math.sin(pitch), Math.cos(pitch) * Math.cos(yaw)];
     this.eye = add(target, back, distance);
-    this.eye[1] = Math.max(this.eye[1], 0.05 * this.height);
+    this.eye[1] = Math.max(this.eye[1], this.level(this.eye[0], this.eye[2]) + 0.05 * this.height);
     this.view = lookAt(this.eye, target);
     const room = Math.min((1 - ABOVE - this.covered) / ROOM, this.widening * this.aspect * (1 - this.beside), 1);
     this.projection = perspective(FIELD_OF_VIEW / room, this.aspect, 0.01 * this.away, 44 * this.away);
@@ -115,7 +121,7 @@ export class Camera {
     const up = cross(right, forward);
     const ray = add(add(forward, scaled(right, (2 * x - 1 + this.beside) / this.projection[0])), scaled(up, (1 - 2 * y - this.raised) / this.projection[5]));
     if (ray[1] > -1e-3) return null;
-    const along = -this.eye[1] / ray[1];
+    const along = (this.floor - this.eye[1]) / ray[1];
     return along > 33 * this.away ? null : [this.eye[0] + along * ray[0], this.eye[2] + along * ray[2]];
   }
 }

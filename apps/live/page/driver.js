@@ -1,5 +1,7 @@
 // The characters: the first is steered, the others follow it; all advance by one frame at a time.
 
+import { RunningBall } from "../ball/running_ball.js";
+import { WalkedGround } from "../ground/walked_ground.js";
 import { createCharacter } from "../runtime/character.js";
 import { followerVelocity } from "./followers.js";
 import { History, kept } from "./history.js";
@@ -9,6 +11,8 @@ const BLEND = "balanced";
 // Frames from which the mannequin is built: some steps, then a stand.
 const WALKED = 12;
 const STOOD = 12;
+// Distance of a new ball in heights of the body.
+const BALL_AHEAD = 0.25;
 
 export const goalOf = (velocity, facing = null, label = null, obstacles = []) => ({ velocity, facing, label, obstacles });
 
@@ -34,6 +38,9 @@ export class Driver {
     this.obstacles = obstacles;
     this.size = size;
     this.label = firstLabel(asset);
+    // Whether characters fetch a ball that is lost.
+    this.fetches = true;
+    this.ground = null;
     this.history = new History(asset.frameRate);
     this.reset(1);
   }
@@ -44,6 +51,12 @@ export class Driver {
     this.history.clear();
     this.velocity = [0, 0];
     this.setCount(count);
+  }
+
+  // Walk on the ground of a `Heightmap`, or on a flat floor, from the start.
+  setGround(map) {
+    this.ground = map && new WalkedGround(map, this.asset);
+    this.reset();
   }
 
   setCount(count) {
@@ -60,7 +73,7 @@ export class Driver {
     const position = leader
       ? [leader.position[0] - back * Math.sin(heading) + side * Math.cos(heading), leader.position[1] - back * Math.cos(heading) - side * Math.sin(heading)]
       : [0, 0];
-    const character = createCharacter(this.asset, { seed: index, position, heading, label: this.label, blend: BLEND });
+    const character = createCharacter(this.asset, { seed: index, position, heading, label: this.label, blend: BLEND, ball: RunningBall, ground: this.ground });
     return { character, frame: kept(character.step(goalOf([0, 0], null, this.label))) };
   }
 
@@ -76,11 +89,32 @@ export class Driver {
         const others = places.filter((_, at) => at !== index);
         wanted = followerVelocity(index - 1, this.characters.length - 1, leader, places[index], others, this.size, top);
       }
+      if (each.character.ball) each.character.ball.fetches = this.fetches;
       wanted = this.obstacles.around(places[index], wanted, each.frame.root.heading);
       each.frame = kept(each.character.step(goalOf(wanted, index ? null : facing, this.label, all)), index ? null : this.asset.manifold);
       return each.frame;
     });
     this.history.add(frames, { velocity, facing, label: this.label });
+  }
+
+  // The ball of the first character; null without one.
+  get ball() {
+    return this.characters[0].character.ball ?? null;
+  }
+
+  // Kick its ball with the next touch, the way it is steered or else faces, at (ahead, up) m/s.
+  kick(velocity, ahead, up) {
+    const { heading } = this.characters[0].frame.root;
+    const way = velocity[0] || velocity[1] ? velocity : [Math.sin(heading), Math.cos(heading)];
+    const share = ahead / Math.hypot(...way);
+    this.ball.kick([share * way[0], up, share * way[1]]);
+  }
+
+  // Put its ball in front of its feet.
+  newBall() {
+    const { position, heading } = this.characters[0].frame.root;
+    const ahead = BALL_AHEAD * this.size;
+    this.ball.place([position[0] + ahead * Math.sin(heading), position[1] + ahead * Math.cos(heading)]);
   }
 
   // Velocity (x, z) of the first character over the last quarter of a second.

@@ -35,6 +35,7 @@ export function kept(frame, manifold = null) {
     cost: frame.cost,
     jumped: frame.jumped,
     row: frame.row && { ...frame.row },
+    ball: frame.ball && { ...frame.ball },
   };
 }
 

@@ -7,6 +7,8 @@ const COLOURS = {
 
 export class Marks {
   constructor() {
+    // Height of the ground at a place.
+    this.level = () => 0;
     this.clear("light");
   }
 
@@ -17,7 +19,8 @@ export class Marks {
 
   quad(kind, corners, colour, across) {
     const out = this.vertices[kind];
-    for (const at of [0, 1, 2, 0, 2, 3]) out.push(...corners[at], ...colour[at] ?? colour[0], ...across[at]);
+    const raised = corners.map(([x, y, z]) => [x, y + this.level(x, z), z]);
+    for (const at of [0, 1, 2, 0, 2, 3]) out.push(...raised[at], ...colour[at] ?? colour[0], ...across[at]);
   }
 
   square(kind, x, z, radius, colour, height = 0.004) {
@@ -57,7 +60,7 @@ export class Marks {
     const at = (along, side) => [x + (dx * along - dz * side) * size, height, z + (dz * along + dx * side) * size];
     const out = this.vertices.mark;
     for (const corner of [at(1.2, 0), at(-0.55, 0.62), at(-0.2, 0), at(1.2, 0), at(-0.2, 0), at(-0.55, -0.62)]) {
-      out.push(...corner, ...colour, 0, 0.5);
+      out.push(corner[0], corner[1] + this.level(corner[0], corner[2]), corner[2], ...colour, 0, 0.5);
     }
   }
 
@@ -73,6 +76,13 @@ export class Marks {
 
   contact(x, z, strength, size) {
     if (strength > 0.05) this.square("ring", x, z, 0.1 * size, [...this.colours.contact, 0.85 * strength], 0.01);
+  }
+
+  // The shade of a ball; a ring around one that is lost.
+  ball({ place: [x, y, z], lost }, radius) {
+    const near = Math.exp((radius - Math.max(y, radius)) / radius);
+    this.shade(x, z, (1.1 + 0.8 * (1 - near)) * radius, 0.55 * near);
+    if (lost) this.square("ring", x, z, 2.4 * radius, [...this.colours.desired, 0.9], 0.01);
   }
 
   shade(x, z, radius, strength) {

@@ -1,5 +1,6 @@
 // The picture: bodies, ground, walls and pits with soft shadows, and marks on the ground. WebGL2.
 
+import { unitSphere } from "./ball_shape.js";
 import { MOST_PITS } from "./obstacles.js";
 import * as glsl from "./shaders.js";
 import { lookAt, orthographic, product, unit } from "./vectors.js";
@@ -50,8 +51,11 @@ export class Renderer {
       body: this.program(glsl.BODY_VERTEX, glsl.BODY_FRAGMENT),
       bodyShadow: this.program(glsl.BODY_SHADOW_VERTEX, glsl.EMPTY_FRAGMENT),
       ground: this.program(glsl.GROUND_VERTEX, glsl.GROUND_FRAGMENT),
+      terrain: this.program(glsl.SOLID_VERTEX, glsl.GROUND_FRAGMENT),
       solid: this.program(glsl.SOLID_VERTEX, glsl.SOLID_FRAGMENT),
       solidShadow: this.program(glsl.SOLID_VERTEX, glsl.EMPTY_FRAGMENT),
+      ball: this.program(glsl.BALL_VERTEX, glsl.BALL_FRAGMENT),
+      ballShadow: this.program(glsl.BALL_VERTEX, glsl.EMPTY_FRAGMENT),
       mark: this.program(glsl.MARK_VERTEX, glsl.MARK_FRAGMENT),
       disc: this.program(glsl.MARK_VERTEX, glsl.DISC_FRAGMENT),
       ring: this.program(glsl.MARK_VERTEX, glsl.RING_FRAGMENT),
@@ -163,6 +167,11 @@ export class Renderer {
     this.pits = pits;
   }
 
+  // Uneven ground in place of the plane: {positions, normals, indices}, or null.
+  setTerrain(mesh) {
+    this.terrain = mesh && this.vertices([[0, 3, mesh.positions], [1, 3, mesh.normals]], mesh.indices);
+  }
+
   // Joint matrices of each character: pose of the joint times the inverse of its bind pose.
   pose(characters) {
     const { positions, rotations } = this.bind;
@@ -205,8 +214,9 @@ export class Renderer {
     [this.canvas.width, this.canvas.height] = [width, height];
   }
 
-  // Draw a picture. Characters: {positions, rotations, tint, accent}; marks: vertices by program.
-  draw({ camera, characters, marks, reach, gridStep }) {
+  // Draw a picture. Characters: {positions, rotations, tint, accent}; balls: {model}; marks: vertices by
+  // program.
+  draw({ camera, characters, balls, marks, reach, gridStep }) {
     const { gl, look } = this;
     this.resize();
     camera.aspect = this.canvas.width / this.canvas.height;
@@ -227,6 +237,7 @@ export class Renderer {
     gl.polygonOffset(1.5, 3);
     this.bodies("bodyShadow", { camera: light }, characters);
     this.solid("solidShadow", { camera: light });
+    this.balls("ballShadow", { camera: light }, balls);
     gl.disable(gl.POLYGON_OFFSET_FILL);
     gl.bindFramebuffer(gl.FRAMEBUFFER, null);
     gl.viewport(0, 0, this.canvas.width, this.canvas.height);
@@ -245,18 +256,20 @@ export class Renderer {
     gl.disable(gl.CULL_FACE);
     const pits = new Float32Array(3 * MOST_PITS);
     this.pits.forEach((pit, at) => pits.set(pit, 3 * at));
-    this.use("ground", {
+    this.use(this.terrain ? "terrain" : "ground", {
       ...shared, middle, reach: 1.2 * shared.fogRange[1] + camera.distance, groundColour: linear(look.ground), lineColour: linear(look.line), gridStep,
       pits, pitCount: this.pits.length,
     });
-    gl.bindVertexArray(this.ground.array);
-    gl.drawArrays(gl.TRIANGLE_STRIP, 0, 4);
+    gl.bindVertexArray((this.terrain ?? this.ground).array);
+    if (this.terrain) gl.drawElements(gl.TRIANGLES, this.terrain.count, gl.UNSIGNED_INT, 0);
+    else gl.drawArrays(gl.TRIANGLE_STRIP, 0, 4);
     this.solid("solid", { ...shared, solidColour: linear(look.solid) });
     this.blended("disc", marks.disc, shared);
     this.blended("mark", marks.mark, shared);
     this.blended("ring", marks.ring, shared);
     gl.enable(gl.CULL_FACE);
     this.bodies("body", shared, characters);
+    this.balls("ball", shared, balls);
   }
 
   // Move the light's picture by whole texels only, so that shadows do not shimmer.
@@ -278,6 +291,20 @@ export class Renderer {
     gl.bindVertexArray(this.body.array);
     gl.drawElementsInstanced(gl.TRIANGLES, this.body.count, gl.UNSIGNED_INT, 0, characters.length);
     gl.enable(gl.CULL_FACE);
+  }
+
+  balls(name, uniforms, balls) {
+    if (!balls.length) return;
+    const { gl } = this;
+    if (!this.sphere) {
+      const { positions, indices } = unitSphere();
+      this.sphere = this.vertices([[0, 3, positions]], indices);
+    }
+    for (const { model } of balls) {
+      this.use(name, { ...uniforms, model });
+      gl.bindVertexArray(this.sphere.array);
+      gl.drawElements(gl.TRIANGLES, this.sphere.count, gl.UNSIGNED_INT, 0);
+    }
   }
 
   solid(name, uniforms) {

@@ -1,5 +1,7 @@
 // Files of what was driven: BVH, and glb with the mannequin's mesh.
 
+import { ballColours, unitSphere } from "./ball_shape.js";
+import { groundMesh } from "./ground_shape.js";
 import { inverse, multiply, point, rotate, subtract, turn } from "./vectors.js";
 
 // A joint that leaves its place at its parent by more than this has a position in every frame (m).
@@ -85,8 +87,9 @@ export function bvhText(skeleton, frames, frameRate) {
   return `${lines.join("\n")}\n`;
 }
 
-// The bytes of a glb file: skeleton, skinned mannequin and animation.
-export function glbBytes(skeleton, frames, frameRate, mesh, tint) {
+// The bytes of a glb file: skeleton, skinned mannequin, its ball and the ground (a `Heightmap`) if there
+// are any, and animation.
+export function glbBytes(skeleton, frames, frameRate, mesh, tint, { ballRadius, ground } = {}) {
   const poses = frames.map((frame) => localPose(skeleton, frame));
   const lengths = lengthsOf(skeleton, poses);
   const file = new GlbFile();
@@ -138,8 +141,40 @@ export function glbBytes(skeleton, frames, frameRate, mesh, tint) {
     animate(j, "rotation", turns, "VEC4");
     if (lengths[j].moves) animate(j, "translation", Float32Array.from(poses.flatMap((pose) => pose.translations[j])), "VEC3");
   }
+  if (frames[0].ball) addBall(file, frames, ballRadius, animate);
+  if (ground) addMesh(file, "ground", groundMesh(ground, false), [0.42, 0.45, 0.4]);
   file.json.animations = [animation];
   return file.bytes();
+}
+
+// A node with a mesh of its own, in one colour or with those of its vertices; returns its number.
+function addMesh(file, name, { positions, normals, indices, colours }, colour = [1, 1, 1]) {
+  const { nodes, meshes, materials, scenes } = file.json;
+  const node = nodes.push({ name, mesh: meshes.length }) - 1;
+  scenes[0].nodes.push(node);
+  meshes.push({
+    name,
+    primitives: [{
+      attributes: {
+        POSITION: file.add(positions, "VEC3", { target: 34962, bounds: true }),
+        NORMAL: file.add(normals, "VEC3", { target: 34962 }),
+        ...(colours ? { COLOR_0: file.add(colours, "VEC4", { target: 34962 }) } : {}),
+      },
+      indices: file.add(indices, "SCALAR", { target: 34963 }),
+      material: materials.length,
+    }],
+  });
+  materials.push({ name, pbrMetallicRoughness: { baseColorFactor: [...colour, 1], metallicFactor: 0, roughnessFactor: 0.6 } });
+  return node;
+}
+
+// A node with a ball that moves and turns.
+function addBall(file, frames, radius, animate) {
+  const { positions: normals, indices } = unitSphere(24, 48);
+  const positions = normals.map((value) => radius * value);
+  const node = addMesh(file, "ball", { positions, normals, indices, colours: ballColours(normals) });
+  animate(node, "translation", Float32Array.from(frames.flatMap(({ ball }) => ball.position)), "VEC3");
+  animate(node, "rotation", Float32Array.from(frames.flatMap(({ ball }) => ball.rotation)), "VEC4");
 }
 
 function inverseBinds(pose) {

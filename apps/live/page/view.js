@@ -1,6 +1,8 @@
 // What a picture shows of the frames at a moment: bodies, marks on the ground, wheels, panels.
 
+import { ballBetween } from "./ball_shape.js";
 import { Camera } from "./camera.js";
+import { groundMesh } from "./ground_shape.js";
 import { Marks } from "./marks.js";
 import { buildMannequin } from "./mannequin.js";
 import { Canvas, Panels } from "./panels.js";
@@ -60,6 +62,18 @@ export class View {
     this.renderer.setBody(mesh);
   }
 
+  // Height of the ground at a place.
+  level(x, z) {
+    return this.map ? this.map.at(x, z) : 0;
+  }
+
+  // Draw the ground of a `Heightmap`; null for the plane.
+  setGround(map) {
+    this.map = map;
+    this.renderer.setTerrain(map && groundMesh(map));
+    this.marks.level = this.camera.level = (x, z) => this.level(x, z);
+  }
+
   setLook(name) {
     this.look.name = name;
     this.look.dark = name === "dark";
@@ -89,17 +103,21 @@ export class View {
     const characters = now.map((frame, i) => this.body(blend < 1 ? before[i] : frame, frame, blend, i));
     const lead = characters[0];
     const { heading } = now[0].root;
-    const { length, ahead, height } = extentOf({ positions: lead.positions, root: { position: lead.place, heading } });
+    const { length, ahead, height } = extentOf({ positions: lead.positions, root: { position: lead.place, heading } }, this.level(...lead.place));
     // A body that sat at first is longer when it runs.
     Object.assign(size, { length: Math.max(size.length, length), ahead: mix(ahead, size.ahead, Math.exp(-seconds / AHEAD_S)) });
     camera.fit(size, 1 - Math.exp(-seconds / FIT_S));
     lead.middle = [lead.place[0] + size.ahead * Math.sin(heading), lead.place[1] + size.ahead * Math.cos(heading)];
     camera.follow(lead.middle, heading, seconds, height);
+    const radius = this.asset.ball?.radius_m;
+    const balls = now.flatMap(({ ball }, i) => (ball ? [ballBetween(blend < 1 ? before[i].ball : ball, ball, blend, radius)] : []));
     this.mark(now, characters, lead, placing);
+    for (const ball of balls) this.marks.ball(ball, radius);
     const spread = Math.max(...characters.map((c) => Math.hypot(c.place[0] - lead.place[0], c.place[1] - lead.place[1])));
     this.renderer.draw({
       camera,
       characters,
+      balls,
       marks: this.marks.vertices,
       reach: Math.min(Math.max(2.2 * size.height, spread + 1.5 * size.height), 9 * size.height),
       gridStep: size.gridStep,
@@ -147,7 +165,7 @@ export class View {
     characters.forEach(({ positions }, i) => {
       const feet = skeleton.feet;
       for (const joint of feet) {
-        const height = Math.max(positions[3 * joint + 1], 0);
+        const height = Math.max(positions[3 * joint + 1] - this.level(positions[3 * joint], positions[3 * joint + 2]), 0);
         const near = Math.exp(-height / (0.09 * size.unit));
         marks.shade(positions[3 * joint], positions[3 * joint + 2], (0.14 + 0.1 * (1 - near)) * size.unit, 0.42 * near);
       }
@@ -173,7 +191,7 @@ export class View {
       return at && [at[0] * overlay.width, at[1] * overlay.height];
     };
     const [x, z] = lead.middle;
-    const [head, feet] = [place([x, size.height, z]), place([x, 0, z])];
+    const [head, feet] = [place([x, camera.floor + size.height, z]), place([x, camera.floor, z])];
     if (!head || !feet) return;
     const tall = Math.hypot(head[0] - feet[0], head[1] - feet[1]);
     const count = trail[trail.length - 1].phases.phase.length;
@@ -193,7 +211,7 @@ export class View {
 // Height and length of the body in metres, how far its middle is ahead of its root, a unit for marks,
 // and the step of the ground's grid. Frames: some in which it stands or walks; it may sit in others.
 export function bodySize(frames) {
-  const extents = frames.map(extentOf);
+  const extents = frames.map((frame) => extentOf(frame));
   const { length, ahead, reach } = extents.reduce((most, each) => (each.length > most.length ? each : most));
   const height = Math.max(...extents.map((each) => each.height));
   const unit = Math.min(Math.max(height, 1.6 * reach) / 1.75, 3);
@@ -201,14 +219,14 @@ export function bodySize(frames) {
 }
 
 // Height and length of a body in a frame, how far its middle is ahead of its root, where hips are at the rear
-// end of an animal, and its farthest joint from it.
-function extentOf({ positions, root }) {
+// end of an animal, and its farthest joint from it; `floor`: height of the ground under it.
+function extentOf({ positions, root }, floor = 0) {
   const count = positions.length / 3;
   const way = [Math.sin(root.heading), Math.cos(root.heading)];
   const joints = Array.from({ length: count }, (_, j) => [0, 2].map((axis, at) => positions[3 * j + axis] - root.position[at]));
   const along = joints.map(([x, z]) => x * way[0] + z * way[1]);
   const ahead = (Math.max(...along) + Math.min(...along)) / 2;
   const farthest = (from) => Math.max(0.1, ...joints.map(([x, z]) => Math.hypot(x - from * way[0], z - from * way[1])));
-  const heights = Array.from({ length: count }, (_, j) => positions[3 * j + 1]);
+  const heights = Array.from({ length: count }, (_, j) => positions[3 * j + 1] - floor);
   return { height: 1.08 * Math.max(0.1, ...heights), length: 2 * farthest(ahead), ahead, reach: farthest(0) };
 }

@@ -21,7 +21,7 @@ const MAX_OUTPUT = 1e3;
 // Characters with a seed start from one of this share of the states, those nearest to their goals.
 const NEAREST_SHARE = 0.25;
 // Blocks that are 0 for a body at rest, by the beginnings of their names.
-const MOVING_BLOCKS = ["trajectory", "root_", "joint_velocity", "phase_rate", "phase_freq"];
+const MOVING_BLOCKS = ["trajectory", "root_", "joint_velocity", "ball_velocity", "phase_rate", "phase_freq"];
 
 /** See `createCharacter`. */
 export class ControllerCharacter {
@@ -53,10 +53,13 @@ export class ControllerCharacter {
     this.future = this.startFuture();
     this.trajectoryBlend = new TrajectoryBlend(schema, header.limits.speed);
     this.goals = new VelocityGoals(heading, header.settings, position);
+    this.ball = header.ball && options.ball ? new options.ball(asset, inputs, this.history.root) : null;
     this.obstacles = null;
     this.obstacleEntries = null;
     this.pose = new PoseReader(schema, asset.skeleton);
     this.feet = new FootLock(asset);
+    this.ground = options.ground || null;
+    this.groundFeet = this.ground && this.ground.feet();
     this.contacts = new Float32Array(schema.feet.length);
     this.alive = true;
     this.outputs = this.standingOutputs();
@@ -77,14 +80,17 @@ export class ControllerCharacter {
     if (goal) {
       this.goals.set(goal, seconds, root);
       const biases = typeof this.blend === "string" ? BLENDS[this.blend] : this.blend;
-      ({ future, desired, limited } = this.trajectoryBlend.blended(future, this.goals, root, biases));
+      const goals = this.ball ? this.ball.goals(this.goals) : this.goals;
+      ({ future, desired, limited } = this.trajectoryBlend.blended(future, goals, root, biases));
       this.labels.set(goal.label);
     }
     this.setObstacles(goal);
-    if (this.obstacles) future = this.aroundObstacles(future, root);
+    for (const barrier of this.barriers) future = this.around(barrier, future, root);
     const ahead = trajectoryRows(futureInWorld(future, root));
     this.labels.advance();
     this.input.fill(this.history, future, this.labels.current, this.phases);
+    if (this.ground) this.input.put("trajectory_height", this.ground.heights(this.input.trajectory, root));
+    if (this.ball) this.ball.fill(this.input.inputs, root);
     const predicted = this.network.step(this.input.inputs, this.input.gate, this.state);
     const gating = this.network.blendWeights && this.network.blendWeights.slice();
     const outputs = this.bounded(predicted);
@@ -92,17 +98,18 @@ export class ControllerCharacter {
     this.readPose(outputs);
     this.readContacts(outputs);
     if (this.phases) this.phases.advance(outputs);
-    return this.frame(ahead, desired, limited, gating, seconds);
+    return this.frame(ahead, desired, limited, gating, seconds, outputs);
   }
 
-  frame(ahead, desired, limited, gating, seconds) {
+  frame(ahead, desired, limited, gating, seconds, outputs) {
     const { skeleton, schema } = this.asset;
     const root = this.history.root;
     const count = skeleton.parents.length;
     const localRotations = new Float64Array(4 * count), localPositions = new Float64Array(3 * count);
     this.pose.inWorld(root, localRotations, localPositions);
+    if (this.ground) localPositions[1] += this.ground.level(root);
     if (this.footIk) {
-      this.feet.hold(localRotations, localPositions, this.contacts, root.angle, seconds);
+      localPositions[1] -= this.feet.hold(localRotations, localPositions, this.contacts, root.angle, seconds, this.groundFeet);
     }
     const times = Float32Array.from(schema.offsets.subarray(schema.now + 1));
     return frameOf(skeleton, root, localRotations, localPositions, {
@@ -115,6 +122,7 @@ export class ControllerCharacter {
       cost: null,
       jumped: false,
       row: null,
+      ball: this.ball && this.ball.step(outputs, localRotations, localPositions, root, seconds),
     });
   }
 
@@ -173,10 +181,15 @@ export class ControllerCharacter {
     this.obstacles = entries && new Obstacles(entries);
   }
 
-  /** The trajectory around obstacles, slower where they are in the way. */
-  aroundObstacles(future, root) {
+  /** Obstacles, and steep ground. */
+  get barriers() {
+    return [this.obstacles, this.ground].filter(Boolean);
+  }
+
+  /** The trajectory around a barrier, slower where it is in the way. */
+  around(barrier, future, root) {
     const { places: world } = futureInWorld(future, root);
-    const kept = this.obstacles.keptOff([root.x, root.z], world);
+    const kept = barrier.keptOff([root.x, root.z], world);
     const places = new Float64Array(kept.length);
     const velocities = Float64Array.from(future.velocities);
     for (let i = 0; i < kept.length; i += 2) {
@@ -211,7 +224,7 @@ export class ControllerCharacter {
     const velocity = layout.view(outputs, "root_velocity");
     const [stepX, stepZ] = fromFacing(seconds * velocity[0], seconds * velocity[1], root.angle);
     let place = [root.x + stepX, root.z + stepZ];
-    if (this.obstacles) place = this.obstacles.keptOff([root.x, root.z], place);
+    for (const barrier of this.barriers) place = Array.from(barrier.keptOff([root.x, root.z], place));
     const angle = root.angle + seconds * layout.view(outputs, "root_turn")[0];
     this.future = readFuture(layout, outputs, schema);
     const now = fromFacing(this.future.velocities[0], this.future.velocities[1], angle);

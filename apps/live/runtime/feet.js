@@ -53,17 +53,26 @@ export class FootLock {
    * @param contacts  predicted contacts in [0, 1]
    * @param {number} angle  facing in radians
    * @param {number} seconds  since the previous frame
+   * @param ground  what moves feet to uneven ground, with a method `moved`
+   * @returns metres by which the whole body is then to be lowered
    */
-  hold(localRotations, localPositions, contacts, angle, seconds) {
+  hold(localRotations, localPositions, contacts, angle, seconds, ground = null) {
     const { worldRotations, worldPositions } = this;
     forwardKinematics(this.parents, localRotations, localPositions, worldRotations, worldPositions);
     const at = (joint) => Array.from(worldPositions.subarray(3 * joint, 3 * joint + 3));
-    for (const leg of this.legs) {
+    const states = this.legs.map((leg) => {
       const [upper, middle, last, tip] = [leg.upper, leg.middle, leg.last, leg.tip].map(at);
       const length = distance(upper, middle) + distance(middle, last);
-      const ground = [tip[0], tip[2]];
-      const held = holdPlace(leg, this.settings, ground, contacts[leg.contact] > IN_CONTACT, length, seconds);
-      const target = [last[0] + held[0] - ground[0], last[1], last[2] + held[1] - ground[1]];
+      const place = [tip[0], tip[2]];
+      const touching = contacts[leg.contact] > IN_CONTACT;
+      const held = holdPlace(leg, this.settings, place, touching, length, seconds);
+      return { upper, middle, last, tip, length, touching, shift: [held[0] - place[0], held[1] - place[1]] };
+    });
+    const { lifts, drop } = ground ? ground.moved(states, seconds) : { lifts: null, drop: 0 };
+    this.legs.forEach((leg, index) => {
+      const { upper, middle, last, length, shift } = states[index];
+      const up = lifts ? lifts[index] + drop : 0;
+      const target = [last[0] + shift[0], last[1] + up, last[2] + shift[1]];
       const hinge = [leg.bend * Math.cos(angle), 0, -leg.bend * Math.sin(angle)];
       const goal = withinReach(upper, last, target, length);
       const turns = twoJointTurns(upper, middle, last, goal, hinge);
@@ -71,7 +80,8 @@ export class FootLock {
       [leg.upper, leg.middle, leg.last].forEach((joint, k) => {
         this.turnJoint(joint, turns[k], localRotations);
       });
-    }
+    });
+    return drop;
   }
 
   /** Turn a joint by a rotation in the world, given in the frame of its parent before the turn. */

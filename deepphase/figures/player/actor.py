@@ -96,6 +96,10 @@ class Actor:
         Colour, as in "#0072B2"; empty for the next of the figures' colours.
     floor
         Height of the ground under this body, metres.
+    ball
+        (frames, 3) metres: centre of the body's ball; None without one.
+    ball_radius_m
+        Its radius.
 
     Raises
     ------
@@ -118,6 +122,8 @@ class Actor:
     start_s: float = 0.0
     colour: str = ""
     floor: float = 0.0
+    ball: Array | None = None
+    ball_radius_m: float = 0.11
 
     def __post_init__(self) -> None:
         links = np.asarray(self.links, np.int64).reshape(-1, 2)
@@ -145,6 +151,7 @@ class Actor:
             "contacts": (frames, len(self.feet)),
             "root_positions": (frames, 3),
             "root_directions": (frames, 3),
+            "ball": (frames, 3),
         }
         for what, shape in expected.items():
             value = getattr(self, what)
@@ -164,6 +171,7 @@ class Actor:
             "desired_trajectory",
             "desired_path",
             "floor",
+            "ball",
         )
         for what in numbers:
             value = getattr(self, what)

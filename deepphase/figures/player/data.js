@@ -121,6 +121,9 @@ class Series extends Timed {
   }
 }
 
+// Joints of a face, which do not say where the head ends.
+const FACE = /eye|brow|lid|ear|nose|cheek|lip|jaw|mouth|teeth|tongue/i;
+
 // Joint positions of a body: each frame's mean, and offsets of the joints from it.
 class Body extends Timed {
   constructor(actor, index, alone) {
@@ -146,17 +149,27 @@ class Body extends Timed {
     this.desiredTrajectory = arrayOf(actor.desiredTrajectory);
     this.trajectorySamples = actor.desiredTrajectory ? actor.desiredTrajectory.shape[1] : 0;
     this.desiredPath = arrayOf(actor.desiredPath);
+    this.ball = arrayOf(actor.ball);
+    this.ballRadius = actor.ballRadius;
     this.pose = new Float32Array(3 * joints);
     const inner = new Set(this.links.filter((_, i) => i % 2 === 0));
     const outer = [...new Set(this.links.filter((_, i) => i % 2 === 1))].filter((j) => !inner.has(j));
     this.trailing = this.feet.length ? this.feet : outer.slice(0, 4);
-    // Pairs of joints whose second is a head without an end site; a head is drawn there.
+    // Pairs of joints whose second is a head without an end site; a head is drawn there, in place
+    // of the links from it to the face.
     this.heads = [];
+    const faces = new Set();
     for (let link = 0; link < this.links.length; link += 2) {
       const [from, to] = [this.links[link], this.links[link + 1]];
-      if (outer.includes(to) && /head$/i.test(this.jointNames[to] || "")) this.heads.push([from, to]);
+      if (!/head$/i.test(this.jointNames[to] || "")) continue;
+      const below = this.joinedBelow(to);
+      if (!below.every((joint) => FACE.test(this.jointNames[joint] || ""))) continue;
+      this.heads.push([from, to]);
+      below.forEach((joint) => faces.add(joint));
     }
+    this.drawnLinks = this.links.flatMap((_, i) => (i % 2 || faces.has(this.links[i + 1]) ? [] : [i]));
     this.height = this.measuredHeight();
+    this.reach = this.measuredReach();
     this.radii = this.linkRadii();
   }
 
@@ -194,6 +207,17 @@ class Body extends Timed {
     return pose;
   }
 
+  // Centre of the ball at a time, interpolated between frames.
+  ballAt(seconds) {
+    const place = this.place(seconds);
+    const before = Math.floor(place);
+    const after = Math.min(before + 1, this.frames - 1);
+    return [0, 1, 2].map((axis) => {
+      const a = this.ball[3 * before + axis];
+      return a + (this.ball[3 * after + axis] - a) * (place - before);
+    });
+  }
+
   measuredHeight() {
     let tallest = 0;
     const stride = Math.max(1, Math.floor(this.frames / 50));
@@ -208,6 +232,30 @@ class Body extends Timed {
       tallest = Math.max(tallest, (high - low) * this.step);
     }
     return tallest || 1;
+  }
+
+  // Largest distance of a joint from the root over the ground, as of a dog's nose.
+  measuredReach() {
+    let furthest = 0;
+    const stride = Math.max(1, Math.floor(this.frames / 50));
+    for (let frame = 0; frame < this.frames; frame += stride) {
+      const root = [0, 2].map((axis) => (this.root ? this.root[3 * frame + axis] - this.centre[3 * frame + axis] : 0));
+      for (let joint = 0; joint < this.joints; joint++) {
+        const at = 3 * (frame * this.joints + joint);
+        const [x, z] = [this.step * this.around[at] - root[0], this.step * this.around[at + 2] - root[1]];
+        furthest = Math.max(furthest, Math.hypot(x, z));
+      }
+    }
+    return furthest;
+  }
+
+  // All joints below one.
+  joinedBelow(joint) {
+    const found = [joint];
+    for (const each of found) {
+      this.links.forEach((from, i) => { if (i % 2 === 0 && from === each) found.push(this.links[i + 1]); });
+    }
+    return found.slice(1);
   }
 
   // Radius of each limb in metres, which grows with the length of its descendants.

@@ -63,6 +63,18 @@ class Ground {
     context.stroke();
   }
 
+  drawBallShadow(context, body, time) {
+    const { camera } = this;
+    const [x, , z] = body.ballAt(time);
+    const [px, py, depth] = camera.project(x, this.level(body, x, z), z);
+    if (depth < camera.near) return;
+    const across = (body.ballRadius * camera.focal) / depth;
+    context.beginPath();
+    context.ellipse(px, py, across, 0.5 * across, 0, 0, 7);
+    context.fillStyle = look.dark ? "rgba(0, 0, 0, 0.38)" : "rgba(27, 31, 36, 0.11)";
+    context.fill();
+  }
+
   drawTrails(context, body, time) {
     const colour = body.colour;
     const last = body.nearest(time);

@@ -107,6 +107,8 @@ def _actor(actor: Actor, packed: PackedArrays) -> dict[str, Any]:
         rootDirections=added(actor.root_directions),
         desiredTrajectory=added(actor.desired_trajectory),
         desiredPath=added(actor.desired_path),
+        ball=added(actor.ball),
+        ballRadius=actor.ball_radius_m,
     )
 
 

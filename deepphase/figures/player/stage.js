@@ -65,7 +65,10 @@ class Stage extends Ground {
     const spread = this.spread();
     this.camera.yaw = 0.65;
     this.camera.pitch = 0.2;
-    this.camera.distance = Math.max(2.35 * this.height, 1.5 * this.height + 1.75 * spread);
+    // Bodies that are longer than high are seen whole, too.
+    const reach = Math.max(0, ...this.visibleBodies.map((body) => body.reach));
+    const size = Math.max(this.height, 1.25 * reach);
+    this.camera.distance = Math.max(2.35 * size, 1.5 * size + 1.75 * spread);
     this.moved = [0, 0, 0];
     this.settled = false;
     this.onChange();
@@ -134,7 +137,10 @@ class Stage extends Ground {
     context.lineCap = context.lineJoin = "round";
     this.drawGround(context);
     const poses = this.visibleBodies.map((body) => [body, body.poseAt(time)]);
-    for (const [body, pose] of poses) this.drawShadow(context, body, pose);
+    for (const [body, pose] of poses) {
+      this.drawShadow(context, body, pose);
+      if (body.ball) this.drawBallShadow(context, body, time);
+    }
     for (const [body] of poses) if (this.shows.path) this.drawPath(context, body, time);
     for (const [body] of poses) if (this.shows.path) this.drawDesired(context, body, time);
     for (const [body] of poses) if (this.shows.trails) this.drawTrails(context, body, time);
@@ -156,7 +162,7 @@ class Stage extends Ground {
         bright: mixed(base, "#ffffff", 0.42),
         opacity: body.covers(time) ? 1 : 0.3,
       };
-      for (let link = 0; link < body.links.length; link += 2) {
+      for (const link of body.drawnLinks) {
         const [i, j] = [3 * body.links[link], 3 * body.links[link + 1]];
         const a = camera.project(pose[i], pose[i + 1], pose[i + 2]);
         const [ax, ay, az] = a;
@@ -167,6 +173,7 @@ class Stage extends Ground {
         pieces.push({ ax, ay, bx: b[0], by: b[1], depth, width, colours });
       }
       for (const [from, to] of body.heads) this.addHead(pieces, body, pose, from, to, colours);
+      if (body.ball) this.addBall(pieces, body, time, colours);
       if (!body.links.length) this.drawPoints(context, body, pose, colours);
     }
     pieces.sort((one, other) => other.depth - one.depth);
@@ -202,6 +209,17 @@ class Stage extends Ground {
     if (Math.min(az, b[2]) < camera.near) return;
     const width = (0.09 * body.height * camera.focal) / depth;
     pieces.push({ ax, ay, bx: b[0], by: b[1], depth, width, colours });
+  }
+
+  // A line with round ends and hardly any length is a disc.
+  addBall(pieces, body, time, colours) {
+    const { camera } = this;
+    const [x, y, z] = body.ballAt(time);
+    const [ax, ay, depth] = camera.project(x, y, z);
+    if (depth < camera.near) return;
+    const width = (2 * body.ballRadius * camera.focal) / depth;
+    const shades = { ...colours, dark: look.soft, base: mixed(look.soft, "#ffffff", 0.75), bright: "#ffffff" };
+    pieces.push({ ax, ay, bx: ax + 0.01, by: ay, depth, width, colours: shades });
   }
 
   drawPoints(context, body, pose, colours) {

@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write, check_writable
 from deepphase.errors import FormatError
-from deepphase.formats.blender.bridge import asked_blender
+from deepphase.formats.blender.bridge import TO_Y_UP, asked_blender
 from deepphase.formats.body_checks import check_writable_body, checked_body
 from deepphase.formats.file_content import foreign_content, read_content
 from deepphase.formats.frame_rates import check_rate_option, resolve_rate
@@ -31,7 +31,6 @@ _END = "_end"
 _MOVES, _TIP_SHARE = 1e-5, 0.1
 # Axes of Blender, whose Z is up, as axes of a motion with Y up.
 _AXES = {"x": "x", "y": "-z", "z": "y", "-x": "-x", "-y": "z", "-z": "-y"}
-_TO_Y_UP = np.array([[1.0, 0, 0, 0], [0, 0, 1, 0], [0, -1, 0, 0], [0, 0, 0, 1]])
 _COMPRESSED = (b"\x28\xb5\x2f\xfd", b"\x1f\x8b")
 
 
@@ -86,7 +85,7 @@ def load_blender(
         parents = archive.array("parents", (len(names),), "integer")
         stated = float(answer["fps"])
     rate, notes = resolve_rate({"fps": stated}, fps, path)
-    clip = _clip(names, parents, _TO_Y_UP @ rest, _TO_Y_UP @ poses, rate, path)
+    clip = _clip(names, parents, TO_Y_UP @ rest, TO_Y_UP @ poses, rate, path)
     clip = checked_body(scaled(clip, unit_m), path)
     notes = (*notes, f"armature {answer['armature']!r}, read by Blender {answer['version']}")
     if int(answer["armatures"]) > 1:

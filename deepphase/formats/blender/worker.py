@@ -18,7 +18,7 @@ def main(folder: Path) -> None:
     """Answer the request in a folder."""
     request = json.loads((folder / "request.json").read_text(encoding="utf-8"))
     try:
-        sys.addaudithook(_refuse_network)
+        sys.addaudithook(refuse_network)
         import bpy
 
         bpy.ops.wm.read_factory_settings(use_empty=True)
@@ -31,7 +31,7 @@ def main(folder: Path) -> None:
     os._exit(0)
 
 
-def _refuse_network(event: str, arguments: tuple) -> None:
+def refuse_network(event: str, arguments: tuple) -> None:
     if event in ("socket.connect", "socket.bind", "socket.getaddrinfo"):
         raise PermissionError("no network in this process")
 
@@ -42,7 +42,7 @@ def _read(request: dict, folder: Path) -> dict:
 
     path = request["path"]
     if path.lower().endswith(".blend"):
-        _rigify_parameters()
+        rigify_parameters()
         bpy.ops.wm.open_mainfile(filepath=path, load_ui=False, use_scripts=False)
     else:
         bpy.ops.import_scene.fbx(
@@ -60,7 +60,7 @@ def _read(request: dict, folder: Path) -> dict:
     if len(bones) > MAX_BONES:
         return {"error": f"{len(bones):,} bones", "kind": "content"}
     scene = bpy.context.scene
-    first, last = _frame_range(armature, scene)
+    first, last = frame_range(armature, scene)
     if last - first + 1 > MAX_FRAMES:
         return {"error": f"{last - first + 1:,} frames", "kind": "content"}
     names = [bone.name for bone in bones]
@@ -97,21 +97,18 @@ def _free_bones(armatures) -> None:
         bpy.ops.object.mode_set(mode="OBJECT")
 
 
-def _rigify_parameters() -> None:
+def rigify_parameters() -> None:
     """Rigs of Rigify have properties that exist only while the add-on is registered."""
     try:
-        import addon_utils
+        import bpy
 
-        addon_utils.enable("rigify")
-        import rigify
-
-        rigify.register_rig_parameters()
+        bpy.ops.preferences.addon_enable(module="rigify")
     except Exception:
         # Other rigs are read without it.
         return
 
 
-def _frame_range(armature, scene) -> tuple[int, int]:
+def frame_range(armature, scene) -> tuple[int, int]:
     data = armature.animation_data
     if data is not None and data.action is not None:
         first, last = data.action.frame_range
@@ -177,7 +174,7 @@ def _write(request: dict, folder: Path) -> dict:
         base = f'pose.bones["{bpy.utils.escape_identifier(name)}"].'
         for path, values in (("rotation_quaternion", turns), ("location", places)):
             for axis in range(values.shape[1]):
-                curve = _curve(action, armature, base + path, axis)
+                curve = f_curve(action, armature, base + path, axis)
                 curve.keyframe_points.add(len(times))
                 points = np.stack([times, values[:, axis]], axis=1).ravel()
                 curve.keyframe_points.foreach_set("co", points)
@@ -200,7 +197,7 @@ def _write(request: dict, folder: Path) -> dict:
     return {"version": bpy.app.version_string}
 
 
-def _curve(action, armature, path: str, axis: int):
+def f_curve(action, armature, path: str, axis: int):
     if hasattr(action, "fcurve_ensure_for_datablock"):
         return action.fcurve_ensure_for_datablock(armature, path, index=axis)
     return action.fcurves.new(path, index=axis)

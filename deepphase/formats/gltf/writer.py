@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from deepphase.formats.gltf.buffers import (
 from deepphase.formats.gltf.joints import END_SITE_KEY, EXTRAS_KEY
 from deepphase.formats.gltf.mesh import joint_mesh
 from deepphase.formats.gltf.phase_extras import PhaseTrack, phases_extra
+from deepphase.formats.gltf.scene_object import SceneObject
 from deepphase.formats.joint_checks import unique_names
 from deepphase.motion.clip import Clip
 from deepphase.motion.quaternions import sign_continuous
@@ -42,6 +43,7 @@ def save_gltf(
     path: str | Path,
     *,
     phases: PhaseTrack | Sequence[PhaseTrack | None] | None = None,
+    objects: Sequence[SceneObject] = (),
 ) -> None:
     """Write clips of one skeleton as the animations of a .glb, or a .gltf that holds all it needs.
 
@@ -56,13 +58,16 @@ def save_gltf(
         order of joints is the file's. Each is an animation of its name.
     phases
         Of each clip, written into the animation's extras; see docs/formats.md.
+    objects
+        Meshes beside the body, which move in the animation of the first clip.
 
     Raises
     ------
     FormatError
         Where the suffix is another, a joint's name is no text.
     ParameterError
-        Where there is no clip, phases do not fit the clips, or joints or frames are too many.
+        Where there is no clip, phases or objects do not fit the clips, or joints or frames are too
+        many.
     SkeletonError
         Where the hierarchies differ.
     CheckpointError
@@ -82,7 +87,9 @@ def save_gltf(
     if phases is not None and len(tracks) != len(clips):
         raise ParameterError(f"{len(tracks)} phases for {len(clips)} clips")
     tracks += [None] * (len(clips) - len(tracks))
-    document, chunks = _document(clips, tracks, path)
+    for each in objects:
+        each.check_frames(len(clips[0]))
+    document, chunks = _document(clips, tracks, path, objects)
     with atomic_write(path) as file:
         if path.suffix.lower() == ".glb":
             write_glb(file, document, chunks)
@@ -93,7 +100,10 @@ def save_gltf(
 
 
 def _document(
-    clips: list[Clip], tracks: list[PhaseTrack | None], path: Path
+    clips: list[Clip],
+    tracks: list[PhaseTrack | None],
+    path: Path,
+    objects: Sequence[SceneObject],
 ) -> tuple[dict[str, Any], list[bytes]]:
     skeleton = clips[0].skeleton
     if len(skeleton) > _MAX_JOINTS:
@@ -109,17 +119,21 @@ def _document(
     binary.open_view()
     bind_matrices = binary.add(bind, "MAT4")
     names, _ = unique_names([clip.name or "clip" for clip in clips])
-    animations = [
-        _animation(binary, clip, _text(name, path), skeleton, track)
-        for clip, name, track in zip(clips, names, tracks, strict=True)
-    ]
+    body = len(nodes)
     nodes.append({"name": "mesh", "mesh": 0, "skin": 0})
+    meshes = [each.write_mesh(binary, 1 + at) for at, each in enumerate(objects)]
+    nodes += [{"name": each.name, "mesh": 1 + at} for at, each in enumerate(objects)]
+    moving = dict(enumerate(objects, start=body + 1))
+    animations = [
+        _animation(binary, clip, _text(name, path), skeleton, track, {} if at else moving)
+        for at, (clip, name, track) in enumerate(zip(clips, names, tracks, strict=True))
+    ]
     document = {
         "asset": {"version": "2.0", "generator": "deepphase"},
         "scene": 0,
-        "scenes": [{"nodes": [0, len(nodes) - 1]}],
+        "scenes": [{"nodes": [0, *range(body, len(nodes))]}],
         "nodes": nodes,
-        "meshes": [mesh],
+        "meshes": [mesh, *meshes],
         "materials": [
             {
                 "name": "joints",
@@ -129,7 +143,8 @@ def _document(
                     "metallicFactor": 0.0,
                     "roughnessFactor": _ROUGHNESS,
                 },
-            }
+            },
+            *(each.material for each in objects),
         ],
         "skins": [
             {
@@ -231,7 +246,12 @@ def _moved_offsets(clip: Clip, skeleton: Skeleton) -> Array:
 
 
 def _animation(
-    binary: BinaryWriter, clip: Clip, name: str, skeleton: Skeleton, phases: PhaseTrack | None
+    binary: BinaryWriter,
+    clip: Clip,
+    name: str,
+    skeleton: Skeleton,
+    phases: PhaseTrack | None,
+    moving: Mapping[int, SceneObject],
 ) -> dict[str, Any]:
     times = (np.arange(len(clip)) / clip.fps).astype(np.float32)
     if (np.diff(times) <= 0).any():
@@ -245,15 +265,15 @@ def _animation(
     samplers: list[dict[str, Any]] = []
     channels: list[dict[str, Any]] = []
 
-    def add(joint: int, path: str, values: Array, kind: str) -> None:
+    def add(node: int, path: str, values: Array, kind: str) -> None:
         # The root's travel has all keys: it tells how long the clip is.
-        if (values == values[:1]).all() and not (joint == 0 and path == "translation"):
+        if (values == values[:1]).all() and not (node == 0 and path == "translation"):
             values = values[:1]
         if len(values) not in inputs:
             inputs[len(values)] = binary.add(times[: len(values)], "SCALAR", bounds=True)
         output = binary.add(values, kind)
         samplers.append({"input": inputs[len(values)], "interpolation": "LINEAR", "output": output})
-        target = {"node": joint, "path": path}
+        target = {"node": node, "path": path}
         channels.append({"sampler": len(samplers) - 1, "target": target})
 
     for slot, joint in enumerate(clip.translated_joints.tolist()):
@@ -263,6 +283,11 @@ def _animation(
     rotations = sign_continuous(clip.rotations)
     for joint in range(len(skeleton)):
         add(joint, "rotation", rotations[:, joint], "VEC4")
+    for node, each in moving.items():
+        if each.translations is not None:
+            add(node, "translation", each.translations, "VEC3")
+        if each.rotations is not None:
+            add(node, "rotation", sign_continuous(each.rotations), "VEC4")
     extras: dict[str, Any] = {"fps": float(clip.fps)}
     if clip.labels:
         extras["labels"] = {str(key): str(value) for key, value in clip.labels.items()}

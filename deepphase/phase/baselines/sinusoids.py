@@ -10,6 +10,7 @@ from scipy.ndimage import gaussian_filter1d
 
 from deepphase.arrays import Array
 from deepphase.cycles import wrapped
+from deepphase.phase.clip_ends import advanced_to_ends
 from deepphase.phase.networks.sine_fit import SineFitLayer
 from deepphase.phase.parameters import PhaseParameters
 
@@ -29,7 +30,8 @@ def fitted_sinusoids(
     Parameters
     ----------
     signals : (frames, channels)
-        In any unit; past the ends the first and the last value go on.
+        In any unit. Frames near the ends have the sinusoid of the nearest whole window, advanced;
+        of a clip shorter than a window, that of the clip.
     fps
         Frames a second.
     window
@@ -45,16 +47,19 @@ def fitted_sinusoids(
     -------
     (frames, channels) each, float32. Phase is .25 where the signal is highest.
     """
-    half = window // 2
+    frames = len(signals)
     smooth = gaussian_filter1d(
         signals.astype(np.float64), _SMOOTHING_S * fps, axis=0, mode="nearest"
     )
-    around = np.pad(smooth, ((half, half), (0, 0)), mode="edge").astype(np.float32)
-    windows = np.lib.stride_tricks.sliding_window_view(around, window, axis=0)
+    # A window is odd, and as long as the fit needs.
+    window = max(min(window, frames - 1 + frames % 2), SineFitLayer.LEAST_FRAMES)
+    short = max(window - frames, 0)
+    whole = np.pad(smooth, ((0, short), (0, 0)), mode="edge").astype(np.float32)
+    windows = np.lib.stride_tricks.sliding_window_view(whole, window, axis=0)
     layer = SineFitLayer(window, fps)
     parts: list[list[Array]] = [[] for _ in range(5)]
     for start in range(0, len(windows), _BATCH):
-        batch = torch.from_numpy(np.ascontiguousarray(windows[start : start + _BATCH]))
+        batch = torch.from_numpy(windows[start : start + _BATCH].copy())
         fit = layer(batch.permute(2, 0, 1))
         # sine * sin(wt) + cosine * cos(wt) = length * sin(wt + 2 pi phase)
         turned = torch.atan2(fit.cosine, fit.sine) / (2.0 * math.pi)
@@ -65,12 +70,13 @@ def fitted_sinusoids(
     moves = amplitude >= silence
     if normalised:
         amplitude = amplitude / (math.sqrt(2.0) * deviation)
-    return PhaseParameters(
+    fitted = PhaseParameters(
         wrapped(_held(phase, moves)),
         np.where(moves, frequency, 0.0).astype(np.float32),
         np.where(moves, amplitude, 0.0).astype(np.float32),
         offset,
     )
+    return advanced_to_ends(fitted, frames, window // 2, fps)
 
 
 def _held(phase: Array, moves: Array) -> Array:

@@ -77,10 +77,31 @@ class PeriodicAutoencoder(nn.Module):
         encoding = self._encode(windows.permute(2, 0, 1))
         return encoding._replace(latent=encoding.latent.permute(1, 2, 0))
 
+    def encode_part(self, part: Tensor) -> Encoding:
+        """Phase parameters of the middle frames of less than a window.
+
+        Here the frames that do not exist are zeros, and the network does not know of them.
+
+        Parameters
+        ----------
+        part : (batch, signals, frames)
+            An odd number of frames, fewer than a window; their mean need not be taken off.
+        """
+        return self.encode(self._filled(part))
+
+    def _filled(self, part: Tensor) -> Tensor:
+        """A window with a part, its mean taken off, in its middle and zeros beside it."""
+        side = (self.window - part.shape[2]) // 2
+        return nn.functional.pad(part - part.mean(2, keepdim=True), (side, side))
+
     def forward(self, windows: Tensor) -> Tensor:
         """(batch, signals, frames) -> their reconstruction through the sinusoids."""
         encoding = self._encode(windows.permute(2, 0, 1))
         return self._decode(self._sinusoids(encoding)).permute(1, 2, 0)
+
+    def loss(self, windows: Tensor) -> Tensor:
+        """Mean squared error of the reconstruction of (batch, signals, frames), for training."""
+        return nn.functional.mse_loss(self(windows).float(), windows)
 
     def sinusoids(self, encoding: Encoding) -> Tensor:
         """(batch, channels, latent frames): the fitted latent. Starke et al. 2022, eq. 5."""

@@ -96,8 +96,17 @@ class Convolution(nn.Module):
         direct = self.kernel * self.window * ins * outs
         return "fourier" if fourier < direct else "direct"
 
-    def forward(self, signal: Tensor) -> Tensor:
-        """(time, batch, in) -> (time, batch, out)."""
+    def forward(
+        self, signal: Tensor, to_bins: Tensor | None = None, to_time: Tensor | None = None
+    ) -> Tensor:
+        """(time, batch, in) -> (time, batch, out).
+
+        Parameters
+        ----------
+        to_bins, to_time
+            Transforms of the form "fourier" for a signal or an output in other coordinates than
+            frames, such as a `FrequencyBasis`; its own if not given.
+        """
         if self.form == "direct":
             out = nn.functional.conv1d(
                 signal.permute(1, 2, 0),
@@ -113,15 +122,53 @@ class Convolution(nn.Module):
         tensors = (
             signal,
             self.weight,
-            self.signal_transform,
+            self.signal_transform if to_bins is None else to_bins,
             self.kernel_transform,
-            self.inverse_transform,
+            self.inverse_transform if to_time is None else to_time,
         )
         with torch.autocast(device, enabled=False):
             cast = [tensor.to(dtype) for tensor in tensors]
-            if torch.is_grad_enabled():
-                return _FourierConvolution.apply(*cast) + self.bias
-            return _convolved(*cast)[0] + self.bias
+            if not torch.is_grad_enabled():
+                return _convolved(*cast)[0] + self.bias
+            period = _period(self.window, self.kernel)
+            return _FourierConvolution.apply(*cast, self.bias.to(dtype), period)
+
+
+class FrequencyBasis(nn.Module):
+    """Coordinates of windows below the band of two convolutions, for losses.
+
+    A convolution with `band_hz` reads nothing of a window above it, and gives nothing above it. So
+    the squared error of an output differs from that of its coordinates in an orthonormal basis of
+    these frequencies by what the window has above them, which no weight changes. With fewer
+    coordinates than frames, a training step has fewer values to go through.
+
+    Parameters
+    ----------
+    first, last
+        Convolutions of the same window and kernel length, from frames and to frames.
+    """
+
+    basis: Tensor
+    to_bins: Tensor
+    to_time: Tensor
+
+    def __init__(self, first: Convolution, last: Convolution) -> None:
+        super().__init__()
+        inverse = last.inverse_transform.double()
+        # Sines and cosines of the same frames; the sine of frequency 0 is none.
+        vectors, sizes, _ = torch.linalg.svd(inverse, full_matrices=False)
+        basis = vectors[:, sizes > 1e-6 * sizes[0]].T
+        for name, value in (
+            ("basis", basis),
+            ("to_bins", first.signal_transform.double() @ basis.T),
+            ("to_time", basis @ inverse),
+        ):
+            self.register_buffer(name, value.float().contiguous(), persistent=False)
+
+    def forward(self, windows: Tensor) -> Tensor:
+        """(time, batch, channels) -> (coordinates, batch, channels)."""
+        time, batch, channels = windows.shape
+        return (self.basis @ windows.reshape(time, -1)).view(-1, batch, channels)
 
 
 def _period(window: int, kernel: int) -> int:
@@ -160,9 +207,17 @@ def _transform_matrices(
 
 
 def _convolved(
-    signal: Tensor, weight: Tensor, to_bins: Tensor, taps_to_bins: Tensor, to_time: Tensor
+    signal: Tensor,
+    weight: Tensor,
+    to_bins: Tensor,
+    taps_to_bins: Tensor,
+    to_time: Tensor,
+    level: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The product in the frequency domain; also both spectra, (2, bins, ...), for the gradient."""
+    """The product in the frequency domain; also both spectra, (2, bins, ...), for the gradient.
+
+    `level` (out,) is added to the real part of frequency 0.
+    """
     time, batch, ins = signal.shape
     outs, bins = weight.shape[2], to_bins.shape[0] // 2
     spectrum = (to_bins @ signal.reshape(time, batch * ins)).view(2, bins, batch, ins)
@@ -170,6 +225,8 @@ def _convolved(
     # Networks correlate: signal * conj(kernel).
     real = torch.baddbmm(torch.bmm(spectrum[0], kernel[0]), spectrum[1], kernel[1])
     imag = torch.baddbmm(torch.bmm(spectrum[1], kernel[0]), spectrum[0], kernel[1], alpha=-1)
+    if level is not None:
+        real[0] += level
     # Two products cost less than one and a copy of both parts into one array.
     out = torch.addmm(
         to_time[:, :bins] @ real.view(bins, -1), to_time[:, bins:], imag.view(bins, -1)
@@ -181,9 +238,12 @@ class _FourierConvolution(torch.autograd.Function):
     """`_convolved` with a derivative that does not spend its time on filling zeros."""
 
     @staticmethod
-    def forward(ctx, signal, weight, to_bins, taps_to_bins, to_time):
-        out, spectrum, kernel = _convolved(signal, weight, to_bins, taps_to_bins, to_time)
+    def forward(ctx, signal, weight, to_bins, taps_to_bins, to_time, bias, period):
+        # A constant is the lowest of the bins: there it costs no pass over all frames.
+        level = period * bias
+        out, spectrum, kernel = _convolved(signal, weight, to_bins, taps_to_bins, to_time, level)
         ctx.save_for_backward(spectrum, kernel, to_bins, taps_to_bins, to_time)
+        ctx.period = period
         return out
 
     @staticmethod
@@ -192,7 +252,9 @@ class _FourierConvolution(torch.autograd.Function):
         _, bins, batch, ins = spectrum.shape
         outs = kernel.shape[3]
         grad = (to_time.T @ grad.reshape(-1, batch * outs)).view(2, bins, batch, outs)
-        grad_signal = grad_weight = None
+        grad_signal = grad_weight = grad_bias = None
+        if ctx.needs_input_grad[5]:
+            grad_bias = ctx.period * grad[0, 0].sum(0)
         if ctx.needs_input_grad[1]:
             left = spectrum.transpose(2, 3)
             real = torch.baddbmm(torch.bmm(left[0], grad[0]), left[1], grad[1])
@@ -205,4 +267,4 @@ class _FourierConvolution(torch.autograd.Function):
             imag = torch.baddbmm(torch.bmm(grad[1], right[0]), grad[0], right[1])
             both = torch.cat([real, imag]).view(2 * bins, batch * ins)
             grad_signal = (to_bins.T @ both).view(-1, batch, ins)
-        return grad_signal, grad_weight, None, None, None
+        return grad_signal, grad_weight, None, None, None, grad_bias, None

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from functools import partial
 
 from deepphase.errors import ParameterError
-from deepphase.phase.config import SHIPPED, NetworkConfig, add_preset
+from deepphase.phase.config import ANY_SKELETON, SHIPPED, NetworkConfig, add_preset
 from deepphase.phase.networks.autoencoder import PeriodicAutoencoder
 from deepphase.phase.networks.embedding_autoencoder import EmbeddingAutoencoder
 from deepphase.phase.networks.paper_autoencoder import (
@@ -41,6 +41,8 @@ PRESETS: dict[str, Factory] = {
     "released_v1": partial(PaperAutoencoder, variant=RELEASED_V1),
     "released_v2": partial(PaperAutoencoder, variant=RELEASED_V2),
     "conv_embedding": EmbeddingAutoencoder,
+    # Its signals are those of body points; `deepphase.phase.any_skeleton` binds them to joints.
+    ANY_SKELETON: SineFitAutoencoder,
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -69,6 +69,8 @@ class SineFitLayer(nn.Module):
     splits all normal equations in two.
     """
 
+    LEAST_FRAMES: ClassVar[int] = 5
+
     times: Tensor
     weights: Tensor
     middle: Tensor
@@ -79,8 +81,10 @@ class SineFitLayer(nn.Module):
         self, window: int, fps: float, taper: float = 1.0, phase_taper: float = 2.5
     ) -> None:
         super().__init__()
-        if window % 2 == 0 or window < 5:
-            raise ParameterError(f"a window of {window} frames: must be odd and at least 5")
+        if window % 2 == 0 or window < self.LEAST_FRAMES:
+            raise ParameterError(
+                f"a window of {window} frames: must be odd and at least {self.LEAST_FRAMES}"
+            )
         if min(taper, phase_taper) < 0:
             raise ParameterError(f"tapers of {taper} and {phase_taper}: must not be negative")
         half = window // 2
@@ -89,6 +93,7 @@ class SineFitLayer(nn.Module):
         weights = bell**taper / (bell**taper).sum()
         middle = bell**phase_taper / (bell**phase_taper).sum()
         line = fps / window
+        self.taper, self.phase_taper = taper, phase_taper
         self.step = _STEP_PER_LINE * line
         self.lowest = _LEAST_CYCLES * line
         highest = min(_HIGHEST_HZ, 0.45 * fps)
@@ -120,7 +125,20 @@ class SineFitLayer(nn.Module):
             "farthest": _FARTHEST_STEPS * self.step,
             "lowest": 0.5 * self.lowest,
             "silence": _SILENCE,
+            # Those of a fit to fewer frames.
+            "taper": self.taper,
+            "phase_taper": self.phase_taper,
+            "step_per_line": _STEP_PER_LINE,
+            "least_cycles": _LEAST_CYCLES,
+            "highest": _HIGHEST_HZ,
+            "farthest_steps": _FARTHEST_STEPS,
+            "least_frames": self.LEAST_FRAMES,
         }
+
+    @property
+    def mean_square_s2(self) -> float:
+        """Mean of the squared times in the fit of the phase, s^2."""
+        return float((self.middle.double() @ self.times.double().square()).item())
 
     def forward(self, latent: Tensor) -> SineFit:
         """`latent` is (time, batch, channels)."""

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from deepphase.phase.config import NetworkConfig
 from deepphase.phase.networks.autoencoder import Encoding, PeriodicAutoencoder, cycles
+from deepphase.phase.networks.convolution import FrequencyBasis
 from deepphase.phase.networks.sine_fit import SineFitLayer
 
 # m/s: windows that move less than this are as good as still.
@@ -36,30 +37,80 @@ class SineFitAutoencoder(PeriodicAutoencoder):
         frames = len(self.times)
         self.spectrum = SineFitLayer(frames, fps / self.step)
         self.phase_layer = PhaseCorrection(config.channels, frames) if phase_layer else None
+        ends = self.encoder_in, self.decoder_out
+        banded = config.band_hz is not None and all(each.form == "fourier" for each in ends)
+        self.frequencies = FrequencyBasis(*ends) if banded else None
 
     def constants(self) -> dict[str, float]:
         """Numbers of the encoder by name, for programs in other languages; m/s and Hz."""
         return {**self.spectrum.constants(), "still": _STILL, "most_turn": _MOST_TURN}
 
+    def encode_part(self, part: Tensor) -> Encoding:
+        """Phase parameters of the middle frames of less than a window.
+
+        The mean, the root mean square and the fitted sinusoids are of the frames that exist. See
+        :meth:`PeriodicAutoencoder.encode_part`.
+        """
+        frames = part.shape[2]
+        latent = self._latent(self._filled(part).permute(2, 0, 1), self.window / frames)
+        reach = torch.round(self.times * self.fps).abs() <= frames // 2
+        kept = int(reach.sum())
+        if kept < SineFitLayer.LEAST_FRAMES:
+            encoding = self._fitted(latent, self.spectrum)
+        else:
+            layer = SineFitLayer(kept, self.fps / self.step).to(latent.device)
+            encoding = self._fitted(latent[reach], layer)
+        return encoding._replace(latent=latent.permute(1, 2, 0))
+
+    def loss(self, windows: Tensor) -> Tensor:
+        """Mean squared error of the reconstruction; with a band, in coordinates below it."""
+        if self.frequencies is None or self._has_other_parts():
+            return super().loss(windows)
+        frames = windows.permute(2, 0, 1)
+        with torch.no_grad():
+            total = torch.linalg.vector_norm(frames, dim=(0, 2)).square()
+            inside = self.frequencies(frames)
+            above = total.sum() - inside.square().sum()
+        power = total[:, None] / (len(frames) * self.signals)
+        latent = self._latent_of(inside, power, self.frequencies.to_bins)
+        sinusoids = self._sinusoids(self._fitted(latent, self.spectrum))
+        outside = self._decode(sinusoids, self.frequencies.to_time)
+        return ((outside.float() - inside).square().sum() + above) / windows.numel()
+
+    def _has_other_parts(self) -> bool:
+        """Whether a subclass reads or gives frames in its own way."""
+        parts = ("forward", "_encode", "_latent", "_decode")
+        return any(getattr(type(self), name) != getattr(SineFitAutoencoder, name) for name in parts)
+
     def _encode(self, windows: Tensor) -> Encoding:
-        power = windows.square().mean((0, 2))[:, None]
-        hidden = self.encoder_in(windows / torch.sqrt(power + _STILL**2)[None])
+        return self._fitted(self._latent(windows), self.spectrum)
+
+    def _latent(self, windows: Tensor, share: float = 1.0) -> Tensor:
+        """`share` is the window's length over that of the frames that are not filled up."""
+        return self._latent_of(windows, share * windows.square().mean((0, 2))[:, None])
+
+    def _latent_of(self, windows: Tensor, power: Tensor, to_bins: Tensor | None = None) -> Tensor:
+        """Of windows with a mean square `power` (batch, 1), in frames or other coordinates."""
+        hidden = self.encoder_in(windows / torch.sqrt(power + _STILL**2)[None], to_bins)
         # 1e-6 m/s stands for no movement at all: a root has no derivative at 0.
         scale = torch.sqrt(power + 1e-12)
-        latent = self.encoder_out(nn.functional.elu(hidden)).float() * scale
-        fit = self.spectrum(latent)
+        return self.encoder_out(nn.functional.elu(hidden)).float() * scale
+
+    def _fitted(self, latent: Tensor, layer: SineFitLayer) -> Encoding:
+        fit = layer(latent)
         # sine * sin(wt) + cosine * cos(wt) = length * sin(wt + 2 pi phase)
         length = torch.sqrt(fit.sine.square() + fit.cosine.square() + 1e-16)
         x, y = fit.sine / length, fit.cosine / length
-        if self.phase_layer is not None:
+        # The phase layer reads whole windows.
+        if self.phase_layer is not None and layer is self.spectrum:
             turned_x, turned_y = self.phase_layer(latent / fit.deviation)
             x, y = x + _MOST_TURN * turned_x, y + _MOST_TURN * turned_y
         return Encoding(cycles(y, x), fit.frequency, fit.amplitude, fit.offset, latent)
 
-    def _decode(self, latent: Tensor) -> Tensor:
+    def _decode(self, latent: Tensor, to_time: Tensor | None = None) -> Tensor:
         scale = torch.sqrt(latent.square().mean((0, 2)) + _STILL**2)[:, None]
         hidden = self.decoder_in(latent / scale)
-        return self.decoder_out(nn.functional.elu(hidden)) * scale
+        return self.decoder_out(nn.functional.elu(hidden), None, to_time) * scale
 
 
 class PhaseCorrection(nn.Module):

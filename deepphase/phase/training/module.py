@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from deepphase.arrays import release_pages
@@ -70,7 +69,7 @@ class PhaseModule(ResumableModule):
         return cosine_rate(step, total, options.warmup, options.final_rate)
 
     def training_step(self, windows: Tensor) -> Tensor:
-        loss = torch.nn.functional.mse_loss(self.network(windows).float(), windows)
+        loss = self.network.loss(windows)
         self.last_loss = loss.detach()
         return loss
 

@@ -12,6 +12,7 @@ import torch
 
 from deepphase.arrays import Array, release_pages
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.errors import ParameterError
 from deepphase.phase.config import PhaseConfig
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.signal_corpus import SignalCorpus
@@ -37,6 +38,7 @@ def train_phase(
     progress: Progress | None = None,
     watch: Watch | None = None,
     memory: int | None = None,
+    start: PhaseModel | None = None,
     **trainer: Any,
 ) -> PhaseModel | None:
     """Train a phase model on all clips of a store, or on the signals of songs.
@@ -62,6 +64,9 @@ def train_phase(
     memory
         Bytes of memory for the signals of each process; None for as much as they take. Larger
         signals are kept in a file, and windows are shuffled within blocks of shards that fit.
+    start
+        Phase model whose weights the training starts from, of the same network as the config. Its
+        joints must include those that move in the clips.
     trainer
         Options of `pytorch_lightning.Trainer`: accelerator, devices, precision, strategy, logger,
         callbacks, gradient_clip_val ... Loggers and callbacks join those of the training, which
@@ -82,6 +87,11 @@ def train_phase(
         If `resume` finds no resume point, or that of another training.
     """
     config = PhaseConfig.load("default") if config is None else config
+    if config.any_skeleton:
+        raise ParameterError(
+            "this config is for several skeletons at once",
+            hint="train_any_skeleton, or `deepphase train phase` on several stores, takes it",
+        )
     check_trainer(trainer)
     with joined(trainer) as world:
         data = world.together(
@@ -91,10 +101,14 @@ def train_phase(
         )
         torch.manual_seed(config.training.seed)
         module = PhaseModule(config, data.signals)
+        if start is not None:
+            world.together(lambda: module.network.load_state_dict(_weights(start, config, data)))
         runner = fit(
             module,
             Path(folder),
-            phase_fingerprint(config, data.corpus) | _order(data),
+            phase_fingerprint(config, data.corpus)
+            | _order(data)
+            | ({} if start is None else {"start": start.sha256}),
             data=data,
             resume=resume,
             progress=progress,
@@ -108,6 +122,37 @@ def train_phase(
         provenance={"steps": runner.global_step, "precision": str(runner.precision)},
         progress=progress,
     )
+
+
+def _weights(start: PhaseModel, config: PhaseConfig, data: PhaseData) -> dict[str, torch.Tensor]:
+    """Weights of a model for the signals of a training, which may be fewer.
+
+    Raises
+    ------
+    ParameterError
+        Where the network differs, or a signal is not among the model's.
+    """
+    if start.config.network != config.network or start.fps != data.signals.fps:
+        raise ParameterError(
+            "the training starts from a model of another network",
+            hint="train with the network options and the frame rate of that model",
+        )
+    names, own = list(start.signals.names), data.signals.names
+    missing = [name for name in own if name not in names]
+    if missing:
+        raise ParameterError(
+            f"the model that the training starts from has no signal {missing[0]!r}",
+            hint=f"it reads {', '.join(dict.fromkeys(start.signals.groups))}",
+        )
+    columns = [names.index(name) for name in own]
+    weights = dict(start.network.state_dict())
+    for name, axis in (
+        ("encoder_in.weight", 1),
+        ("decoder_out.weight", 2),
+        ("decoder_out.bias", 0),
+    ):
+        weights[name] = weights[name].index_select(axis, torch.tensor(columns))
+    return weights
 
 
 def _order(data: PhaseData) -> dict[str, Any]:

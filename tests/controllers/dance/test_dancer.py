@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from controllers.dance.config import MUSIC, DanceConfig
+from controllers.dance.config import MUSIC, STYLE, DanceConfig
 from controllers.dance.dancer import Dancer
 from controllers.dance.dancing import generate_dances
 from controllers.dance.health import dance_words
@@ -26,6 +26,7 @@ from deepphase.music.dance_request import DanceRequest
 from deepphase.music.features import features_of
 from deepphase.solving.point_clip import clip_of_points
 from tests.controllers.made_dances import (
+    TINY,
     BeatAndBarPhases,
     dance_to,
     made_dances,
@@ -398,7 +399,7 @@ def _accelerations(clip):
 def test_a_stalled_dance_is_restarted_without_a_jump(dancer, corpus, monkeypatch):
     _fails(monkeypatch, dancer, 0, 3.0)
     song = made_song_features(105.0, 12.0)
-    frozen, made = (dance_to(dancer, song, guard=guard) for guard in (False, True))
+    frozen, made = (dance_to(dancer, song, guard=guard, variety=0.0) for guard in (False, True))
     assert frozen.restarts_s == ()
     moved = [np.abs(np.diff(joint_positions(each.clip("x")), axis=0)) for each in (frozen, made)]
     assert moved[0][240:].max() < 1e-3
@@ -421,9 +422,9 @@ def test_a_stalled_dance_is_restarted_without_a_jump(dancer, corpus, monkeypatch
     assert np.linalg.norm(root[first] - root[first - 1]) < 0.05
     largest = max(_accelerations(clip).max() for clip in corpus[0].store)
     assert _accelerations(made.clip("x"))[first - 4 : first + 6].max() < largest
-    again = dance_to(dancer, song)
+    again = dance_to(dancer, song, variety=0.0)
     np.testing.assert_array_equal(again.run.rotations, made.run.rotations)
-    other = dance_to(dancer, song, seed=1)
+    other = dance_to(dancer, song, seed=1, variety=0.0)
     assert np.abs(other.run.rotations - made.run.rotations).max() > 1e-3
 
 
@@ -431,7 +432,8 @@ def test_a_restart_does_not_change_the_other_dances(dancer, monkeypatch):
     _fails(monkeypatch, dancer, 1, 2.0)
     # So that only what does not move at all stands.
     lively = replace(dancer, reference=replace(dancer.reference, usual_speed=1e-2))
-    requests = [(made_song_features(bpm, 7.0), DanceRequest()) for bpm in (105.0, 95.0, 115.0)]
+    request = DanceRequest(variety=0.0)
+    requests = [(made_song_features(bpm, 7.0), request) for bpm in (105.0, 95.0, 115.0)]
     free, held = (generate_dances(lively, requests, guard=guard) for guard in (False, True))
     assert [len(each.restarts_s) for each in held] == [0, 1, 0]
     for index in (0, 2):
@@ -464,20 +466,25 @@ def test_restart_states_move_and_differ(dancer):
     slowest = known.select([int(speeds.argmin())]).inputs
     music = slowest[:, schema.inputs.slices[MUSIC]].reshape(1, len(schema.config.offsets_s), -1)
     choice = RestartStates(dancer, [3])
-    found = [choice.of(np.array([0]), music, slowest) for _ in range(8)]
+    stalled = np.ones(1, bool)
+    found = [choice.of(np.array([0]), music, slowest, stalled) for _ in range(8)]
     assert len({(each.names[0], int(each.frames[0])) for each in found}) == 8
     for each in found:
         speed = np.linalg.norm(each.inputs[0, block].reshape(-1, 3), axis=-1).mean()
         assert speed > 0.4 * np.median(speeds)
-    again = RestartStates(dancer, [3]).of(np.array([0]), music, slowest)
+    again = RestartStates(dancer, [3]).of(np.array([0]), music, slowest, stalled)
     np.testing.assert_array_equal(again.inputs, found[0].inputs)
+    # A dance that goes on without a stall may slow down.
+    slow = [choice.of(np.array([0]), music, slowest, ~stalled) for _ in range(8)]
+    speed = [np.linalg.norm(each.inputs[0, block].reshape(-1, 3), axis=-1).mean() for each in slow]
+    assert min(speed) < 0.4 * np.median(speeds)
 
 
 def test_a_varied_dance_changes_without_a_stall(dancer):
-    song = made_song_features(105.0, 6.0)
-    plain, varied = (dance_to(dancer, song, seed=1, variety=each) for each in (None, 2.0))
+    song = made_song_features(105.0, 8.0)
+    plain, varied = (dance_to(dancer, song, seed=1, variety=each) for each in (0.0, None))
     assert not varied.restarts_s
-    before = round(3.9 * 60)
+    before = round(5.2 * 60)
     one, two = plain.run.rotations, varied.run.rotations
     np.testing.assert_allclose(one[:, : before - 60], two[:, : before - 60], atol=0.02)
     assert np.abs(one[:, before + 60 :] - two[:, before + 60 :]).max() > 0.05
@@ -485,21 +492,68 @@ def test_a_varied_dance_changes_without_a_stall(dancer):
         DanceRequest(variety=-1.0)
 
 
-def test_dances_start_in_the_style_of_similar_songs(dancer):
-    styles = dancer.styles
-    assert styles.names == ["bars of 4"]
-    clips = {name: "a" if name.endswith("0") else "b" for name in styles.clips}
-    two = replace(
-        dancer,
-        styles=replace(styles, clips=clips, styles=("a", *["b"] * (len(styles.songs) - 1))),
-    )
-    allowed = states_of_style(two, "a")
+@pytest.fixture(scope="module")
+def styled(tmp_path_factory):
+    """Training data of dances in two styles, and a dancer of them."""
+    clips, motions = made_dances((100.0, 120.0, 90.0, 110.0), 8.0)
+    labelled = [
+        replace(clip, labels={"dance": style})
+        for clip, style in zip(clips.store, "baab", strict=True)
+    ]
+    both = replace(clips, store=ClipStore.from_clips(labelled))
+    config = DanceConfig.load("experts", **TINY)
+    data = DanceData.read(both, config, BeatAndBarPhases(motions))
+    return data, train_dance(data, config, folder=tmp_path_factory.mktemp("styled"))
+
+
+def test_the_network_input_has_the_style_of_each_clip(styled):
+    data, dancer = styled
+    assert dancer.styles.names == ["a", "b"]
+    samples, schema = data.data.samples, data.data.schema
+    inputs = samples.inputs[:, schema.inputs.slices[STYLE]].reshape(len(samples.inputs), 13, 2)
+    labels = {clip.name: clip.labels["dance"] for clip in data.clips.store}
+    for run, (start, stop) in enumerate(zip(samples.run_starts, samples.run_stops, strict=True)):
+        expected = [label == labels[samples.names[run]] for label in "ab"]
+        assert (inputs[start:stop] == expected).all()
+    # The songs that vote are those of the training.
+    assert len(data.held_out_songs) == 1
+    assert set(data.styles.songs) == set(data.clips.songs) - data.held_out_songs
+
+
+def test_dances_are_in_the_style_of_similar_songs_or_the_one_asked_for(styled, monkeypatch):
+    from controllers.runtime.characters import Characters
+
+    _, dancer = styled
     names = np.array(dancer.controller.starts.names)
-    assert set(names[allowed]) == {name for name in names if clips[name] == "a"}
-    assert states_of_style(two, None).all()
+    allowed = states_of_style(dancer, "a")
+    assert set(names[allowed]) == {
+        name for name, style in dancer.styles.clips.items() if style == "a"
+    }
+    assert states_of_style(dancer, None).all()
+    song, read = made_song_features(105.0, 2.0), []
+    step = Characters.step
+
+    def noted(self, goal_source, tracks):
+        read.append(tracks[STYLE])
+        return step(self, goal_source, tracks)
+
+    monkeypatch.setattr(Characters, "step", noted)
+    for style, columns in (("a", [1, 0]), ("b", [0, 1])):
+        read.clear()
+        made = dance_to(dancer, song, style=style)
+        assert any(f"danced as {style}" in each for each in made.notes)
+        assert read
+        assert all((each == columns).all() for each in read)
     with pytest.raises(ParameterError, match="no style 'polka'"):
-        dance_to(two, made_song_features(105.0, 2.0), style="polka")
-    assert any(
-        "danced as a" in each
-        for each in dance_to(two, made_song_features(105.0, 2.0), style="a").notes
-    )
+        dance_to(dancer, song, style="polka")
+
+
+def test_a_file_whose_styles_do_not_fit_the_network_is_refused(styled, tmp_path):
+    _, dancer = styled
+    one = replace(dancer.styles, styles=("a",) * len(dancer.styles.songs))
+    for styles, count in ((one, "1 styles"), (None, "no styles")):
+        replace(dancer, styles=styles).save(tmp_path / "broken")
+        with pytest.raises(CheckpointError, match=f"{count} of dance, but the network has 2"):
+            Dancer.load(tmp_path / "broken")
+    dancer.save(tmp_path / "whole")
+    assert Dancer.load(tmp_path / "whole").styles.names == ["a", "b"]

@@ -1,0 +1,170 @@
+"""`deepphase rig-controls`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from apps.options.groups import ClipOptions
+from apps.terminal import note, progress, table, warn
+from deepphase.errors import FormatError, ParameterError
+
+if TYPE_CHECKING:
+    from deepphase.motion.clip import Clip
+    from deepphase.rigs.blender_rig import BlenderRig
+    from deepphase.rigs.character_rig import CharacterRig
+    from deepphase.rigs.inverse import Method, RigInverse, RigSolution
+    from deepphase.rigs.keys import RigKeys
+
+_KEYS = ".json"
+
+
+def command(
+    rig: Path,
+    clip: Path,
+    output: Path,
+    method: str | None = None,
+    smoothing: float = 0.03,
+    player: Path | None = None,
+    reading: ClipOptions = ClipOptions(),  # noqa: B008 (frozen)
+) -> None:
+    """Find the controls of a rig that give the joints of a clip, or play keys that were edited.
+
+    Prints how far the joints of the rig remain from those of the clip, by parts of the body, and
+    the frames whose poses the rig cannot take. Clips of other bodies are retargeted first.
+
+    Parameters
+    ----------
+    rig
+        Rig of `deepphase train rig`.
+    clip
+        Motion file, keys (.json) that this command wrote, or the .blend file of the rig with edited
+        curves.
+    output
+        Keys to write (.json), or the clip that the controls give (.bvh, .glb, .npz, .fbx, .blend).
+        Of a rig in Blender, .blend is its file with curves on the controls, and .fbx its armature
+        and meshes with the motion.
+    method
+        Process or network, each alone or with -computed (derivatives of the rig at every step), as
+        in network-computed, process-learned (learned derivatives), or optimisation from the rest
+        pose. By default the most exact that the rig has; of a rig in Blender process-learned, since
+        others take seconds a frame.
+    smoothing
+        Standard deviation of the Gaussian that smooths the curves before they are refined, seconds.
+        0 for none.
+    player
+        Page to write (.html) that plays the clip and the rig.
+    """
+    from deepphase.atomic_write import check_writable
+    from deepphase.formats.load import MOTION_FORMATS, load, save
+    from deepphase.rigs.blender_rig import CURVE_FILES, BlenderRig
+    from deepphase.rigs.character_rig import CharacterRig
+    from deepphase.rigs.examples import motion_on_rig
+    from deepphase.rigs.inverse import RigInverse
+    from deepphase.rigs.keys import RigKeys
+
+    suffix = output.suffix.lower()
+    if suffix != _KEYS and suffix not in MOTION_FORMATS:
+        raise FormatError(
+            f"controls cannot be written as {suffix or 'a file without a suffix'}",
+            hint=f"keys are {_KEYS}; suffixes of clips: {', '.join(MOTION_FORMATS)}",
+            path=output,
+        )
+    if output.resolve() == clip.resolve():
+        raise ParameterError(
+            "the clip would overwrite its own file", hint="choose another -o", path=output
+        )
+    if not 0 <= smoothing <= 5:
+        raise ParameterError(f"--smoothing must lie in 0 to 5 s, not {smoothing}")
+    for path in (output, player):
+        if path is not None:
+            check_writable(path)
+    trained = RigInverse.load(rig)
+    body = trained.rig
+    assert isinstance(body, CharacterRig)
+    if isinstance(body, BlenderRig) and suffix in CURVE_FILES:
+        body.check_curves_file(output)
+    given: Clip | None = None
+    if clip.suffix.lower() == _KEYS:
+        keys = RigKeys.load(clip)
+    elif clip.suffix.lower() == ".blend" and isinstance(body, BlenderRig):
+        keys = _edited(body, clip)
+    else:
+        with progress() as report_progress:
+            report_progress("reading", 0, 2, clip.name)
+            read = load(clip, **reading.reader)
+            motion = motion_on_rig(read, body)
+            report_progress("solving", 1, 2, clip.name)
+            named: Method | None = method  # type: ignore[assignment]  # checked by the rig
+            solved = trained.solve(motion.positions, named, fps=read.fps, smoothing_s=smoothing)
+            report_progress("solving", 2, 2, clip.name)
+        _report(trained, solved)
+        given = read
+        keys = RigKeys.of_rig(body, solved.values, motion.placement, read.fps)
+    made: Clip | None = None
+    if suffix == _KEYS:
+        keys.save(output)
+    elif isinstance(body, BlenderRig) and suffix in CURVE_FILES:
+        body.save_curves(keys.values_of(body), keys.trajectory(), keys.fps, output, clip.stem)
+    else:
+        made = _clip_of(keys, body)
+        save(made, output)
+    if player is not None:
+        _write_player(given, _clip_of(keys, body) if made is None else made, player)
+    if isinstance(body, BlenderRig):
+        body.close()
+    note(f"{len(keys.values)} frames of {_moving(keys)} moving controls: {output}")
+
+
+def _clip_of(keys: RigKeys, body: CharacterRig) -> Clip:
+    from deepphase.rigs.keying import clip_of_controls
+
+    return clip_of_controls(keys.values_of(body), body, keys.trajectory(), keys.fps)
+
+
+def _edited(body: BlenderRig, path: Path) -> RigKeys:
+    """Keys of the motion in a file of the rig, with curves that were edited in Blender."""
+    from deepphase.rigs.keys import RigKeys
+
+    values, placement, fps = body.own_motion(path)
+    return RigKeys.of_rig(body, values, placement, fps)
+
+
+def _moving(keys: RigKeys) -> int:
+    return int((np.ptp(keys.values, axis=0) > 1e-6).sum())
+
+
+def _report(trained: RigInverse, solved: RigSolution) -> None:
+    from deepphase.rigs.character_rig import CharacterRig
+    from deepphase.rigs.residuals import part_residuals
+
+    body = trained.rig
+    assert isinstance(body, CharacterRig)
+    rows = [
+        (each.part, f"{100 * each.mean:.2f}", f"{100 * each.largest:.2f}")
+        for each in part_residuals(body, solved.errors)
+    ]
+    table(("part", "joints off, mean cm", "max cm"), rows)
+    missed = np.flatnonzero(~solved.reached)
+    if len(missed):
+        runs = np.split(missed, np.flatnonzero(np.diff(missed) > 1) + 1)
+        listed = ", ".join(f"{run[0]}-{run[-1]}" for run in runs[:8])
+        more = f" and {len(runs) - 8} more" if len(runs) > 8 else ""
+        warn(
+            f"{len(missed)} of {len(solved.reached)} poses are out of the rig's reach: frames "
+            f"{listed}{more}"
+        )
+
+
+def _write_player(given: Clip | None, made: Clip, path: Path) -> None:
+    from dataclasses import replace
+
+    from deepphase.figures.player.actor import Actor
+    from deepphase.figures.player.page import save_player
+    from deepphase.figures.player.take import Take
+
+    clips = [(made, "rig")] if given is None else [(given, "clip"), (made, "rig")]
+    actors = [Actor.of_clip(replace(clip, name=name)) for clip, name in clips]
+    note(f"open {save_player(path, [Take('controls', actors)], title='Controls of a rig')}")

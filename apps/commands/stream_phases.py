@@ -1,0 +1,89 @@
+"""`deepphase stream`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from apps.terminal import note
+from deepphase.errors import ParameterError
+
+if TYPE_CHECKING:
+    from apps.live.phase_stream import PhaseStream
+
+_PORT = 8701
+
+
+def command(model: Path, source: str, lag: float = 0.0, port: int | None = None) -> None:
+    """Print the phases of frames as they happen, one line of JSON each, from the past alone.
+
+    Lines of standard input and messages of a WebSocket are {"joints": ["Hips", ...]} first, then
+    one list of [x, y, z] a frame, in metres, Y up, at the model's rate. There is no answer until
+    a window (2 s by default) has arrived.
+
+    Parameters
+    ----------
+    model
+        Phase model of motion of `deepphase train phase`.
+    source
+        A motion file, "-" for standard input, or "websocket" for a server on this machine.
+    lag
+        Seconds that the phases are behind the newest frame; a larger lag gives a smaller error.
+    port
+        Port of the WebSocket on 127.0.0.1; 8701 if not given.
+    """
+    from apps.live.phase_stream import PhaseStream, stream_server
+    from deepphase.phase.extractor import load_extractor
+    from deepphase.phase.model import PhaseModel
+
+    if port is not None and (source != "websocket" or not 1 <= port <= 65_535):
+        raise ParameterError("--port N, in 1 to 65535, is for the source websocket")
+    trained = load_extractor(model)
+    if not isinstance(trained, PhaseModel):
+        raise ParameterError(
+            "baselines need the whole clip", hint="give a model of `deepphase train phase`"
+        )
+    if source == "websocket":
+        stream_server(
+            trained,
+            _PORT if port is None else port,
+            lag,
+            lambda address: note(f"listening on {address}  (Ctrl-C ends it)"),
+        )
+        return
+    stream = PhaseStream(trained, lag)
+    for answer in _lines(stream) if source == "-" else _clip(stream, Path(source), trained.fps):
+        print(json.dumps(answer), flush=True)
+
+
+def _lines(stream: PhaseStream) -> Iterator[dict[str, Any]]:
+    for number, line in enumerate(sys.stdin, start=1):
+        if not line.strip():
+            continue
+        try:
+            answer = stream.answer(line)
+        except ParameterError as error:
+            raise ParameterError(f"line {number}: {error.fact}", hint=error.hint) from None
+        if answer is not None:
+            yield answer
+
+
+def _clip(stream: PhaseStream, path: Path, fps: float) -> Iterator[dict[str, Any]]:
+    from deepphase.formats.load import load
+    from deepphase.motion.clip import Clip
+    from deepphase.motion.kinematics import joint_positions
+    from deepphase.motion.resample import resample
+
+    clip = load(path)
+    if not isinstance(clip, Clip):
+        raise ParameterError(f"{path.name} has points without a skeleton: see `deepphase solve`")
+    if clip.fps != fps:
+        clip = resample(clip, fps)
+    stream.begin(clip.skeleton.names)
+    for frame in joint_positions(clip):
+        answer = stream.frame(frame)
+        if answer is not None:
+            yield answer

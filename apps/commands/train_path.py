@@ -1,0 +1,70 @@
+"""`deepphase train path`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from apps.edit_files import load_editor
+from apps.options.groups import StoreOptions, TrainingOptions, parse_labels
+from apps.terminal import note, progress
+from apps.training.processes import processes, shared_corpus
+from apps.training.resumable import finish, resumable, work_folder
+
+
+def command(
+    store: Path,
+    output: Path,
+    editor: Path | None = None,
+    labels: str | None = None,
+    windows: int = 16_000,
+    seed: int = 0,
+    run: TrainingOptions = TrainingOptions(),  # noqa: B008 (frozen)
+    reading: StoreOptions = StoreOptions(),  # noqa: B008
+) -> None:
+    """Train the networks that lead from paths to the motion of an editor.
+
+    Parameters
+    ----------
+    store
+        A store, a folder of motion files, or one motion file. Clips that walk or run are taken.
+    output
+        Editor file to write: the editor with path networks. It may be the editor's own file.
+    editor
+        Editor of `deepphase train editor`, of the clips' skeleton.
+    labels
+        Take only clips with these labels, as in style=normal,action=walk+run. One style gives
+        livelier motion than the mean of many.
+    windows
+        Number of windows of 3.2 s to train on.
+    seed
+        Random seed of the initial weights and of the order of the windows.
+    """
+    from deepphase.editing.path_motion import path_networks
+    from deepphase.editing.path_training import PathTraining, train_path
+
+    options = reading.corpus
+    wanted = parse_labels(labels) if labels else {}
+    training = PathTraining(windows, seed=seed)
+    trainer = run.trainer(output)
+    given = load_editor(editor)
+    with processes(trainer) as world, progress() as report_progress:
+        work = world.first(lambda: work_folder(output, resume=run.resume, restart=run.restart))
+        corpus = shared_corpus(world, store, work, progress=report_progress, **options)
+        with resumable(world, work, restart=run.restart):
+            trained = train_path(
+                corpus,
+                given,
+                training,
+                folder=work,
+                labels=wanted,
+                resume=run.resume,
+                progress=report_progress,
+                **trainer,
+            )
+    if trained is None:  # a process of another device; the first one saves the editor
+        return
+    trained.save(output)
+    finish(work, output)
+    limits = path_networks(trained).limits
+    note(f"paths up to {limits.speed:.1f} m/s, of {limits.clips} clips")
+    note(f"editor: {output}")

@@ -1,0 +1,215 @@
+"""Page Rig: the controls of a rig that give the joints of a clip."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Hashable
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from typing import cast
+
+import numpy as np
+import plotly.graph_objects as go
+import streamlit as st
+
+from apps.dashboard.parts.collection import open_clips, open_folder
+from apps.dashboard.parts.folder import Stamp
+from apps.dashboard.parts.messages import show_error, working
+from apps.dashboard.parts.theme import heading, wide_columns
+from apps.dashboard.parts.widgets import offer, offer_player, show_figure, show_player
+from deepphase.errors import DeepPhaseError
+from deepphase.figures.player.actor import Actor
+from deepphase.figures.player.take import Take
+from deepphase.figures.theme import channel_colour
+from deepphase.motion.clip import Clip
+from deepphase.rigs.blender_rig import BlenderRig
+from deepphase.rigs.character_rig import CharacterRig
+from deepphase.rigs.examples import motion_on_rig
+from deepphase.rigs.inverse import FORMAT, Method, RigInverse, RigSolution
+from deepphase.rigs.keying import clip_of_controls
+from deepphase.rigs.keys import RigKeys
+from deepphase.rigs.residuals import part_residuals
+from deepphase.temporary_files import temporary_folder
+
+_RIGS, _KEY = 3, "solved rig"
+# Longest part of a clip, seconds: Blender evaluates some ten poses a second.
+_SOLVED_S, _SOLVED_IN_BLENDER_S = 20.0, 3.0
+_PLAYER_HEIGHT, _CHART_HEIGHT = 620, 260
+# Curves that are drawn at first, and at most.
+_DRAWN, _MAX_DRAWN = 4, 12
+# All sessions share an opened rig, and its process of Blender serves one at a time.
+_IN_BLENDER = threading.Lock()
+
+
+@dataclass(frozen=True, eq=False)
+class SolvedClip:
+    """A clip with the controls of a rig.
+
+    Parameters
+    ----------
+    given
+        The clip.
+    made
+        What the controls give.
+    solution
+        See `RigSolution`.
+    keys
+        Curves of the controls.
+    """
+
+    given: Clip
+    made: Clip
+    solution: RigSolution
+    keys: RigKeys
+
+
+def page() -> None:
+    """Draw the page."""
+    heading(
+        "Rig",
+        "A rig has controls that an animator sets. Find the controls that give the joints of a "
+        "clip, look at how far the rig remains from it, and take the curves along.",
+    )
+    left, right = wide_columns("rig", [3, 7])
+    solved: SolvedClip | None = None
+    inverse: RigInverse | None = None
+    with left:
+        try:
+            inverse, solved = _choices()
+        except DeepPhaseError as error:
+            show_error(error)
+    if inverse is not None and solved is not None:
+        with right:
+            _result(inverse, solved)
+
+
+def _choices() -> tuple[RigInverse | None, SolvedClip | None]:
+    """Draw the choices; return the rig, and the clip with its controls where they were found."""
+    rigs = _folder_rigs()
+    if not rigs:
+        st.info(
+            "No rig is in the folder. `deepphase train rig CLIP --poses STORE -o hero.rig` makes "
+            "one for the body of a clip, or learns that of a .blend file; then open the dashboard "
+            "on its folder with `deepphase app FOLDER`.",
+            icon=":material/info:",
+        )
+        return None, None
+    name = st.selectbox("Rig", list(rigs), key="rig")
+    inverse = _opened_rig(rigs[name])
+    clips = open_clips()
+    chosen = st.selectbox("Clip", list(clips.store.names), key="rigged clip")
+    whole = clips.store.clip(clips.store.names.index(chosen))
+    method = st.selectbox(
+        "Method", inverse.methods, index=inverse.methods.index(inverse.best), key="rig method",
+        help="What is learned, then what refines it: learned or computed derivatives of the rig.",
+    )  # fmt: skip
+    smoothing = st.slider(
+        "Smoothing (s)", 0.0, 0.2, 0.03, 0.01, key="rig smoothing",
+        help="Of the curves, before they are refined.",
+    )  # fmt: skip
+    longest = _SOLVED_IN_BLENDER_S if isinstance(inverse.rig, BlenderRig) else _SOLVED_S
+    given = whole.sliced(0, max(1, round(longest * whole.fps)))
+    if len(given) < len(whole):
+        st.caption(f"The first {longest:g} s of {whole.duration:,.0f} s are taken.")
+    key = (rigs[name], clips.key, chosen, method, smoothing)
+    if st.button("Find controls", type="primary"):
+        with working("Finding the controls") as progress:
+            progress("finding the controls", 0, 1, chosen)
+            found = _solved(inverse, given, method, smoothing)
+        st.session_state[_KEY] = (key, found)
+    return inverse, _known(key)
+
+
+def _known(key: Hashable) -> SolvedClip | None:
+    """The session's solution; that of other choices is not shown."""
+    known = st.session_state.get(_KEY)
+    return cast(SolvedClip, known[1]) if known is not None and known[0] == key else None
+
+
+def _folder_rigs() -> dict[str, Stamp]:
+    found = open_folder()
+    return {} if found is None else {each.name: each.stamp for each in found.of_format(FORMAT)}
+
+
+@st.cache_resource(max_entries=_RIGS, show_spinner="Opening the rig")
+def _opened_rig(stamp: Stamp) -> RigInverse:
+    """The rig of a file. Raises CheckpointError where it is damaged."""
+    return RigInverse.load(stamp[0])
+
+
+def _solved(inverse: RigInverse, given: Clip, method: Method, smoothing: float) -> SolvedClip:
+    rig = inverse.rig
+    assert isinstance(rig, CharacterRig)
+    motion = motion_on_rig(given, rig)
+    with _IN_BLENDER if isinstance(rig, BlenderRig) else nullcontext():
+        try:
+            solution = inverse.solve(motion.positions, method, fps=given.fps, smoothing_s=smoothing)
+            made = clip_of_controls(solution.values, rig, motion.placement, given.fps)
+        finally:
+            if isinstance(rig, BlenderRig):
+                rig.close()
+    keys = RigKeys.of_rig(rig, solution.values, motion.placement, given.fps)
+    return SolvedClip(given, made, solution, keys)
+
+
+def _result(inverse: RigInverse, solved: SolvedClip) -> None:
+    """Draw the player with clip and rig, the curves, the distances, and the downloads."""
+    rig = inverse.rig
+    assert isinstance(rig, CharacterRig)
+
+    def takes() -> list[Take]:
+        actors = [
+            Actor.of_clip(replace(clip, name=name))
+            for clip, name in ((solved.given, "clip"), (solved.made, "rig"))
+        ]
+        return [Take(solved.given.name, actors)]
+
+    show_player(takes(), height=_PLAYER_HEIGHT, title=solved.given.name, playing=True)
+    values = solved.solution.values
+    missed = int((~solved.solution.reached).sum())
+    if missed:
+        st.warning(f"{missed} of {len(values)} poses are out of the rig's reach.")
+    st.dataframe(
+        [
+            {
+                "Part": each.part,
+                "Mean (cm)": round(100.0 * each.mean, 2),
+                "Largest (cm)": round(100.0 * each.largest, 2),
+            }
+            for each in part_residuals(rig, solved.solution.errors)
+        ],
+        hide_index=True,
+    )
+    moving = np.argsort(-np.ptp(values, axis=0), kind="stable")
+    moving = moving[np.ptp(values[:, moving], axis=0) > 1e-6]
+    names = [rig.names[column] for column in moving]
+    drawn = st.multiselect(
+        "Curves", names, names[:_DRAWN], max_selections=_MAX_DRAWN, key="curves",
+        help="Controls that move, those that move most first.",
+    )  # fmt: skip
+    show_figure(_curves(rig, solved, drawn), "rig curves", height=_CHART_HEIGHT, alt="Curves")
+    with st.container(horizontal=True):
+        offer("Keys (JSON)", lambda: _keys(solved), "keys.json", "application/json", "rig keys")
+        offer_player(takes, "rig", "rig html")
+
+
+def _curves(rig: CharacterRig, solved: SolvedClip, names: list[str]) -> go.Figure:
+    chart = go.Figure()
+    times = np.arange(len(solved.given)) / solved.given.fps
+    for number, name in enumerate(names):
+        unit = rig.controls[rig.index(name)].unit
+        words = name if unit == "1" else f"{name} ({unit})"
+        values = solved.solution.values[:, rig.index(name)]
+        chart.add_scatter(
+            x=times, y=values, mode="lines", name=words, line={"color": channel_colour(number)}
+        )
+    chart.update_xaxes(title="s")
+    chart.update_layout(margin={"t": 8, "b": 8, "l": 8, "r": 8}, showlegend=True)
+    return chart
+
+
+def _keys(solved: SolvedClip) -> bytes:
+    with temporary_folder() as folder:
+        path = folder / "keys.json"
+        solved.keys.save(path)
+        return path.read_bytes()

@@ -1,0 +1,80 @@
+"""UMAP of the frames of a cloud: neighbours stay neighbours, where PCA keeps directions.
+
+McInnes, Healy and Melville 2018, "UMAP: Uniform manifold approximation and projection for dimension
+reduction", with the package `umap-learn`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+from scipy.spatial import cKDTree
+
+from deepphase.arrays import Array
+from deepphase.extras import packages_for
+
+# Neighbours that the map keeps: more than the frames of one cycle, so that cycles close.
+_NEIGHBOURS = 30
+# Neighbours that the place of another frame is the mean of.
+_NEAREST = 3
+_SEED = 0
+# Maps in the cache of all sessions: below a megabyte each.
+_CACHED_MAPS = 16
+
+
+@dataclass(frozen=True, eq=False)
+class UmapMap:
+    """Places of the points of a cloud, and of other frames between them.
+
+    Parameters
+    ----------
+    points
+        (points, 3); the third coordinate is 0 in a map of two dimensions.
+    tree
+        Search tree of the mapped values.
+    """
+
+    points: Array
+    tree: cKDTree
+
+    def __call__(self, values: Array) -> Array:
+        """(frames, 3) places of other frames: means of the places of the most similar points."""
+        distances, nearest = self.tree.query(values, k=min(_NEAREST, len(self.points)))
+        distances, nearest = (each.reshape(len(values), -1) for each in (distances, nearest))
+        weights = 1.0 / (distances + 1e-6 + 1e-3 * distances.max(initial=0.0))
+        weights /= weights.sum(1, keepdims=True)
+        return (self.points[nearest] * weights[..., None]).sum(1).astype(np.float32)
+
+
+def make_map(values: Array, dimensions: int) -> UmapMap:
+    """The map of (points, values) to two or three dimensions; the same in every run.
+
+    Raises
+    ------
+    ParameterError
+        If the package umap-learn is not installed.
+    """
+    with packages_for("Maps by UMAP", "deepphase[umap]"):
+        import umap
+    read = np.ascontiguousarray(values.reshape(len(values), -1), np.float32)
+    mapped = umap.UMAP(
+        n_components=dimensions,
+        n_neighbors=min(_NEIGHBOURS, max(2, len(read) - 1)),
+        random_state=_SEED,
+        n_jobs=1,
+    ).fit_transform(read)
+    points = np.zeros((len(read), 3), np.float32)
+    points[:, :dimensions] = mapped
+    return UmapMap(points, cKDTree(read))
+
+
+@st.cache_resource(
+    max_entries=_CACHED_MAPS,
+    show_spinner="Computing the map by UMAP; the first one takes a minute or more",
+)
+def cached_map(key: Hashable, dimensions: int, _values: Array) -> UmapMap:
+    """`make_map`, made once for all sessions; `key` names the values."""
+    return make_map(_values, dimensions)

@@ -1,0 +1,43 @@
+/** Ground whose height is interpolated between the points of a grid. */
+
+export class Heightmap {
+  /**
+   * @param {Float32Array} heights  metres, row by row: rows along +Z, columns along +X
+   * @param {number} columns
+   * @param {number} spacing  metres between points
+   * @param origin  x and z of the first point
+   */
+  constructor(heights, columns, spacing, origin) {
+    Object.assign(this, { heights, columns, spacing, origin, rows: heights.length / columns });
+  }
+
+  /** A ground whose middle is at the origin of the world, from a function of x and z. */
+  static centred(points, spacing, height) {
+    const first = -0.5 * (points - 1) * spacing;
+    const heights = new Float32Array(points * points);
+    for (let i = 0; i < heights.length; i++) {
+      heights[i] = height(first + (i % points) * spacing, first + Math.floor(i / points) * spacing);
+    }
+    return new Heightmap(heights, points, spacing, [first, first]);
+  }
+
+  /** Height at a place; outside the grid that of the nearest edge. */
+  at(x, z) {
+    const { heights, columns, rows, spacing, origin } = this;
+    const column = Math.min(Math.max((x - origin[0]) / spacing, 0), columns - 1);
+    const row = Math.min(Math.max((z - origin[1]) / spacing, 0), rows - 1);
+    const left = Math.min(Math.floor(column), Math.max(columns - 2, 0));
+    const top = Math.min(Math.floor(row), Math.max(rows - 2, 0));
+    const right = Math.min(left + 1, columns - 1), below = Math.min(top + 1, rows - 1);
+    const across = column - left, down = row - top;
+    const upper = heights[top * columns + left] * (1 - across) + heights[top * columns + right] * across;
+    const lower = heights[below * columns + left] * (1 - across) + heights[below * columns + right] * across;
+    return upper * (1 - down) + lower * down;
+  }
+
+  /** Rise along x and z over a width in metres. */
+  gradient(x, z, width = 2 * this.spacing) {
+    const half = 0.5 * width;
+    return [(this.at(x + half, z) - this.at(x - half, z)) / width, (this.at(x, z + half) - this.at(x, z - half)) / width];
+  }
+}

@@ -1,0 +1,243 @@
+"""Features that a phase model is compared with, of the same frames of the same clips."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from deepphase.arrays import Array
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.errors import DeepPhaseError, ParameterError
+from deepphase.evaluation.frame_features import FrameFeatures
+from deepphase.evaluation.matches import Frames
+from deepphase.motion.contacts import foot_contacts
+from deepphase.motion.roles import body_parts, find_roles
+from deepphase.phase.baselines.strikes import strikes
+from deepphase.phase.extractor import (
+    BASELINES,
+    PhaseExtractor,
+    fit_phases,
+    for_clips,
+    load_model,
+)
+from deepphase.phase.model import ClipPhases
+from deepphase.phase.parameters import PhaseParameters
+from deepphase.progress import Progress
+
+VELOCITY, POSE, FULL_POSE = "velocity", "pose", "full_pose"
+RIVALS = (*BASELINES, VELOCITY, POSE, FULL_POSE)
+"""Names of features that are computed from the clips; other names are files of phase models."""
+# Of a block that does not change.
+_NO_DEVIATION = 1e-9
+
+
+def checked_rivals(names: Sequence[str]) -> tuple[str, ...]:
+    """The names without repetition.
+
+    Raises
+    ------
+    ParameterError
+        If a name is neither one of `RIVALS` nor a file.
+    """
+    for name in names:
+        if name not in RIVALS and not Path(name).is_file():
+            raise ParameterError(
+                f"nothing to compare with is called {name!r}",
+                hint=f"one of {', '.join(RIVALS)}, or the file of a phase model",
+            )
+    return tuple(dict.fromkeys(names))
+
+
+def reported_names(names: Sequence[str]) -> dict[str, str]:
+    """Name -> what reports call it: files by their name, or by their path where that is taken."""
+    short = {name: name if name in RIVALS else Path(name).name for name in names}
+    taken = Counter(short.values())
+    return {
+        name: each if taken[each] == 1 or name in RIVALS else str(Path(name))
+        for name, each in short.items()
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedFrames:
+    """The interior frames of clips, with what all features are measured by.
+
+    Parameters
+    ----------
+    frames
+        Clip and index of each frame.
+    inside
+        Indices of each clip's frames.
+    poses
+        (frames, joints, 3) metres, root space.
+    velocities
+        (frames, 3 * joints) m/s, root space.
+    strikes
+        Of each clip and foot, the strikes as positions among the clip's frames; empty where feet
+        have no contacts.
+    parts
+        (joints,) part of the body that each joint belongs to.
+    fps
+        Frames a second.
+    window
+        Frames of a window; matches are at least half of it away.
+    """
+
+    frames: Frames
+    inside: tuple[Array, ...]
+    poses: Array
+    velocities: Array
+    strikes: tuple[tuple[Array, ...], ...]
+    parts: tuple[str, ...]
+    fps: float
+    window: int
+
+    @classmethod
+    def of(
+        cls,
+        model: PhaseExtractor,
+        store: ClipStore,
+        frames: Frames,
+        inside: Sequence[Array],
+        poses: Array,
+    ) -> ComparedFrames:
+        """Those of the clips that a model was evaluated on, at the model's rate."""
+        velocities, found = [], []
+        for number, kept in enumerate(inside):
+            clip = store.clip(number)
+            velocities.append(model.signals.read(clip)[kept])
+            found.append(_strikes(model, store, number, kept))
+        clip = store.clip(int(np.argmax(store.lengths)))
+        roles = find_roles(clip.skeleton, description=model.signals.body, clip=clip)
+        of_joint = dict(zip(clip.skeleton.names, body_parts(clip.skeleton, roles), strict=True))
+        return cls(
+            frames,
+            tuple(inside),
+            poses,
+            np.concatenate(velocities),
+            tuple(found),
+            tuple(of_joint[name] for name in model.signals.joints),
+            model.fps,
+            model.window,
+        )
+
+    def gathered(self, phases: Sequence[ClipPhases]) -> PhaseParameters:
+        """Phase parameters (frames, channels) of these frames, of phases of whole clips."""
+        return gathered_parameters(phases, self.inside)
+
+    @property
+    def places(self) -> list[slice]:
+        """Where each clip's frames are among all."""
+        stops = np.cumsum([len(kept) for kept in self.inside]).tolist()
+        return [
+            slice(stop - len(kept), stop) for kept, stop in zip(self.inside, stops, strict=True)
+        ]
+
+    def by_clip(self, values: Array) -> list[Array]:
+        """(frames, ...) values, split into those of each clip."""
+        return [values[own] for own in self.places]
+
+
+def gathered_parameters(phases: Sequence[ClipPhases], inside: Sequence[Array]) -> PhaseParameters:
+    """Phase parameters (frames, channels) of the frames `inside` of each clip, clip by clip."""
+    return PhaseParameters(
+        *(
+            np.concatenate(
+                [
+                    getattr(each.parameters, name)[kept]
+                    for each, kept in zip(phases, inside, strict=True)
+                ]
+            )
+            for name in ("phase", "frequency", "amplitude", "offset")
+        )
+    )
+
+
+def rival_features(
+    names: Sequence[str],
+    model: PhaseExtractor,
+    store: ClipStore,
+    compared: ComparedFrames,
+    *,
+    description: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+) -> list[FrameFeatures]:
+    """The features of each name, on the frames that the model is measured on.
+
+    Baselines are fitted to these clips, with the model's window.
+
+    Raises
+    ------
+    ParameterError
+        If another model has another frame rate.
+    SkeletonError
+        If the body lacks the limbs that a baseline needs, or the joints that a model reads.
+    """
+    made = []
+    reported = reported_names(names)
+    for done, name in enumerate(names, start=1):
+        if progress is not None:
+            progress("features to compare with", done, len(names), name)
+        if name == VELOCITY:
+            made.append(FrameFeatures(name, compared.velocities))
+        elif name == POSE:
+            made.append(FrameFeatures(name, _flat(compared.poses)))
+        elif name == FULL_POSE:
+            parts = [_standardised(each) for each in (_flat(compared.poses), compared.velocities)]
+            made.append(FrameFeatures(name, np.concatenate(parts, axis=1)))
+        else:
+            parameters = _phases(name, model, store, compared, description)
+            made.append(FrameFeatures.of_phases(reported[name], parameters))
+    return made
+
+
+def _flat(poses: Array) -> Array:
+    return poses.reshape(len(poses), -1)
+
+
+def _standardised(block: Array) -> Array:
+    """A block divided by its root mean square deviation, so that blocks count alike."""
+    deviation = float(np.sqrt(np.square(block - block.mean(0)).mean()))
+    return block / max(deviation, _NO_DEVIATION)
+
+
+def _phases(
+    name: str,
+    model: PhaseExtractor,
+    store: ClipStore,
+    compared: ComparedFrames,
+    description: Mapping[str, Any] | None,
+) -> PhaseParameters:
+    other: PhaseExtractor
+    if name in BASELINES:
+        seconds = model.window / model.fps
+        other = fit_phases(store, name, window_s=seconds, description=description)
+    else:
+        other = for_clips(load_model(name), store, description)
+    if other.fps != model.fps:
+        raise ParameterError(
+            f"{name} has {other.fps:g} frames a second, and the model {model.fps:g}",
+            hint="compare models of one frame rate",
+        )
+    return compared.gathered([other.encode(clip) for clip in store])
+
+
+def _strikes(
+    model: PhaseExtractor, store: ClipStore, number: int, kept: Array
+) -> tuple[Array, ...]:
+    """Strikes of each foot, as positions among the kept frames; none without rotations or feet."""
+    clip = store.clip(number)
+    if clip.fps != model.fps or not kept.size:
+        return ()
+    roles = find_roles(clip.skeleton, description=model.signals.body, clip=clip)
+    try:
+        flags = foot_contacts(clip, roles).flags
+    except DeepPhaseError:
+        return ()
+    at = [strikes(flags[:, [foot]], model.fps).frames for foot in range(flags.shape[1])]
+    return tuple(np.searchsorted(kept, each[np.isin(each, kept)]) for each in at)

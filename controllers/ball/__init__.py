@@ -1,0 +1,1 @@
+"""Balls at the feet: fitted to motion, read from captures, and played by controllers."""

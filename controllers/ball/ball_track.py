@@ -1,0 +1,135 @@
+"""Ball of a clip: its motion, its touches, and how plausible they are."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, replace
+
+import numpy as np
+
+from deepphase.arrays import Array
+from deepphase.errors import ParameterError
+from deepphase.motion.ball import Ball
+
+# Metres by which a ball may be pressed into the ground, or a capture may be wrong.
+_UNDER_M = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class BallTouches:
+    """Touches of a ball by feet.
+
+    Parameters
+    ----------
+    frames
+        (touches,) int, rising.
+    feet
+        (touches,) name of the foot's joint.
+    impulses
+        (touches, 3) N s.
+    restitutions
+        (touches,) speed at which ball and foot part as a share of that at which they met; below 0
+        where the foot yields.
+    """
+
+    frames: Array
+    feet: tuple[str, ...]
+    impulses: Array
+    restitutions: Array
+
+    def __post_init__(self) -> None:
+        shapes = (self.frames.shape, self.impulses.shape, self.restitutions.shape)
+        count = len(self.feet)
+        if shapes != ((count,), (count, 3), (count,)):
+            raise ParameterError(f"touches of {count} feet with arrays {shapes}")
+
+    def __len__(self) -> int:
+        return len(self.feet)
+
+
+@dataclass(frozen=True, eq=False)
+class BallTrack:
+    """The ball of a clip, in the clip's places; the clip's floor is at height 0.
+
+    Parameters
+    ----------
+    clip
+        Name of the clip.
+    fps
+        Frames per second.
+    positions, velocities
+        (frames, 3) metres and m/s.
+    plausible
+        (frames,) from 0 to 1: how well the ball's motion until its next touch, with that touch,
+        follows from physics and what a foot gives. 1 for captured balls.
+    touches
+        Touches by feet.
+    ball
+        Properties of the ball.
+    captured
+        Whether the ball was captured with the motion; otherwise it was fitted to it.
+
+    Raises
+    ------
+    ParameterError
+        If shapes do not fit, a value is not finite, or the ball is under the floor.
+    """
+
+    clip: str
+    fps: float
+    positions: Array
+    velocities: Array
+    plausible: Array
+    touches: BallTouches
+    ball: Ball = field(default_factory=Ball)
+    captured: bool = False
+
+    def __post_init__(self) -> None:
+        frames = len(self.positions)
+        shapes = (self.positions.shape, self.velocities.shape, self.plausible.shape)
+        if frames == 0 or shapes != ((frames, 3), (frames, 3), (frames,)):
+            raise ParameterError(f"{self.clip}: a ball with arrays {shapes}")
+        if not all(
+            np.isfinite(each).all() for each in (self.positions, self.velocities, self.plausible)
+        ):
+            raise ParameterError(f"{self.clip}: values of the ball are not finite")
+        if len(self.touches) and not (
+            self.touches.frames.min() >= 0 and self.touches.frames.max() < frames
+        ):
+            raise ParameterError(f"{self.clip}: a touch of the ball outside of its {frames} frames")
+        check_over_floor(self.positions[:, 1], self.ball, self.clip)
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    @property
+    def touches_per_second(self) -> float:
+        """Touches a second."""
+        return len(self.touches) * self.fps / len(self)
+
+    def mirrored(self) -> BallTrack:
+        """The ball of the clip's mirror image, without the names of the feet."""
+        flip = np.array([-1.0, 1.0, 1.0])
+        touches = replace(self.touches, impulses=self.touches.impulses * flip)
+        return replace(
+            self,
+            positions=self.positions * flip,
+            velocities=self.velocities * flip,
+            touches=touches,
+        )
+
+
+def check_over_floor(heights: Array, ball: Ball, name: str) -> None:
+    """Raise ParameterError if a ball is under a floor at 0; heights (frames,) of its centre."""
+    under = np.flatnonzero(heights < ball.radius_m - _UNDER_M)
+    if under.size:
+        frame = int(under[0])
+        raise ParameterError(
+            f"{name}: the ball is under the floor: its centre is {heights[frame]:.3f} m over it at "
+            f"frame {frame}, and its radius is {ball.radius_m:g} m",
+            hint="check the unit, the up axis and the radius (--radius)",
+        )
+
+
+def ball_as_mapping(ball: Ball) -> dict[str, object]:
+    """Plain values of a ball, for files."""
+    return asdict(ball) | {"slope": list(ball.slope)}

@@ -1,0 +1,344 @@
+"""Balls of running characters: predicted near the feet, and free elsewhere.
+
+A ball's velocity is blended between that of the network's prediction and that of physics by the
+distance of the nearest foot (Starke et al. 2022, football dribbling). No blend makes a ball faster
+than it is, unless a foot that moves as fast touches it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from controllers.ball.ball_events import BallEvent, BallSchedule
+from controllers.ball.fitting import FOOT_RADIUS_M, leg_points
+from controllers.schema.config import BALL_BLOCKS
+from controllers.schema.schema import ControllerSchema
+from deepphase.arrays import Array
+from deepphase.errors import ParameterError
+from deepphase.motion.ball import Ball, BallState, advanced, touched
+from deepphase.motion.clip import Clip
+from deepphase.motion.roles import find_roles
+from deepphase.motion.skeleton import Skeleton
+
+LOST_M, FOUND_M = 1.0, 0.6
+"""Metres from the nearest foot at which a ball is lost, and found again."""
+# A touch: the foot is this near to the ball's surface, metres, and changes its velocity by this.
+_TOUCH_M, _TOUCHED = 0.06, 0.25
+# A foot gives a ball at most this multiple of its own speed; see `fit_kernel`.
+_GIVES = 1.6
+# Speed of the ball towards its predicted place, for each metre.
+_TO_PLACE_PER_S = 2.0
+# Collisions of feet that were not predicted: restitution.
+_SOFT = 0.1
+# The network has never seen a ball that is farther away or faster.
+_FARTHEST_M, _FASTEST = 1.2, 6.0
+# After a kick the ball is left alone for this time, seconds; a foot kicks at most this hard, m/s.
+_FREE_S, _HARDEST = 0.8, 14.0
+# A kick is made when the nearest foot is this near, metres.
+_KICK_M = 0.15
+
+
+@dataclass(frozen=True)
+class BallSettings:
+    """Settings of balls at run time.
+
+    Parameters
+    ----------
+    ball
+        Properties of the ball and its ground; None for those of the training data.
+    near_m
+        Distance of the nearest foot in metres from which on physics alone moves the ball.
+    fetch
+        Whether characters leave their goals to fetch a lost ball.
+    events
+        Kicks, passes and places of the ball during a run; see `parse_ball_events`.
+    """
+
+    ball: Ball | None = None
+    near_m: float = 0.5
+    fetch: bool = True
+    events: tuple[BallEvent, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.near_m) and self.near_m > 0):
+            raise ParameterError(f"near_m {self.near_m}: it must be above 0")
+
+
+class RunningBalls:
+    """The balls of characters, one each.
+
+    Parameters
+    ----------
+    schema
+        Schema with a ball.
+    skeleton
+        Skeleton of the characters.
+    inputs
+        (characters, dims) raw inputs of the initial states.
+    places, angles
+        (characters,) complex metres and radians: the roots.
+    settings
+        Settings of the balls.
+    ball
+        Properties of the ball in the training data.
+    floor
+        Metres: height of the floor under the feet of the training data.
+
+    Attributes
+    ----------
+    state
+        Positions and velocities over the floor, (characters, 3).
+    lost
+        (characters,) bool.
+    """
+
+    def __init__(
+        self,
+        schema: ControllerSchema,
+        skeleton: Skeleton,
+        inputs: Array,
+        places: Array,
+        angles: Array,
+        settings: BallSettings,
+        ball: Ball,
+        floor: float = 0.0,
+    ) -> None:
+        self._floor = np.array([0.0, floor, 0.0])
+        self.ball, self._near_m = settings.ball or ball, settings.near_m
+        self._seconds, self._skeleton = 1.0 / schema.fps, skeleton
+        self._roles = find_roles(skeleton, description=dict(schema.body))
+        offsets = np.array(schema.config.offsets_s)
+        self._past = np.round(-offsets[offsets < 0] * schema.fps).astype(np.int64)
+        self._later, count = len(schema.config.later_s), len(inputs)
+        self._inputs = [schema.inputs.slices[name] for name in BALL_BLOCKS]
+        self._outputs = [schema.outputs.slices[name] for name in BALL_BLOCKS]
+        blocks = [inputs[:, each].reshape(count, -1, 3) for each in self._inputs]
+        world = [
+            _in_world(block, places, angles, moved=moved)
+            for block, moved in zip(blocks, (False, True), strict=True)
+        ]
+        now = len(offsets) - self._later
+        position, velocity = (each[:, now] for each in world)
+        # The training data has flat ground.
+        position = position + (
+            self.ball.resting(position[:, ::2]) - Ball(self.ball.radius_m).resting(position[:, ::2])
+        )
+        self.state = BallState(position, velocity)
+        length = int(self._past.max(initial=0)) + 1
+        times = np.arange(1 - length, 1) / schema.fps
+        self._history = [
+            np.stack([_samples_at(each[row, : now + 1], offsets[: now + 1], times)
+                      for row in range(count)], axis=1)
+            for each in world
+        ]  # fmt: skip
+        self._future = [block[:, now:].copy() for block in blocks]
+        self.lost = np.zeros(count, bool)
+        self._free = np.zeros(count)
+        self._kicks: list[Array | None] = [None] * count
+        self._points: Array | None = None
+        self._schedule, self._frame = BallSchedule(settings.events), 0
+
+    def kick(self, character: int, velocity: Array) -> None:
+        """Kick a character's ball with its next touch.
+
+        Parameters
+        ----------
+        velocity
+            (3,) m/s of the ball after it.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such character, or the kick is harder than a foot gives.
+        """
+        velocity = np.asarray(velocity, np.float64)
+        if not 0 <= character < len(self._kicks):
+            raise ParameterError(f"no character {character}")
+        speed = float(np.linalg.norm(velocity)) if velocity.shape == (3,) else np.inf
+        if not speed <= _HARDEST:
+            raise ParameterError(
+                f"a kick of {speed:g} m/s", hint=f"give at most {_HARDEST:g} m/s, (x, y, z)"
+            )
+        self._kicks[character] = velocity
+
+    def pass_to(self, character: int, place: Array) -> None:
+        """Kick a character's ball with its next touch so that it comes to rest at a place (2,).
+
+        Places that are too far away are approached as far as the hardest kick goes.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such character, or the place is not finite.
+        """
+        if not 0 <= character < len(self._kicks):
+            raise ParameterError(f"no character {character}")
+        self._kicks[character] = _checked_place(place)
+
+    def place(self, character: int, position: Array) -> None:
+        """Put a character's ball at rest on the ground at (2,), x and z."""
+        position = _checked_place(position)
+        places, speeds = self.state.position.copy(), self.state.velocity.copy()
+        places[character], speeds[character] = self.ball.resting(position), 0.0
+        self.state = BallState(places, speeds)
+        self._free[character] = 0.0
+
+    def fill(self, inputs: Array, places: Array, angles: Array) -> None:
+        """Write the blocks of the ball into raw inputs (characters, dims)."""
+        now = (self.state.position, self.state.velocity)
+        for block, past, current, future, moved in zip(
+            self._inputs, self._history, now, self._future, (False, True), strict=True
+        ):
+            rows = past[len(past) - 1 - self._past].swapaxes(0, 1)
+            rows = np.concatenate([rows, current[:, None]], axis=1)
+            rows = _in_root_space(rows, places, angles, moved=moved)
+            rows = np.concatenate([rows, future[:, 1:]], axis=1)
+            limit = _FASTEST if moved else _FARTHEST_M
+            size = np.sqrt(np.square(rows[..., ::2]).sum(axis=-1, keepdims=True))
+            rows[..., ::2] *= np.minimum(1.0, limit / np.maximum(size, 1e-9))
+            inputs[:, block] = rows.reshape(len(inputs), -1)
+
+    def step(
+        self, outputs: Array, rotations: Array, translations: Array, spec: Mapping[str, Any],
+        places: Array, angles: Array,
+    ) -> dict[str, Array]:  # fmt: skip
+        """Move the balls by one frame.
+
+        Parameters
+        ----------
+        outputs : (characters, dims)
+            Raw outputs.
+        rotations, translations
+            Pose of the frame; see `deepphase.steering.run.Frame`.
+        spec
+            ``fps`` and ``translated_joints`` of the frames.
+        places, angles
+            (characters,) complex metres and radians: the roots after the step.
+
+        Returns
+        -------
+        Tracks of the frame: ``ball`` (characters, 3) metres, ``ball_velocity``, ``ball_touch``
+        (characters,) index of the foot that touches, or -1, and ``ball_lost``.
+        """
+        count, ball = len(outputs), self.ball
+        self._schedule.apply(self._frame * self._seconds, self, angles)
+        self._frame += 1
+        pose = Clip(self._skeleton, rotations, translations, **spec)
+        points, _ = leg_points(pose, self._roles)
+        points -= self._floor
+        before = points if self._points is None else self._points
+        point_velocities = (points - before) / self._seconds
+        self._points = points
+        blocks = [outputs[:, each].reshape(count, -1, 3).astype(np.float64)
+                  for each in self._outputs]  # fmt: skip
+        self._future = blocks
+        predicted, moved = (
+            _in_world(block[:, :1], places, angles, moved=is_moved)[:, 0]
+            for block, is_moved in zip(blocks, (False, True), strict=True)
+        )
+        free = advanced(self.state, ball, self._seconds)
+        gaps = np.linalg.norm(points - free.position[:, None], axis=-1)
+        gaps = gaps - ball.radius_m - FOOT_RADIUS_M
+        nearest = gaps.argmin(axis=1)
+        gap = gaps[np.arange(count), nearest]
+        foot_velocity = point_velocities[np.arange(count), nearest]
+        near = np.clip(1.0 - np.maximum(gap, 0.0) / self._near_m, 0.0, 1.0)
+        share = near * near * (3.0 - 2.0 * near)
+        share = np.where((self._free > 0) | ~np.isfinite(moved).all(axis=1), 0.0, share)
+        wanted = moved + _TO_PLACE_PER_S * (predicted - free.position)
+        # The prediction is of a ball on flat ground; what flies is left to physics.
+        wanted[:, 1] = free.velocity[:, 1]
+        velocity = free.velocity + share[:, None] * (wanted - free.velocity)
+        # Energy comes from feet alone.
+        size = np.sqrt(np.square(velocity).sum(axis=1))
+        most = free.speed
+        direction = velocity / np.maximum(size, 1e-9)[:, None]
+        given = _GIVES * np.maximum((foot_velocity * direction).sum(axis=1), 0.0)
+        most = np.where(gap < _TOUCH_M, np.maximum(most, given), most)
+        velocity = direction * np.minimum(size, most)[:, None]
+        position = free.position + (velocity - free.velocity) * self._seconds
+        position += ball.normal * np.maximum(-ball.height(position), 0.0)[:, None]
+        state, impulses = touched(
+            BallState(position, velocity), ball, points, point_velocities,
+            radius_m=FOOT_RADIUS_M, restitution=_SOFT,
+        )  # fmt: skip
+        kicked = self._kicked(state, gap)
+        self.state = BallState(state.position, np.where(kicked, self._kick_velocity, state.velocity)
+                               if kicked.any() else state.velocity)  # fmt: skip
+        change = np.sqrt(np.square(self.state.velocity - free.velocity).sum(axis=1))
+        touching = (gap < _TOUCH_M) & (
+            (change > _TOUCHED) | (impulses.sum(axis=1) > _TOUCHED * ball.mass_kg)
+        )
+        touch = np.where(touching | kicked[:, 0], nearest // (points.shape[1] // 2), -1)
+        self._free = np.maximum(self._free - self._seconds, 0.0)
+        away = np.linalg.norm((points - self.state.position[:, None])[..., ::2], axis=-1).min(1)
+        self.lost = np.where(self.lost, away > FOUND_M, away > LOST_M)
+        for past, current in zip(
+            self._history, (self.state.position, self.state.velocity), strict=True
+        ):
+            past[:-1] = past[1:]
+            past[-1] = current
+        return {
+            "ball": self.state.position + self._floor,
+            "ball_velocity": self.state.velocity,
+            "ball_touch": touch,
+            "ball_lost": self.lost.copy(),
+            "ball_gap": np.linalg.norm(points - self.state.position[:, None], axis=-1).min(axis=1)
+            - ball.radius_m
+            - FOOT_RADIUS_M,
+        }
+
+    def _kicked(self, state: BallState, gap: Array) -> Array:
+        """(characters, 1) bool: the ball is kicked now."""
+        kicked = np.zeros((len(gap), 1), bool)
+        self._kick_velocity = state.velocity.copy()
+        for character, velocity in enumerate(self._kicks):
+            # A velocity (3,), or the place (2,) of a pass.
+            if velocity is not None and gap[character] < _KICK_M:
+                kicked[character] = True
+                if len(velocity) == 2:
+                    velocity = self._velocity_to(velocity, state.position[character])
+                self._kick_velocity[character] = velocity
+                self._kicks[character] = None
+                self._free[character] = _FREE_S
+        return kicked
+
+    def _velocity_to(self, place: Array, position: Array) -> Array:
+        """(3,) m/s that a ball rolls to a place (2,) with."""
+        way = place - position[::2]
+        distance = float(np.hypot(*way))
+        speed = min(float(self.ball.speed_to_roll(distance)), _HARDEST)
+        direction = way / max(distance, 1e-9)
+        return np.array([speed * direction[0], 0.0, speed * direction[1]])
+
+
+def _checked_place(place: Array) -> Array:
+    place = np.asarray(place, np.float64)
+    if place.shape != (2,) or not np.isfinite(place).all():
+        raise ParameterError(f"a place {place} of a ball", hint="give x and z in metres")
+    return place
+
+
+def _samples_at(values: Array, offsets: Array, times: Array) -> Array:
+    """(times, 3) values (samples, 3) between their offsets."""
+    return np.stack([np.interp(times, offsets, axis) for axis in values.T], axis=1)
+
+
+def _in_world(values: Array, places: Array, angles: Array, *, moved: bool) -> Array:
+    """(characters, n, 3) of values in root space; velocities if `moved`."""
+    ground = (values[..., 0] + 1j * values[..., 2]) * np.exp(-1j * angles)[:, None]
+    if not moved:
+        ground = ground + places[:, None]
+    return np.stack([ground.real, values[..., 1].astype(np.float64), ground.imag], axis=-1)
+
+
+def _in_root_space(values: Array, places: Array, angles: Array, *, moved: bool) -> Array:
+    ground = values[..., 0] + 1j * values[..., 2]
+    if not moved:
+        ground = ground - places[:, None]
+    ground = ground * np.exp(1j * angles)[:, None]
+    return np.stack([ground.real, values[..., 1], ground.imag], axis=-1)

@@ -1,0 +1,417 @@
+"""Training of the networks that lead from paths to the hidden units of an editor."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytorch_lightning as pl
+import torch
+from scipy.ndimage import gaussian_filter1d
+from torch import Tensor
+
+from deepphase.arrays import Array
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.editing.editor import MotionEditor
+from deepphase.editing.footsteps import Footsteps
+from deepphase.editing.motion_rows import root_velocities
+from deepphase.editing.path_networks import PathLimits, PathNetworks
+from deepphase.errors import ParameterError
+from deepphase.motion.clip import Clip
+from deepphase.motion.mirror import mirrored
+from deepphase.motion.resample import resample
+from deepphase.motion.root_trajectory import RootTrajectory
+from deepphase.phase.training.resumable import ResumableData, ResumableModule, cosine_rate, fit
+from deepphase.phase.training.trainer import check_trainer
+from deepphase.phase.training.world import joined
+from deepphase.phase.windows import WindowOrder, held_out_sources
+from deepphase.progress import Progress
+
+# Standard deviation in seconds of the Gaussian that smooths the root's way: paths have no sway.
+SMOOTHING_S = 0.3
+# Seconds of a training window, and the speed in m/s (on the editor's body) from which frames
+# travel; windows have at least this share of such frames.
+_WINDOW_S, _TRAVELS, _TRAVEL_SHARE = 3.2, 0.3, 0.25
+# Share of the travelling frames that are within the limits of speed and turn.
+_LIMIT_PERCENTILE = 99.5
+_WARMUP, _FINAL_RATE, _LEARNING_RATE = 0.03, 0.01, 1e-3
+# Weight in the loss of the weights' mean magnitude (Holden et al. 2016), and of the footsteps.
+_SPARSITY, _STEPS = 0.01, 0.2
+_VALIDATION_WINDOWS = 256
+
+
+@dataclass(frozen=True)
+class PathTraining:
+    """Training of path networks.
+
+    Parameters
+    ----------
+    windows
+        Number of windows to train on.
+    batch_size
+        Windows in a batch, on each device.
+    seed
+        Random seed of the initial weights and of the order of the windows.
+
+    Raises
+    ------
+    ParameterError
+        If a number is not positive.
+    """
+
+    windows: int = 16_000
+    batch_size: int = 32
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("windows", "batch_size"):
+            if getattr(self, name) < 1:
+                raise ParameterError(f"{name} must be positive, not {getattr(self, name)}")
+
+
+def smoothed_root(root: RootTrajectory, fps: float) -> RootTrajectory:
+    """A root trajectory without the sway of steps, as drawn paths are."""
+    values = np.concatenate([root.positions[:, ::2], root.angles[:, None]], axis=1)
+    sigma = SMOOTHING_S * fps
+    margin = math.ceil(4.0 * sigma)
+    # Odd reflection: a body that travels at the edge of a clip does not slow down there.
+    padded = np.pad(
+        values.astype(np.float64), ((margin, margin), (0, 0)), "reflect", reflect_type="odd"
+    )
+    smooth = gaussian_filter1d(padded, sigma, axis=0)[margin : margin + len(values)]
+    return RootTrajectory.of_ground(smooth[:, :2], smooth[:, 2])
+
+
+@dataclass(frozen=True)
+class PathWindows:
+    """A batch of windows.
+
+    Parameters
+    ----------
+    rows
+        (batch, values, frames) normalised rows.
+    velocities
+        (batch, 3, frames) of the smoothed root.
+    contacts
+        (batch, feet, frames) 1 on the floor, -1 off it.
+    steps
+        (batch, steps, frames) footsteps.
+    known
+        (batch, frames) bool: whether they are known.
+    """
+
+    rows: Tensor
+    velocities: Tensor
+    contacts: Tensor
+    steps: Tensor
+    known: Tensor
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+class PathData(ResumableData, pl.LightningDataModule):
+    """Windows of clips that travel, for `PathModule` in any trainer.
+
+    Files that were held out of the editor's training are held out again.
+
+    Parameters
+    ----------
+    store
+        Clips of the editor's skeleton.
+    editor
+        The editor.
+    training
+        Number and size of batches, and the seed.
+    labels
+        Take only clips with these labels.
+    progress
+        Called after each clip; see `Progress`.
+
+    Raises
+    ------
+    ParameterError
+        If no clip has the labels, or none travels for as long as a window.
+    SkeletonError
+        If the clips have another skeleton.
+    """
+
+    def __init__(
+        self,
+        store: ClipStore,
+        editor: MotionEditor,
+        training: PathTraining,
+        *,
+        labels: Mapping[str, Sequence[str]] | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        super().__init__()
+        self.training, self.batch_size = training, training.batch_size
+        stride = editor.network.stride
+        self.window = max(round(_WINDOW_S * editor.fps / stride), 2) * stride
+        chosen = store if not labels else store.selected(dict(labels))
+        mapping = editor.space.mirror_map(chosen.clip(0)) if len(chosen) else None
+        held = self._held_out(chosen, editor)
+        parts: list[_ControlRows] = []
+        centres: dict[bool, list[Array]] = {False: [], True: []}
+        frames = 0
+        for index in range(len(chosen)):
+            clip = chosen.clip(index)
+            on_hips = editor.space.on_hips(clip)
+            versions = [on_hips] if mapping is None else [on_hips, mirrored(on_hips, mapping)]
+            for each in versions:
+                part = _ControlRows.of_clip(each, editor)
+                here = _travelling(part, self.window) + frames
+                centres[(clip.source.path or clip.name) in held].append(here)
+                parts.append(part)
+                frames += len(part.values)
+            if progress is not None:
+                progress("reading clips", index + 1, len(chosen), clip.name)
+        train, validation = (np.concatenate([*centres[side], []]) for side in (False, True))
+        if not len(train):
+            raise ParameterError(
+                "no clip travels for as long as a window",
+                hint=f"path networks need clips of {_WINDOW_S:g} s and more that walk or run",
+            )
+        self._train = torch.from_numpy(train.astype(np.int64))
+        shown = validation if len(validation) else train
+        few = np.linspace(0, len(shown) - 1, _VALIDATION_WINDOWS).astype(np.int64)
+        self.held_out = torch.from_numpy(shown.astype(np.int64)[np.unique(few)])
+        self._arrays = [
+            torch.from_numpy(np.concatenate([getattr(part, name) for part in parts]))
+            for name in ("values", "velocities", "contacts", "steps", "known")
+        ]
+        self.limits = self._limits(labels, len(chosen))
+        self._order = WindowOrder(len(self._train), training.seed)
+
+    @property
+    def velocities(self) -> Array:
+        """(frames, 3) of the smoothed roots of all clips."""
+        return self._arrays[1].numpy()
+
+    @property
+    def steps_known(self) -> Array:
+        """(known frames, steps) footsteps of all clips."""
+        return self._arrays[3][self._arrays[4]].numpy()
+
+    @property
+    def total_samples(self) -> int:
+        """Number of windows in the whole training."""
+        return self.training.windows
+
+    @property
+    def epoch_samples(self) -> int:
+        """Windows of one pass over the training frames, overlapping by half."""
+        return max(2 * len(self._train) // self.window, 1)
+
+    def batch(self, start: int, stop: int, share: slice = slice(None)) -> Tensor:
+        """Middle frames of a share of the windows at these positions."""
+        return self._train[self._order(start, stop)[share]]
+
+    def on_after_batch_transfer(self, batch: Tensor, dataloader_idx: int) -> PathWindows:
+        """Windows around these middle frames."""
+        if self._arrays[0].device != batch.device:
+            self._arrays = [each.to(batch.device) for each in self._arrays]
+        frames = torch.arange(self.window, device=batch.device) - self.window // 2
+        index = batch[:, None] + frames
+        rows, velocities, contacts, steps = (
+            each[index].transpose(1, 2) for each in self._arrays[:4]
+        )
+        return PathWindows(rows, velocities, contacts, steps, self._arrays[4][index])
+
+    def _held_out(self, store: ClipStore, editor: MotionEditor) -> set[str]:
+        sources = [store.sources[i].path or store.names[i] for i in range(len(store))]
+        held = set(editor.provenance.get("held_out", ())) & set(sources)
+        if held and held != set(sources):
+            return held
+        frames: dict[str, int] = {}
+        for source, length in zip(sources, store.lengths.tolist(), strict=True):
+            frames[source] = frames.get(source, 0) + int(length)
+        options = editor.config.training
+        return held_out_sources(frames, options.held_out, options.seed)
+
+    def _limits(self, labels: Mapping[str, Sequence[str]] | None, clips: int) -> PathLimits:
+        speeds = np.linalg.norm(self.velocities[:, :2], axis=1)
+        moving = speeds > _TRAVELS
+        return PathLimits(
+            float(np.percentile(speeds[moving], _LIMIT_PERCENTILE)),
+            float(np.median(speeds[moving])),
+            float(np.percentile(np.abs(self.velocities[moving, 2]), _LIMIT_PERCENTILE)),
+            {name: list(values) for name, values in (labels or {}).items()},
+            clips,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _ControlRows:
+    """Frames of a clip: normalised rows, smoothed velocities, contacts of 1 and -1, footsteps."""
+
+    values: Array
+    velocities: Array
+    contacts: Array
+    steps: Array
+    known: Array
+
+    @classmethod
+    def of_clip(cls, clip: Clip, editor: MotionEditor) -> _ControlRows:
+        sampled = resample(clip, editor.fps)
+        rows, root = editor.space.rows(sampled)
+        velocities = root_velocities(smoothed_root(root, editor.fps), editor.fps)
+        velocities[:, :2] /= editor.space.size_of(sampled)
+        steps = Footsteps.of_contacts(rows.contacts > 0.5, editor.fps)
+        return cls(
+            editor.normalised(rows.array()).astype(np.float32),
+            velocities.astype(np.float32),
+            (2.0 * rows.contacts - 1.0).astype(np.float32),
+            steps.array().astype(np.float32),
+            steps.known,
+        )
+
+
+def _travelling(rows: _ControlRows, window: int) -> Array:
+    """Middle frames of the windows of a clip that travel."""
+    frames = len(rows.values)
+    if frames < window:
+        return np.zeros(0, np.int64)
+    moving = np.linalg.norm(rows.velocities[:, :2], axis=1) > _TRAVELS
+    counts = np.convolve(moving, np.ones(window), mode="valid")
+    return np.flatnonzero(counts >= _TRAVEL_SHARE * window) + window // 2
+
+
+class PathModule(ResumableModule):
+    """Footsteps from paths, and motion from paths and contacts through a frozen editor.
+
+    A LightningModule for any `pytorch_lightning.Trainer`, with batches of `PathData`.
+
+    Parameters
+    ----------
+    data
+        Training data, of which the scales of velocities and footsteps are.
+    editor
+        The editor; its network is not changed.
+    """
+
+    network: PathNetworks
+
+    def __init__(self, data: PathData, editor: MotionEditor) -> None:
+        with torch.inference_mode():
+            rows = torch.zeros(1, len(editor.layout.group), data.window)
+            known = torch.ones(1, len(editor.layout.depends), data.window)
+            hidden = editor.network.encode(rows, known).shape[1]
+        networks = PathNetworks(
+            len(editor.feet), hidden, editor.network.stride, editor.config.network, data.limits
+        )
+        super().__init__(networks, learning_rate=_LEARNING_RATE, weight_decay=0.0)
+        velocities, steps = data.velocities, data.steps_known
+        networks.velocity_scale.copy_(torch.from_numpy(np.maximum(velocities.std(axis=0), 1e-3)))
+        if len(steps):
+            networks.step_mean.copy_(torch.from_numpy(steps.mean(axis=0)))
+            networks.step_scale.copy_(torch.from_numpy(np.maximum(steps.std(axis=0), 0.05)))
+        # Not registered: its weights are neither trained nor saved in resume points.
+        self._decoder = [editor.network.requires_grad_(False)]
+
+    def rate(self, step: int, total: float) -> float:
+        """Fraction of the highest learning rate at an optimizer step."""
+        return cosine_rate(step, total, _WARMUP, _FINAL_RATE)
+
+    def training_step(self, batch: PathWindows) -> Tensor:
+        motion = (self._made(batch) - batch.rows).square().mean()
+        self.last_loss = motion.detach()
+        weights = [each.abs().mean() for each in self.network.parameters() if each.ndim > 1]
+        sparsity = _SPARSITY * torch.stack(weights).mean()
+        return motion + _STEPS * self._step_error(batch) + sparsity
+
+    def validation_step(self, batch: PathWindows, index: int) -> None:
+        error = self._made(batch) - batch.rows
+        self.add_validated(error.square().sum(), batch.rows.square().sum())
+
+    def _made(self, batch: PathWindows) -> Tensor:
+        decoder = self._decoder[0].to(batch.rows.device)
+        made: Tensor = decoder.decode(self.network.hidden(batch.velocities, batch.contacts))
+        return made
+
+    def _step_error(self, batch: PathWindows) -> Tensor:
+        network = self.network
+        wanted = (batch.steps - network.step_mean[:, None]) / network.step_scale[:, None]
+        errors = (network.footsteps(batch.velocities) - wanted).square().mean(dim=1)
+        return (errors * batch.known).sum() / batch.known.sum().clamp(min=1)
+
+
+def train_path(
+    store: ClipStore,
+    editor: MotionEditor,
+    training: PathTraining | None = None,
+    *,
+    folder: str | Path,
+    labels: Mapping[str, Sequence[str]] | None = None,
+    resume: bool = False,
+    progress: Progress | None = None,
+    **trainer: Any,
+) -> MotionEditor | None:
+    """Train the networks that lead from paths to an editor's hidden units.
+
+    Parameters
+    ----------
+    store
+        Clips of the editor's skeleton; those that walk or run are taken.
+    editor
+        The editor; its autoencoder is not changed.
+    training
+        Length and seed of the training.
+    folder
+        Folder of the resume point while the training runs, and of `metrics.csv`.
+    labels
+        Take only clips with these labels: label -> values.
+    resume
+        Continue from the resume point in `folder`.
+    progress
+        Called regularly; see `Progress`.
+    trainer
+        Options of `pytorch_lightning.Trainer`.
+
+    Returns
+    -------
+    The editor with path networks; None in all processes but the first of a training on several
+    devices.
+
+    Raises
+    ------
+    ParameterError
+        If no clip has the labels or travels, or Lightning refuses an option.
+    SkeletonError
+        If the clips have another skeleton.
+    KeyboardInterrupt
+        If the training is interrupted; the resume point is kept.
+    CheckpointError
+        If `resume` finds no resume point, or that of another training.
+    """
+    training = training or PathTraining()
+    check_trainer(trainer)
+    with joined(trainer) as world:
+        data = world.together(
+            lambda: PathData(store, editor, training, labels=labels, progress=progress)
+        )
+        torch.manual_seed(training.seed)
+        module = PathModule(data, editor)
+        fingerprint = {
+            "training": asdict(training),
+            "editor": editor.config.as_mapping(),
+            "limits": asdict(data.limits),
+        }
+        runner = fit(
+            module,
+            Path(folder),
+            fingerprint,
+            data=data,
+            resume=resume,
+            progress=progress,
+            trainer=trainer,
+        )
+    if runner is None:
+        return None
+    editor.network.to("cpu")
+    return replace(editor, path=module.network.to("cpu").eval())

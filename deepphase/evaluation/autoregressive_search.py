@@ -1,0 +1,97 @@
+"""Autoregressive search: the nearest frame of each found frame, again and again.
+
+A feature with a direction of time plays a motion on; one without finds the frame that was played
+before, and the body stands still (Starke et al. 2022, fig. 17).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from deepphase.arrays import Array
+from deepphase.evaluation.frame_features import FrameFeatures
+from deepphase.evaluation.matches import Frames, nearest_to
+
+
+@dataclass(frozen=True, eq=False)
+class SearchedPaths:
+    """Sequences of frames that were found one from the other.
+
+    Parameters
+    ----------
+    paths
+        (starts, steps + 1) indices of frames, the start first.
+    distances
+        (starts, steps + 1) metres: mean distance of corresponding joints to the frames that follow
+        the start in its clip.
+    forward
+        (starts,) share of the steps whose change of pose is along the motion at the frame.
+    distinct
+        (starts,) share of different frames: 1 plays on, near 0 is stuck between a few.
+    """
+
+    paths: Array
+    distances: Array
+    forward: Array
+    distinct: Array
+
+
+def searched_paths(
+    features: FrameFeatures,
+    poses: Array,
+    frames: Frames,
+    fps: float,
+    *,
+    steps: int,
+    starts: int = 100,
+    seed: int = 0,
+) -> SearchedPaths:
+    """Search for the next frame `steps` times, beginning at random frames.
+
+    The query is the current frame's features, advanced by one frame if they have a frequency. The
+    nearest of all other frames is the next one.
+
+    Parameters
+    ----------
+    poses
+        (frames, joints, 3) metres, root space.
+    steps
+        Frames; the starts are followed by as many in their clips.
+    """
+    begin = frames.followed(steps, starts, seed)
+    paths = np.empty((len(begin), steps + 1), np.int64)
+    paths[:, 0] = begin
+    for step in range(steps):
+        current = paths[:, step]
+        paths[:, step + 1] = nearest_to(
+            features.advanced(current, 1.0 / fps), features.values, current
+        )
+    continued = begin[:, None] + np.arange(steps + 1)
+    distances = np.stack(
+        [
+            np.linalg.norm(poses[path] - poses[true], axis=-1).mean(-1)
+            for path, true in zip(paths, continued, strict=True)
+        ]
+    )
+    return SearchedPaths(
+        paths,
+        distances,
+        _forward(paths, poses, frames),
+        np.array([len(np.unique(path)) / path.size for path in paths]),
+    )
+
+
+def _forward(paths: Array, poses: Array, frames: Frames) -> Array:
+    """(starts,) share of steps along the motion at the frame that they leave."""
+    shares = []
+    for path in paths:
+        here = path[:-1]
+        # At the end of a clip, the motion is the last change.
+        after = np.where(frames.reaches(here, 1), here + 1, here)
+        before = np.where(frames.reaches(here, 1), here, np.maximum(here - 1, 0))
+        motion = poses[after].astype(np.float64) - poses[before]
+        change = poses[path[1:]].astype(np.float64) - poses[here]
+        shares.append(float((np.einsum("fjc,fjc->f", change, motion) > 0).mean()))
+    return np.array(shares)

@@ -1,0 +1,1 @@
+"""Phase models that read skeletons which they were not trained on."""

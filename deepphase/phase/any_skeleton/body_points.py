@@ -1,0 +1,201 @@
+"""Body points: a fixed set of points of a body, interpolated from the joints of any skeleton."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+
+from deepphase.arrays import Array
+from deepphase.motion.limbs import ancestors, bone_lengths, longest_chains
+from deepphase.motion.roles import Roles
+from deepphase.motion.skeleton import Skeleton
+
+# Chains of the body and the points along each, the first of which is another chain's. A leg of a
+# biped and the hind leg of a quadruped are the same chain, as are an arm and a front leg.
+CHAINS: dict[str, tuple[str, ...]] = {
+    "trunk": ("hips", "spine", "chest", "neck", "head"),
+    "left leg": ("hips", "left hip", "left knee", "left foot", "left toe"),
+    "right leg": ("hips", "right hip", "right knee", "right foot", "right toe"),
+    "left arm": ("chest", "left shoulder", "left elbow", "left hand"),
+    "right arm": ("chest", "right shoulder", "right elbow", "right hand"),
+    "tail": ("hips", "tail middle", "tail end"),
+}
+POINTS: tuple[str, ...] = tuple(dict.fromkeys(name for chain in CHAINS.values() for name in chain))
+FPS = 60.0
+"""Frames per second at which models for any skeleton read motion."""
+
+_INDEX = {name: index for index, name in enumerate(POINTS)}
+# A point at the end of a chain is read off a joint that is at most so far before it, in points.
+_REACH = 0.5
+
+
+def parent_points() -> Array:
+    """(points,) index of the point before each of `POINTS` on its chain; -1 for the hips."""
+    parents = np.full(len(POINTS), -1)
+    for names in CHAINS.values():
+        for upper, lower in itertools.pairwise(names):
+            parents[_INDEX[lower]] = _INDEX[upper]
+    return parents
+
+
+def mirrored_points() -> tuple[int, ...]:
+    """Index of the point on the other side for each of `POINTS`; its own on the middle line."""
+    sides = {"left": "right", "right": "left"}
+    return tuple(
+        _INDEX[" ".join(sides.get(word, word) for word in name.split())] for name in POINTS
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class BodyPlan:
+    """Place of each joint of a body on the chains of `CHAINS`.
+
+    Parameters
+    ----------
+    chains
+        (joints,) the chain of each joint.
+    places
+        (joints,) position along its chain: 1 is the chain's point 1, and 1.5 the middle of the
+        bones between its points 1 and 2.
+    """
+
+    chains: tuple[str, ...]
+    places: Array
+
+    @classmethod
+    def of(cls, skeleton: Skeleton, roles: Roles) -> BodyPlan:
+        """Places of all joints of a skeleton.
+
+        Joints beside the chains, such as fingers, have the place of the joint of a chain that they
+        hang from; joints above the hips have that of the hips.
+        """
+        lengths = bone_lengths(skeleton)
+        found: dict[int, tuple[str, float]] = {roles.hips: ("trunk", 0.0)}
+        for chain, anchors in _anchors(skeleton, roles).items():
+            for (upper, start), (lower, stop) in itertools.pairwise(anchors):
+                path = ancestors(skeleton, lower)
+                if upper not in path:
+                    # The limb hangs from another joint of the trunk: its own joint alone is known.
+                    found.setdefault(lower, (chain, float(stop)))
+                    continue
+                between = path[: path.index(upper)][::-1]
+                total = max(float(lengths[between].sum()), 1e-9)
+                passed = 0.0
+                for joint in between:
+                    passed += float(lengths[joint])
+                    place = stop if joint == lower else start + (stop - start) * passed / total
+                    found.setdefault(joint, (chain, float(place)))
+        every: list[tuple[str, float]] = []
+        for joint, parent in enumerate(skeleton.parents.tolist()):
+            above = every[parent] if parent >= 0 else ("trunk", 0.0)
+            every.append(found.get(joint, above))
+        return cls(tuple(chain for chain, _ in every), np.array([place for _, place in every]))
+
+    @classmethod
+    def of_points(cls, index: Array) -> BodyPlan:
+        """The plan of a body whose joints are some of `POINTS`."""
+        places: dict[str, tuple[str, float]] = {}
+        for chain, names in CHAINS.items():
+            for position, name in enumerate(names):
+                places.setdefault(name, (chain, float(position)))
+        chosen = [places[POINTS[each]] for each in index]
+        return cls(tuple(chain for chain, _ in chosen), np.array([place for _, place in chosen]))
+
+    def of_joints(self, index: Array) -> BodyPlan:
+        """The plan of some joints, in that order."""
+        return BodyPlan(tuple(self.chains[joint] for joint in index), self.places[index])
+
+    def joints_from_points(self) -> Array:
+        """(joints, points) float32 weights that interpolate each joint between two points."""
+        weights = np.zeros((len(self.chains), len(POINTS)), np.float32)
+        for joint, (chain, place) in enumerate(zip(self.chains, self.places, strict=True)):
+            points = CHAINS[chain]
+            below = min(int(place), len(points) - 2)
+            share = place - below
+            weights[joint, _INDEX[points[below]]] += 1.0 - share
+            weights[joint, _INDEX[points[below + 1]]] += share
+        return weights
+
+    def points_from_joints(self) -> Array:
+        """(points, joints) float32 weights that interpolate each point between joints of its chain.
+
+        The row of a point that the body lacks, or that no joint is near to, is zero.
+        """
+        weights = np.zeros((len(POINTS), len(self.chains)), np.float32)
+        for chain, points in CHAINS.items():
+            members = self._members(chain)
+            for position, name in enumerate(points):
+                row = weights[_INDEX[name]]
+                if not row.any():
+                    _interpolate(row, members, float(position))
+        return weights
+
+    def _members(self, chain: str) -> list[tuple[float, int]]:
+        """Places along a chain and joints; the chain's first point may lie on another chain."""
+        members = [
+            (float(place), joint)
+            for joint, (own, place) in enumerate(zip(self.chains, self.places, strict=True))
+            if own == chain
+        ]
+        first = CHAINS[chain][0]
+        if chain != "trunk":
+            position = float(CHAINS["trunk"].index(first))
+            members += [
+                (0.0, joint)
+                for joint, (own, place) in enumerate(zip(self.chains, self.places, strict=True))
+                if own == "trunk" and place == position
+            ]
+        return sorted(members)
+
+
+def _interpolate(row: Array, members: list[tuple[float, int]], position: float) -> None:
+    """Set the weights of one point from joints at places along its chain."""
+    exact = [joint for place, joint in members if abs(place - position) < 1e-6]
+    if exact:
+        # Fingers share the hand's place; the first is the joint of the chain itself.
+        row[exact[0]] = 1.0
+        return
+    before = [member for member in members if member[0] < position]
+    after = [member for member in members if member[0] > position]
+    if before and after:
+        (low, first), (high, second) = before[-1], after[0]
+        share = (position - low) / (high - low)
+        row[first], row[second] = 1.0 - share, share
+    elif before and position - before[-1][0] <= _REACH:
+        row[before[-1][1]] = 1.0
+    elif after and after[0][0] - position <= _REACH:
+        row[after[0][1]] = 1.0
+
+
+def _anchors(skeleton: Skeleton, roles: Roles) -> dict[str, list[tuple[int, int]]]:
+    """Chain -> (joint, index of its point) of each joint whose role names the point."""
+    trunk: list[tuple[int | None, int]] = [
+        (roles.hips, 0),
+        (roles.chest, 2),
+        (roles.neck, 3),
+        (roles.head, 4),
+    ]
+    chains: dict[str, list[tuple[int | None, int]]] = {"trunk": trunk}
+    for side in ("left", "right"):
+        for chain, top, parts in (
+            ("leg", roles.hips, ("hip", "knee", "foot", "toe")),
+            ("arm", roles.chest, ("shoulder", "elbow", "hand")),
+        ):
+            joints = [getattr(roles, f"{side}_{part}") for part in parts]
+            chains[f"{side} {chain}"] = [(top, 0), *zip(joints, range(1, 5), strict=False)]
+    if roles.tail:
+        chains["tail"] = [(roles.hips, 0), (roles.tail[-1], 2)]
+    known = {
+        chain: [(joint, point) for joint, point in anchors if joint is not None]
+        for chain, anchors in chains.items()
+    }
+    if len(known["trunk"]) == 1:
+        _, through = longest_chains(skeleton)
+        tip = roles.hips
+        while through[tip] >= 0:
+            tip = int(through[tip])
+        if tip != roles.hips:
+            known["trunk"].append((tip, 4))
+    return {chain: anchors for chain, anchors in known.items() if len(anchors) > 1}

@@ -1,0 +1,49 @@
+"""Rigs that pose the skeleton of a body."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from deepphase.arrays import Array
+from deepphase.motion.roles import Roles
+from deepphase.motion.skeleton import Skeleton
+from deepphase.rigs.rig_function import RigFunction
+
+
+class CharacterRig(RigFunction):
+    """Rig function whose joints are those of a skeleton, and its end sites.
+
+    Attributes
+    ----------
+    skeleton
+        Hips first. Offsets are those of the rest pose, in which no joint is turned.
+    roles
+        Of its joints.
+    rest_turns
+        (joints, 4) rotations that clips of this body have in the rest pose: quaternions in the
+        space of the character.
+    """
+
+    skeleton: Skeleton
+    roles: Roles
+    rest_turns: Array
+
+    @abstractmethod
+    def for_own_rest(self) -> CharacterRig:
+        """The same rig for clips whose rest pose is that of the rig, as its own clips."""
+
+    @abstractmethod
+    def transforms(self, values: Array) -> tuple[Array, Array]:
+        """Turns and positions.
+
+        Parameters
+        ----------
+        values : (poses, controls)
+
+        Returns
+        -------
+        turns : (poses, joints of the skeleton, 3, 3)
+            From the rest pose, in the space of the character.
+        positions : (poses, joints, 3) metres
+            With the end sites.
+        """

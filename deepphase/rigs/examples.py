@@ -1,0 +1,168 @@
+"""Examples of a rig: poses with the controls that give them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from deepphase.arrays import Array
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.errors import ParameterError
+from deepphase.motion import quaternions
+from deepphase.motion.clip import Clip
+from deepphase.motion.retargeting.retarget import retarget
+from deepphase.progress import Progress
+from deepphase.rigs.blender_rig import BlenderRig
+from deepphase.rigs.body_rig import BodyRig
+from deepphase.rigs.character_rig import CharacterRig
+from deepphase.rigs.fitting import chosen_controls, find_pattern, fitted, named_controls
+from deepphase.rigs.keying import BodyMotion, keyed
+
+# Lengths of joints that differ by more than this share are those of another body.
+_OTHER_BODY = 0.02
+
+
+@dataclass(frozen=True, eq=False)
+class RigExamples:
+    """Controls of clips, with the positions that the rig gives for them.
+
+    Parameters
+    ----------
+    values
+        (frames, controls)
+    positions
+        (frames, joints, 3) metres.
+    clips
+        (frames,) number of each frame's clip.
+    """
+
+    values: Array
+    positions: Array
+    clips: Array
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def taken(self, rows: Array) -> RigExamples:
+        """Some of the frames."""
+        return RigExamples(self.values[rows], self.positions[rows], self.clips[rows])
+
+    @classmethod
+    def of_store(
+        cls, store: ClipStore, rig: BodyRig, frames: int = 0, progress: Progress | None = None
+    ) -> RigExamples:
+        """Examples of all clips, keyed by rule.
+
+        Parameters
+        ----------
+        frames
+            Poses that are taken, evenly; 0 for all.
+        """
+        every = 1 if not frames else max(1, int(np.sum(store.lengths)) // frames)
+        values, clips = [], []
+        for index in range(len(store)):
+            motion = motion_on_rig(store.clip(index), rig)
+            # Keyed as a whole, since angles are continuous over time.
+            made = keyed(motion, rig)[every // 2 :: every]
+            values.append(np.clip(made, rig.lower, rig.upper))
+            clips.append(np.full(len(made), index))
+            if progress is not None:
+                progress("keying clips", index + 1, len(store), store.names[index])
+        joined = np.concatenate(values)
+        if len(joined) < 10:
+            raise ParameterError(f"{len(joined)} poses are too few for a rig")
+        return cls(joined, rig.evaluate(joined), np.concatenate(clips))
+
+    @classmethod
+    def of_blender(
+        cls,
+        store: ClipStore,
+        rig: BlenderRig,
+        frames: int = 0,
+        patterns: Sequence[str] = (),
+        progress: Progress | None = None,
+    ) -> RigExamples:
+        """Examples of a rig in Blender: clips to which controls are fitted.
+
+        Parameters
+        ----------
+        frames
+            Poses that are fitted, evenly; 0 for all.
+        patterns
+            Names of the bones that may move, with * for any letters; without any, few bones that
+            explain the motion are chosen.
+
+        Raises
+        ------
+        ParameterError
+            If there are fewer than ten poses, or a pattern fits no bone.
+        """
+        named = named_controls(rig, patterns) if patterns else None
+        motions = []
+        for index in range(len(store)):
+            motions.append(motion_on_rig(store.clip(index), rig))
+            if progress is not None:
+                progress("retargeting clips", index + 1, len(store), store.names[index])
+        every = 1 if not frames else max(1, int(np.sum(store.lengths)) // frames)
+        targets = [motion.positions[every // 2 :: every] for motion in motions]
+        if progress is not None:
+            progress("choosing controls", 0, 1, rig.path.name)
+        find_pattern(rig)
+        columns = chosen_controls(rig, motions) if named is None else named
+        joined = np.concatenate(targets)
+        if len(joined) < 10:
+            raise ParameterError(f"{len(joined)} poses are too few for a rig")
+        values = fitted(rig, joined, columns, progress)
+        clips = np.repeat(np.arange(len(targets)), [len(each) for each in targets])
+        return cls(values, rig.evaluate(values), clips)
+
+    @classmethod
+    def of_own_motion(cls, rig: BlenderRig) -> RigExamples:
+        """Examples of the motion in the file of a rig, which an animator has keyed.
+
+        Raises
+        ------
+        ParameterError
+            If the file has no motion, or less than ten frames.
+        """
+        values = np.clip(rig.own_motion()[0], rig.lower, rig.upper)
+        if len(values) < 10:
+            raise ParameterError(f"{len(values)} poses are too few for a rig", path=rig.path)
+        find_pattern(rig)
+        return cls(values, rig.evaluate(values), np.zeros(len(values), np.int64))
+
+    def split(self, share: float, seed: int) -> tuple[RigExamples, RigExamples]:
+        """Examples to learn, and those of held-out clips; of one clip, its last frames."""
+        names = np.unique(self.clips)
+        if len(names) == 1:
+            first = max(1, round((1.0 - share) * len(self)))
+            return self.taken(np.arange(first)), self.taken(np.arange(first, len(self)))
+        order = np.random.default_rng(seed).permutation(names)
+        held = order[: max(1, round(share * len(names)))]
+        out = np.isin(self.clips, held)
+        return self.taken(np.flatnonzero(~out)), self.taken(np.flatnonzero(out))
+
+
+def motion_on_rig(clip: Clip, rig: CharacterRig) -> BodyMotion:
+    """The motion of a clip on the body of a rig; clips of other bodies are retargeted.
+
+    Raises
+    ------
+    SkeletonError
+        If it is another kind of body.
+    """
+    names = set(clip.skeleton.names)
+    if set(rig.skeleton.names) <= names:
+        rows = [clip.skeleton.index(name) for name in rig.skeleton.names]
+        given, own = clip.skeleton.offsets[rows[1:]], rig.skeleton.offsets[1:]
+        size = np.linalg.norm(own, axis=1)
+        if np.abs(np.linalg.norm(given, axis=1) - size).sum() <= _OTHER_BODY * size.sum():
+            # Clips that controls gave are at rest as the rig is, and not as the clip that the rig
+            # was made of.
+            turned = quaternions.rotate(rig.rest_turns[rig.skeleton.parents[1:]], given)
+            if np.abs(given - own).sum() < np.abs(turned - own).sum():
+                rig = rig.for_own_rest()
+            return BodyMotion.of_clip(clip, rig)
+    return BodyMotion.of_clip(retarget(clip, rig.skeleton).clip, rig.for_own_rest())

@@ -1,0 +1,375 @@
+"""Inverse rig functions: the controls of poses, by regression and refinement, and their file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+from scipy.ndimage import gaussian_filter1d
+
+from deepphase.arrays import Array
+from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
+from deepphase.formats.array_file import read_arrays, write_arrays
+from deepphase.formats.header_values import checked_mapping
+from deepphase.rigs.blender_rig import BlenderRig
+from deepphase.rigs.body_rig import BodyRig
+from deepphase.rigs.gaussian_process import MultiquadricProcess
+from deepphase.rigs.refinement import refined
+from deepphase.rigs.rig_function import RigFunction
+from deepphase.rigs.rig_parts import check_shape, rig_of_parts, rig_parts
+from deepphase.short_repr import counted, short_repr
+
+FORMAT, VERSION = "deepphase.rig", 1
+Method = Literal[
+    "process",
+    "process-learned",
+    "process-computed",
+    "network",
+    "network-computed",
+    "optimisation",
+]
+"""Regression by the Gaussian process or the network, then refinement by learned or computed
+derivatives; optimisation begins at the rest pose."""
+
+# Metres, and times the median error of held-out poses.
+_MIN_REACH_M, _REACH_RATIO = 0.01, 5.0
+
+
+@dataclass(frozen=True, eq=False)
+class ReluNetwork:
+    """One hidden layer with ReLU (Holden 2017, equation 3.14).
+
+    Parameters
+    ----------
+    first, first_bias, second, second_bias
+        (hidden, inputs), (hidden,), (outputs, hidden) and (outputs,).
+    """
+
+    first: Array
+    first_bias: Array
+    second: Array
+    second_bias: Array
+
+    def predict(self, inputs: Array) -> Array:
+        """(n, outputs) of inputs (n, inputs)."""
+        hidden = np.maximum(inputs.astype(np.float32) @ self.first.T + self.first_bias, 0.0)
+        return np.asarray(hidden @ self.second.T + self.second_bias, np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class RigSolution:
+    """Controls of a motion, and how well they reach it.
+
+    Parameters
+    ----------
+    values
+        (frames, controls)
+    errors
+        (frames, joints) metres: distances of the rig's joints from the desired ones.
+    reached
+        (frames,) whether the pose is one that the rig can take.
+    """
+
+    values: Array
+    errors: Array
+    reached: Array
+
+
+@dataclass(frozen=True, eq=False)
+class RigScale:
+    """Means and deviations of joints and controls.
+
+    Parameters
+    ----------
+    position_mean
+        (3 joints,) metres.
+    value_mean, value_scale
+        (used,) of the controls that move.
+    rest
+        (controls,) values of the others.
+    """
+
+    position_mean: Array
+    value_mean: Array
+    value_scale: Array
+    rest: Array
+
+
+@dataclass(eq=False)
+class RigInverse:
+    """A rig function with a learned inverse.
+
+    Parameters
+    ----------
+    rig
+        The rig function.
+    used
+        Indices of the controls that move in the examples; the others keep their values.
+    scale
+        Normalisation.
+    damping
+        Of refinement, see `refined`.
+    process, jacobians, network
+        What was trained, else None; `jacobians` gives derivatives by normalised controls.
+    config, report, provenance
+        Config of the training, measures on held-out clips, and data.
+    """
+
+    rig: RigFunction
+    used: Array
+    scale: RigScale
+    damping: float
+    process: MultiquadricProcess | None = None
+    jacobians: MultiquadricProcess | None = None
+    network: ReluNetwork | None = None
+    config: Mapping[str, Any] = field(default_factory=dict)
+    report: Mapping[str, Any] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return short_repr(
+            self,
+            f"{len(self.used)} of {counted(len(self.rig.controls), 'control')}",
+            ", ".join(self.methods),
+        )
+
+    @property
+    def methods(self) -> tuple[Method, ...]:
+        """Methods that it has, from the quickest of each kind to the most exact."""
+        has = {
+            "process": self.process is not None,
+            "process-learned": self.jacobians is not None,
+            "process-computed": self.process is not None,
+            "network": self.network is not None,
+            "network-computed": self.network is not None,
+            "optimisation": True,
+        }
+        return tuple(name for name in get_args(Method) if has[name])
+
+    @property
+    def best(self) -> Method:
+        """The method with the smallest error of joints, as the thesis found.
+
+        Of a rig in Blender, whose derivatives take seconds a frame, the one with learned ones.
+        """
+        if isinstance(self.rig, BlenderRig) and self.jacobians is not None:
+            return "process-learned"
+        return "network-computed" if self.network is not None else "process-computed"
+
+    def reach(self, method: Method) -> float:
+        """Root mean square error of a pose's joints beyond which it is out of reach, metres.
+
+        It is far beyond that of held-out clips, whose poses the rig can take.
+        """
+        measured = self.report.get("methods", {}).get(method, {})
+        return max(_MIN_REACH_M, _REACH_RATIO * float(measured.get("usual_m", 0.0)))
+
+    def inputs(self, positions: Array) -> Array:
+        """(poses, 3 joints) what regressions read of positions (poses, joints, 3)."""
+        return np.asarray(positions.reshape(len(positions), -1) - self.scale.position_mean)
+
+    def regressed(self, positions: Array, kind: Literal["process", "network"]) -> Array:
+        """(poses, controls) by regression alone, within the limits.
+
+        Raises
+        ------
+        ParameterError
+            If it was not trained.
+        """
+        regression = self.process if kind == "process" else self.network
+        if regression is None:
+            raise ParameterError(
+                f"the rig has no {kind}", hint=f"it has the methods {', '.join(self.methods)}"
+            )
+        values = np.repeat(self.scale.rest[None], len(positions), axis=0)
+        made = regression.predict(self.inputs(positions))
+        values[:, self.used] = made * self.scale.value_scale + self.scale.value_mean
+        return np.asarray(np.clip(values, self.rig.lower, self.rig.upper))
+
+    def learned_jacobians(self, positions: Array) -> Array:
+        """(poses, 3 joints, used) derivatives by the controls, by regression."""
+        assert self.jacobians is not None
+        flat = self.jacobians.predict(self.inputs(positions))
+        made = flat.reshape(len(positions), -1, len(self.used))
+        return np.asarray(made / self.scale.value_scale)
+
+    def solve(
+        self,
+        positions: Array,
+        method: Method | None = None,
+        *,
+        fps: float = 60.0,
+        smoothing_s: float = 0.0,
+        weights: Array | None = None,
+        iterations: int = 10,
+    ) -> RigSolution:
+        """Controls of a motion.
+
+        Parameters
+        ----------
+        positions : (frames, joints, 3) metres
+            In the space of the character.
+        method
+            `best` if None.
+        fps, smoothing_s
+            Frames a second; standard deviation of the Gaussian that smooths what the regression
+            says over time, before it is refined.
+        weights : (joints,), optional
+            Of the joints in refinement.
+        iterations
+            Steps of refinement at most.
+
+        Raises
+        ------
+        ParameterError
+            If the positions do not fit the rig, or the rig has no such method.
+        """
+        method = self.best if method is None else method
+        if method not in self.methods:
+            raise ParameterError(
+                f"no method {method!r} in this rig", hint=f"it has {', '.join(self.methods)}"
+            )
+        positions = np.asarray(positions, np.float64)
+        if positions.shape[1:] != (len(self.rig.joints), 3) or not np.isfinite(positions).all():
+            raise ParameterError(
+                f"finite positions of {len(self.rig.joints)} joints expected, not {positions.shape}"
+            )
+        kind, _, refinement = method.partition("-")
+        if kind == "optimisation":
+            values, refinement = (
+                np.repeat(self.scale.rest[None], len(positions), axis=0),
+                "computed",
+            )
+        else:
+            values = self.regressed(positions, "process" if kind == "process" else "network")
+            if smoothing_s > 0 and len(values) > 1:
+                values = gaussian_filter1d(values, smoothing_s * fps, axis=0, mode="nearest")
+        if refinement:
+            learned = refinement == "learned"
+            values, made = refined(
+                self.rig,
+                values,
+                positions,
+                columns=self.used,
+                scale=self.scale.value_scale,
+                damping=self.damping,
+                jacobians=(lambda part: self.learned_jacobians(positions[part]))
+                if learned
+                else None,
+                weights=weights,
+                iterations=iterations,
+            )
+        else:
+            made = self.rig.evaluate(values)
+        errors = np.linalg.norm(made - positions, axis=-1)
+        counted_ = np.ones(errors.shape[1]) if weights is None else np.asarray(weights)
+        spread = np.sqrt((errors**2 * counted_).sum(axis=1) / counted_.sum())
+        return RigSolution(values, errors, spread <= self.reach(method))
+
+    def save(self, path: str | Path) -> None:
+        """Write the file, whole or not at all."""
+        rig = self.rig
+        if not isinstance(rig, BodyRig | BlenderRig):
+            raise ParameterError("only rigs made from skeletons, and rigs in Blender, are saved")
+        arrays: dict[str, Array] = {"used": self.used}
+        arrays |= {f"scale.{name}": value for name, value in vars(self.scale).items()}
+        for name in ("process", "jacobians"):
+            process = getattr(self, name)
+            if process is not None:
+                arrays[f"{name}.weights"] = process.weights
+                arrays[f"{name}.mean"] = process.mean
+                arrays[f"{name}.inputs"] = process.inputs
+        if self.network is not None:
+            arrays |= {f"network.{name}": each for name, each in vars(self.network).items()}
+        rig_arrays, rig_header = rig_parts(rig, Path(path).parent)
+        arrays |= rig_arrays
+        header = {
+            "rig": rig_header,
+            "widths": {
+                name: getattr(self, name).width
+                for name in ("process", "jacobians")
+                if getattr(self, name) is not None
+            },
+            "damping": self.damping,
+            "config": dict(self.config),
+            "report": dict(self.report),
+            "provenance": dict(self.provenance),
+        }
+        write_arrays(path, arrays, header, format=FORMAT, version=VERSION)
+
+    @classmethod
+    def load(cls, path: str | Path) -> RigInverse:
+        """Read the file.
+
+        Raises
+        ------
+        CheckpointError
+            If the file is damaged, foreign, or its parts do not fit each other.
+        """
+        arrays, header = read_arrays(path, format=FORMAT, version=VERSION)
+        arrays = {name: np.array(value) for name, value in arrays.items()}
+        try:
+            rig = rig_of_parts(arrays, header["rig"], Path(path).parent)
+            count, outputs = len(rig.controls), 3 * len(rig.joints)
+            used = arrays["used"]
+            if used.ndim != 1 or used.min() < 0 or used.max() >= count:
+                raise ValueError("controls that the rig does not have")
+            scale = RigScale(**_part(arrays, "scale."))
+            shapes = {"position_mean": outputs, "rest": count}
+            for name, value in vars(scale).items():
+                if value.shape != (shapes.get(name, len(used)),):
+                    raise ValueError(f"{name} of {value.shape}")
+            processes = {
+                name: MultiquadricProcess(**_part(arrays, f"{name}."), width=float(width))
+                for name, width in header["widths"].items()
+                if name in ("process", "jacobians")
+            }
+            for name, process in processes.items():
+                given = outputs * len(used) if name == "jacobians" else len(used)
+                check_shape(process.inputs, (len(process.weights), outputs))
+                check_shape(process.weights, (len(process.inputs), given))
+                check_shape(process.mean, (given,))
+            parts = _part(arrays, "network.")
+            network = ReluNetwork(**parts) if parts else None
+            if network is not None:
+                hidden = len(network.first)
+                check_shape(network.first, (hidden, outputs))
+                check_shape(network.first_bias, (hidden,))
+                check_shape(network.second, (len(used), hidden))
+                check_shape(network.second_bias, (len(used),))
+            return cls(
+                rig,
+                used,
+                scale,
+                float(header["damping"]),
+                processes.get("process"),
+                processes.get("jacobians"),
+                network,
+                checked_mapping(header["config"], "config"),
+                checked_mapping(header["report"], "report"),
+                checked_mapping(header["provenance"], "provenance"),
+            )
+        except (
+            KeyError,
+            IndexError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            DeepPhaseError,
+        ) as error:
+            raise CheckpointError(
+                f"the parts of the rig do not fit: {' '.join(str(error).split())[:200]}",
+                hint="the file was changed after it was written: train again or take a copy",
+                path=path,
+            ) from None
+
+
+def _part(arrays: Mapping[str, Array], prefix: str) -> dict[str, Array]:
+    return {
+        name.removeprefix(prefix): value
+        for name, value in arrays.items()
+        if name.startswith(prefix)
+    }

@@ -1,0 +1,333 @@
+"""Controllers with a ball: samples, training input, and balls of running characters."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from apps.cli import main
+from apps.runs.files import write_motion
+from apps.runs.request import MeasuredRun
+from apps.runs.scene import scene_objects
+from controllers.ball.ball_events import BallEvent, parse_ball_events
+from controllers.ball.ball_file import ClipBalls
+from controllers.ball.fetching import FetchingGoals
+from controllers.ball.fitting import fit_ball
+from controllers.ball.running_balls import LOST_M, BallSettings
+from controllers.config import ControllerConfig
+from controllers.data.controller_data import ControllerData
+from controllers.data.samples import ControllerSamples, schema_of_store
+from controllers.evaluation.dribbling import dribbling_measures
+from controllers.schema.config import BALL_BLOCKS, SchemaConfig
+from controllers.schema.frame_blocks import FrameBlocks
+from controllers.training.closed_loop import ClipGoals, ClosedLoop, RootOffset
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.errors import ParameterError
+from deepphase.formats.load import load, save
+from deepphase.motion import quaternions
+from deepphase.motion.ball import Ball, BallState, advanced, ball_energy
+from deepphase.motion.roles import find_roles
+from deepphase.motion.root_trajectory import root_trajectory
+from deepphase.steering.goal_sources import PathGoals
+from deepphase.steering.path import GroundPath
+from deepphase.steering.root_states import RootStates
+from deepphase.steering.run import rollout
+from deepphase.synthetic.locomotion import locomotion
+from deepphase.terrain.made_ground import made_ground
+from tests.controllers.ball.made_dribbling import FIRST, dribbling
+from tests.formats.glb_nodes import node_mesh, node_tracks
+
+NOW, OFFSETS, LATER = 6, 13, 7
+
+
+@pytest.fixture(scope="module")
+def walk():
+    return locomotion(3, 5.0, speed=1.2, turn_rate=0.3, variety=0.0).clip
+
+
+@pytest.fixture(scope="module")
+def track(walk):
+    return fit_ball(walk)
+
+
+@pytest.fixture(scope="module")
+def schema(walk):
+    config = SchemaConfig(ball=True)
+    return schema_of_store(ClipStore.from_clips([walk]), "none", config, channels=0, tracks=None)
+
+
+@pytest.fixture(scope="module")
+def blocks(walk, schema, track):
+    return FrameBlocks.of_clip(walk, schema, ball=track)
+
+
+def test_rows_have_the_ball_relative_to_the_root(walk, schema, blocks, track):
+    rows = blocks.rows(schema.inputs)
+    block = rows[:, schema.inputs.slices["ball_position"]].reshape(len(walk), OFFSETS, 3)
+    root = root_trajectory(walk, find_roles(walk.skeleton, clip=walk))
+    frame = 120
+    for at, offset in enumerate(schema.config.offsets_s):
+        away = track.positions[frame + round(offset * 60)] - root.positions[frame]
+        angle = root.angles[frame]
+        expected = [
+            away[0] * np.cos(angle) - away[2] * np.sin(angle),
+            away[0] * np.sin(angle) + away[2] * np.cos(angle),
+        ]
+        np.testing.assert_allclose(block[frame, at, ::2], expected, atol=1e-5)
+    speeds = rows[:, schema.inputs.slices["ball_velocity"]].reshape(len(walk), OFFSETS, 3)
+    np.testing.assert_allclose(
+        np.linalg.norm(speeds[:, NOW], axis=1), np.linalg.norm(track.velocities, axis=1), atol=1e-5
+    )
+    out = blocks.rows(schema.outputs)
+    made = out[:, schema.outputs.slices["ball_position"]].reshape(len(walk), LATER, 3)
+    np.testing.assert_allclose(made, block[:, NOW:], atol=1e-6)
+
+
+def test_clips_without_a_ball_and_implausible_frames_are_left_out(walk, track):
+    config = SchemaConfig(ball=True)
+    other = replace(locomotion(4, 5.0).clip, name="other")
+    store = ClipStore.from_clips([walk, other])
+    schema = schema_of_store(store, "none", config, channels=0, tracks=None)
+    plausible = np.ones(len(walk))
+    plausible[100:150] = 0.0
+    balls = ClipBalls([replace(track, plausible=plausible)])
+    samples = ControllerSamples.read(store, schema, balls=balls, mirror=True)
+    assert set(samples.names) == {walk.name}
+    used = np.concatenate(
+        [
+            np.arange(first, first + stop - start)
+            for first, start, stop in zip(
+                samples.first_frames, samples.run_starts, samples.run_stops, strict=True
+            )
+        ]
+    )
+    assert not set(used.tolist()) & set(range(100, 150))
+    # The ball of the mirror image is on the other side.
+    block = samples.inputs[:, schema.inputs.slices["ball_position"]].reshape(-1, OFFSETS, 3)
+    half = len(samples) // 2
+    np.testing.assert_allclose(block[:half, NOW, 0], -block[half:, NOW, 0], atol=2e-3)
+    every = ControllerSamples.read(store, schema)
+    assert set(every.names) == {walk.name, "other"}
+
+
+def test_balls_and_config_belong_together(walk, track):
+    store = ClipStore.from_clips([walk])
+    plain = ControllerConfig.load("nn")
+    with pytest.raises(ParameterError, match="controller has none"):
+        ControllerData.read(store, plain, balls=ClipBalls([track]))
+    with_ball = ControllerConfig.load("nn", **{"schema.ball": True})
+    with pytest.raises(ParameterError, match="needs the balls"):
+        ControllerData.read(store, with_ball)
+    with pytest.raises(ParameterError, match="none of the 1 balls"):
+        ControllerData.read(store, with_ball, balls=ClipBalls([replace(track, clip="other")]))
+
+
+def test_unrolled_training_goes_on_with_its_own_ball(schema, blocks):
+    loop, frame = ClosedLoop(schema), 120
+    inputs, outputs = (
+        torch.from_numpy(blocks.rows(each)[[frame]]) for each in (schema.inputs, schema.outputs)
+    )
+    changed = outputs.clone()
+    for name in BALL_BLOCKS:
+        changed[:, schema.outputs.slices[name]] += 0.25
+    none = torch.zeros(1, 0)
+    made, _ = loop.next_frame(inputs, none, none, changed)
+    for name in BALL_BLOCKS:
+        found = made[0, schema.inputs.slices[name]].reshape(OFFSETS, 3)
+        recorded = inputs[0, schema.inputs.slices[name]].reshape(OFFSETS, 3)
+        np.testing.assert_allclose(found[:NOW], recorded[:NOW])
+        np.testing.assert_allclose(found[NOW:], recorded[NOW:] + 0.25, atol=1e-6)
+    # A body beside the recorded one sees the ball from where it is.
+    offset = RootOffset(torch.tensor([0.2 + 0.1j]), torch.tensor([0.3]))
+    seen = ClipGoals(schema).seen(inputs, offset)
+    block = schema.inputs.slices["ball_position"]
+    before, after = (each[0, block].reshape(OFFSETS, 3).numpy() for each in (inputs, seen))
+    x, z = before[:, 0] - 0.2, before[:, 2] - 0.1
+    ground = (x + 1j * z) * np.exp(0.3j)
+    np.testing.assert_allclose(after[:, 0] + 1j * after[:, 2], ground, atol=1e-6)
+
+
+def test_a_character_dribbles_the_ball_of_its_clip_again(walk, schema, blocks, track):
+    characters = dribbling(walk, schema, blocks)
+    run = rollout(characters, None, 2.0)
+    made = run.tracks["ball"][0]
+    recorded = track.positions[FIRST + 1 : FIRST + 1 + len(run)]
+    assert np.linalg.norm(made - recorded, axis=1).max() < 0.35
+    assert not run.tracks["ball_lost"].any()
+    assert (run.tracks["ball_touch"] >= 0).any()
+    # The inputs have the ball where it was.
+    inputs, _ = characters.network_inputs
+    place = inputs[0, schema.inputs.slices["ball_position"]].reshape(OFFSETS, 3)
+    away = made[-2] - np.insert(run.positions[0, -2], 1, 0.0)
+    ground = (away[0] + 1j * away[2]) * np.exp(1j * run.angles[0, -2])
+    np.testing.assert_allclose(place[NOW, ::2], [ground.real, ground.imag], atol=1e-4)
+
+
+@pytest.mark.parametrize("ball", [Ball(), Ball(0.15, 0.6, rolling=0.15, slope=(0.02, 0.04))])
+def test_energy_comes_from_feet_alone_and_feet_stay_out(walk, schema, blocks, ball):
+    run = rollout(dribbling(walk, schema, blocks, balls=BallSettings(ball)), None, 2.5)
+    states = BallState(run.tracks["ball"][0], run.tracks["ball_velocity"][0])
+    energy, gap = ball_energy(states, ball), run.tracks["ball_gap"][0]
+    free = np.minimum(gap[1:], gap[:-1]) > 0.13
+    assert free.any()
+    assert np.diff(energy)[free].max() < 0.02
+    # Where no foot is near, the ball moves as physics has it.
+    far = np.flatnonzero(np.minimum(gap[1:], gap[:-1]) > 0.55)
+    for frame in far[:20].tolist():
+        state = BallState(states.position[frame], states.velocity[frame])
+        expected = advanced(state, ball, 1 / 60)
+        np.testing.assert_allclose(states.position[frame + 1], expected.position, atol=1e-4)
+    assert gap.min() > -0.08
+    assert ball.height(states.position).min() > -1e-4
+
+
+def test_kicks_passes_and_lost_balls(walk, schema, blocks):
+    characters = dribbling(walk, schema, blocks, 2)
+    balls = characters.balls
+    balls.kick(0, np.array([0.0, 0.0, 9.0]))
+    ahead = blocks.body.root.directions[FIRST + 30, ::2]
+    target = balls.state.position[1, ::2] + 6.0 * ahead
+    balls.pass_to(1, target)
+    run = rollout(characters, None, 3.0)
+    speeds = np.linalg.norm(run.tracks["ball_velocity"], axis=-1)
+    assert speeds[0].max() == pytest.approx(9.0)
+    assert run.tracks["ball_lost"][0].any()
+    assert np.linalg.norm(run.tracks["ball"][1, :, ::2] - target, axis=1).min() < 1.0
+    away = np.linalg.norm(run.tracks["ball"][0, :, ::2] - run.positions[0], axis=1)
+    assert (away[run.tracks["ball_lost"][0]] > LOST_M - 0.7).all()
+    balls.place(0, np.array([1.0, 2.0]))
+    np.testing.assert_allclose(balls.state.position[0], [1.0, balls.ball.radius_m, 2.0])
+    for bad in (lambda: balls.kick(0, np.array([0, 0, 90.0])), lambda: balls.kick(7, np.zeros(3))):
+        with pytest.raises(ParameterError):
+            bad()
+    with pytest.raises(ParameterError, match="place"):
+        balls.place(0, np.array([np.nan, 0.0]))
+
+
+def test_characters_without_a_lost_ball_keep_their_goals():
+    path = GroundPath(np.array([0.0, 10.0]), np.array([[0.0, 0.0], [0.0, 12.0]]))
+    states = RootStates.at_rest(np.zeros((2, 2)))
+    lost = np.array([False, True])
+    found = (np.array([[0.0, 1.0], [3.0, 0.0]]), np.zeros((2, 2)), lost)
+    goals = FetchingGoals(PathGoals(path, np.zeros((2, 2))), lambda: found, 1.5)
+    places, angles = goals.trajectory(states, np.arange(2), np.array([0.5, 1.0, 5.0]))
+    plain, _ = PathGoals(path, np.zeros((2, 2))).trajectory(
+        states, np.arange(2), np.array([0.5, 1.0, 5.0])
+    )
+    np.testing.assert_allclose(places[0], plain[0])
+    np.testing.assert_allclose(places[1], [[0.75, 0], [1.5, 0], [2.7, 0]], atol=1e-9)
+    np.testing.assert_allclose(angles[1], np.pi / 2)
+
+
+def test_a_controller_without_a_ball_takes_none(walk):
+    schema = schema_of_store(
+        ClipStore.from_clips([walk]), "none", SchemaConfig(), channels=0, tracks=None
+    )
+    blocks = FrameBlocks.of_clip(walk, schema)
+    with pytest.raises(ParameterError, match="no ball"):
+        dribbling(walk, schema, blocks, balls=BallSettings())
+
+
+def test_events_are_read_from_texts():
+    events = parse_ball_events("pass@10:0:6, kick@5:8")
+    assert events == [BallEvent(5.0, "kick", (8.0,)), BallEvent(10.0, "pass", (0.0, 6.0))]
+    assert parse_ball_events(None) == []
+    for bad in ("kick", "kick@5", "pass@1:2", "throw@1:2", "kick@-1:3", "kick@x:3", "kick@1:nan"):
+        with pytest.raises(ParameterError, match="of the ball"):
+            parse_ball_events(bad)
+
+
+@pytest.mark.slow
+def test_the_program_trains_and_dribbles(tmp_path, capsys):
+    store = ClipStore.from_clips(
+        [replace(locomotion(seed, 5.0, speed=1.2 + 0.1 * seed).clip, name=f"walk_{seed}")
+         for seed in range(4)]
+    )  # fmt: skip
+    store.save(tmp_path / "walk.store")
+    words = [str(tmp_path / name) for name in ("walk.store", "ball", "d.controller", "run")]
+    assert main(["fit", "ball", words[0], "-o", words[1]]) == 0
+    small = ["--network.hidden", "16", "--network.experts", "2", "--training.samples", "2560"]
+    small += ["--training.unroll_frames", "2", "--training.made_stops", "0", "--devices", "1"]
+    train = ["train", "controller", words[0], "--ball", words[1], "--config", "ball_no_phase"]
+    assert main([*train, *small, "--accelerator", "cpu", "-o", words[2]]) == 0
+    events = ["--ball", "kick@0.5:6", "--ball-rolling", "0.1", "--ball-slope", "0:0.01"]
+    run = ["control", words[2], "--path", "wave", "--seconds", "2", *events, "-o", words[3]]
+    assert main(run) == 0, capsys.readouterr().err
+    page = (tmp_path / "run" / "player.html").read_text()
+    assert '"ball":{' in page
+    report = json.loads((tmp_path / "run" / "report.json").read_text())
+    found = {each["name"]: each for each in report["measures"] if each["name"].startswith("ball_")}
+    assert set(found) >= {"ball_distance", "ball_touches", "ball_losses", "ball_depth"}
+    assert found["ball_touches"]["data"] > 0.3
+    text = (tmp_path / "run" / "index.html").read_text()
+    assert "within 1 m of the nearest foot" in text
+    energy = found["ball_energy"]["value"]
+    assert ("Energy came from feet alone." in text) == (energy <= 0.02)
+    assert (f"The ball gained up to {energy:.3g} J" in text) == (energy > 0.02)
+    tracks = node_tracks(tmp_path / "run" / "wave.glb", "ball")
+    assert len(tracks["translation"]) == len(tracks["rotation"]) == 120
+    assert main([*run[:-2], "--terrain", "rocks", "-o", words[3]]) == 2
+    assert main([*run[:-2], "--ball", "throw@1", "-o", words[3]]) == 2
+
+
+def test_measures_of_a_run_with_known_touches(walk, schema, blocks):
+    run = rollout(dribbling(walk, schema, blocks), None, 2.0)
+    frames = len(run)
+    gap = np.full((1, frames), 0.2, np.float32)
+    gap[0, 30] = -0.05
+    gap[0, 60:90] = 1.2
+    touch = np.full((1, frames), -1)
+    touch[0, [10, 11, 30, 50]] = [0, 0, 1, 0]
+    lost = gap > 1.0
+    speed = np.zeros((1, frames, 3), np.float32)
+    speed[0, 70:, 2] = 1.0
+    tracks = {"ball": np.tile([0, 0.11, 0], (1, frames, 1)), "ball_velocity": speed}
+    tracks |= {"ball_gap": gap, "ball_touch": touch, "ball_lost": lost}
+    found = dribbling_measures(replace(run, tracks=tracks), Ball())
+    assert found.touches == pytest.approx(3 / 2.0)
+    assert found.left == pytest.approx(2 / 3)
+    assert found.near == pytest.approx(0.5)
+    assert found.depth == pytest.approx(0.05)
+    assert found.deep == pytest.approx(1 / frames)
+    assert found.energy == pytest.approx(0.5 * 0.43)
+    assert found.losses == pytest.approx(30.0)
+    assert found.fetching == pytest.approx(0.5)
+    assert found.never_fetched == 0
+    with pytest.raises(ParameterError, match="no ball"):
+        dribbling_measures(replace(run, tracks={}), Ball())
+
+
+def test_files_hold_the_ball_and_the_ground_beside_the_body(walk, schema, blocks, tmp_path):
+    run = rollout(characters := dribbling(walk, schema, blocks), None, 1.0)
+    ground = made_ground("rocks", size_m=20.0)
+    measured = MeasuredRun(
+        "walk", run, None, np.zeros((1, 2)), None, characters, (), ground=ground, on_ground=()
+    )
+    ball, rocks = objects = scene_objects(measured, 0, "auto")
+    write_motion(run.clip(0), tmp_path, "walk", objects)
+    tracks = node_tracks(tmp_path / "walk.glb", "ball")
+    np.testing.assert_allclose(tracks["translation"], run.tracks["ball"][0], atol=1e-6)
+    # It turns as far as it rolls, forwards: its top goes where it goes.
+    turned = quaternions.rotate(ball.rotations[1], np.array([0.0, 1.0, 0.0]))
+    way = (run.tracks["ball"][0, 1] - run.tracks["ball"][0, 0])[::2]
+    np.testing.assert_allclose(turned[::2] * 0.11, way, atol=0.02 * np.linalg.norm(way))
+    for each in objects:
+        corners = each.positions[each.triangles]
+        facing = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+        assert (np.vecdot(facing, each.normals[each.triangles].mean(axis=1)) > 0).all()
+    mesh = node_mesh(tmp_path / "walk.glb", "ground")
+    places = mesh["POSITION"]
+    np.testing.assert_allclose(places[:, 1], ground.at(places[:, ::2]), atol=1e-4)
+    low, high = places[:, ::2].min(axis=0), places[:, ::2].max(axis=0)
+    assert (low < run.positions[0].min(axis=0) - 2).all()
+    assert (high > run.positions[0].max(axis=0) + 2).all()
+    assert mesh["COLOR_0"].shape == rocks.colours.shape
+    clip = load(tmp_path / "walk.glb")
+    assert clip.skeleton.names == run.spec.skeleton.names
+    assert len(clip) == len(run)
+    assert scene_objects(measured, 0, "in_place") == []
+    with pytest.raises(ParameterError, match="clip has 30 frames"):
+        save(replace(clip, rotations=clip.rotations[:30], translations=clip.translations[:30]),
+             tmp_path / "short.glb", objects=objects)  # fmt: skip

@@ -1,0 +1,51 @@
+"""Page Rig: what it says without a rig, the rig beside the clip, and keys."""
+
+from __future__ import annotations
+
+import pytest
+
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.rigs.body_rig import BodyRig
+from deepphase.rigs.config import RigConfig
+from deepphase.rigs.train import train_rig
+from deepphase.synthetic.locomotion import locomotion
+from tests.dashboard.app_pages import opened, players, words
+from tests.rigs.test_inverse import TINY
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with clips and a rig."""
+    place = tmp_path_factory.mktemp("rigged")
+    store = ClipStore.from_clips([locomotion(seed=seed, seconds=1.0).clip for seed in range(2)])
+    store.save(place / "walks.store")
+    config = RigConfig.load("default", **TINY, **{"process.jacobians": False})
+    body = BodyRig.of_clip(store.clip(0))
+    made = train_rig(store, body, config, folder=place / "work", accelerator="cpu")
+    made.save(place / "hero.rig")
+    return place
+
+
+def test_without_a_rig_the_page_says_how_to_make_one(monkeypatch):
+    app = opened("rig", monkeypatch)
+    assert "No rig is in the folder" in words(app)
+    assert "deepphase train rig" in words(app)
+
+
+def test_the_rig_stands_beside_the_clip(folder, monkeypatch):
+    app = opened("rig", monkeypatch, folder)
+    assert not players(app)
+    button = next(each for each in app.button if each.label == "Find controls")
+    button.click().run()
+    assert not app.exception
+    assert '"rig"' in players(app)[0]
+    rows = app.dataframe[0].value
+    assert {"left leg", "trunk"} <= set(rows["Part"])
+    assert rows["Mean (cm)"].max() < 2.0
+    assert len(app.multiselect[0].value) == 4
+    assert [each.label for each in app.get("download_button")][:1] == ["Keys (JSON)"]
+    # Another method has not been run yet.
+    next(each for each in app.selectbox if each.label == "Method").set_value("process").run()
+    assert not players(app)

@@ -1,0 +1,361 @@
+"""One phase model for several skeletons: body points, bound weights, made bodies, training."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.errors import CheckpointError, ParameterError
+from deepphase.motion.clip import Clip
+from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.roles import find_roles
+from deepphase.motion.skeleton import Skeleton
+from deepphase.phase.any_skeleton.augmentation import Augmentation
+from deepphase.phase.any_skeleton.binding import bound_weights
+from deepphase.phase.any_skeleton.body_points import (
+    POINTS,
+    BodyPlan,
+    mirrored_points,
+    parent_points,
+)
+from deepphase.phase.any_skeleton.confidence import confidence_words, explained_variance
+from deepphase.phase.any_skeleton.model import AnySkeletonModel
+from deepphase.phase.any_skeleton.shipped import SHIPPED, shipped_model
+from deepphase.phase.any_skeleton.training import train_any_skeleton
+from deepphase.phase.config import NetworkConfig, PhaseConfig
+from deepphase.phase.extractor import for_clips, load_extractor, load_model
+from deepphase.phase.model import PhaseModel
+from deepphase.phase.networks.presets import make_autoencoder
+from deepphase.phase.training.train import train_phase
+from deepphase.synthetic.bodies import biped, quadruped
+from deepphase.synthetic.locomotion import locomotion
+from deepphase.synthetic.training_set import corpus
+
+
+def plan_of(skeleton: Skeleton) -> BodyPlan:
+    return BodyPlan.of(skeleton, find_roles(skeleton))
+
+
+def point(name: str) -> int:
+    return POINTS.index(name)
+
+
+def test_joints_with_a_role_are_points_and_others_lie_between():
+    skeleton = biped().skeleton
+    plan = plan_of(skeleton)
+    places = dict(zip(skeleton.names, zip(plan.chains, plan.places, strict=True), strict=True))
+    assert places["Hips"] == ("trunk", 0)
+    assert places["LeftUpLeg"] == ("left leg", 1)
+    assert places["RightToeBase"] == ("right leg", 4)
+    assert places["LeftHand"] == ("left arm", 3)
+    # A finger is where its hand is; Spine lies between hips and chest by the lengths of the bones.
+    assert places["LeftHandMiddle1"] == ("left arm", 3)
+    lengths = np.linalg.norm(skeleton.offsets[1:4], axis=1)
+    np.testing.assert_allclose(places["Spine"][1], 2 * lengths[0] / lengths.sum(), rtol=1e-5)
+    weights = plan.points_from_joints()
+    np.testing.assert_array_equal(weights[point("left knee")] > 0, np.arange(25) == 13)
+    assert weights[point("tail end")].sum() == 0
+
+
+@pytest.mark.parametrize("body", [biped(), quadruped()])
+def test_rest_pose_survives_the_way_through_points(body):
+    """Linear interpolation: straight chains come back exactly, bent ones nearly."""
+    skeleton = body.skeleton
+    plan = plan_of(skeleton)
+    rest = np.zeros((len(skeleton), 3))
+    for joint in range(1, len(skeleton)):
+        rest[joint] = rest[skeleton.parents[joint]] + skeleton.offsets[joint]
+    back = plan.joints_from_points() @ plan.points_from_joints() @ rest
+    on_chain = [i for i, n in enumerate(skeleton.names) if "Middle1" not in n and "Base" not in n]
+    assert np.linalg.norm(back - rest, axis=1)[on_chain].max() < 0.09
+    sums = plan.joints_from_points().sum(1)
+    np.testing.assert_allclose(sums, 1.0, rtol=1e-6)
+
+
+def test_left_out_joints_are_interpolated_from_their_neighbours():
+    whole = plan_of(biped().skeleton)
+    names = list(biped().skeleton.names)
+    kept = np.array([i for i, name in enumerate(names) if name != "LeftLeg"])
+    weights = whole.of_joints(kept).points_from_joints()[point("left knee")]
+    expected = {"LeftUpLeg": 0.5, "LeftFoot": 0.5}
+    found = {names[kept[i]]: float(weights[i]) for i in np.flatnonzero(weights)}
+    assert found == pytest.approx(expected)
+    # Where the whole lower leg is missing, nothing is known of the foot.
+    gone = ("LeftLeg", "LeftFoot", "LeftToeBase")
+    kept = np.array([i for i, name in enumerate(names) if name not in gone])
+    lone = whole.of_joints(kept).points_from_joints()
+    assert lone[point("left foot")].sum() == 0
+    assert lone[point("left hip")].sum() == 1
+
+
+def test_a_skeleton_without_limbs_is_its_trunk():
+    names = tuple(f"joint{i}" for i in range(5))
+    snake = Skeleton(names, np.arange(-1, 4), np.tile([0.0, 0.0, 0.2], (5, 1)))
+    plan = plan_of(snake)
+    assert set(plan.chains) == {"trunk"}
+    np.testing.assert_allclose(plan.places, np.arange(5))
+
+
+def test_mirrored_points_are_each_others():
+    order = np.array(mirrored_points())
+    np.testing.assert_array_equal(order[order], np.arange(len(POINTS)))
+    assert POINTS[order[point("left elbow")]] == "right elbow"
+    parents = parent_points()
+    np.testing.assert_array_equal(order[parents[1:]], parents[order[1:]])
+
+
+def tiny_network() -> torch.nn.Module:
+    torch.manual_seed(1)
+    config = NetworkConfig("sine_fit", channels=2, window_s=0.7, kernel_s=0.2, hidden=5)
+    return make_autoencoder(3 * len(POINTS), 60.0, config)
+
+
+def test_bound_weights_interpolate_before_the_encoder_and_after_the_decoder():
+    network = tiny_network()
+    plan = plan_of(quadruped().skeleton)
+    read, write = map(torch.from_numpy, (plan.points_from_joints(), plan.joints_from_points()))
+    bound = make_autoencoder(3 * 29, 60.0, network.config)
+    bound.load_state_dict(bound_weights(network.state_dict(), read, write))
+    joints = torch.randn(network.window, 4, 29, 3)
+    points = torch.einsum("pj,tbjc->tbpc", read, joints)
+    with torch.no_grad():
+        torch.testing.assert_close(
+            bound.encoder_in(joints.flatten(2)),
+            network.encoder_in(points.flatten(2)),
+            atol=1e-5,
+            rtol=1e-5,
+        )
+        hidden = torch.randn(network.window, 4, 5)
+        decoded = network.decoder_out(hidden).unflatten(2, (-1, 3))
+        expected = torch.einsum("jp,tbpc->tbjc", write, decoded).flatten(2)
+        torch.testing.assert_close(bound.decoder_out(hidden), expected, atol=1e-5, rtol=1e-5)
+
+
+def test_a_body_of_points_has_the_weights_themselves():
+    network = tiny_network()
+    plan = BodyPlan.of_points(np.arange(len(POINTS)))
+    read, write = map(torch.from_numpy, (plan.points_from_joints(), plan.joints_from_points()))
+    for name, weights in bound_weights(network.state_dict(), read, write).items():
+        torch.testing.assert_close(weights, network.state_dict()[name])
+
+
+def test_other_proportions_move_as_a_body_of_that_size():
+    """Positions of the same rotations on a scaled skeleton, against the scaled positions."""
+    generator = np.random.default_rng(0)
+    change = Augmentation(proportions=0.3).scaled(generator)
+    parents = parent_points()
+    # Any map of positions of points: bones are scaled, by one factor for each chain.
+    positions = generator.normal(size=(len(POINTS), 3))
+    scaled = change @ positions
+    for place, parent in enumerate(parents):
+        before = positions[place] - (positions[parent] if parent >= 0 else 0.0)
+        after = scaled[place] - (scaled[parent] if parent >= 0 else 0.0)
+        factor = after / before
+        np.testing.assert_allclose(factor, factor[0], rtol=1e-3)
+    lengths = [
+        np.linalg.norm(scaled[point(f"{side} hand")] - scaled[point(f"{side} elbow")])
+        / np.linalg.norm(positions[point(f"{side} hand")] - positions[point(f"{side} elbow")])
+        for side in ("left", "right")
+    ]
+    assert lengths[0] == pytest.approx(lengths[1], rel=1e-3)
+    np.testing.assert_array_equal(Augmentation().scaled(generator), np.eye(len(POINTS)))
+
+
+def test_joints_are_left_out_and_tempo_changes_within_their_limits():
+    generator = np.random.default_rng(0)
+    augmentation = Augmentation(joint_dropout=0.6, tempo=0.25)
+    counts = [len(augmentation.kept(generator, np.arange(20))) for _ in range(200)]
+    assert 6 <= min(counts) < 12
+    assert max(counts) == 20
+    rates = [augmentation.rate(generator) for _ in range(200)]
+    assert 0.8 <= min(rates) < 0.85
+    assert 1.2 < max(rates) <= 1.25
+    assert 60 < rates.count(1.0) < 140
+
+
+def test_options_for_several_skeletons_are_refused_for_one():
+    with pytest.raises(ParameterError, match="tempo applies to the preset 'any_skeleton'"):
+        PhaseConfig.load("default", **{"training.tempo": 0.2})
+    with pytest.raises(ParameterError, match=r"joint_dropout must lie in 0 to 0\.9"):
+        PhaseConfig.load("any_skeleton", **{"training.joint_dropout": 1.0})
+
+
+def tiny(**changes) -> PhaseConfig:
+    options = {
+        "network.channels": 3,
+        "network.window_s": 1.0,
+        "network.kernel_s": 0.3,
+        "network.hidden": 8,
+        "training.windows": 1_600,
+        "training.batch_size": 32,
+        "training.learning_rate": 4e-3,
+        "training.held_out": 0.2,
+    }
+    return PhaseConfig.load("any_skeleton", **(options | changes))
+
+
+def stores() -> list[ClipStore]:
+    return [
+        ClipStore.from_clips(
+            replace(motion.clip, name=f"{body} {number}")
+            for number, motion in enumerate(corpus(5, 0.5, body=body, clip_seconds=5.0))
+        )
+        for body in ("biped", "quadruped")
+    ]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory) -> AnySkeletonModel:
+    folder = tmp_path_factory.mktemp("any")
+    return train_any_skeleton(stores(), tiny(), folder=folder, accelerator="cpu", logger=False)
+
+
+def foreign(seed: int = 3, seconds: float = 6.0, height: float = 1.2) -> tuple[Clip, float]:
+    """A walk of a smaller body with other names and fewer joints, and its strides per second."""
+    made = locomotion(seed, seconds, body=biped(height))
+    clip = made.clip
+    words = {"UpLeg": "thigh", "Leg": "shin", "ToeBase": "toes", "Foot": "foot"}
+    names = []
+    for name in clip.skeleton.names:
+        for old, new in words.items():
+            if name.endswith(old):
+                side = "l_" if name.startswith("Left") else "r_"
+                names.append(side + new)
+                break
+        else:
+            names.append(name)
+    skeleton = clip.skeleton
+    renamed = Skeleton(
+        tuple(names),
+        skeleton.parents,
+        skeleton.offsets,
+        skeleton.end_parents,
+        skeleton.end_offsets,
+    )
+    return replace(clip, skeleton=renamed), float(made.frequency.mean())
+
+
+@pytest.mark.slow
+def test_it_learns_from_several_skeletons(trained):
+    assert [each.kind for each in trained.skeletons] == ["biped", "quadruped"]
+    assert all(each.health.explained_variance > 0.1 for each in trained.skeletons)
+    assert all(each.health.speed_error < 0.15 for each in trained.skeletons)
+
+
+@pytest.mark.slow
+def test_an_unseen_skeleton_is_read_without_training(trained):
+    clip, _ = foreign()
+    model = trained.bound(clip)
+    assert set(model.signals.joints) == set(clip.skeleton.names)
+    phases = trained.encode(clip)
+    np.testing.assert_array_equal(phases.parameters.phase, model.encode(clip).parameters.phase)
+    assert explained_variance(model, clip) > 0.1
+    # An untrained one explains nothing.
+    blank = AnySkeletonModel(
+        make_autoencoder(3 * len(POINTS), 60.0, trained.config.network), trained.config
+    )
+    assert explained_variance(blank.bound(clip), clip) < 0.05
+
+
+@pytest.mark.slow
+def test_its_file_gives_the_same_phases_and_names_itself(trained, tmp_path):
+    trained.save(tmp_path / "any.model")
+    read = load_model(tmp_path / "any.model")
+    clip, _ = foreign()
+    assert isinstance(read, AnySkeletonModel)
+    assert read.skeletons == trained.skeletons
+    assert read.sha256 == trained.sha256 == read.bound(clip).sha256
+    np.testing.assert_array_equal(
+        read.encode(clip).parameters.phase, trained.encode(clip).parameters.phase
+    )
+    with pytest.raises(CheckpointError, match="a model for any skeleton where"):
+        load_extractor(tmp_path / "any.model")
+    content = bytearray((tmp_path / "any.model").read_bytes())
+    content[-40] ^= 0xFF
+    (tmp_path / "damaged.model").write_bytes(content)
+    with pytest.raises(CheckpointError, match="damaged"):
+        load_model(tmp_path / "damaged.model")
+
+
+@pytest.mark.slow
+def test_a_bound_model_is_saved_as_one_of_its_skeleton(trained, tmp_path):
+    clip, _ = foreign()
+    bound = for_clips(trained, clip)
+    bound.save(tmp_path / "own.model")
+    own = PhaseModel.load(tmp_path / "own.model")
+    np.testing.assert_allclose(
+        own.encode(clip).parameters.manifold(), bound.encode(clip).parameters.manifold(), atol=1e-6
+    )
+
+
+@pytest.mark.slow
+def test_a_training_begins_with_its_weights(trained, tmp_path):
+    clip, _ = foreign(seconds=12.0)
+    store = ClipStore.from_clips([clip])
+    bound = trained.bound(store)
+    config = PhaseConfig(
+        bound.config.network,
+        replace(bound.config.training, windows=32, learning_rate=1e-9, mirror=0.0),
+    )
+    options = {"folder": tmp_path / "work", "accelerator": "cpu", "logger": False}
+    model = train_phase(store, config, start=bound, **options)
+    assert explained_variance(model, clip) == pytest.approx(
+        explained_variance(bound, clip), abs=1e-3
+    )
+    other = replace(config, network=replace(config.network, channels=2))
+    with pytest.raises(ParameterError, match="another network"):
+        train_phase(store, other, start=bound, **options)
+
+
+@pytest.mark.slow
+def test_the_same_seed_trains_the_same_weights_also_when_resumed(tmp_path):
+    config = tiny(**{"training.windows": 192})
+    options = {"accelerator": "cpu", "logger": False}
+    whole = train_any_skeleton(stores(), config, folder=tmp_path / "whole", **options)
+
+    def stop(what, done, of, words):
+        if what == "training" and done > of // 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_any_skeleton(stores(), config, folder=tmp_path / "cut", progress=stop, **options)
+    resumed = train_any_skeleton(stores(), config, folder=tmp_path / "cut", resume=True, **options)
+    assert resumed.sha256 == whole.sha256
+
+
+def test_the_shipped_model_reads_a_made_walk():
+    """Phase goes forward, at a multiple of the stride's frequency, on an unseen body."""
+    assert SHIPPED.stat().st_size < 5_000_000
+    clip, stride = foreign(11, 8.0)
+    phases = shipped_model().encode(clip)
+    inside = phases.parameters[phases.interior]
+    strongest = int(inside.amplitude.mean(0).argmax())
+    steps = np.diff(np.unwrap(inside.phase[:, strongest], period=1.0))
+    assert (steps > 0).mean() > 0.98
+    rate = steps.mean() * phases.fps
+    multiple = round(rate / stride)
+    assert multiple >= 1
+    assert rate == pytest.approx(multiple * stride, rel=0.03)
+    assert explained_variance(shipped_model().bound(clip), clip) > 0.7
+
+
+def test_confidence_is_a_sentence():
+    assert "high" in confidence_words([0.9])
+    assert "2 clips (0.50 to 0.90)" in confidence_words([0.5, 0.9])
+    assert "deepphase train phase" in confidence_words([0.2, None])
+    assert confidence_words([None]) == ""
+
+
+def test_positions_of_points_are_on_the_body():
+    """The points of a moving body, interpolated, lie within its bones."""
+    clip = locomotion(2, 1.0).clip
+    plan = plan_of(clip.skeleton)
+    positions = joint_positions(clip)
+    points = np.einsum("pj,fjc->fpc", plan.points_from_joints(), positions)
+    middle = clip.skeleton.index("Spine1")
+    apart = np.linalg.norm(points[:, point("spine")] - positions[:, middle], axis=1)
+    assert apart.max() < 0.12

@@ -1,0 +1,232 @@
+"""Inverse rig functions: training, their file, what they refuse, and the commands."""
+
+import json
+
+import numpy as np
+import pytest
+
+from apps.cli import main
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.errors import CheckpointError, FormatError, ParameterError
+from deepphase.formats.load import load, save
+from deepphase.motion.kinematics import joint_positions
+from deepphase.rigs.config import RigConfig
+from deepphase.rigs.examples import RigExamples, motion_on_rig
+from deepphase.rigs.inverse import RigInverse
+from deepphase.rigs.keying import clip_of_controls, keyed
+from deepphase.rigs.keys import RigKeys
+from deepphase.rigs.rig_parts import rig_of_parts, rig_parts
+from deepphase.rigs.train import train_rig
+from deepphase.synthetic.locomotion import locomotion
+
+TINY = {
+    "process.examples": 60,
+    "process.farthest": 20,
+    "network.hidden": 64,
+    "network.samples": 500,
+    "training.frames": 180,
+    "training.epochs": 8.0,
+    "training.learning_rate": 3e-3,
+}
+
+
+@pytest.fixture(scope="module")
+def store():
+    return ClipStore.from_clips(
+        [locomotion(seed, 2.0, gait=gait).clip for seed, gait in enumerate(("walk", "walk", "run"))]
+    )
+
+
+@pytest.fixture(scope="module")
+def inverse(store, person, tmp_path_factory):
+    return train_rig(
+        store,
+        person,
+        RigConfig.load("default", **TINY),
+        folder=tmp_path_factory.mktemp("rig"),
+        accelerator="cpu",
+    )
+
+
+@pytest.fixture(scope="module")
+def poses(person, walk):
+    return motion_on_rig(walk, person)
+
+
+@pytest.mark.slow
+def test_refinement_is_more_exact_than_regression(inverse, poses):
+    errors = {
+        name: inverse.solve(poses.positions[:60:4], name).errors.mean() for name in inverse.methods
+    }
+    for kind in ("process", "network"):
+        assert errors[f"{kind}-computed"] < 0.3 * errors[kind]
+    assert errors["process-learned"] < errors["process"]
+    assert errors[inverse.best] < 2e-3
+    methods = inverse.report["methods"]
+    assert set(methods) == set(inverse.methods)
+    # Without a regression controls drift to where no one would set them.
+    assert methods["optimisation"]["controls"] > methods["process-computed"]["controls"]
+
+
+def test_poses_out_of_reach_are_reported(inverse, poses):
+    positions = poses.positions[:30].copy()
+    positions[10:20] *= 1.4
+    solved = inverse.solve(positions)
+    assert not solved.reached[10:20].any()
+    assert solved.reached[[*range(10), *range(20, 30)]].all()
+    assert np.isfinite(solved.values).all()
+    assert (solved.values <= inverse.rig.upper).all()
+
+
+def test_smoothing_makes_curves_smoother(inverse, poses):
+    noisy = poses.positions + np.random.default_rng(0).normal(0, 0.01, poses.positions.shape)
+    rough = inverse.solve(noisy, "network").values
+    smooth = inverse.solve(noisy, "network", smoothing_s=0.05).values
+    moving = inverse.used
+    jerk = [np.abs(np.diff(each[:, moving], 3, axis=0)).mean() for each in (rough, smooth)]
+    assert jerk[1] < 0.3 * jerk[0]
+
+
+def test_the_file_gives_the_same_controls(inverse, poses, tmp_path):
+    path = tmp_path / "hero.rig"
+    inverse.save(path)
+    again = RigInverse.load(path)
+    assert again.rig.names == inverse.rig.names
+    assert again.report == json.loads(json.dumps(inverse.report))
+    for method in ("process-learned", "network-computed"):
+        np.testing.assert_allclose(
+            again.solve(poses.positions[:8], method).values,
+            inverse.solve(poses.positions[:8], method).values,
+            atol=1e-3,
+        )
+    content = bytearray(path.read_bytes())
+    content[-5] ^= 0xFF
+    path.write_bytes(content)
+    with pytest.raises(CheckpointError):
+        RigInverse.load(path)
+
+
+def test_parts_of_a_rig_that_do_not_fit_are_refused(person, tmp_path):
+    arrays, header = rig_parts(person, tmp_path)
+    assert rig_of_parts(arrays, header, tmp_path).names == person.names
+    pairs = arrays["rig.pairs"]
+    for wrong, words in ((pairs[:-1], "an array of"), (pairs + len(pairs), "do not exist")):
+        with pytest.raises(ValueError, match=words):
+            rig_of_parts({**arrays, "rig.pairs": wrong}, header, tmp_path)
+
+
+def test_what_does_not_fit_is_refused(inverse, poses):
+    with pytest.raises(ParameterError, match="no method"):
+        inverse.solve(poses.positions, "magic")
+    with pytest.raises(ParameterError, match="joints expected"):
+        inverse.solve(poses.positions[:, :5])
+    with pytest.raises(ParameterError, match="joints expected"):
+        inverse.solve(np.full_like(poses.positions, np.nan))
+
+
+def test_clips_of_other_bodies_are_retargeted(person, store):
+    other = store.clip(1)
+    skeleton = other.skeleton
+    larger = type(skeleton)(
+        skeleton.names,
+        skeleton.parents,
+        1.3 * skeleton.offsets,
+        skeleton.end_parents,
+        1.3 * skeleton.end_offsets,
+    )
+    clip = type(other)(larger, other.rotations, 1.3 * other.translations, other.fps)
+    motion = motion_on_rig(clip, person)
+    made = person.evaluate(keyed(motion, person))
+    assert np.linalg.norm(made - motion.positions, axis=-1).max() < 5e-3
+
+
+def test_clips_of_controls_are_keyed_again(person, poses):
+    values = keyed(poses, person)
+    clip = clip_of_controls(values, person, poses.placement, poses.fps)
+    again = keyed(motion_on_rig(clip, person), person)
+    body = [person.index(f"body.{name}") for name in ("ty", "rx", "rz")]
+    np.testing.assert_allclose(again[:, body], values[:, body], atol=0.01)
+
+
+def test_examples_are_split_by_clips(store, person):
+    examples = RigExamples.of_store(store, person, frames=100)
+    assert 80 <= len(examples) <= 130
+    learnt, held_out = examples.split(0.3, 0)
+    assert not set(learnt.clips) & set(held_out.clips)
+    one = examples.taken(np.flatnonzero(examples.clips == 0))
+    first, last = one.split(0.25, 0)
+    np.testing.assert_array_equal(last.values, one.values[len(first) :])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"process.examples": 1},
+        {"network.sampling": "sobol"},
+        {"network.hidden": 0},
+        {"network.noise": -1.0},
+        {"training.held_out": 1.0},
+        {"training.learning_rate": 2.0},
+        {"training.unknown": 1},
+    ],
+)
+def test_configs_that_make_no_sense_are_refused(change):
+    with pytest.raises(ParameterError):
+        RigConfig.load("default", **change)
+
+
+def test_keys_survive_their_file(person, poses, tmp_path):
+    values = keyed(poses, person)
+    keys = RigKeys.of_rig(person, values, poses.placement, poses.fps)
+    path = tmp_path / "keys.json"
+    keys.save(path)
+    again = RigKeys.load(path)
+    np.testing.assert_allclose(
+        again.values_of(person), np.clip(values, person.lower, person.upper), atol=1e-6
+    )
+    np.testing.assert_allclose(again.trajectory().positions, poses.placement.positions, atol=1e-6)
+    content = json.loads(path.read_text())
+    assert content["controls"]["left_leg.stretch"] == {"unit": "1", "values": [0.0]}
+    for change in ({"frames": 3}, {"format": "x"}, {"version": 9}, {"fps": -1}, {"controls": []}):
+        path.write_text(json.dumps(content | change))
+        with pytest.raises(FormatError, match="not a file of keys"):
+            RigKeys.load(path)
+    path.write_text("[1")
+    with pytest.raises(FormatError):
+        RigKeys.load(path)
+
+
+@pytest.mark.slow
+def test_commands(walk, tmp_path, capsys):
+    captured, rig = tmp_path / "walk.bvh", tmp_path / "hero.rig"
+    save(walk.sliced(0, 60), captured)
+    changes = [f"--{name}={value}" for name, value in (TINY | {"training.epochs": 2.0}).items()]
+    assert (
+        main(["train", "rig", str(captured), "--poses", str(captured), "-o", str(rig), *changes])
+        == 0
+    )
+    assert "process-computed" in capsys.readouterr().out
+    assert json.loads((tmp_path / "hero.rig.report.json").read_text())["poses"] > 0
+    keys, made = tmp_path / "keys.json", tmp_path / "made.bvh"
+    page = tmp_path / "made.html"
+    assert (
+        main(["rig-controls", str(rig), str(captured), "-o", str(keys), "--player", str(page)]) == 0
+    )
+    assert "left leg" in capsys.readouterr().out
+    assert page.stat().st_size > 10_000
+    # An edit: the whole body half a metre higher.
+    content = json.loads(keys.read_text())
+    content["controls"]["body.ty"]["values"] = [0.1]
+    keys.write_text(json.dumps(content))
+    assert main(["rig-controls", str(rig), str(keys), "-o", str(made)]) == 0
+    clip = load(made)
+    heights = joint_positions(clip)[:, 0, 1]
+    assert np.ptp(heights) < 1e-4
+    # Feet that are moved by IK stay where they were.
+    feet = [clip.skeleton.names.index(name) for name in ("LeftFoot", "RightFoot")]
+    before = [load(captured).skeleton.names.index(name) for name in ("LeftFoot", "RightFoot")]
+    low = joint_positions(load(captured))[:, before]
+    apart = np.linalg.norm(joint_positions(clip)[:, feet] - low, axis=-1)
+    assert np.median(apart) < 0.12
+    assert main(["rig-controls", str(rig), str(captured), "-o", str(tmp_path / "x.txt")]) == 2
+    assert main(["train", "rig", str(captured), "-o", str(rig)]) == 2

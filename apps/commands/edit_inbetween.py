@@ -20,6 +20,7 @@ def command(
     seconds: float | None = None,
     keys: Path | None = None,
     follow: bool = False,
+    slide: bool = False,
     player: Path | None = None,
     reading: ClipOptions = ClipOptions(),  # noqa: B008 (frozen)
 ) -> None:
@@ -41,6 +42,8 @@ def command(
     follow
         Turn and move the second clip to where the path of the first leads. It stays at its place
         otherwise.
+    slide
+        Leave the feet as the network makes them; they are held in contacts otherwise.
     player
         Page to write (.html) that plays the result; with --keys, beside the clip.
     """
@@ -60,9 +63,9 @@ def command(
 
     def make(given: list[Clip], trained: MotionEditor) -> Clip:
         if named is not None:
-            return between_keys(given[0], named[0], trained, times=named[1])
+            return between_keys(given[0], named[0], trained, times=named[1], feet=not slide)
         assert seconds is not None
-        return in_between(given[0], given[1], seconds, trained, follow=follow)
+        return in_between(given[0], given[1], seconds, trained, follow=follow, feet=not slide)
 
     given, made = edited(clips, output, editor, player, reading, "making", make)
     write_edited(given[0], made, output, player)

@@ -21,6 +21,7 @@ def command(
     joints: str | None = None,
     frames: str | None = None,
     all: bool = False,
+    slide: bool = False,
     player: Path | None = None,
     reading: ClipOptions = ClipOptions(),  # noqa: B008 (frozen)
 ) -> None:
@@ -43,6 +44,9 @@ def command(
         only joints are named.
     all
         Project the whole clip onto what the editor knows, also what is not broken.
+    slide
+        Leave the feet as the network makes them; in repaired frames they are held in contacts
+        otherwise.
     player
         Page to write (.html) that plays the clip before and after.
     """
@@ -60,7 +64,7 @@ def command(
             damage = Damage.stated(
                 len(given[0]), trained.space.joints, joints=names, stretches=stretches
             )
-        return repaired(given[0], trained, damage, whole=all), damage
+        return repaired(given[0], trained, damage, whole=all, feet=not slide), damage
 
     (given,), (made, damage) = edited([clip], output, editor, player, reading, "repairing", make)
     for finding in damage.findings:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from deepphase.arrays import Array
 from deepphase.motion import quaternions
@@ -104,12 +103,13 @@ class BodyPoints:
         points : (frames, points, 3)
             In any space; the first rotation is relative to it.
         """
-        world = np.empty((len(points), len(self.joints), 4))
+        centres = np.argsort(np.where(self.point_joints < 0, len(self), self.point_joints))
+        moments = np.empty((len(points), len(self.joints), 3, 3))
         for joint in range(len(self.joints)):
             own = np.flatnonzero(self.carriers == joint)
-            centre = np.flatnonzero(self.point_joints == joint)[0]
-            arms = points[:, own].astype(np.float64) - points[:, centre, None]
-            world[:, joint] = _fitted_rotations(self.offsets[own], arms)
+            arms = points[:, own].astype(np.float64) - points[:, centres[joint], None]
+            moments[:, joint] = arms.swapaxes(1, 2) @ self.offsets[own]
+        world = quaternions.rotation_fit(moments)
         local = world.copy()
         above = self.parents[1:]
         local[:, 1:] = quaternions.multiply(quaternions.conjugate(world[:, above]), world[:, 1:])
@@ -204,12 +204,3 @@ def _markers(arms: list[Array], reach: float) -> list[Array]:
     axis = np.eye(3)[np.argmin(np.abs(units[0]))]
     side = axis - units[0] * (axis @ units[0])
     return [reach * side / np.linalg.norm(side)]
-
-
-def _fitted_rotations(offsets: Array, arms: Array) -> Array:
-    """(frames, 4) rotations that turn offsets (points, 3) onto arms (frames, points, 3)."""
-    moments = np.einsum("fpi,pj->fij", arms, offsets)
-    left, _, right = np.linalg.svd(moments)
-    sign = np.linalg.det(left) * np.linalg.det(right)
-    left[:, :, 2] *= sign[:, None]
-    return Rotation.from_matrix(left @ right).as_quat()

@@ -26,7 +26,13 @@ _PACE_S = 0.2
 
 
 def in_between(
-    first: Clip, second: Clip, seconds: float, editor: MotionEditor, *, follow: bool = False
+    first: Clip,
+    second: Clip,
+    seconds: float,
+    editor: MotionEditor,
+    *,
+    follow: bool = False,
+    feet: bool = True,
 ) -> Clip:
     """A clip, motion that leads to another clip, and that clip.
 
@@ -42,6 +48,8 @@ def in_between(
     follow
         Turn and move `second` so that it begins where the path of `first` leads: at the mean of the
         velocities at the end of `first` and at the beginning of `second`.
+    feet
+        Hold feet still in contacts between the clips.
 
     Returns
     -------
@@ -84,11 +92,17 @@ def in_between(
             editor.space.joints,
             stretches=[(len(first), len(first) + missing - 1)],
         ),
+        feet=feet,
     )
 
 
 def between_keys(
-    clip: Clip, keys: Sequence[int], editor: MotionEditor, *, times: Sequence[float] | None = None
+    clip: Clip,
+    keys: Sequence[int],
+    editor: MotionEditor,
+    *,
+    times: Sequence[float] | None = None,
+    feet: bool = True,
 ) -> Clip:
     """Motion through key poses of a clip.
 
@@ -100,6 +114,8 @@ def between_keys(
         Rising frames of the clip: its key poses, two or more.
     times
         Rising seconds at which the keys stand; those of the clip by default.
+    feet
+        Hold feet still in contacts between the keys.
 
     Returns
     -------
@@ -139,7 +155,7 @@ def between_keys(
     )
     known = np.ones((len(moved), len(editor.space.joints) + 1), np.float32)
     known[np.setdiff1d(np.arange(len(moved)), at)] = 0
-    return repaired(moved, editor, Damage(known, editor.space.joints))
+    return repaired(moved, editor, Damage(known, editor.space.joints), feet=feet)
 
 
 def _following(first: Clip, second: Clip, seconds: float, editor: MotionEditor) -> Clip:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from scipy.interpolate import Akima1DInterpolator
+from scipy.interpolate import CubicSpline
 from scipy.ndimage import label
 from scipy.spatial.transform import Rotation, Slerp
 
 from deepphase.arrays import Array
 from deepphase.editing.damage import Damage
 from deepphase.editing.editor import MotionEditor
+from deepphase.editing.held_feet import with_gaps_held
 from deepphase.editing.missing import NOISY
 from deepphase.editing.motion_rows import MotionRows, MotionSpace, integrated_root, root_velocities
 from deepphase.errors import ParameterError
@@ -25,14 +26,16 @@ from deepphase.steering.inertialization import rotation_vectors
 _FADE_S = 0.1
 # Missing stretches up to the first duration are interpolated by a smooth curve, stretches from the
 # second one on are the network's, and between both are blended.
-_CURVE_S, _NETWORK_S = 0.1, 0.25
+_CURVE_S, _NETWORK_S = 0.15, 0.25
 # Noisy rotations are low-passed before the network reads them, and its estimate afterwards, in Hz.
 # Noise of this root mean square angle, radians, counts as much as the network's own error.
 _NOISE_HZ, _RESULT_HZ = 4.0, 6.0
 _NETWORK_ERROR = 0.09
 
 
-def repaired(clip: Clip, editor: MotionEditor, damage: Damage, *, whole: bool = False) -> Clip:
+def repaired(
+    clip: Clip, editor: MotionEditor, damage: Damage, *, whole: bool = False, feet: bool = True
+) -> Clip:
     """A clip with its damage repaired.
 
     Rotations and hips' places that are known stay as they are. The network's estimate of the
@@ -46,6 +49,8 @@ def repaired(clip: Clip, editor: MotionEditor, damage: Damage, *, whole: bool = 
         What is missing or noisy in it, by `find_damage` or `Damage.stated`.
     whole
         Project the whole clip, also what is known, as Holden et al. 2015 do.
+    feet
+        Hold feet still by inverse kinematics in the contacts of repaired stretches.
 
     Returns
     -------
@@ -69,7 +74,7 @@ def repaired(clip: Clip, editor: MotionEditor, damage: Damage, *, whole: bool = 
             hint="repair needs frames in which the body's place is known",
         )
     plain = _low_passed(interpolated(clip, editor, damage), editor, damage)
-    estimate = _estimate(plain, editor, damage)
+    estimate, contacts = _estimate(plain, editor, damage)
     joints, hips = editor.space.points.joints, editor.space.hips
     own = plain.rotations[:, joints].astype(np.float64)
     made = estimate.rotations[:, joints]
@@ -95,7 +100,10 @@ def repaired(clip: Clip, editor: MotionEditor, damage: Damage, *, whole: bool = 
         curve = _curve(places, ~missing[:, 0])
         moved = weights[:, :1] * moved + (1.0 - weights[:, :1]) * curve
         result[damage.known[:, 1:] == 1] = own[damage.known[:, 1:] == 1]
-    return with_pose(plain, editor, result, moved)
+    made_clip = with_pose(plain, editor, result, moved)
+    if not feet or whole:
+        return made_clip
+    return with_gaps_held(made_clip, editor.space, contacts, damage.known < 1)
 
 
 def bridged(made: Array, own: Array, broken: Array, fps: float) -> Array:
@@ -231,12 +239,12 @@ def _rotation_curves(rotations: Array, known: Array) -> Array:
 
 
 def _curve(values: Array, known: Array) -> Array:
-    """(frames, values) a smooth curve through the known values (Akima 1970, modified)."""
+    """(frames, values) a cubic spline through the known values."""
     curve, has = values.copy(), np.flatnonzero(known)
     if len(has) > 2:
         frames = np.arange(has[0], has[-1] + 1)
         inside = frames[~known[frames]]
-        curve[inside] = Akima1DInterpolator(has, values[has], axis=0, method="makima")(inside)
+        curve[inside] = CubicSpline(has, values[has], axis=0)(inside)
     return curve
 
 
@@ -287,8 +295,13 @@ def with_change(
     return with_pose(clip, editor, quaternions.sign_continuous(rotations), places)
 
 
-def _estimate(clip: Clip, editor: MotionEditor, damage: Damage) -> Clip:
-    """The network's estimate of all frames of a clip whose gaps are interpolated, at its rate."""
+def _estimate(clip: Clip, editor: MotionEditor, damage: Damage) -> tuple[Clip, Array]:
+    """The network's estimate of all frames of a clip whose gaps are interpolated, at its rate.
+
+    Returns
+    -------
+    The clip, and (frames, feet) bool contacts: those of the clip in whole frames.
+    """
     space = editor.space
     sampled = resample(clip, editor.fps)
     known = damage.known
@@ -301,9 +314,13 @@ def _estimate(clip: Clip, editor: MotionEditor, damage: Damage) -> Clip:
     restored = editor.restored(rows, groups)
     path = _restored_root(restored, root, known[:, 0] < 1, space, sampled)
     made = space.clip(restored, sampled, path, floor=space.floor(rows, sampled))
+    broken = (known < 1).any(axis=1)[:, None]
+    contacts = np.where(broken, restored.contacts, rows.contacts) > 0.5
     if clip.fps == editor.fps:
-        return made
-    return at_frames(made, np.arange(len(clip)) * editor.fps / clip.fps)
+        return made, contacts
+    frames = np.arange(len(clip)) * editor.fps / clip.fps
+    nearest = np.minimum(np.round(frames).astype(int), len(contacts) - 1)
+    return at_frames(made, frames), contacts[nearest]
 
 
 def _restored_root(

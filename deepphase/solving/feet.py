@@ -19,8 +19,9 @@ from deepphase.motion.roles import Roles
 _HOLD_SHARE = 0.06
 # Largest change of height, as the same share, at which a foot is held at one height.
 _LEVEL_SHARE = 0.03
-# Seconds: shortest hold, and duration of the blend before and after a hold.
-_SHORTEST_S, _BLEND_S = 0.2, 0.16
+HOLD_BLEND_S = 0.16
+"""Seconds of the blend before and after a hold."""
+_SHORTEST_S = 0.2
 # Quantile of a foot's heights at which it is on the floor.
 _FLOOR_SHARE = 0.02
 _REACHES = 4
@@ -128,7 +129,7 @@ def _shift(
     """(frames, 3) correction of a foot in metres, and (frames,) bool whether it is held."""
     frames = len(tip)
     shift, held = np.zeros((frames, 3)), np.zeros(frames, bool)
-    shortest, blend = max(2, round(_SHORTEST_S * fps)), max(2, round(_BLEND_S * fps))
+    shortest, blend = max(2, round(_SHORTEST_S * fps)), max(2, round(HOLD_BLEND_S * fps))
     holds: list[tuple[int, int]] = []
     for start, stop in true_runs(flags):
         for first, last in _stays(tip[start:stop, ::2], hold_share * size):

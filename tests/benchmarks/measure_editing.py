@@ -15,6 +15,7 @@ import numpy as np
 from scipy.signal import savgol_filter
 from scipy.spatial.transform import Rotation
 
+from deepphase.arrays import true_runs
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import open_store
 from deepphase.editing.damage import Damage, find_damage
@@ -28,6 +29,7 @@ from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.kinematics import global_transforms, joint_positions
 from deepphase.motion.resample import resample
 from deepphase.motion.roles import find_roles
+from deepphase.steering.inertialization import angular_velocities, from_rotation_vectors
 
 # Frames of a window of principal components; 384 of them have the size of the hidden units.
 WINDOW, COMPONENTS = 8, 384
@@ -196,11 +198,52 @@ def power_similarity(made: np.ndarray, true: np.ndarray) -> tuple[float, float]:
     return float((distance * total).sum()), float(total.sum())
 
 
+def inertialized(clip: Clip, editor: MotionEditor, damage: Damage, longest_s: float = 0.5) -> Clip:
+    """Interpolation with the velocities of both ends, whose differences from its own decay.
+
+    Parameters
+    ----------
+    longest_s
+        Longest duration of a decay in seconds; otherwise it is that of the gap.
+
+    References
+    ----------
+    Bollo 2018, Inertialization: the polynomial of degree 5 in time.
+    """
+    plain = interpolated(clip, editor, damage)
+    body, hips = editor.space.points.joints, editor.space.hips
+    rotations = plain.rotations[:, body].astype(np.float64)
+    places = plain.local_positions()[:, hips].astype(np.float64)
+    given = rotations.copy(), places.copy()
+    ((start, stop),) = true_runs(damage.frames)
+    for frames in (np.arange(start - 2, stop + 1), np.arange(stop + 1, start - 2, -1)):
+        # The last two whole frames, then the gap and the first whole frame beyond it.
+        turns, moved = given[0][frames], given[1][frames]
+        own, straight = (angular_velocities(turns[i], turns[i + 1], 1 / clip.fps) for i in (0, 1))
+        change = np.diff(moved[:3], axis=0) * clip.fps
+        times = np.arange(1, len(frames) - 2)[:, None] / clip.fps
+        share = np.minimum(times / min(times[-1, 0] + 1 / clip.fps, longest_s), 1.0)
+        decay = times * (1.0 - share) ** 3 * (1.0 + 3.0 * share)
+        inside = frames[2:-1]
+        turn = from_rotation_vectors(decay[:, None] * (own - straight))
+        rotations[inside] = quaternions.multiply(turn, rotations[inside])
+        places[inside] += decay * (change[0] - change[1])
+    return with_pose(plain, editor, rotations, places)
+
+
+METHODS: dict[str, Callable[[Clip, MotionEditor, Damage], Clip]] = {
+    "editor": repaired,
+    "free feet": lambda clip, editor, damage: repaired(clip, editor, damage, feet=False),
+    "interpolation": interpolated,
+    "inertialized": inertialized,
+}
+
+
 def measure_gaps(editor: MotionEditor, clips: list[Clip]) -> None:
     """Print errors over gaps of all joints: 5, 15, 30 and 45 frames at 30 Hz."""
     print("gap in frames at 30 Hz: mm, L2 of world quaternions, NPSS, sliding - true in cm/s")
     for gap in (5, 15, 30, 45):
-        sums: dict[str, list[tuple[float, ...]]] = {"editor": [], "interpolation": []}
+        sums: dict[str, list[tuple[float, ...]]] = {name: [] for name in METHODS}
         for clip in clips:
             lost = round(gap * clip.fps / 30.0)
             start = (len(clip) - lost) // 2
@@ -216,7 +259,7 @@ def measure_gaps(editor: MotionEditor, clips: list[Clip]) -> None:
             translations[here] = 0.0
             given = replace(clip, rotations=rotations, translations=translations)
             world = quaternions.sign_continuous(global_transforms(clip)[0])[here]
-            for name, method in (("editor", repaired), ("interpolation", interpolated)):
+            for name, method in METHODS.items():
                 made = method(given, editor, damage)
                 turned, places = (each[here] for each in global_transforms(made))
                 turned = turned * np.where((turned * world).sum(-1, keepdims=True) < 0, -1.0, 1.0)

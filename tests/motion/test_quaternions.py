@@ -66,6 +66,28 @@ def test_the_mean_rotation_is_scipys_and_blind_to_signs():
     assert quaternions.angle_between(mean, Rotation.from_quat(turns).mean().as_quat()) < 1e-6
 
 
+@pytest.mark.parametrize("second", [1.0, 0.3, 0.01, 1e-3])
+def test_fitted_rotations_are_those_of_a_singular_value_decomposition(second):
+    rest = RNG.standard_normal((60, 3, 3))
+    # All but in one line, as the joints of a straight limb are.
+    rest[:, 1:] = rest[:, :1] + second * rest[:, 1:]
+    measured = A.as_matrix() @ rest.swapaxes(1, 2) + 0.1 * second * RNG.standard_normal((60, 3, 3))
+    moments = measured @ rest
+    left, _, right = np.linalg.svd(moments)
+    left[np.linalg.det(left @ right) < 0, :, 2] *= -1.0
+    turns = Rotation.from_quat(
+        quaternions.rotation_fit(moments.reshape(12, 5, 3, 3)).reshape(60, 4)
+    )
+    assert (turns * Rotation.from_matrix(left @ right).inv()).magnitude().max() < 1e-6
+
+
+def test_fitted_rotations_of_vectors_in_one_line_and_of_none():
+    line = V[:, :, None] * A.apply(V)[:, None]
+    turns = quaternions.rotation_fit(np.concatenate([line, np.zeros((1, 3, 3))]))
+    np.testing.assert_allclose(quaternions.rotate(turns[:-1], A.apply(V)), V, atol=1e-9)
+    np.testing.assert_allclose(np.linalg.norm(turns, axis=1), 1.0)
+
+
 @pytest.mark.parametrize("shape", [(4,), (2, 3, 4)])
 def test_any_leading_shape(shape):
     q = quaternions.normalized(RNG.standard_normal(shape))

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from deepphase.arrays import Array
+from deepphase.music.beat_path import beat_path
 
 # Beats a minute that are looked for, on a grid of 1.5 %; and what people tap to most
 # (a log-normal prior, as in Ellis 2007).
@@ -106,9 +107,9 @@ def lay_beats(onset_strength: Array, tempo_bpm: Array, fps: float) -> Array:
 
     References
     ----------
-    Ellis 2007, "Beat tracking by dynamic programming"; librosa.beat.beat_track is that.
+    Ellis 2007, "Beat tracking by dynamic programming"; see `beat_path`.
     """
-    frames = _laid(onset_strength, fps, tempo_bpm)
+    frames = beat_path(np.minimum(onset_strength, 1.5), tempo_bpm, fps, _TIGHTNESS)
     audible_frames = np.flatnonzero(onset_strength > _AUDIBLE)
     if len(frames) < 2 or not len(audible_frames):
         return NO_BEATS.beats_s
@@ -220,22 +221,6 @@ def _steady_path(score: Array) -> Array:
     for window in range(windows - 1, 0, -1):
         path[window - 1] = came[window, path[window]]
     return path
-
-
-def _laid(onset_strength: Array, fps: float, bpm: Array) -> Array:
-    """(beats,) frames of the beats."""
-    import librosa
-
-    _, frames = librosa.beat.beat_track(
-        onset_envelope=np.minimum(onset_strength, 1.5),
-        sr=fps,
-        hop_length=1,
-        bpm=bpm,
-        tightness=_TIGHTNESS,
-        trim=False,
-        units="frames",
-    )
-    return np.asarray(frames, int)
 
 
 def _between_frames(onset_strength: Array, frames: Array) -> Array:

@@ -1,4 +1,9 @@
-"""Short-time spectra of a song, and the features computed from them."""
+"""Short-time spectra of a song, and the features computed from them.
+
+Of librosa only filters are used that it does not compile: a program that reads one song would
+otherwise compile for half a minute on a new machine, and for seconds in every process. The rest is
+librosa's arithmetic in NumPy.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +33,12 @@ _LAG = 2
 # Frames of one matrix product: power and bins of them fit the cache. Threads that make them: what
 # they find does not depend on how many there are.
 _FRAMES_AT_ONCE, _THREADS = 128, 2
-# Frames that the tuning is estimated on.
+# Frames that the tuning is estimated on, pitches that it is estimated of, and the share of a
+# frame's loudest bin that they have.
 _TUNING_FRAMES = 200
+_PITCH_RANGE_HZ, _PEAK_SHARE = (80.0, 2000.0), 0.1
+# Octave that chroma are mostly read off and its width, both in octaves; halftones from A to C.
+_CHROMA_OCTAVE, _CHROMA_OCTAVES, _C_OVER_A = 5.0, 2.0, 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +81,6 @@ def short_time_spectra(samples: Array) -> Spectra:
 
     Loudness is relative to the song: its level in the file has no effect.
     """
-    import librosa
     import scipy.fft
 
     frames = -(-len(samples) // HOP)
@@ -111,7 +119,7 @@ def short_time_spectra(samples: Array) -> Spectra:
     bass_bands = int((fine_centres() < _BASS_HZ).sum())
     return Spectra(
         _decibels(mel_power),
-        librosa.feature.mfcc(S=_decibels(fine_power).T, n_mfcc=MFCC).T.astype(np.float32),
+        scipy.fft.dct(_decibels(fine_power), axis=1, norm="ortho")[:, :MFCC].astype(np.float32),
         _shares(chroma),
         # Of a song that is mostly silent the mean says nothing.
         flux / max(float(total.mean()), 0.1 * float(total.max()), 1e-12),
@@ -151,27 +159,57 @@ def fine_centres() -> Array:
 
 @lru_cache(maxsize=101)
 def _chroma_filter(tuning: float) -> Array:
-    """(12, bins), from C on."""
-    import librosa
+    """(12, bins), from C on: Gaussians around each pitch class, and over the octaves (Ellis 2007).
 
-    return librosa.filters.chroma(sr=SAMPLE_RATE, n_fft=_WINDOW, tuning=tuning).astype(np.float32)
+    `librosa.filters.chroma` gives the same.
+    """
+    bins = np.fft.rfftfreq(_WINDOW, 1 / SAMPLE_RATE)
+    halftones = PITCH_CLASSES * np.log2(bins[1:] / _concert_octave_hz(tuning))
+    # Bin 0 has no pitch: it lies one and a half octaves below bin 1.
+    halftones = np.concatenate([[halftones[0] - 1.5 * PITCH_CLASSES], halftones])
+    # The bin behind the last one gives its width.
+    above = PITCH_CLASSES * np.log2(len(bins) / (len(bins) - 1))
+    widths = np.maximum(np.append(np.diff(halftones), above), 1.0)
+    half = PITCH_CLASSES / 2
+    away = np.mod(halftones - np.arange(PITCH_CLASSES)[:, None] + half, PITCH_CLASSES) - half
+    weights = np.exp(-0.5 * (2 * away / widths) ** 2)
+    weights /= np.linalg.norm(weights, axis=0)
+    octaves = halftones / PITCH_CLASSES
+    weights *= np.exp(-0.5 * ((octaves - _CHROMA_OCTAVE) / _CHROMA_OCTAVES) ** 2)
+    return np.roll(weights, -_C_OVER_A, axis=0).astype(np.float32)
+
+
+def _concert_octave_hz(tuning: float) -> float:
+    """Frequency from which octaves are counted: the A of 27.5 Hz, and halftones from it."""
+    return 27.5 * 2.0 ** (tuning / PITCH_CLASSES)
 
 
 def _tuning(windows: Array, taper: Array) -> float:
-    """Halftones from 440 Hz tuning, of frames spread over the song: a tuning does not change."""
-    import librosa
+    """Halftones from 440 Hz tuning, of frames spread over the song: a tuning does not change.
+
+    Pitches are peaks of the spectrum between two parabolas' bins, as of `librosa.piptrack`.
+    """
     import scipy.fft
 
     step = max(len(windows) // _TUNING_FRAMES, 1)
-    magnitude = np.abs(scipy.fft.rfft(windows[::step] * taper, axis=1)).T
-    pitches, strengths = librosa.piptrack(
-        S=magnitude, sr=SAMPLE_RATE, n_fft=_WINDOW, fmin=80.0, fmax=2000.0
-    )
-    audible = strengths > 0
-    if not audible.any():
+    magnitude = np.abs(scipy.fft.rfft(windows[::step] * taper, axis=1))
+    before, middle, after = magnitude[:, :-2], magnitude[:, 1:-1], magnitude[:, 2:]
+    frequencies = np.arange(1, magnitude.shape[1] - 1) * (SAMPLE_RATE / _WINDOW)
+    inside = (frequencies >= _PITCH_RANGE_HZ[0]) & (frequencies < _PITCH_RANGE_HZ[1])
+    threshold = _PEAK_SHARE * magnitude.max(axis=1, keepdims=True)
+    read = np.where(magnitude > threshold, magnitude, 0.0)
+    peak = inside & (read[:, 1:-1] > read[:, :-2]) & (read[:, 1:-1] >= read[:, 2:])
+    slope, bend = 0.5 * (after - before)[peak], (after + before - 2 * middle)[peak]
+    shift = np.where(np.abs(slope) < np.abs(bend), -slope / np.where(bend == 0, 1.0, bend), 0.0)
+    strengths = middle[peak] + 0.5 * slope * shift
+    if not (strengths > 0).any():
         return 0.0
-    strong = audible & (strengths >= np.median(strengths[audible]))
-    return float(librosa.pitch_tuning(frequencies=pitches[strong], resolution=0.01))
+    strong = strengths >= np.median(strengths[strengths > 0])
+    pitches = np.broadcast_to(frequencies, peak.shape)[peak] + shift * (SAMPLE_RATE / _WINDOW)
+    halftones = np.mod(PITCH_CLASSES * np.log2(pitches[strong] / _concert_octave_hz(0.0)), 1.0)
+    halftones = np.where(halftones >= 0.5, halftones - 1.0, halftones)
+    counts, edges = np.histogram(halftones, np.linspace(-0.5, 0.5, 101))
+    return float(edges[np.argmax(counts)])
 
 
 def _decibels(power: Array) -> Array:

@@ -99,7 +99,8 @@ def test_a_features_value_does_not_depend_on_the_level():
     np.testing.assert_allclose(loud.beats_s, soft.beats_s, atol=1e-4)
 
 
-def test_mel_and_crossings_are_librosas():
+@pytest.mark.slow  # librosa compiles.
+def test_spectra_are_librosas():
     import librosa
 
     samples = make_song(4, 8.0).samples
@@ -122,6 +123,42 @@ def test_mel_and_crossings_are_librosas():
     )
     ours = song.blocks["zero_crossing_rate"][4:-4, 0]
     np.testing.assert_allclose(ours, rate[0, 4 : len(song) - 4], atol=0.002)
+    # Cepstra.
+    fine = librosa.feature.melspectrogram(
+        y=samples / np.abs(samples).max(),
+        sr=SAMPLE_RATE,
+        n_fft=2048,
+        hop_length=512,
+        n_mels=64,
+        fmin=30.0,
+        fmax=11_000.0,
+        pad_mode="constant",
+    )
+    decibels = librosa.power_to_db(S=fine, ref=np.max, amin=1e-12, top_db=80.0)
+    cepstra = librosa.feature.mfcc(S=decibels, n_mfcc=20).T[: len(song)]
+    np.testing.assert_allclose(song.blocks["mfcc"][:-2], cepstra[:-2], atol=0.05)
+
+    # Chroma and tuning, of a song that is tuned higher.
+    moments = np.arange(0, len(samples) - 1, 2 ** (0.21 / 12))
+    samples = np.interp(moments, np.arange(len(samples)), samples)
+    magnitude = np.abs(
+        librosa.stft(y=np.float32(samples), n_fft=2048, hop_length=512, pad_mode="constant")
+    )
+    pitches, strengths = librosa.piptrack(
+        S=magnitude[:, :: max(magnitude.shape[1] // 200, 1)],
+        sr=SAMPLE_RATE, n_fft=2048, fmin=80.0, fmax=2000.0,
+    )  # fmt: skip
+    strong = (strengths > 0) & (strengths >= np.median(strengths[strengths > 0]))
+    tuning = librosa.pitch_tuning(frequencies=pitches[strong], resolution=0.01)
+    ours = spectra.short_time_spectra(np.float32(samples))
+    assert ours.tuning == pytest.approx(tuning, abs=0.011)
+    bank = librosa.filters.chroma(sr=SAMPLE_RATE, n_fft=2048, tuning=round(ours.tuning, 2))
+    chroma = (bank @ magnitude**2).T[3 : len(ours.chroma) - 4]
+    loudest = chroma.max(axis=1)
+    audible = loudest > 1e-4 * loudest.max()
+    np.testing.assert_allclose(
+        ours.chroma[3:-4][audible], chroma[audible] / loudest[audible, None], atol=2e-3
+    )
 
 
 @settings(max_examples=25)

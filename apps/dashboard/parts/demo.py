@@ -20,8 +20,13 @@ NAME = "Made motion (demo)"
 # Other individuals than those that the models learnt from.
 _SEED = 2203
 _CLIP_S, _BODY = 11.0, "biped"
-# Modules that Streamlit imports at their first use.
-_LAZY_IMPORTS = ("pandas", "pyarrow", "plotly.graph_objects")
+# Modules that Streamlit imports at their first use, and one that compiles itself on a new machine.
+_LAZY_IMPORTS = (
+    "pandas",
+    "pyarrow",
+    "plotly.graph_objects",
+    "matching.search.block_tree_kernel",
+)
 # The fourth motion of a corpus is a medley of gaits.
 _MEDLEY = 3
 

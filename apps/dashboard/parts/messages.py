@@ -66,7 +66,7 @@ def working(what: str) -> Iterator[Progress]:
         drawn = now
         share = min(max(done / max(total, 1), 0.0), 1.0)
         left = (now - began) * (1 - share) / share if share > 0 else 0.0
-        parts = [f"{what}: {step}, {done:,} of {total:,}"]
+        parts = [f"{what}: {step}, {done:,} of {total:,}" if total else f"{what}: {step}"]
         parts += [f"{left:.0f} s left"] if share > 0 and left >= 1 else []
         parts += [plain(words)] if words else []
         place.progress(share, text=", ".join(parts))

@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 import streamlit as st
 
 from apps.dashboard.parts.messages import show_error, working
+from apps.dashboard.parts.turns import shared_turns
 from deepphase.errors import DeepPhaseError
 from deepphase.progress import Progress
 
@@ -49,8 +50,8 @@ class ResultCache(Generic[Cached]):
     def find_or_make(self, key: Hashable, make: Callable[[Progress], Cached], what: str) -> Cached:
         """The result of a key, computed if the cache does not hold it, with progress on the page.
 
-        Two sessions may compute the same result at once. An interrupted computation stores
-        nothing.
+        Sessions that ask for the same result wait for the first of them. An interrupted
+        computation stores nothing.
 
         Parameters
         ----------
@@ -65,8 +66,17 @@ class ResultCache(Generic[Cached]):
         if result is None:
             with working(what) as progress:
                 progress("starting", 0, 1, "")
+                result = self.make(key, make, progress)
+        return result
+
+    def make(self, key: Hashable, make: Callable[[Progress], Cached], progress: Progress) -> Cached:
+        """The result of a key, computed in turn with those of other sessions, and stored."""
+        # Sessions that wait for the same result find it when it is their turn.
+        with shared_turns().turn((id(self), key), progress):
+            result = self.find(key)
+            if result is None:
                 result = make(progress)
-            self.store(key, result)
+                self.store(key, result)
         return result
 
 
@@ -102,13 +112,12 @@ def cancellable_result(
         with place.container():
             st.button("Cancel", icon=":material/stop:", on_click=_cancel, args=(key,))
             with working(what) as progress:
-                result = make(progress)
+                result = cache.make(key, make, progress)
     except DeepPhaseError as error:
         show_error(error)
         return None
     finally:
         place.empty()
-    cache.store(key, result)
     return result
 
 

@@ -18,6 +18,9 @@ _LINE_S = 1.0 / 120.0
 _STANDING = 0.05
 # Before a corner of a path: what follows it is ahead already, and must be prepared.
 _BEFORE_CORNER_S = 0.3
+_TINY = 1e-9
+# A lead fades away with this time constant, in seconds; m/s of a path at which leads are small.
+_LEAD_FADE_S, _SLOW = 1.0, 0.2
 
 
 class GoalSource(Protocol):
@@ -117,17 +120,22 @@ class PathSettings:
         Half-life of a deviation of the facing in seconds.
     slack_m
         Distance in metres that a character may lag behind before the path waits for it.
+    lead_s
+        Time constant in seconds with which goals move ahead of a character that lags all the time,
+        and out of a curve that it cuts, by at most `slack_m`; infinite for goals that never do.
     """
 
     halflife_s: float = 0.35
     facing_halflife_s: float = 0.35
     slack_m: float = 0.3
+    lead_s: float = 0.5
 
     def __post_init__(self) -> None:
         spring_rate(self.halflife_s)
         spring_rate(self.facing_halflife_s)
-        if not self.slack_m > 0:
-            raise ParameterError(f"slack_m {self.slack_m}: it must be above 0")
+        for name in ("slack_m", "lead_s"):
+            if not getattr(self, name) > 0:
+                raise ParameterError(f"{name} {getattr(self, name)}: it must be above 0")
 
 
 class PathGoals:
@@ -135,6 +143,8 @@ class PathGoals:
 
     The desired trajectory is the path from now on, plus the character's deviation from it, which
     decays like a spring. Each character has its own clock, which waits while the character lags.
+    A runner that blends goals with its own predictions follows them at a distance, so the goals
+    lead by the deviation's integral over time, as a proportional-integral controller does.
 
     Parameters
     ----------
@@ -154,6 +164,8 @@ class PathGoals:
         self.origins = np.zeros((1, 2)) if origins is None else np.asarray(origins, np.float64)
         self.times = np.full(len(self.origins), path.times[0])
         self._corners = path.corners - _BEFORE_CORNER_S
+        # Seconds along the path's velocity, and across it.
+        self._leads = np.zeros((len(self.origins), 2))
 
     def advance(self, root_states: RootStates, seconds: float) -> Array:
         """As `GoalSource.advance`; goals change abruptly 0.3 s before a corner of the path."""
@@ -164,6 +176,7 @@ class PathGoals:
         behind = np.vecdot(error, way) > 0
         waiting = np.minimum(np.maximum(2.0 - distance / self.settings.slack_m, 0.0), 1.0)
         self.times = self.times + seconds * np.where(behind, waiting, 1.0)
+        self._move_leads(error, way, seconds)
         return np.asarray(np.searchsorted(self._corners, self.times) > passed)
 
     def trajectory(
@@ -172,13 +185,17 @@ class PathGoals:
         """As `GoalSource.trajectory`."""
         now, settings, path = self.times[which], self.settings, self.path
         later = now[:, None] + offsets_s
+        leads = self._leads[which]
+        places = root_states.positions[which] - self.origins[which]
+        places = places - path.positions_at(now) - _led(leads, path.velocities_at(now))
         deviation, _ = decayed(
-            (root_states.positions[which] - self.origins[which] - path.positions_at(now))[:, None],
+            places[:, None],
             (root_states.velocities[which] - path.velocities_at(now))[:, None],
             settings.halflife_s,
             offsets_s[:, None],
         )
         positions = path.positions_at(later) + self.origins[which, None] + deviation
+        positions += _led(leads[:, None], path.velocities_at(later))
         turned = wrapped_angle(root_states.angles[which] - path.facings_at(now))
         rates = root_states.rates[which] - self._facing_rates(now)
         twist, _ = decayed(turned[:, None], rates[:, None], settings.facing_halflife_s, offsets_s)
@@ -213,9 +230,29 @@ class PathGoals:
             facings = np.where(moving, ways, facings)
         return velocities, facings
 
+    def _move_leads(self, error: Array, way: Array, seconds: float) -> None:
+        """Move the leads by (characters, 2) m from a character to its place on the path."""
+        square = np.vecdot(way, way)
+        lag = np.stack([np.vecdot(error, way), np.vecdot(error, _across(way))], axis=1)
+        lag /= (square + _SLOW**2)[:, None]
+        leads = self._leads + seconds * (lag / self.settings.lead_s - self._leads / _LEAD_FADE_S)
+        length = np.sqrt(square * np.vecdot(leads, leads))
+        most = np.minimum(1.0, self.settings.slack_m / np.maximum(length, _TINY))
+        self._leads = leads * most[:, None]
+
     def _facing_rates(self, times: Array) -> Array:
         step, facings_at = 1.0 / 60.0, self.path.facings_at
         return (facings_at(times + step) - facings_at(times - step)) / (2.0 * step)
+
+
+def _led(leads: Array, way: Array) -> Array:
+    """(..., 2) m: leads (..., 2) of a path with velocities (..., 2) m/s."""
+    return leads[..., :1] * way + leads[..., 1:] * _across(way)
+
+
+def _across(way: Array) -> Array:
+    """(..., 2) vectors on the ground, turned by 90 degrees."""
+    return np.stack([way[..., 1], -way[..., 0]], axis=-1)
 
 
 @dataclass(frozen=True)

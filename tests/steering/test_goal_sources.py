@@ -6,7 +6,7 @@ import pytest
 from deepphase.errors import ParameterError
 from deepphase.steering.blending import blended_angles, blended_positions, desired_weights
 from deepphase.steering.gamepad import Gamepad
-from deepphase.steering.goal_sources import GamepadSettings, PathGoals
+from deepphase.steering.goal_sources import GamepadSettings, PathGoals, PathSettings
 from deepphase.steering.made_paths import circle, made_path
 from deepphase.steering.path import GroundPath
 from deepphase.steering.root_states import RootStates
@@ -50,6 +50,36 @@ def test_the_path_waits_for_who_lags_and_not_for_who_leads():
     assert goal_source.times[0] == 5.0
     goal_source.advance(root_states(0.0, 7.0, 0.0, 1.0), 0.1)
     assert goal_source.times[0] == pytest.approx(5.1)
+
+
+def distances(path, lead_s, seconds):
+    """Metres at every frame from the path's place to a runner that answers its goals slowly."""
+    goal_source = PathGoals(path, settings=PathSettings(lead_s=lead_s))
+    way = path.velocities_at(np.zeros(1))
+    place, velocity, away = np.zeros((1, 2)), way, []
+    for _ in range(round(seconds * 60.0)):
+        states = RootStates(place, velocity, np.zeros(1), np.zeros(1))
+        goal_source.advance(states, 1.0 / 60.0)
+        positions, _ = goal_source.trajectory(states, np.array([0]), AHEAD)
+        wanted = (positions[:, 1] - place) / AHEAD[1]
+        velocity = velocity + (0.9 * wanted - velocity) / 60.0 / 0.3
+        place = place + velocity / 60.0
+        away.append(np.linalg.norm(place - goal_source.target()[0]))
+    return np.array(away)
+
+
+def test_goals_lead_a_runner_that_lags():
+    path = circle(1.2, 5.0, 30.0)
+    path = GroundPath(path.times, path.positions - path.positions[0])
+    without, led = (distances(path, lead_s, 20.0)[300:] for lead_s in (np.inf, 0.5))
+    assert led.mean() < 0.5 * without.mean()
+    assert led.max() < without.max()
+
+
+def test_goals_that_stand_lead_nowhere():
+    moving = np.array([[0.0, 0.0], [0.0, 4.0], [0.0, 4.0]])
+    path = GroundPath(np.array([0.0, 4.0, 12.0]), moving)
+    assert distances(path, 0.5, 12.0)[-240:].max() < 0.01
 
 
 def test_labels_of_the_path_are_wished_in_their_time():

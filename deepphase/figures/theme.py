@@ -13,22 +13,24 @@ from plotly.colors import cyclical, sample_colorscale
 
 from deepphase.arrays import Array
 
-# Okabe and Ito 2008 without black and yellow, which are invisible on a dark or a white page, and
-# six more colours that differ from those and each other for every common kind of colour vision.
+# Blue, sky blue and vermilion of Okabe and Ito 2008 and nine colours that were searched for: each
+# pair differs for every common kind of colour vision, on a dark and on a white page. The four
+# colours of a group also differ in grey, as in print; groups differ by dash and symbol.
 _COLOURS = (
     "#0072B2",
-    "#E69F00",
-    "#009E73",
-    "#CC79A7",
+    "#DAB526",
+    "#00A776",
+    "#9C253F",
     "#56B4E9",
     "#D55E00",
-    "#9C6CFC",
-    "#A03A22",
-    "#004477",
-    "#BBCCAA",
-    "#7700EE",
-    "#772233",
+    "#5F16C7",
+    "#C20088",
+    "#8179F0",
+    "#8ED08B",
+    "#0E6375",
+    "#752900",
 )
+_GROUP = 4
 _DASHES = ("solid", "dash", "dot", "dashdot")
 # Symbols that 2D, WebGL and 3D traces all support.
 _SYMBOLS = ("circle", "diamond", "square", "x")
@@ -65,8 +67,8 @@ def with_opacity(colour: str, opacity: float) -> str:
 
 
 def channel_style(index: int) -> LineStyle:
-    """Colour, line dash and marker symbol of a channel; the first 32 all differ."""
-    turn = index // len(_COLOURS)
+    """Colour, line dash and marker symbol of a channel; the first 48 all differ."""
+    turn = index // _GROUP
     return LineStyle(
         channel_colour(index), _DASHES[turn % len(_DASHES)], _SYMBOLS[turn % len(_SYMBOLS)]
     )

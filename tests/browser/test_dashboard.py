@@ -216,6 +216,25 @@ def test_dark_follows_the_reader(visit):
     assert background == "rgb(21, 24, 28)"
     paper = cloud(page).evaluate("it => getComputedStyle(it).backgroundColor")
     assert paper == background
+    # The figure stays in view beside the longer column of the player.
+    page.evaluate("document.querySelector('[data-testid=stMain]').scrollTo(0, 400)")
+    until(lambda: 0 < cloud(page).bounding_box()["y"] < 100)
+    # On paper it is white, in one width, without what can only be clicked.
+    frame = settled(page)
+    wide = frame.evaluate("innerWidth")
+    for where in (page, frame):
+        where.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    assert not frame.evaluate("deepphasePlayer.state().dark")
+    assert frame.evaluate("document.querySelector('#app').getBoundingClientRect().width") <= wide
+    for part in (".stApp", "[data-testid=stMain]"):
+        colour = f"getComputedStyle(document.querySelector('{part}')).backgroundColor"
+        assert page.evaluate(colour) == "rgb(255, 255, 255)"
+    assert (
+        cloud(page).evaluate("it => getComputedStyle(it).backgroundColor") == "rgb(255, 255, 255)"
+    )
+    assert not page.locator("[data-testid=stSidebar]").is_visible()
+    assert not page.locator("[data-testid=stDownloadButton]").first.is_visible()
 
 
 def test_nothing_is_wider_than_a_narrow_window(visit):

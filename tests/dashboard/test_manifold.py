@@ -129,6 +129,9 @@ def test_a_legend_names_every_clip_in_its_group_and_colour():
     assert len(set(coloured)) == len(coloured) == 12
     which = np.frombuffer(base64.b64decode(stated["which"]), "<u2")
     assert which.tolist() == clip.tolist()
+    # Headings that would name one clip each are left out.
+    alone = replace(picture, groups=[f"gait {number}" for number in range(40)])
+    assert {entry["group"] for entry in stated_colours(alone, colouring)["entries"]} == {""}
 
 
 def test_poses_are_those_of_the_frames(read, cloud):

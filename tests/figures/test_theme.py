@@ -1,4 +1,4 @@
-"""Colours that everyone can tell apart, on white and on black, and names that stay names."""
+"""Colours that everyone can tell apart, on white, on black and in print, and literal labels."""
 
 from __future__ import annotations
 
@@ -62,7 +62,28 @@ def test_channel_colours_differ_for_every_kind_of_colour_vision(vision):
     seen = [_oklab(np.array(VISION[vision]) @ _linear(channel_colour(i))) for i in range(12)]
     distances = [np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2)]
     # Black to white is 1; below 0.02 two patches side by side look the same.
-    assert min(distances) > 0.06
+    assert min(distances) > 0.075
+    first = [np.linalg.norm(a - b) for a, b in itertools.combinations(seen[:4], 2)]
+    assert min(first) > 0.1
+
+
+def _lightness(colour: str) -> float:
+    """What a grey print keeps of a colour: the cube root of its luminance, 0 to 1."""
+    return float(np.cbrt(_linear(colour) @ (0.2126, 0.7152, 0.0722)))
+
+
+def test_channels_differ_in_grey_by_lightness_or_dash_and_symbol():
+    for one, other in itertools.combinations(range(16), 2):
+        styles = channel_style(one), channel_style(other)
+        away = abs(_lightness(styles[0].colour) - _lightness(styles[1].colour))
+        same = styles[0].dash == styles[1].dash or styles[0].symbol == styles[1].symbol
+        assert away > (0.08 if same else -1)
+    # Sequences of phases and experts have colours alone.
+    distances = [
+        abs(_lightness(channel_colour(a)) - _lightness(channel_colour(b)))
+        for a, b in itertools.combinations(range(12), 2)
+    ]
+    assert min(distances) > 0.02
 
 
 @pytest.mark.parametrize("look", [LIGHT, DARK], ids=["light", "dark"])
@@ -74,10 +95,10 @@ def test_colours_show_on_the_page(look):
 
 
 def test_channels_past_the_colours_differ_by_dash_and_symbol():
-    styles = [channel_style(i) for i in range(32)]
-    assert len({(s.colour, s.dash) for s in styles}) == 32
-    assert len({(s.colour, s.symbol) for s in styles}) == 32
-    assert all(channel_style(i).colour == channel_colour(i) for i in range(32))
+    styles = [channel_style(i) for i in range(48)]
+    assert len({(s.colour, s.dash) for s in styles}) == 48
+    assert len({(s.colour, s.symbol) for s in styles}) == 48
+    assert all(channel_style(i).colour == channel_colour(i) for i in range(48))
 
 
 def test_label_is_shown_literally_on_one_short_line():

@@ -84,7 +84,7 @@ def page() -> None:
         ):  # fmt: skip
             steer_on_the_manifold()
         played = _player(clips, model, cloud, colouring)
-    with left:
+    with left, st.container(key="stays"):
         _picture(clips, model, cloud, colouring, view == _SPACE, played, dimensions)
     _other_spaces(clips, model, cloud, colouring, max_points, played, min(dimensions, 2))
 

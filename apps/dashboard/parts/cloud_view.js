@@ -87,6 +87,7 @@ class Cloud {
     this.selected = data.selected === null ? null : new Set(decoded(data.selected, "u4"));
     this.data = data;
     this.root.classList.toggle("small", data.small);
+    this.root.classList.toggle("dark", data.look.dark);
     for (const name of ["page", "ink", "soft", "line"]) this.root.style.setProperty(`--${name}`, data.look[name]);
     of("h3").textContent = data.title;
     of(".note").textContent = data.note;

@@ -223,6 +223,7 @@ def cloud_view(
         "height": height,
         "small": small,
         "look": {
+            "dark": is_dark(),
             "page": look.paper_bgcolor,
             "ink": look.font.color,
             "soft": look.xaxis.linecolor,
@@ -262,6 +263,9 @@ def stated_colours(picture: CloudPicture, colouring: Colouring) -> dict[str, Any
             for name in np.unique(which[chosen]).tolist():
                 style[name] = (look["marker"]["color"], look["marker"].get("symbol", "circle"))
         groups = dict(zip(picture.names, picture.groups, strict=False))
+        if colouring.name != "clip" or len(set(groups.values())) == len(groups):
+            # Headings over one name each would only repeat it.
+            groups = {}
         order = np.argsort(first)
         entries = [
             {
@@ -269,7 +273,7 @@ def stated_colours(picture: CloudPicture, colouring: Colouring) -> dict[str, Any
                 "colour": style[at][0],
                 "symbol": style[at][1],
                 "count": int(counts[at]),
-                "group": _clean(groups.get(str(names[at]), "")) if colouring.name == "clip" else "",
+                "group": _clean(groups.get(str(names[at]), "")),
                 "grey": style[at][0] == NEUTRAL,
             }
             for at in order.tolist()

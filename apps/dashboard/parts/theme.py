@@ -37,6 +37,8 @@ THEME = {
     **{f"theme.dark.{name}": value for name, value in _colours(DARK, channel_colour(4)).items()},
 }
 
+# Width of printed lines on A4 paper, in pixels of CSS.
+_PAPER_PIXELS = 715
 # Styles without a setting in Streamlit: margins, line lengths, borders and narrow windows.
 _STYLE = """<style>
 [data-testid="stMainBlockContainer"] { padding: 2.6rem 2.2rem 3rem; max-width: 1680px; }
@@ -53,6 +55,10 @@ iframe[data-testid="stIFrame"] { border: 1px solid rgba(133, 137, 143, 0.28); bo
 [data-testid="stElementContainer"]:has(> iframe[data-testid="stIFrame"]) { height: auto !important;
   flex: none !important; }
 iframe[data-testid="stIFrame"] { display: block; }
+/* What stays beside a longer column stays in view with it. */
+[data-testid="stLayoutWrapper"]:has(> .st-key-stays) { position: sticky; top: 3rem; }
+/* Scripts take no line of the page. */
+[data-testid="stElementContainer"]:has(> [data-testid="stHtml"] script) { display: none; }
 [data-testid="stPlotlyChart"] { position: relative; }
 [data-testid="stPlotlyChart"]::after { content: ""; position: absolute; inset: 0;
   border: 1px solid rgba(133, 137, 143, 0.28); border-radius: 10px; pointer-events: none; }
@@ -61,7 +67,7 @@ iframe[data-testid="stIFrame"] { display: block; }
 [data-testid="stMetricValue"] > div, [data-testid="stMetricLabel"] p { white-space: normal; }
 [data-testid="stMetricDelta"] > div { white-space: normal; }
 /* Columns with figures are stacked before they become too narrow to read. */
-@media (max-width: 1100px) {
+@media screen and (max-width: 1100px) {
   [class*="st-key-wide"] > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"],
   [class*="st-key-wide"] > [data-testid="stHorizontalBlock"] { flex-direction: column; }
   [class*="st-key-wide"] > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"]
@@ -71,10 +77,50 @@ iframe[data-testid="stIFrame"] { display: block; }
   [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }
   [data-testid="stColumn"] { min-width: 9.4rem; }
 }
-@media (max-width: 640px) {
+@media screen and (max-width: 640px) {
   [data-testid="stMainBlockContainer"] { padding: 2.6rem 1rem 2rem; }
 }
+/* A printed page is the one on the screen, made to fit, on white paper and without what can only be
+   clicked. */
+@media print {
+  @page { size: A4; margin: 10mm; }
+  [data-testid="stSidebar"], [data-testid="stHeader"], [data-testid="stToolbar"],
+  [data-testid="stDownloadButton"], [data-testid="stFileUploader"], [data-testid="stStatusWidget"],
+  [data-testid="stExpandSidebarButton"], [data-testid="stElementToolbar"], .modebar,
+  [data-testid="stButton"], [data-testid="stTooltipIcon"] { display: none !important; }
+  html, body, #root, .stApp, [data-testid="stAppViewContainer"], [data-testid="stMain"] {
+    display: block !important; position: static !important; height: auto !important;
+    overflow: visible !important; background: #ffffff !important; }
+  [data-testid="stMainBlockContainer"] { width: var(--printed-width, auto) !important;
+    max-width: none; zoom: var(--printed-zoom, 1); }
+  [data-testid="stMain"] *:not(svg, svg *, canvas, iframe) { color: #1b1f24 !important; }
+  [data-testid="stMain"] :is(button, input, [data-baseweb] > div, [data-testid="stAlert"] *) {
+    background: #ffffff !important; }
+  [data-testid="stMainBlockContainer"], [data-testid="stMainBlockContainer"] > div,
+  [data-testid="stMainBlockContainer"] > div > [data-testid="stVerticalBlock"] {
+    display: block !important; padding-top: 0; }
+  [data-testid="stMainBlockContainer"] [data-testid="stElementContainer"] { margin-bottom: 0.7rem; }
+  iframe, [data-testid="stPlotlyChart"], [data-testid="stMetric"], [class*="st-key-wide"],
+  [data-testid="stHorizontalBlock"] { break-inside: avoid; }
+  h1, h2, h3 { break-after: avoid; }
+}
 </style>"""
+# Figures of the dark theme are turned to white paper, with their hues.
+_DARK_PRINT = """<style>@media print { [data-testid="stPlotlyChart"] .js-plotly-plot,
+  [data-testid="stDataFrame"] { filter: invert(1) hue-rotate(180deg) brightness(1.1); } }</style>"""
+# Figures are drawn for the width that they have on the screen: paper gets that width, made smaller.
+_PRINT_SIZE = f"""<script>
+if (!window.deepphasePrints) {{
+  window.deepphasePrints = true;
+  addEventListener("beforeprint", () => {{
+    const main = document.querySelector('[data-testid="stMainBlockContainer"]');
+    const width = main.getBoundingClientRect().width;
+    const {{ style }} = document.documentElement;
+    style.setProperty("--printed-width", `${{width}}px`);
+    style.setProperty("--printed-zoom", Math.min(1, {_PAPER_PIXELS} / width));
+  }});
+}}
+</script>"""
 
 
 # Logo: a ring, as periodic motion draws it on the manifold, and the name.
@@ -104,7 +150,8 @@ def icon() -> Image.Image:
 
 def apply_theme() -> None:
     """Apply styles and logo; called once in every run of the script."""
-    st.html(_STYLE)
+    st.html(_STYLE + (_DARK_PRINT if is_dark() else ""))
+    st.html(_PRINT_SIZE, unsafe_allow_javascript=True)
     ink = (DARK if is_dark() else LIGHT).layout.font.color
     st.logo(
         _MARK.format(ink=ink, ring=channel_colour(4 if is_dark() else 0), font=FONT), size="large"

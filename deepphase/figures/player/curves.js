@@ -103,7 +103,7 @@ function shadeEdges(context, plot, channels) {
   }
 }
 
-function drawLegend(context, plot, lines) {
+function drawLegend(context, plot, lines, solid) {
   context.font = fontOf(10.5, "600");
   context.textAlign = "left";
   context.textBaseline = "top";
@@ -111,13 +111,20 @@ function drawLegend(context, plot, lines) {
   lines.forEach((line, i) => {
     const text = fitted(context, line, 110);
     const width = context.measureText(text).width;
-    if (x + width + 20 > plot.right) return;
+    if (x + width + 28 > plot.right) return;
     context.fillStyle = faded(look.page, 0.8);
-    context.fillRect(x - 3, plot.top + 2, width + 20, 15);
-    context.fillStyle = styleOf(i).colour;
-    context.fillRect(x, plot.top + 8, 10, 2.5);
+    context.fillRect(x - 3, plot.top + 2, width + 28, 15);
+    const style = styleOf(i);
+    context.strokeStyle = style.colour;
+    context.lineWidth = 2.5;
+    context.setLineDash(solid ? [] : style.dash);
+    context.beginPath();
+    context.moveTo(x, plot.top + 9);
+    context.lineTo(x + 18, plot.top + 9);
+    context.stroke();
+    context.setLineDash([]);
     context.fillStyle = look.ink;
-    context.fillText(text, x + 14, plot.top + 4);
-    x += width + 28;
+    context.fillText(text, x + 22, plot.top + 4);
+    x += width + 36;
   });
 }

@@ -24,7 +24,7 @@ function lineLane({ name, unit, series, lines = [], channels = null, zero = fals
           strokeColumn(context, series, plot, series.column(c), y, false);
         }
         context.setLineDash([]);
-        drawLegend(context, plot, lines);
+        drawLegend(context, plot, lines, isDense(series, plot));
       });
     },
     read: series.columns === 1 && series.at
@@ -141,12 +141,33 @@ function gatingLane(weights) {
           }
           for (let i = count; i >= 0; i--) context.lineTo(from + i, y(below[i]));
           context.fill();
+          // Areas side by side stay two in grey, too: by an edge, and their numbers.
+          context.globalAlpha = 1;
+          context.strokeStyle = look.page;
+          context.lineWidth = 1;
+          context.stroke();
+          numberArea(context, expert, from, y, below, above);
           below.set(above);
         }
-        context.globalAlpha = 1;
       });
     },
   };
+}
+
+// The number of an expert where its area is highest, if it fits there.
+function numberArea(context, expert, from, y, below, above) {
+  let best = 0;
+  for (let i = 0; i < above.length; i++) if (above[i] - below[i] > above[best] - below[best]) best = i;
+  const [top, bottom] = [y(above[best]), y(below[best])];
+  if (bottom - top < 14) return;
+  const x = clamp(from + best, from + 8, from + above.length - 8);
+  context.font = fontOf(10.5, "600");
+  context.textAlign = "center";
+  context.textBaseline = "middle";
+  context.lineWidth = 3;
+  context.strokeText(`${expert}`, x, (top + bottom) / 2);
+  context.fillStyle = look.ink;
+  context.fillText(`${expert}`, x, (top + bottom) / 2);
 }
 
 function songLane(song) {

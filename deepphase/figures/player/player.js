@@ -175,9 +175,9 @@ function startPlayer() {
   }
 
   const preferred = matchMedia("(prefers-color-scheme: dark)");
-  let chosenLook = scene.look;
+  let [chosenLook, printed] = [scene.look, false];
   function applyLook() {
-    const dark = chosenLook === "auto" ? preferred.matches : chosenLook === "dark";
+    const dark = !printed && (chosenLook === "auto" ? preferred.matches : chosenLook === "dark");
     Object.assign(look, scene.palette.looks[dark ? "dark" : "light"], { dark });
     document.documentElement.dataset.look = dark ? "dark" : "light";
     for (const name of ["page", "wall", "ink", "soft", "line"]) {
@@ -194,6 +194,14 @@ function startPlayer() {
     invalidate();
   }
   preferred.addEventListener("change", applyLook);
+  // Paper is white. What is printed is drawn at once: no animation frame comes before it.
+  for (const [event, on] of [["beforeprint", true], ["afterprint", false]]) {
+    addEventListener(event, () => {
+      printed = on;
+      applyLook();
+      frame(performance.now());
+    });
+  }
   const toggleLook = () => {
     chosenLook = look.dark ? "light" : "dark";
     applyLook();
@@ -224,6 +232,16 @@ function startPlayer() {
       if (height > 50) outer.style.height = `${height + 2}px`;
     };
     new ResizeObserver(fit).observe(element("app"));
+    // A page that is printed smaller says so; its frames keep the width that they have been drawn in.
+    addEventListener("beforeprint", () => {
+      const zoom = getComputedStyle(outer).getPropertyValue("--printed-zoom");
+      if (!zoom) return;
+      element("app").style.width = `${element("app").getBoundingClientRect().width}px`;
+      document.documentElement.style.zoom = zoom;
+    });
+    addEventListener("afterprint", () => {
+      element("app").style.width = document.documentElement.style.zoom = "";
+    });
   }
 
   const turnTake = (by) => {

@@ -37,7 +37,7 @@ COMMANDS = {
     ),
     "train path": (
         "train_path",
-        "train the networks that lead from paths to the motion of an editor",
+        "train the networks that lead from paths, or from hands and feet, to motion of an editor",
     ),
     "train rig": ("train_rig", "learn the controls of a rig for any pose"),
     "make rig": ("make_rig", "make a rig with Rigify, an add-on of Blender"),
@@ -57,6 +57,10 @@ COMMANDS = {
     "edit path": (
         "edit_path",
         "make motion of any length along a path, for one character or a crowd",
+    ),
+    "edit effectors": (
+        "edit_effectors",
+        "make full-body motion from the paths of hands and feet, as of punches and kicks",
     ),
     "edit style": (
         "edit_style",

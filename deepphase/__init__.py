@@ -49,6 +49,11 @@ if TYPE_CHECKING:
     from deepphase.editing.damage import Damage as Damage
     from deepphase.editing.damage import find_damage as find_damage
     from deepphase.editing.editor import MotionEditor as MotionEditor
+    from deepphase.editing.effector_motion import EffectorMotion as EffectorMotion
+    from deepphase.editing.effector_motion import EffectorPaths as EffectorPaths
+    from deepphase.editing.effector_motion import motion_of_effectors as motion_of_effectors
+    from deepphase.editing.effector_motion import read_effector_paths as read_effector_paths
+    from deepphase.editing.effector_training import train_effectors as train_effectors
     from deepphase.editing.inbetween import between_keys as between_keys
     from deepphase.editing.inbetween import in_between as in_between
     from deepphase.editing.path_motion import PathMotion as PathMotion
@@ -175,6 +180,8 @@ _MODULES = {
     "Damage": "deepphase.editing.damage",
     "DeepPhaseError": "deepphase.errors",
     "EditorConfig": "deepphase.editing.config",
+    "EffectorMotion": "deepphase.editing.effector_motion",
+    "EffectorPaths": "deepphase.editing.effector_motion",
     "Encoding": "deepphase.phase.networks.autoencoder",
     "Feature": "deepphase.features.feature",
     "FeatureLayout": "deepphase.features.layout",
@@ -252,11 +259,13 @@ _MODULES = {
     "make_rigify": "deepphase.rigs.rigify",
     "make_song": "deepphase.synthetic.song",
     "mirrored": "deepphase.motion.mirror",
+    "motion_of_effectors": "deepphase.editing.effector_motion",
     "motion_on_path": "deepphase.editing.path_motion",
     "motions_on_paths": "deepphase.editing.path_motion",
     "motion_on_rig": "deepphase.rigs.examples",
     "open_store": "deepphase.corpus.store",
     "prepare": "deepphase.corpus.prepare",
+    "read_effector_paths": "deepphase.editing.effector_motion",
     "read_ground": "deepphase.terrain.ground_file",
     "read_path": "deepphase.steering.path",
     "read_targets": "deepphase.editing.targets",
@@ -279,6 +288,7 @@ _MODULES = {
     "store_groups": "deepphase.corpus.store",
     "styled": "deepphase.editing.style",
     "train_editor": "deepphase.editing.train",
+    "train_effectors": "deepphase.editing.effector_training",
     "train_path": "deepphase.editing.path_training",
     "train_any_skeleton": "deepphase.phase.any_skeleton.training",
     "train_phase": "deepphase.phase.training.train",

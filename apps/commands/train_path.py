@@ -16,17 +16,19 @@ def command(
     output: Path,
     editor: Path | None = None,
     labels: str | None = None,
+    effectors: bool = False,
     windows: int = 16_000,
     seed: int = 0,
     run: TrainingOptions = TrainingOptions(),  # noqa: B008 (frozen)
     reading: StoreOptions = StoreOptions(),  # noqa: B008
 ) -> None:
-    """Train the networks that lead from paths to the motion of an editor.
+    """Train the networks that lead from paths, or from hands and feet, to the motion of an editor.
 
     Parameters
     ----------
     store
-        A store, a folder of motion files, or one motion file. Clips that walk or run are taken.
+        A store, a folder of motion files, or one motion file. Clips that walk or run are taken; all
+        with --effectors.
     output
         Editor file to write: the editor with path networks. It may be the editor's own file.
     editor
@@ -34,11 +36,15 @@ def command(
     labels
         Take only clips with these labels, as in style=normal,action=walk+run. One style gives
         livelier motion than the mean of many.
+    effectors
+        Train networks from the paths of hands and feet instead, for `deepphase edit effectors`.
     windows
         Number of windows of 3.2 s to train on.
     seed
         Random seed of the initial weights and of the order of the windows.
     """
+    from deepphase.editing.effector_motion import effector_networks
+    from deepphase.editing.effector_training import train_effectors
     from deepphase.editing.path_motion import path_networks
     from deepphase.editing.path_training import PathTraining, train_path
 
@@ -51,7 +57,8 @@ def command(
         work = world.first(lambda: work_folder(output, resume=run.resume, restart=run.restart))
         corpus = shared_corpus(world, store, work, progress=report_progress, **options)
         with resumable(world, work, restart=run.restart):
-            trained = train_path(
+            train = train_effectors if effectors else train_path
+            trained = train(
                 corpus,
                 given,
                 training,
@@ -65,6 +72,10 @@ def command(
         return
     trained.save(output)
     finish(work, output)
-    limits = path_networks(trained).limits
-    note(f"paths up to {limits.speed:.1f} m/s, of {limits.clips} clips")
+    if effectors:
+        moving = effector_networks(trained).limits
+        note(f"paths of {', '.join(moving.joints)}, of {moving.clips} clips")
+    else:
+        limits = path_networks(trained).limits
+        note(f"paths up to {limits.speed:.1f} m/s, of {limits.clips} clips")
     note(f"editor: {output}")

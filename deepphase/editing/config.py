@@ -34,6 +34,8 @@ class EditorNetwork:
         Frames of a convolution's kernel; odd.
     dropout
         Share of the values left out in training by "synthesis".
+    pool
+        Frames that each layer of "manifold" and "synthesis" pools: 2, or 1 for no pooling.
     """
 
     architecture: Architecture = "masked"
@@ -43,6 +45,7 @@ class EditorNetwork:
     hidden: int = 192
     kernel: int = 5
     dropout: float = 0.2
+    pool: int = 2
 
     def __post_init__(self) -> None:
         names = get_args(Architecture)
@@ -58,6 +61,7 @@ class EditorNetwork:
             value = getattr(self, name)
             require(1 <= value <= highest, f"{name} must lie in 1 to {highest}, not {value}")
         require(self.kernel % 2 == 1, f"kernel must be odd, not {self.kernel}")
+        require(self.pool in (1, 2), f"pool must be 1 or 2, not {self.pool}")
         require(0 <= self.dropout < 1, f"dropout must lie in 0 to 1, not {self.dropout}")
 
     @property

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from deepphase.arrays import Array
 from deepphase.editing.body_points import BodyPoints
 from deepphase.editing.config import EditorConfig
+from deepphase.editing.effector_networks import EffectorLimits, EffectorNetworks
 from deepphase.editing.joint_statistics import JointStatistics
 from deepphase.editing.missing import filled, run_means
 from deepphase.editing.motion_rows import ROOT_VALUES, MotionRows, MotionSpace
@@ -116,6 +117,8 @@ class MotionEditor:
         Of the joints in its training clips.
     path
         Networks from paths to hidden units; None before `train_path`.
+    effectors
+        Networks from hands and feet to motion; None before `train_effectors`.
     report
         Measures on held-out clips.
     provenance
@@ -131,6 +134,7 @@ class MotionEditor:
     report: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
     path: PathNetworks | None = None
+    effectors: EffectorNetworks | None = None
 
     def __post_init__(self) -> None:
         self.network.eval()
@@ -223,12 +227,14 @@ class MotionEditor:
             "report": dict(self.report),
             "provenance": dict(self.provenance),
         }
-        if self.path is not None:
-            arrays |= {
-                f"path.{name}": tensor.detach().cpu().numpy()
-                for name, tensor in self.path.state_dict().items()
-            }
-            header["path"] = asdict(self.path.limits)
+        for part in ("path", "effectors"):
+            networks: PathNetworks | EffectorNetworks | None = getattr(self, part)
+            if networks is not None:
+                arrays |= {
+                    f"{part}.{name}": tensor.detach().cpu().numpy()
+                    for name, tensor in networks.state_dict().items()
+                }
+                header[part] = asdict(networks.limits)
         write_arrays(path, arrays, header, format=FORMAT, version=VERSION)
 
     @classmethod
@@ -268,16 +274,26 @@ class MotionEditor:
                 raise ValueError(f"a roughness of {statistics.roughness.shape}")
             network = make_motion_autoencoder(values, len(layout.depends), config.network)
             load_weights(network, arrays)
-            paths = None
+            paths: PathNetworks | None = None
+            effectors: EffectorNetworks | None = None
             if header.get("path") is not None:
-                limits = PathLimits.from_mapping(header["path"])
-                hidden = arrays["path.control.4.bias"].shape[0]
-                paths = PathNetworks(len(feet), hidden, network.stride, config.network, limits)
-                load_weights(
-                    paths,
-                    {f"network.{name}": each for name, each in _part(arrays, "path.").items()},
+                paths = PathNetworks(
+                    len(feet),
+                    _hidden_units(arrays, "path"),
+                    network.stride,
+                    config.network,
+                    PathLimits.from_mapping(header["path"]),
                 )
-                paths.eval()
+                _load_part(paths, arrays, "path")
+            if header.get("effectors") is not None:
+                effectors = EffectorNetworks(
+                    values,
+                    _hidden_units(arrays, "effectors"),
+                    network.stride,
+                    config.network,
+                    EffectorLimits.from_mapping(header["effectors"]),
+                )
+                _load_part(effectors, arrays, "effectors")
             return cls(
                 network,
                 config,
@@ -288,6 +304,7 @@ class MotionEditor:
                 checked_mapping(header["report"], "report"),
                 checked_mapping(header["provenance"], "provenance"),
                 paths,
+                effectors,
             )
         except (KeyError, IndexError, TypeError, ValueError, RuntimeError, DeepPhaseError) as error:
             raise CheckpointError(
@@ -325,3 +342,14 @@ def _part(arrays: Mapping[str, Array], prefix: str) -> dict[str, Array]:
         for name, value in arrays.items()
         if name.startswith(prefix)
     }
+
+
+def _hidden_units(arrays: Mapping[str, Array], part: str) -> int:
+    return int(arrays[f"{part}.control.4.bias"].shape[0])
+
+
+def _load_part(networks: nn.Module, arrays: Mapping[str, Array], part: str) -> None:
+    """Load the weights of networks that the file has beside the autoencoder."""
+    own = _part(arrays, f"{part}.")
+    load_weights(networks, {f"network.{name}": each for name, each in own.items()})
+    networks.eval()

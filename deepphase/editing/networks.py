@@ -138,8 +138,8 @@ class _Doubled(nn.Module):
 class TiedAutoencoder(MotionAutoencoder):
     """Convolution and max pooling per layer; decoding with the same weights, transposed.
 
-    Unpooling puts a value at a random one of its two frames in training, and half of it at each
-    otherwise (Holden et al. 2015, section 5.1).
+    With a pool of 1 there is no pooling. Unpooling puts a value at a random one of its two frames
+    in training, and half of it at each otherwise (Holden et al. 2015, section 5.1).
     """
 
     def __init__(
@@ -150,10 +150,11 @@ class TiedAutoencoder(MotionAutoencoder):
         activation: Callable[[Tensor], Tensor],
         inverse: Callable[[Tensor], Tensor],
         dropout: float = 0.0,
+        pool: int = 2,
     ) -> None:
         super().__init__()
         self._activation, self._inverse, self._dropout = activation, inverse, dropout
-        self.stride, self._pad = 2 ** len(filters), kernel // 2
+        self.stride, self._pad, self._pool = pool ** len(filters), kernel // 2, pool
         self.weights, self.biases = nn.ParameterList(), nn.ParameterList()
         inputs = values
         for outputs in filters:
@@ -168,7 +169,7 @@ class TiedAutoencoder(MotionAutoencoder):
         for weight, bias in zip(self.weights, self.biases, strict=True):
             rows = functional.dropout(rows, self._dropout, self.training)
             rows = functional.conv1d(rows, weight, bias, padding=self._pad)
-            rows = self._activation(functional.max_pool1d(rows, 2))  # half of the frames
+            rows = self._activation(functional.max_pool1d(rows, self._pool))
         return rows
 
     def decode(self, hidden: Tensor) -> Tensor:
@@ -178,6 +179,8 @@ class TiedAutoencoder(MotionAutoencoder):
         return hidden
 
     def _unpooled(self, hidden: Tensor) -> Tensor:
+        if self._pool == 1:
+            return hidden
         if not self.training:
             return 0.5 * hidden.repeat_interleave(2, -1)
         first = torch.rand_like(hidden) < 0.5
@@ -190,7 +193,9 @@ class ManifoldAutoencoder(TiedAutoencoder):
 
     def __init__(self, values: int, groups: int, config: EditorNetwork) -> None:
         filters = tuple(max(round(share * config.width), 1) for share in _MANIFOLD_LAYERS)
-        super().__init__(values, filters, config.kernel, torch.tanh, _inverse_tanh)
+        super().__init__(
+            values, filters, config.kernel, torch.tanh, _inverse_tanh, pool=config.pool
+        )
 
 
 class SynthesisAutoencoder(TiedAutoencoder):
@@ -198,7 +203,13 @@ class SynthesisAutoencoder(TiedAutoencoder):
 
     def __init__(self, values: int, groups: int, config: EditorNetwork) -> None:
         super().__init__(
-            values, (config.width,), config.kernel, torch.relu, _unchanged, config.dropout
+            values,
+            (config.width,),
+            config.kernel,
+            torch.relu,
+            _unchanged,
+            config.dropout,
+            config.pool,
         )
 
     def penalty(self, hidden: Tensor) -> Tensor:

@@ -23,8 +23,8 @@ from deepphase.motion.root_trajectory import RootTrajectory
 from deepphase.short_repr import counted, short_repr
 from deepphase.steering.path import GroundPath
 
-# Seconds of the path's ends that are repeated, more than the networks see.
-_MARGIN_S = 2.0
+MARGIN_S = 2.0
+"""Seconds of the path's ends that are repeated, more than the networks see."""
 # Share by which a path may exceed the speed and the turn of the training clips.
 _TOLERANCE = 1.15
 
@@ -119,13 +119,13 @@ def motions_on_paths(
     phases = np.zeros(len(paths)) if starts is None else np.asarray(starts, np.float64)
     if phases.shape != (len(paths),):
         raise ParameterError(f"{len(phases)} starts for {len(paths)} paths")
-    roots = [_root_on(path, editor.fps) for path in paths]
+    roots = [root_on(path, editor.fps) for path in paths]
     velocities = [root_velocities(root, editor.fps) for root in roots]
     findings = [
         _checked_speed(path, each, networks.limits, editor.fps)
         for path, each in zip(paths, velocities, strict=True)
     ]
-    margin = round(_MARGIN_S * editor.fps / networks.stride) * networks.stride
+    margin = round(MARGIN_S * editor.fps / networks.stride) * networks.stride
     longest = max(map(len, velocities)) + 2 * margin
     longest += -longest % networks.stride
     batch = np.stack(
@@ -156,7 +156,7 @@ def motions_on_paths(
         contacts = flags[index].T[here] > 0
         # The margin's velocities are needed for the sway at the ends.
         rows = editor.rows(decoded[index])
-        root = _swaying(rows, roots[index], here, editor.fps)
+        root = swaying_root(rows, roots[index], here, editor.fps)
         own = MotionRows(rows.points[here], rows.velocities[here], rows.contacts[here])
         clip = replace(editor.space.clip(own, editor.space.rest(), root), name=path.name, labels={})
         if feet:
@@ -196,9 +196,17 @@ def crowd_paths(path: GroundPath, count: int, spacing: float) -> list[GroundPath
     ]
 
 
-def _root_on(path: GroundPath, fps: float) -> RootTrajectory:
-    """The smoothed root on a path, a frame at its first time and at every step after it."""
-    times = path.times[0] + np.arange(max(round(path.duration * fps), 1) + 1) / fps
+def root_on(path: GroundPath, fps: float, frames: int | None = None) -> RootTrajectory:
+    """The smoothed root on a path, a frame at its first time and at every step after it.
+
+    Parameters
+    ----------
+    frames
+        Number of frames; those of the path by default.
+    """
+    if frames is None:
+        frames = max(round(path.duration * fps), 1) + 1
+    times = path.times[0] + np.arange(frames) / fps
     given = RootTrajectory.of_ground(path.positions_at(times), path.facings_at(times))
     return smoothed_root(given, fps)
 
@@ -225,7 +233,7 @@ def _checked_speed(
     )
 
 
-def _swaying(rows: MotionRows, path: RootTrajectory, here: slice, fps: float) -> RootTrajectory:
+def swaying_root(rows: MotionRows, path: RootTrajectory, here: slice, fps: float) -> RootTrajectory:
     """The root on its path, with the sway of steps that the network's velocities have.
 
     Parameters

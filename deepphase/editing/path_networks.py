@@ -17,6 +17,8 @@ from deepphase.formats.header_values import checked_mapping
 # the footsteps' kernels at 60 Hz; the others are those of their program).
 _STEP_FILTERS, _STEP_KERNELS_S = 64, (65 / 60, 45 / 60)
 _FILTERS, _KERNELS_S = (64, 128), (45 / 60, 25 / 60, 15 / 60)
+CONTROL_FEATURES = _FILTERS[-1]
+"""Values of a frame before the last convolution of `control_network`."""
 
 
 @dataclass(frozen=True)
@@ -91,15 +93,7 @@ class PathNetworks(nn.Module):
             nn.ReLU(),
             _layer(_STEP_FILTERS, steps, narrow),
         )
-        first, second, third = (_odd(seconds * fps) for seconds in _KERNELS_S)
-        self.control = nn.Sequential(
-            _layer(ROOT_VALUES + feet, _FILTERS[0], first),
-            nn.ReLU(),
-            _layer(_FILTERS[0], _FILTERS[1], second),
-            nn.ReLU(),
-            _layer(_FILTERS[1], hidden, third),
-            nn.MaxPool1d(stride),
-        )
+        self.control = control_network(ROOT_VALUES + feet, hidden, stride, fps)
         self.register_buffer("velocity_scale", torch.ones(ROOT_VALUES))
         self.register_buffer("step_mean", torch.zeros(steps))
         self.register_buffer("step_scale", torch.ones(steps))
@@ -125,10 +119,32 @@ class PathNetworks(nn.Module):
         """
         values = torch.cat([velocities / self.velocity_scale[:, None], contacts], 1)
         made = self.control(values)  # (batch, hidden, frames / stride)
-        # The range of the editor's own hidden units.
-        if self._architecture == "synthesis":
-            return functional.relu(made)
-        return torch.tanh(made) if self._architecture == "manifold" else made
+        return in_hidden_range(made, self._architecture)
+
+
+def control_network(inputs: int, hidden: int, stride: int, fps: float) -> nn.Sequential:
+    """Layers from values (batch, inputs, frames) to hidden units, a hidden frame for `stride`.
+
+    References
+    ----------
+    Holden 2017 (thesis), equation 5.4.
+    """
+    first, second, third = (_odd(seconds * fps) for seconds in _KERNELS_S)
+    return nn.Sequential(
+        _layer(inputs, _FILTERS[0], first),
+        nn.ReLU(),
+        _layer(_FILTERS[0], _FILTERS[1], second),
+        nn.ReLU(),
+        _layer(_FILTERS[1], hidden, third),
+        nn.MaxPool1d(stride),
+    )
+
+
+def in_hidden_range(hidden: Tensor, architecture: str) -> Tensor:
+    """Hidden units in the range of an editor's own."""
+    if architecture == "synthesis":
+        return functional.relu(hidden)
+    return torch.tanh(hidden) if architecture == "manifold" else hidden
 
 
 def _layer(inputs: int, outputs: int, kernel: int) -> nn.Module:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pytorch_lightning as pl
 import torch
 from scipy.ndimage import gaussian_filter1d
-from torch import Tensor
+from torch import Tensor, nn
 
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.editing.editor import MotionEditor
+from deepphase.editing.effector_networks import effector_joints
 from deepphase.editing.footsteps import Footsteps
 from deepphase.editing.motion_rows import root_velocities
 from deepphase.editing.path_networks import PathLimits, PathNetworks
@@ -24,7 +25,7 @@ from deepphase.errors import ParameterError
 from deepphase.motion.clip import Clip
 from deepphase.motion.mirror import mirrored
 from deepphase.motion.resample import resample
-from deepphase.motion.root_trajectory import RootTrajectory
+from deepphase.motion.root_trajectory import RootTrajectory, from_root_space, to_root_space
 from deepphase.phase.training.resumable import ResumableData, ResumableModule, cosine_rate, fit
 from deepphase.phase.training.trainer import check_trainer
 from deepphase.phase.training.world import joined
@@ -100,14 +101,18 @@ class PathWindows:
         (batch, feet, frames) 1 on the floor, -1 off it.
     steps
         (batch, steps, frames) footsteps.
+    effectors
+        (batch, 3 effectors, frames) metres on the editor's body: hands and feet, relative to the
+        smoothed root.
     known
-        (batch, frames) bool: whether they are known.
+        (batch, frames) bool: whether the footsteps are known.
     """
 
     rows: Tensor
     velocities: Tensor
     contacts: Tensor
     steps: Tensor
+    effectors: Tensor
     known: Tensor
 
     def __len__(self) -> int:
@@ -115,7 +120,7 @@ class PathWindows:
 
 
 class PathData(ResumableData, pl.LightningDataModule):
-    """Windows of clips that travel, for `PathModule` in any trainer.
+    """Windows of clips, for `PathModule` and `EffectorModule` in any trainer.
 
     Files that were held out of the editor's training are held out again.
 
@@ -129,6 +134,8 @@ class PathData(ResumableData, pl.LightningDataModule):
         Number and size of batches, and the seed.
     labels
         Take only clips with these labels.
+    standing
+        Take windows in which the body stands, too.
     progress
         Called after each clip; see `Progress`.
 
@@ -147,6 +154,7 @@ class PathData(ResumableData, pl.LightningDataModule):
         training: PathTraining,
         *,
         labels: Mapping[str, Sequence[str]] | None = None,
+        standing: bool = False,
         progress: Progress | None = None,
     ) -> None:
         super().__init__()
@@ -155,6 +163,8 @@ class PathData(ResumableData, pl.LightningDataModule):
         self.window = max(round(_WINDOW_S * editor.fps / stride), 2) * stride
         chosen = store if not labels else store.selected(dict(labels))
         mapping = editor.space.mirror_map(chosen.clip(0)) if len(chosen) else None
+        self.effectors = effector_joints(editor.space)
+        share = 0.0 if standing else _TRAVEL_SHARE
         held = self._held_out(chosen, editor)
         parts: list[_ControlRows] = []
         centres: dict[bool, list[Array]] = {False: [], True: []}
@@ -164,8 +174,8 @@ class PathData(ResumableData, pl.LightningDataModule):
             on_hips = editor.space.on_hips(clip)
             versions = [on_hips] if mapping is None else [on_hips, mirrored(on_hips, mapping)]
             for each in versions:
-                part = _ControlRows.of_clip(each, editor)
-                here = _travelling(part, self.window) + frames
+                part = _ControlRows.of_clip(each, editor, self.effectors)
+                here = _travelling(part, self.window, share) + frames
                 centres[(clip.source.path or clip.name) in held].append(here)
                 parts.append(part)
                 frames += len(part.values)
@@ -174,8 +184,9 @@ class PathData(ResumableData, pl.LightningDataModule):
         train, validation = (np.concatenate([*centres[side], []]) for side in (False, True))
         if not len(train):
             raise ParameterError(
-                "no clip travels for as long as a window",
-                hint=f"path networks need clips of {_WINDOW_S:g} s and more that walk or run",
+                f"no clip {'is' if standing else 'travels for'} as long as a window",
+                hint=f"path networks need clips of {_WINDOW_S:g} s and more"
+                + ("" if standing else " that walk or run"),
             )
         self._train = torch.from_numpy(train.astype(np.int64))
         shown = validation if len(validation) else train
@@ -183,8 +194,11 @@ class PathData(ResumableData, pl.LightningDataModule):
         self.held_out = torch.from_numpy(shown.astype(np.int64)[np.unique(few)])
         self._arrays = [
             torch.from_numpy(np.concatenate([getattr(part, name) for part in parts]))
-            for name in ("values", "velocities", "contacts", "steps", "known")
+            for name in ("values", "velocities", "contacts", "steps", "effector_places", "known")
         ]
+        # (frames - 1,) whether a frame and the next one are of one clip.
+        self.same_clip = np.ones(frames - 1, bool)
+        self.same_clip[np.cumsum([len(part.values) for part in parts])[:-1] - 1] = False
         self.limits = self._limits(labels, len(chosen))
         self._order = WindowOrder(len(self._train), training.seed)
 
@@ -196,7 +210,12 @@ class PathData(ResumableData, pl.LightningDataModule):
     @property
     def steps_known(self) -> Array:
         """(known frames, steps) footsteps of all clips."""
-        return self._arrays[3][self._arrays[4]].numpy()
+        return self._arrays[3][self._arrays[5]].numpy()
+
+    @property
+    def effector_places(self) -> Array:
+        """(frames, 3 effectors) metres, of all clips, as `PathWindows` has them."""
+        return self._arrays[4].numpy()
 
     @property
     def total_samples(self) -> int:
@@ -218,10 +237,10 @@ class PathData(ResumableData, pl.LightningDataModule):
             self._arrays = [each.to(batch.device) for each in self._arrays]
         frames = torch.arange(self.window, device=batch.device) - self.window // 2
         index = batch[:, None] + frames
-        rows, velocities, contacts, steps = (
-            each[index].transpose(1, 2) for each in self._arrays[:4]
+        rows, velocities, contacts, steps, effectors = (
+            each[index].transpose(1, 2) for each in self._arrays[:5]
         )
-        return PathWindows(rows, velocities, contacts, steps, self._arrays[4][index])
+        return PathWindows(rows, velocities, contacts, steps, effectors, self._arrays[5][index])
 
     def _held_out(self, store: ClipStore, editor: MotionEditor) -> set[str]:
         sources = [store.sources[i].path or store.names[i] for i in range(len(store))]
@@ -237,6 +256,8 @@ class PathData(ResumableData, pl.LightningDataModule):
     def _limits(self, labels: Mapping[str, Sequence[str]] | None, clips: int) -> PathLimits:
         speeds = np.linalg.norm(self.velocities[:, :2], axis=1)
         moving = speeds > _TRAVELS
+        if not moving.any():
+            moving = np.ones_like(moving)
         return PathLimits(
             float(np.percentile(speeds[moving], _LIMIT_PERCENTILE)),
             float(np.median(speeds[moving])),
@@ -254,35 +275,96 @@ class _ControlRows:
     velocities: Array
     contacts: Array
     steps: Array
+    effector_places: Array
     known: Array
 
     @classmethod
-    def of_clip(cls, clip: Clip, editor: MotionEditor) -> _ControlRows:
+    def of_clip(
+        cls, clip: Clip, editor: MotionEditor, effectors: Mapping[str, int]
+    ) -> _ControlRows:
         sampled = resample(clip, editor.fps)
         rows, root = editor.space.rows(sampled)
-        velocities = root_velocities(smoothed_root(root, editor.fps), editor.fps)
-        velocities[:, :2] /= editor.space.size_of(sampled)
+        smooth, size = smoothed_root(root, editor.fps), editor.space.size_of(sampled)
+        velocities = root_velocities(smooth, editor.fps)
+        velocities[:, :2] /= size
+        own = from_root_space(rows.points[:, list(effectors.values())] * size, root)
+        places = to_root_space(own, smooth) / size
         steps = Footsteps.of_contacts(rows.contacts > 0.5, editor.fps)
         return cls(
             editor.normalised(rows.array()).astype(np.float32),
             velocities.astype(np.float32),
             (2.0 * rows.contacts - 1.0).astype(np.float32),
             steps.array().astype(np.float32),
+            places.reshape(len(rows), -1).astype(np.float32),
             steps.known,
         )
 
 
-def _travelling(rows: _ControlRows, window: int) -> Array:
-    """Middle frames of the windows of a clip that travel."""
+def _travelling(rows: _ControlRows, window: int, share: float) -> Array:
+    """Middle frames of the windows of a clip that travel for at least this share of the time."""
     frames = len(rows.values)
     if frames < window:
         return np.zeros(0, np.int64)
     moving = np.linalg.norm(rows.velocities[:, :2], axis=1) > _TRAVELS
     counts = np.convolve(moving, np.ones(window), mode="valid")
-    return np.flatnonzero(counts >= _TRAVEL_SHARE * window) + window // 2
+    return np.flatnonzero(counts >= share * window) + window // 2
 
 
-class PathModule(ResumableModule):
+class ControlModule(ResumableModule):
+    """Base class: motion from other values through a frozen editor.
+
+    Parameters
+    ----------
+    network
+        Networks that lead to the editor's hidden units.
+    editor
+        The editor; its network is not changed.
+    """
+
+    def __init__(self, network: nn.Module, editor: MotionEditor) -> None:
+        super().__init__(network, learning_rate=_LEARNING_RATE, weight_decay=0.0)
+        # Not registered: its weights are neither trained nor saved in resume points.
+        self._decoder = [editor.network.requires_grad_(False)]
+
+    def made(self, batch: PathWindows, seed: int, decode: Callable[[Tensor], Tensor]) -> Tensor:
+        """(batch, values, frames) rows that the networks make of windows.
+
+        Parameters
+        ----------
+        seed
+            Of what is random.
+        decode
+            The editor's decoder of hidden units.
+        """
+        raise NotImplementedError
+
+    def further_loss(self, batch: PathWindows) -> Tensor | float:
+        """What the loss has beside the error of the motion."""
+        return 0.0
+
+    def rate(self, step: int, total: float) -> float:
+        """Fraction of the highest learning rate at an optimizer step."""
+        return cosine_rate(step, total, _WARMUP, _FINAL_RATE)
+
+    def training_step(self, batch: PathWindows) -> Tensor:
+        trainer = self.trainer
+        position = trainer.global_step * trainer.world_size + trainer.global_rank
+        motion = self._error(batch, position).square().mean()
+        self.last_loss = motion.detach()
+        weights = [each.abs().mean() for each in self.network.parameters() if each.ndim > 1]
+        sparsity = _SPARSITY * torch.stack(weights).mean()
+        return motion + sparsity + self.further_loss(batch)
+
+    def validation_step(self, batch: PathWindows, index: int) -> None:
+        error = self._error(batch, index)
+        self.add_validated(error.square().sum(), batch.rows.square().sum())
+
+    def _error(self, batch: PathWindows, seed: int) -> Tensor:
+        decoder = self._decoder[0].to(batch.rows.device)
+        return self.made(batch, seed, decoder.decode) - batch.rows
+
+
+class PathModule(ControlModule):
     """Footsteps from paths, and motion from paths and contacts through a frozen editor.
 
     A LightningModule for any `pytorch_lightning.Trainer`, with batches of `PathData`.
@@ -298,47 +380,37 @@ class PathModule(ResumableModule):
     network: PathNetworks
 
     def __init__(self, data: PathData, editor: MotionEditor) -> None:
-        with torch.inference_mode():
-            rows = torch.zeros(1, len(editor.layout.group), data.window)
-            known = torch.ones(1, len(editor.layout.depends), data.window)
-            hidden = editor.network.encode(rows, known).shape[1]
         networks = PathNetworks(
-            len(editor.feet), hidden, editor.network.stride, editor.config.network, data.limits
+            len(editor.feet),
+            hidden_units(editor),
+            editor.network.stride,
+            editor.config.network,
+            data.limits,
         )
-        super().__init__(networks, learning_rate=_LEARNING_RATE, weight_decay=0.0)
+        super().__init__(networks, editor)
         velocities, steps = data.velocities, data.steps_known
         networks.velocity_scale.copy_(torch.from_numpy(np.maximum(velocities.std(axis=0), 1e-3)))
         if len(steps):
             networks.step_mean.copy_(torch.from_numpy(steps.mean(axis=0)))
             networks.step_scale.copy_(torch.from_numpy(np.maximum(steps.std(axis=0), 0.05)))
-        # Not registered: its weights are neither trained nor saved in resume points.
-        self._decoder = [editor.network.requires_grad_(False)]
 
-    def rate(self, step: int, total: float) -> float:
-        """Fraction of the highest learning rate at an optimizer step."""
-        return cosine_rate(step, total, _WARMUP, _FINAL_RATE)
+    def made(self, batch: PathWindows, seed: int, decode: Callable[[Tensor], Tensor]) -> Tensor:
+        return decode(self.network.hidden(batch.velocities, batch.contacts))
 
-    def training_step(self, batch: PathWindows) -> Tensor:
-        motion = (self._made(batch) - batch.rows).square().mean()
-        self.last_loss = motion.detach()
-        weights = [each.abs().mean() for each in self.network.parameters() if each.ndim > 1]
-        sparsity = _SPARSITY * torch.stack(weights).mean()
-        return motion + _STEPS * self._step_error(batch) + sparsity
-
-    def validation_step(self, batch: PathWindows, index: int) -> None:
-        error = self._made(batch) - batch.rows
-        self.add_validated(error.square().sum(), batch.rows.square().sum())
-
-    def _made(self, batch: PathWindows) -> Tensor:
-        decoder = self._decoder[0].to(batch.rows.device)
-        made: Tensor = decoder.decode(self.network.hidden(batch.velocities, batch.contacts))
-        return made
-
-    def _step_error(self, batch: PathWindows) -> Tensor:
+    def further_loss(self, batch: PathWindows) -> Tensor:
         network = self.network
         wanted = (batch.steps - network.step_mean[:, None]) / network.step_scale[:, None]
         errors = (network.footsteps(batch.velocities) - wanted).square().mean(dim=1)
-        return (errors * batch.known).sum() / batch.known.sum().clamp(min=1)
+        return _STEPS * (errors * batch.known).sum() / batch.known.sum().clamp(min=1)
+
+
+def hidden_units(editor: MotionEditor) -> int:
+    """Hidden units of an editor at each of its hidden frames."""
+    with torch.inference_mode():
+        frames = editor.network.stride
+        rows = torch.zeros(1, len(editor.layout.group), frames)
+        known = torch.ones(1, len(editor.layout.depends), frames)
+        return int(editor.network.encode(rows, known).shape[1])
 
 
 def train_path(
@@ -390,15 +462,44 @@ def train_path(
         If `resume` finds no resume point, or that of another training.
     """
     training = training or PathTraining()
+    module = trained_control(
+        lambda: PathData(store, editor, training, labels=labels, progress=progress),
+        PathModule,
+        editor,
+        folder=folder,
+        resume=resume,
+        progress=progress,
+        trainer=trainer,
+    )
+    return None if module is None else replace(editor, path=module.network.to("cpu").eval())
+
+
+Module = TypeVar("Module", bound=ControlModule)
+
+
+def trained_control(
+    make_data: Callable[[], PathData],
+    make_module: Callable[[PathData, MotionEditor], Module],
+    editor: MotionEditor,
+    *,
+    folder: str | Path,
+    resume: bool,
+    progress: Progress | None,
+    trainer: dict[str, Any],
+) -> Module | None:
+    """Train networks that lead to an editor's hidden units; arguments as of `train_path`.
+
+    Returns
+    -------
+    The trained module; None in all processes but the first.
+    """
     check_trainer(trainer)
     with joined(trainer) as world:
-        data = world.together(
-            lambda: PathData(store, editor, training, labels=labels, progress=progress)
-        )
-        torch.manual_seed(training.seed)
-        module = PathModule(data, editor)
+        data = world.together(make_data)
+        torch.manual_seed(data.training.seed)
+        module = make_module(data, editor)
         fingerprint = {
-            "training": asdict(training),
+            "training": asdict(data.training),
             "editor": editor.config.as_mapping(),
             "limits": asdict(data.limits),
         }
@@ -414,4 +515,4 @@ def train_path(
     if runner is None:
         return None
     editor.network.to("cpu")
-    return replace(editor, path=module.network.to("cpu").eval())
+    return module

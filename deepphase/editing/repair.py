@@ -103,7 +103,9 @@ def repaired(
     made_clip = with_pose(plain, editor, result, moved)
     if not feet or whole:
         return made_clip
-    return with_gaps_held(made_clip, editor.space, contacts, damage.known < 1)
+    # Where a curve bridges single frames, feet are where their neighbours in time are.
+    long = (damage.known == 0) & (_length_weights(damage.known == 0, clip.fps) == 1.0)
+    return with_gaps_held(made_clip, editor.space, contacts, long)
 
 
 def bridged(made: Array, own: Array, broken: Array, fps: float) -> Array:
@@ -314,7 +316,7 @@ def _estimate(clip: Clip, editor: MotionEditor, damage: Damage) -> tuple[Clip, A
     restored = editor.restored(rows, groups)
     path = _restored_root(restored, root, known[:, 0] < 1, space, sampled)
     made = space.clip(restored, sampled, path, floor=space.floor(rows, sampled))
-    broken = (known < 1).any(axis=1)[:, None]
+    broken = known.min(axis=1, keepdims=True) < 1
     contacts = np.where(broken, restored.contacts, rows.contacts) > 0.5
     if clip.fps == editor.fps:
         return made, contacts

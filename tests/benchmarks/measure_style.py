@@ -1,6 +1,6 @@
 """Styles of clips on others: Gram distance, contacts, phases, and a classifier of styles.
 
-python -m tests.benchmarks.measure_style EDITOR STORE PHASE_MODEL [--clips 12]
+python -m tests.benchmarks.measure_style EDITOR STORE PHASE_MODEL [--clips 12] [--held-out]
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from deepphase.phase.model import PhaseModel
 from deepphase.solving.feet import toe_positions
 
 STYLES = ("active", "exhausted", "feminine", "masculine", "normal")
+# A style that the editor was not trained on.
+UNKNOWN = "youthful"
 
 
 class StyleClassifier:
@@ -73,16 +75,42 @@ def main() -> None:
     parser.add_argument("store")
     parser.add_argument("model")
     parser.add_argument("--clips", type=int, default=12)
+    parser.add_argument("--action", default="walk", help="action of the clips of styles")
+    parser.add_argument("--several", type=int, default=1, help="clips of a style, taken as one")
+    parser.add_argument(
+        "--held-out",
+        action="store_true",
+        help="content and styles are of clips that the editor was not trained on",
+    )
     options = parser.parse_args()
     editor, store = MotionEditor.load(options.editor), open_store(options.store)
     model = PhaseModel.load(options.model)
     actions, styles = store.label_column("action"), store.label_column("style")
-    chosen = {
-        style: np.flatnonzero((actions == "walk") & (styles == style)).tolist() for style in STYLES
+    names = (*STYLES, UNKNOWN) if options.held_out else STYLES
+    held = set(editor.provenance["held_out"])
+    held |= {
+        source.path for source, style in zip(store.sources, styles, strict=True) if style == UNKNOWN
     }
+
+    def of_action(action: str) -> dict[str, list[int]]:
+        return {
+            style: np.flatnonzero((actions == action) & (styles == style)).tolist()
+            for style in names
+        }
+
+    def unseen(index: list[int]) -> list[int]:
+        if not options.held_out:
+            return index[-6:]
+        return [i for i in index if store.sources[i].path in held][-6:]
+
+    chosen = of_action("walk")
     # Content and style clips are none of the classifier's.
-    aside = {style: index[-6:] for style, index in chosen.items()}
-    training = [(i, style) for style, index in chosen.items() for i in index[:-6]]
+    aside = {style: unseen(index) for style, index in chosen.items()}
+    givers = {style: unseen(index) for style, index in of_action(options.action).items()}
+    training = [
+        (i, style) for style, index in chosen.items() for i in index if i not in aside[style]
+    ]
+    print("clips aside:", {style: len(index) for style, index in aside.items()})
     classifier = StyleClassifier(
         [store.clip(i) for i, _ in training], [style for _, style in training], editor
     )
@@ -91,11 +119,14 @@ def main() -> None:
     print(f"classifier: {len(training)} clips, right on {right:.0%} of {len(tested)} others")
     generator, rows = np.random.default_rng(5), []
     for number in range(options.clips):
-        one, two = generator.choice(STYLES, 2, replace=False)
+        one = generator.choice([name for name in names if aside[name]])
+        two = generator.choice([name for name in names if givers[name] and name != one])
         content = editor.space.on_hips(store.clip(int(generator.choice(aside[one]))))
-        style = store.clip(int(generator.choice(aside[two])))
+        count = min(options.several, len(givers[two]))
+        taken = generator.choice(givers[two], count, replace=False)
+        given = [store.clip(int(index)) for index in taken]
         begin = time.process_time()
-        made = styled(content, [style], editor)
+        made = styled(content, given, editor)
         seconds = time.process_time() - begin
         roles = find_roles(content.skeleton, clip=content)
         flags = [foot_contacts(clip, roles).flags for clip in (content, made.clip)]
@@ -115,7 +146,7 @@ def main() -> None:
         rows.append(
             (
                 made.distance_before,
-                gram_distance(made.clip, [style], editor),
+                gram_distance(made.clip, given, editor),
                 f1,
                 circular_correlation(*angles),
                 fooled,

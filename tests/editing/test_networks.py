@@ -53,6 +53,18 @@ def test_damage_is_repeatable_and_spreads_down_the_body():
     assert not lost.all(1).any()
 
 
+def test_without_pooling_hidden_units_have_all_frames():
+    rows = torch.randn(2, 6, 16)
+    for pool, frames in ((1, 16), (2, 8)):
+        config = EditorNetwork("synthesis", width=8, kernel=5, pool=pool)
+        network = make_motion_autoencoder(6, 3, config).eval()
+        hidden = network.encode(rows, torch.ones(2, 3, 16))
+        assert hidden.shape == (2, 8, frames)
+        assert network.decode(hidden).shape == rows.shape
+    with pytest.raises(ParameterError, match="pool must be 1 or 2"):
+        EditorNetwork(pool=3)
+
+
 @pytest.mark.parametrize("name", ["masked", "manifold", "synthesis"])
 def test_every_weight_learns(name):
     config = EditorConfig.load(name).network

@@ -83,6 +83,10 @@ class ControllerTraining:
     pose_noise
         Standard deviation of the noise added to the pose inputs, in units of their own standard
         deviation. It trains the network to recover from its own errors.
+    path_noise
+        Standard deviation of random changes of the trajectory inputs: of the logarithm of their
+        length, and half that of an additional turning in rad/s. It trains networks without goals,
+        such as dancers, to keep the recorded speed and turning.
     mirror
         Whether to train on the mirror image of every clip as well.
     ends
@@ -128,6 +132,7 @@ class ControllerTraining:
     restart_factor: float = 2.0
     weight_magnitude: float = 0.0
     pose_noise: float = 0.0
+    path_noise: float = 0.0
     mirror: bool = False
     ends: EndsRule = "auto"
     actions: ActionsRule = "kept"
@@ -156,7 +161,8 @@ class ControllerTraining:
         if not 0 <= self.final_rate <= 1:
             raise ParameterError(f"final_rate must lie in 0 to 1, not {self.final_rate}")
         for name in (
-            *("weight_magnitude", "pose_noise", "root_weight", "foot_weight"),
+            *("weight_magnitude", "pose_noise", "path_noise"),
+            *("root_weight", "foot_weight"),
             *("run_checks", "run_patience"),
         ):
             if not (math.isfinite(getattr(self, name)) and getattr(self, name) >= 0):

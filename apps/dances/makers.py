@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from apps.dances.databases import dance_reference, dance_styles, rows_of_style
 from controllers.dance.dancer import Dancer
-from controllers.dance.dancing import NetworkDance, generate_dances
+from controllers.dance.dancing import LOCKED_BAND, NetworkDance, generate_dances
 from controllers.dance.reference import DanceReference
 from deepphase.errors import ParameterError
 from deepphase.figures.player.take import Curve, Gating, Marker
@@ -27,10 +27,6 @@ from matching.music.dancing import DEFAULT_LOCK, dance_with_database
 from matching.music.music_search import DanceSettings
 from matching.player.playback import Playback
 from matching.search.searcher import Searcher, open_searcher
-
-# Foot locking adds jerk to captured motion. A low-pass at this multiple of the band of the recorded
-# dances takes it off again, and leaves the captured motion as it is.
-_BAND = 1.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,7 +244,7 @@ class DatabaseDanceMaker:
         fps, reference = made.clip.fps, dance_reference(self.database)
         clip = made.clip
         if reference is not None:
-            clip = low_passed_clip(clip, _BAND * reference.bandwidth_hz)
+            clip = low_passed_clip(clip, LOCKED_BAND * reference.bandwidth_hz)
         curves = [
             Curve("cost of the last search", "", made.costs, fps),
             Curve("speed of playback", "%", 100.0 * made.rates, fps),

@@ -61,7 +61,9 @@ def dance_health(
     seeds       number of dances to each song
     seconds     maximum length of each dance
     values      measure -> mean over the dances, with the names of `DanceReference.dance_values`
-    response     means of `SongResponse`; empty without trials
+    recorded    the same values of the recorded dances in the metres of the songs, which dances of
+                other metres differ from; empty without trials
+    response    means of `SongResponse`; empty without trials
     alive       share of the frames in which the pose stayed within bounds
     restarts    number a minute; None without trials
     unheard     whether the songs were held out (added by `train_dance`)
@@ -85,10 +87,14 @@ def dance_health(
             seconds=_SECONDS,
         )
     reference = dancer.reference
-    rows = []
+    rows, alike = [], []
     if response is not None:
         count = len(response.songs)
         rows = [reference.dance_values(dance, None) for dance in response.dances]
+        metres = {song.beats_per_bar for song in clear[:_TRIAL_SONGS]}
+        alike = [
+            reference.dance_values(dance, None) for dance, metre, _ in recorded if metre in metres
+        ]
     else:
         # The first seconds of a song are skipped: they may be silent.
         requests = [
@@ -99,19 +105,22 @@ def dance_health(
         count, trials = len(requests), _Trials(dancer, progress, guard=False)
         for clip, (song, request) in zip(trials(requests), requests, strict=True):
             rows.append(reference.measured(clip, song, request.start_s))
-    names = dict.fromkeys(name for row in rows for name in row)
     health: dict[str, Any] = {
         "songs": count,
         "seeds": seeds if response is not None else 1,
         "seconds": _SECONDS,
-        "values": {
-            name: float(np.mean([row[name] for row in rows if name in row])) for name in names
-        },
+        "values": _means(rows),
+        "recorded": _means(alike),
         "response": {} if response is None else response.values(),
         "alive": trials.alive,
         "restarts": None if response is None else trials.restarts,
     }
     return health | {"findings": _findings(health, dancer)}
+
+
+def _means(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: float(np.mean([row[name] for row in rows if name in row])) for name in names}
 
 
 class _Trials:
@@ -155,7 +164,7 @@ class _Trials:
 def dance_words(health: Mapping[str, Any], reference: Mapping[str, float]) -> list[str]:
     """The measures as lines of text."""
     lines = []
-    values = health["values"]
+    values, reference = health["values"], {**reference, **health.get("recorded", {})}
     if health["songs"]:
         speed = values["speed"] / max(reference["speed"], 1e-9)
         which = "held-out songs" if health["unheard"] else "songs of the training"
@@ -191,7 +200,7 @@ def dance_words(health: Mapping[str, Any], reference: Mapping[str, float]) -> li
 def _findings(health: Mapping[str, Any], dancer: Dancer) -> list[str]:
     if not health["songs"]:
         return ["no song is long enough for a dance: give songs of more than a few seconds"]
-    values, reference = health["values"], dancer.reference.values
+    values, reference = health["values"], {**dancer.reference.values, **health["recorded"]}
     findings = []
     if health["alive"] < 1.0:
         findings.append("some dances left all bounds: train longer, or raise training.pose_noise")

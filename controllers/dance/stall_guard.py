@@ -15,6 +15,7 @@ import numpy as np
 
 from controllers.dance.config import MUSIC
 from controllers.dance.dancer import Dancer
+from controllers.dance.lasting_starts import STALL_S, STALL_SHARE
 from controllers.dance.restart_states import RestartStates
 from controllers.data.initial_states import InitialStates
 from controllers.runtime.characters import Characters, Tracks
@@ -23,7 +24,6 @@ from controllers.runtime.frame import CharacterSettings
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.evaluation.dance_beats import mean_joint_speed
-from deepphase.evaluation.dance_body import STANDS
 from deepphase.evaluation.dance_features import body_points
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
@@ -149,10 +149,6 @@ class BlendedCharacters:
         self._velocity = (step - (following.translations - initial.translations)) / seconds
 
 
-# A dance has stalled if its mean speed over the window is below this share of the recorded dances'
-# usual speed. The share is twice that of the measure `standing`, so that a frozen body that jitters
-# counts as stalled, too.
-_STALL_SHARE, _STALL_WINDOW_S = 2.0 * STANDS, 2.0
 # Seconds between two checks, and minimum between two restarts of a dance.
 _CHECK_S, _MIN_INTERVAL_S = 0.5, 4.0
 
@@ -232,7 +228,7 @@ class StallGuard:
         schema, skeleton = dancer.controller.schema, dancer.controller.skeleton
         self._roles = find_roles(skeleton, description=dict(schema.body))
         self._check_frames = max(round(_CHECK_S * schema.fps), 1)
-        self._stall_speed = _STALL_SHARE * dancer.reference.usual_speed
+        self._stall_speed = STALL_SHARE * dancer.reference.usual_speed
         self.controller, self.spec = dancer.controller, character.spec
 
     def __len__(self) -> int:
@@ -267,11 +263,11 @@ class StallGuard:
         self._recent.append(frame)
         stalled = np.zeros(len(self), bool)
         if len(self._recent) >= self._check_frames + 2:
-            window = round(_STALL_WINDOW_S / _CHECK_S)
+            window = round(STALL_S / _CHECK_S)
             self._speeds = [*self._speeds, self._recent_speeds()][-window:]
             # A restart blends from the last two frames.
             self._recent = self._recent[-2:]
-            if len(self._speeds) * _CHECK_S >= _STALL_WINDOW_S:
+            if len(self._speeds) * _CHECK_S >= STALL_S:
                 stalled = np.mean(self._speeds, axis=0) < self._stall_speed
         # Restarts of a dance keep an interval, except for the first one of a dance out of bounds.
         rested = self._steps - self._last_restart >= _MIN_INTERVAL_S * self.controller.fps

@@ -12,6 +12,7 @@ import numpy as np
 from controllers.dance.config import MUSIC, STYLE, DanceConfig, DanceTraining
 from controllers.dance.dancer import Dancer
 from controllers.dance.health import dance_health
+from controllers.dance.lasting_starts import lasting_starts
 from controllers.dance.music_input import MusicInput
 from controllers.dance.reference import DanceReference
 from controllers.dance.song_clips import SongClips
@@ -328,12 +329,12 @@ def train_dance(
         raise ParameterError(
             "all dances are shorter than a second", hint="train on clips of a second or more"
         )
-    dancer = Dancer(
-        controller=controller,
-        music=data.music,
-        reference=DanceReference.of(clips, [song_clips.song(clip) for clip in clips]),
-        styles=data.styles,
+    reference = DanceReference.of(clips, [song_clips.song(clip) for clip in clips])
+    starts = lasting_starts(
+        controller.starts, data.data.store, reference.usual_speed, data.styles.clips
     )
+    controller = replace(controller, starts=starts)
+    dancer = Dancer(controller, data.music, reference, data.styles)
     songs = [song_clips.songs[name] for name in sorted(data.held_out_songs or song_clips.songs)]
     seeds = config.dance.measured_seeds
     health = dance_health(dancer, songs, _recorded(data) if seeds else (), seeds, progress)

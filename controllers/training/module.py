@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from controllers.networks.registry import make_network
 from controllers.schema.config import PHASE_BLOCKS, POSE_BLOCKS
 from controllers.training.closed_loop import ClipGoals, ClosedLoop, FootVelocities, RootOffset
 from controllers.training.course_checks import CourseChecks
+from controllers.training.path_noise import PathNoise
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.features.layout import FeatureLayout
@@ -79,6 +81,7 @@ class ControllerModule(ResumableModule):
         self._loop = ClosedLoop(data.schema) if unrolled else None
         self._feet = FootVelocities(data.schema) if unrolled and options.foot_weight else None
         self._goals = ClipGoals(data.schema) if unrolled and options.unroll_goals else None
+        self._path = PathNoise(data.schema, options.path_noise) if options.path_noise else None
         self._checks = CourseChecks(config, data, batches.total_samples)
         layers = [each for each in controller.modules() if isinstance(each, torch.nn.Dropout)]
         self._dropouts = [(layer, layer.p) for layer in layers]
@@ -97,7 +100,7 @@ class ControllerModule(ResumableModule):
 
     def on_fit_start(self) -> None:
         self.controller.to(self.device)
-        for part in (self._loop, self._goals, self._feet):
+        for part in (self._loop, self._goals, self._feet, self._path):
             if part is not None:
                 part.to(self.device)
         self._noise, self._weights = self._noise.to(self.device), self._weights.to(self.device)
@@ -117,6 +120,7 @@ class ControllerModule(ResumableModule):
                 layer.p = initial + fallen * (final - initial)
 
     def training_step(self, batch: FrameBatch) -> Tensor:
+        batch = self._with_path_noise(batch)
         if self._loop is None or batch.inputs.dim() == 2:
             loss, extra = self._teacher_forced_loss(batch)
         else:
@@ -216,6 +220,15 @@ class ControllerModule(ResumableModule):
         if self.options.phase_weight == 1.0:
             return torch.nn.functional.mse_loss(predicted, target)
         return (self._weights * (predicted - target).square()).mean()
+
+    def _with_path_noise(self, batch: FrameBatch) -> FrameBatch:
+        """The batch with the config's noise on the trajectories."""
+        if self._path is None:
+            return batch
+        inputs = batch.inputs
+        single = inputs.dim() == 2
+        changed = self._path.changed(inputs[:, None] if single else inputs)
+        return replace(batch, inputs=changed[:, 0] if single else changed)
 
     def _with_noise(self, inputs: Tensor) -> Tensor:
         """Normalised inputs with the config's noise on the pose."""

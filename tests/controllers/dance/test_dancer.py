@@ -217,8 +217,12 @@ def test_a_loaded_dancer_generates_the_same_dance(dancer, tmp_path):
     assert again.reference == dancer.reference
     assert again.reference.dances == 3
     assert one.clip("x").duration == pytest.approx(4.0, abs=0.02)
-    words = dance_words(again.controller.health["dance"], again.reference.values)
+    health = again.controller.health["dance"]
+    words = dance_words(health, again.reference.values)
     assert words[0].startswith("dances to 1 held-out songs")
+    # Of recorded dances in the metre of the songs, if there are any, and not of all.
+    slower = {**health, "recorded": {"speed": 0.5 * health["values"]["speed"]}}
+    assert "200% of the recorded dances' speed" in dance_words(slower, again.reference.values)[0]
 
 
 def test_a_controller_without_music_input_is_refused(dancer, tmp_path):

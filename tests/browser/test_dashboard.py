@@ -181,6 +181,19 @@ def test_a_lasso_selects_and_the_skeleton_plays_it(visit):
     # The address leads back to the selection.
     page.goto(page.url)
     titled_player(page, "Selected frames")
+    # Without a mouse: Escape clears it, and two points are corners of a box.
+    shown = cloud(page)
+    until(lambda: shown.evaluate("it => it.deepphaseCloud?.selected?.size > 0"))
+    shown.locator(".front").focus()
+    page.keyboard.press("Escape")
+    page.wait_for_url(lambda url: "passages=" not in url)
+    settled(page)
+    shown.locator(".front").focus()
+    for key in ("ArrowRight", "b", "ArrowDown", "ArrowDown", "b"):
+        page.keyboard.press(key)
+    assert "points selected" in shown.locator(".said").inner_text()
+    page.wait_for_url(lambda url: "passages=" in url)
+    titled_player(page, "Selected frames")
 
 
 def test_an_upload_plays_and_a_hostile_one_is_refused(visit, tmp_path):

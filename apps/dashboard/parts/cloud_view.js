@@ -95,6 +95,7 @@ class Cloud {
     this.front.classList.toggle("turns", data.space);
     this.front.setAttribute("aria-label",
       `${data.title}: ${this.count} points. Arrow keys go from point to point, Enter plays from there, ` +
+      `${data.small ? "" : "B at two points selects the box between them, Escape clears it, "}` +
       `plus and minus zoom${data.space ? ", Shift and arrow keys rotate" : ""}.`);
     of(".kinds").hidden = data.space;
     this.colour();
@@ -193,7 +194,7 @@ class Cloud {
         const button = document.createElement("button");
         button.type = "button";
         button.title = `${each.name}: ${each.count} points`;
-        button.innerHTML = `<svg viewBox="-5 -5 10 10"><path fill="${each.colour}" d="${SYMBOLS[each.symbol](3.6)}"/></svg><span></span>`;
+        button.innerHTML = `<svg aria-hidden="true" viewBox="-5 -5 10 10"><path fill="${each.colour}" d="${SYMBOLS[each.symbol](3.6)}"/></svg><span></span>`;
         button.querySelector("span").textContent = each.name;
         button.setAttribute("aria-pressed", this.pinned === each.key);
         const look = (key) => { this.lit = key; this.stale = true; };
@@ -558,7 +559,8 @@ class Cloud {
       0: () => this.fit(),
       Enter: () => this.go(this.hovered >= 0 ? this.hovered : this.at),
       " ": () => { const player = this.player(); player?.state().playing ? player.pause() : player?.play(); },
-      Escape: () => this.selected && this.select([]),
+      Escape: () => { this.corner = this.outline = null; this.fresh = true; if (this.selected) this.select([]); },
+      b: () => this.setCorner(),
     };
     if (step && event.shiftKey && this.data.space) {
       if (Math.abs(step) === 1) this.view.yaw += 0.15 * step;
@@ -568,9 +570,30 @@ class Cloud {
       const here = this.hovered >= 0 ? this.hovered : Math.max(this.at, 0);
       this.point((here + step + this.count) % this.count);
       this.of(".said").textContent = this.sentence(this.hovered);
+      if (this.corner) this.outline = this.boxTo(this.hovered);
     } else if (acts[event.key]) acts[event.key]();
     else return;
     event.preventDefault();
+  }
+
+  // The marked point becomes a corner of a box; with the second one, the points within are selected.
+  setCorner() {
+    if (this.hovered < 0 || this.data.small) return;
+    if (this.corner) {
+      this.select(this.inside(this.boxTo(this.hovered)));
+      this.corner = this.outline = null;
+    } else {
+      this.corner = [this.screen[2 * this.hovered], this.screen[2 * this.hovered + 1]];
+      this.of(".said").textContent = "First corner of the box";
+    }
+    this.fresh = true;
+  }
+
+  // The box from the first corner to a point, with both within.
+  boxTo(i) {
+    const [[ax, ay], [bx, by]] = [this.corner, [this.screen[2 * i], this.screen[2 * i + 1]]];
+    const [l, r, t, b] = [Math.min(ax, bx) - 1, Math.max(ax, bx) + 1, Math.min(ay, by) - 1, Math.max(ay, by) + 1];
+    return [[l, t], [r, t], [r, b], [l, b]];
   }
 
   sentence(i) {

@@ -66,6 +66,13 @@ iframe[data-testid="stIFrame"] { display: block; }
 [data-testid="stMetricValue"] { font-size: 1.5rem; }
 [data-testid="stMetricValue"] > div, [data-testid="stMetricLabel"] p { white-space: normal; }
 [data-testid="stMetricDelta"] > div { white-space: normal; }
+/* What has the focus shows it, links and the scrolled page as well. */
+[data-testid="stSidebarNavLink"]:focus-visible, [data-testid="stMain"]:focus-visible,
+[data-testid="stSidebarContent"]:focus-visible, summary:focus-visible, a:focus-visible,
+[data-testid="stMain"] :is([data-baseweb="base-input"], [data-testid="stNumberInputContainer"],
+  [data-testid="stTextInputRootElement"]):focus-within,
+[data-testid="stDataFrame"]:focus-within {
+  outline: 2px solid var(--st-primary-color, #0072b2) !important; outline-offset: -2px; }
 /* Columns with figures are stacked before they become too narrow to read. */
 @media screen and (max-width: 1100px) {
   [class*="st-key-wide"] > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"],

@@ -1,4 +1,4 @@
-"""Goals of characters that fetch a lost ball."""
+"""Goals of characters that follow their ball where it gets away, and fetch a lost one."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from deepphase.arrays import Array
 from deepphase.steering.goal_sources import ForwardedGoals, GoalSource
 from deepphase.steering.root_states import RootStates
+from deepphase.steering.springs import wrapped_angle
 
 # Characters stop this far from the middle of the ball, metres.
 _STOP_M = 0.3
@@ -23,7 +24,7 @@ def fetching_speed(data: Mapping[str, Any]) -> float:
 
 
 class FetchingGoals(ForwardedGoals):
-    """Goals of a source; characters whose ball is lost go to their ball instead.
+    """Goals of a source, blended with the way to the ball of characters that are losing it.
 
     Parameters
     ----------
@@ -31,7 +32,7 @@ class FetchingGoals(ForwardedGoals):
         The goals.
     balls
         Function that returns the balls' places (characters, 2) in metres, their velocities
-        (characters, 2) in m/s, and which are lost (characters,).
+        (characters, 2) in m/s, and the share of the way to each ball in the goals (characters,).
     speed
         m/s at which balls are fetched.
     """
@@ -50,8 +51,8 @@ class FetchingGoals(ForwardedGoals):
     ) -> tuple[Array, Array]:
         """As `GoalSource.trajectory`."""
         positions, angles = super().trajectory(root_states, which, offsets_s)
-        places, velocities, lost = self._balls()
-        rows = np.flatnonzero(lost[which])
+        places, velocities, shares = self._balls()
+        rows = np.flatnonzero(shares[which])
         if not len(rows):
             return positions, angles
         positions, angles = np.array(positions, np.float64), np.array(angles, np.float64)
@@ -65,7 +66,13 @@ class FetchingGoals(ForwardedGoals):
             way = way + lead * velocities[character]
             distance = max(float(np.hypot(*way)), 1e-6)
             along = np.minimum(times * self._speed, max(distance - _STOP_M, 0.0))
-            positions[row] = here + along[:, None] * way / distance
-            facing, angle = np.arctan2(way[0], way[1]), root_states.angles[character]
-            angles[row] = angle + (facing - angle + np.pi) % (2 * np.pi) - np.pi
+            share = shares[character]
+            places_to = here + along[:, None] * way / distance
+            positions[row] += share * (places_to - positions[row])
+            facing = np.arctan2(way[0], way[1])
+            if share < 1.0:
+                angles[row] += share * wrapped_angle(facing - angles[row])
+            else:
+                angle = root_states.angles[character]
+                angles[row] = angle + wrapped_angle(facing - angle)
         return positions, angles

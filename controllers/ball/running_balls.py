@@ -26,6 +26,9 @@ from deepphase.motion.skeleton import Skeleton
 
 LOST_M, FOUND_M = 1.0, 0.6
 """Metres from the nearest foot at which a ball is lost, and found again."""
+# Characters turn towards a ball that is farther away than this, metres, and more the nearer it is
+# to being lost.
+_LOSING_M = 0.4
 # A touch: the foot is this near to the ball's surface, metres, and changes its velocity by this.
 _TOUCH_M, _TOUCHED = 0.06, 0.25
 # A foot gives a ball at most this multiple of its own speed; see `fit_kernel`.
@@ -94,6 +97,9 @@ class RunningBalls:
         Positions and velocities over the floor, (characters, 3).
     lost
         (characters,) bool.
+    fetching
+        (characters,) share of the way to the ball in the goals: 1 where the ball is lost, and more
+        than 0 where it gets away.
     """
 
     def __init__(
@@ -136,7 +142,7 @@ class RunningBalls:
             for each in world
         ]  # fmt: skip
         self._future = [block[:, now:].copy() for block in blocks]
-        self.lost = np.zeros(count, bool)
+        self.lost, self.fetching = np.zeros(count, bool), np.zeros(count)
         self._free = np.zeros(count)
         self._kicks: list[Array | None] = [None] * count
         self._points: Array | None = None
@@ -277,6 +283,8 @@ class RunningBalls:
         self._free = np.maximum(self._free - self._seconds, 0.0)
         away = np.linalg.norm((points - self.state.position[:, None])[..., ::2], axis=-1).min(1)
         self.lost = np.where(self.lost, away > FOUND_M, away > LOST_M)
+        losing = np.clip((away - _LOSING_M) / (LOST_M - _LOSING_M), 0.0, 1.0)
+        self.fetching = np.where(self.lost, 1.0, losing)
         for past, current in zip(
             self._history, (self.state.position, self.state.velocity), strict=True
         ):

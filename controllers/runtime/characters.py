@@ -279,12 +279,12 @@ class Characters:
     def _fetching(self, goal_source: GoalSource) -> GoalSource:
         """The goals, or the ball where it is lost."""
         balls = self.balls
-        if balls is None or not self._fetch or not balls.lost.any():
+        if balls is None or not self._fetch or not balls.fetching.any():
             return goal_source
 
         def found() -> tuple[Array, Array, Array]:
             state = balls.state
-            return state.position[:, ::2], state.velocity[:, ::2], balls.lost
+            return state.position[:, ::2], state.velocity[:, ::2], balls.fetching
 
         return FetchingGoals(goal_source, found, fetching_speed(self.controller.data))
 

@@ -1,11 +1,12 @@
 /** The ball of a running character: predicted near the feet, and free elsewhere. */
 
 import { dot, forwardKinematics, multiply, rotate, subtract } from "../runtime/quaternions.js";
+import { wrappedAngle } from "../runtime/springs.js";
 import { fromFacing, toFacing } from "../runtime/trajectory.js";
 import { Ball, size } from "./physics.js";
 
 // These numbers are explained in controllers/ball/running_balls.py.
-const LOST_M = 1, FOUND_M = 0.6;
+const LOST_M = 1, FOUND_M = 0.6, LOSING_M = 0.4;
 const FOOT_RADIUS_M = 0.04, TOUCH_M = 0.06, TOUCHED = 0.25, GIVES = 1.6, TO_PLACE_PER_S = 2, SOFT = 0.1;
 const FARTHEST_M = 1.2, FASTEST = 6;
 const FREE_S = 0.8, HARDEST = 14, KICK_M = 0.15;
@@ -36,6 +37,7 @@ export class RunningBall {
     this.history = [places, speeds].map((rows) => times.map((time) => sampleAt(rows, offsets, now, time)));
     this.future = [POSITION, VELOCITY].map((name) => rowsOf(schema.inputs.view(inputs, name)).slice(now));
     this.lost = false;
+    this.fetching = 0;
     this.fetches = true;
     this.free = 0;
     this.pending = null;
@@ -66,10 +68,21 @@ export class RunningBall {
     this.free = 0;
   }
 
-  /** The goals, or those of fetching the ball where it is lost. */
+  /** The goals, blended with the way to a ball that gets away; the way alone where it is lost. */
   goals(goals) {
-    if (!this.lost || !this.fetches) return goals;
-    return { trajectory: (root, moments) => this.wayTo(root, moments) };
+    const share = this.fetching;
+    if (!share || !this.fetches) return goals;
+    if (share === 1) return { trajectory: (root, moments) => this.wayTo(root, moments) };
+    return {
+      trajectory: (root, moments) => {
+        const given = goals.trajectory(root, moments);
+        const way = this.wayTo(root, moments);
+        return {
+          places: given.places.map((value, i) => value + share * (way.places[i] - value)),
+          angles: given.angles.map((value, i) => value + share * wrappedAngle(way.angles[i] - value)),
+        };
+      },
+    };
   }
 
   /** Desired `places` [x, z, ...] and `angles` on the way to the ball. */
@@ -82,8 +95,7 @@ export class RunningBall {
     way = [way[0] + lead * velocity[0], way[1] + lead * velocity[2]];
     const distance = Math.max(Math.hypot(way[0], way[1]), 1e-6);
     const facing = Math.atan2(way[0], way[1]);
-    const turned = facing - root.angle + Math.PI;
-    const angle = root.angle + turned - 2 * Math.PI * Math.floor(turned / (2 * Math.PI)) - Math.PI;
+    const angle = root.angle + wrappedAngle(facing - root.angle);
     const places = moments.flatMap((time) => {
       const share = Math.min(time * speed, Math.max(distance - STOP_M, 0)) / distance;
       return [root.x + share * way[0], root.z + share * way[1]];
@@ -162,6 +174,7 @@ export class RunningBall {
     this.free = Math.max(this.free - seconds, 0);
     const away = Math.min(...points.map((point) => Math.hypot(point[0] - met.position[0], point[2] - met.position[2])));
     this.lost = away > (this.lost ? FOUND_M : LOST_M);
+    this.fetching = this.lost ? 1 : Math.min(Math.max((away - LOSING_M) / (LOST_M - LOSING_M), 0), 1);
     [met.position, met.velocity].forEach((value, k) => {
       this.history[k].shift();
       this.history[k].push(value);

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -209,8 +210,7 @@ def test_kicks_passes_and_lost_balls(walk, schema, blocks):
 def test_characters_without_a_lost_ball_keep_their_goals():
     path = GroundPath(np.array([0.0, 10.0]), np.array([[0.0, 0.0], [0.0, 12.0]]))
     states = RootStates.at_rest(np.zeros((2, 2)))
-    lost = np.array([False, True])
-    found = (np.array([[0.0, 1.0], [3.0, 0.0]]), np.zeros((2, 2)), lost)
+    found = (np.array([[0.0, 1.0], [3.0, 0.0]]), np.zeros((2, 2)), np.array([0.0, 1.0]))
     goals = FetchingGoals(PathGoals(path, np.zeros((2, 2))), lambda: found, 1.5)
     places, angles = goals.trajectory(states, np.arange(2), np.array([0.5, 1.0, 5.0]))
     plain, _ = PathGoals(path, np.zeros((2, 2))).trajectory(
@@ -219,6 +219,20 @@ def test_characters_without_a_lost_ball_keep_their_goals():
     np.testing.assert_allclose(places[0], plain[0])
     np.testing.assert_allclose(places[1], [[0.75, 0], [1.5, 0], [2.7, 0]], atol=1e-9)
     np.testing.assert_allclose(angles[1], np.pi / 2)
+
+
+def test_characters_that_are_losing_their_ball_turn_towards_it():
+    path = GroundPath(np.array([0.0, 10.0]), np.array([[0.0, 0.0], [0.0, 12.0]]))
+    states = RootStates.at_rest(np.zeros((1, 2)))
+    which, moments = np.array([0]), np.array([0.5, 1.0])
+    ends = []
+    for share in (0.0, 0.25, 1.0):
+        found = (np.array([[3.0, 0.0]]), np.zeros((1, 2)), np.array([share]))
+        balls = partial(tuple, found)
+        goals = FetchingGoals(PathGoals(path, np.zeros((1, 2))), balls, 1.5)
+        ends.append(goals.trajectory(states, which, moments))
+    for plain, between, way in zip(*ends, strict=True):
+        np.testing.assert_allclose(between, 0.75 * plain + 0.25 * way, atol=1e-9)
 
 
 def test_a_controller_without_a_ball_takes_none(walk):

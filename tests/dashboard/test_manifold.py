@@ -16,6 +16,7 @@ from apps.dashboard.parts import demo
 from apps.dashboard.parts.cloud_view import CloudAnswer, CloudPicture, read_answer, stated_colours
 from apps.dashboard.parts.clouds import (
     Passage,
+    beside_take,
     make_cloud,
     passages_of,
     passages_take,
@@ -164,6 +165,30 @@ def test_the_skeleton_plays_the_selected_frames(read, cloud):
     ]
 
 
+def test_the_page_names_the_passages_side_by_side(monkeypatch):
+    query = {"passages": "0:100-160,1:30-80", "order": "Side by side"}
+    app = opened("manifold", monkeypatch, query=query)
+    assert "**1** walk 1.7 s · **2** backward\\_walk 0.5 s" in words(app)
+
+
+def test_selected_passages_begin_side_by_side_in_one_direction(read):
+    passages = [Passage(clip, 100 + 20 * clip, 160 + 20 * clip) for clip in range(7)] * 2
+    take = beside_take(passages, read.store, read.all(), read.extractor.signals.body)
+    assert len(take.actors) == 12
+    starts = np.stack([each.positions[0] for each in take.actors])
+    hips = starts[:, 0, [0, 2]]
+    places = [[(i % 4 - 1.5) * 1.1, -(i // 4) * 1.1] for i in range(12)]
+    np.testing.assert_allclose(hips, places, atol=0.02)
+    for actor in take.actors:
+        assert len(actor) == 60
+        assert actor.start_s == 0
+        np.testing.assert_allclose(actor.root_directions[0], [0, 0, 1], atol=0.25)
+    # Seen from its hips, each body has the pose that it had in its clip.
+    clip = read.store.clip(3)
+    height = joint_positions(clip)[160, :, 1]
+    np.testing.assert_allclose(starts[3][: len(height), 1], height, atol=0.03)
+
+
 def test_work_that_was_interrupted_goes_on(read):
     fresh = Encodings(
         OpenClips("demo", "demo", "demo", read.store),
@@ -266,8 +291,12 @@ def test_the_autoencoder_beside_is_trained_where_there_is_none(tmp_path, monkeyp
 class MadeUmap:
     """The first values as places, in the place of the package that is an extra."""
 
-    def __init__(self, *, n_components, n_neighbors, random_state, n_jobs):
+    def __init__(self, *, n_components, n_neighbors, random_state, n_jobs, precomputed_knn):
         self.dimensions = n_components
+        nearest, distances, _ = precomputed_knn
+        # Each point is its own nearest one, as the package has it.
+        assert nearest.shape == distances.shape == (len(nearest), n_neighbors)
+        assert (nearest[:, 0] == np.arange(len(nearest))).mean() > 0.9
 
     def fit_transform(self, values):
         return 10 * values[:, : self.dimensions]
@@ -283,6 +312,13 @@ def test_other_frames_lie_between_the_most_similar_points_of_a_map(monkeypatch):
     np.testing.assert_allclose(made(values), made.points, atol=0.05)
     between = (values[:-1] + values[1:]) / 2
     np.testing.assert_allclose(made(between)[:, :2], 10 * between[:, :2], atol=0.35)
+    # Of many points some are mapped, and the others lie between them.
+    turn = 2 * np.pi * np.linspace(0, 1, 9_000, endpoint=False)
+    values = np.stack([np.cos(turn), np.sin(turn), 0 * turn], axis=1).astype(np.float32)
+    made = make_map(values, 2)
+    assert len(made.mapped) < 4_096
+    assert made.points.shape == (9_000, 3)
+    np.testing.assert_allclose(made.points[:, :2], 10 * values[:, :2], atol=0.05)
 
 
 def test_the_page_maps_its_frames_by_umap(monkeypatch):

@@ -11,9 +11,11 @@ from apps.dashboard.parts.address import choose_clip, clip_chooser, moment_of, p
 from apps.dashboard.parts.channel_views import signals
 from apps.dashboard.parts.cloud_view import CloudAnswer, CloudPicture, PlayedPart, cloud_view
 from apps.dashboard.parts.clouds import (
+    MAX_BESIDE,
     POINTS,
     OpenCloud,
     Passage,
+    beside_take,
     manifold_view,
     open_cloud,
     passages_of,
@@ -39,6 +41,7 @@ from deepphase.phase.manifold import ManifoldProjection
 
 _PLANE, _SPACE = "Plane", "Space"
 _PCA, _UMAP = "PCA", "UMAP"
+_IN_SEQUENCE, _SIDE_BY_SIDE = "In sequence", "Side by side"
 _FIGURE_HEIGHT, _SMALL_HEIGHT, _PLAYER_HEIGHT = 600, 330, 760
 # Length of the part of a clip in the player, and how much of it comes before a chosen moment.
 _PLAYED_S, _BEFORE_S = 60.0, 10.0
@@ -136,17 +139,18 @@ def _phase_places(clips: OpenClips, model: OpenModel, cloud: OpenCloud, dimensio
 
 @dataclass(frozen=True, eq=False)
 class _Played:
-    """What the player shows: passages in sequence, and whether they were selected."""
+    """What the player shows: passages in sequence or at once, and whether they were selected."""
 
     passages: list[Passage]
     selected: bool
+    at_once: bool = False
 
     def parts(self, path: Callable[[Passage], Array], fps: float) -> list[PlayedPart]:
         """The passages on the player's time axis with their paths in a cloud."""
         parts, start = [], 0
         for each in self.passages:
             parts.append(PlayedPart(each.clip, start / fps, each.start / fps, path(each), fps))
-            start += each.stop - each.start
+            start += 0 if self.at_once else each.stop - each.start
         return parts
 
 
@@ -261,17 +265,32 @@ def _player(clips: OpenClips, model: OpenModel, cloud: OpenCloud, colouring: Col
     fps, lengths = model.extractor.fps, [len(each) for each in phases]
     passages = read_passages(st.query_params.get(_PASSAGES, ""), lengths)
     if passages:
-        take = passages_take(passages, store, phases, cloud, colouring)
         seconds = sum(each.stop - each.start for each in passages) / fps
         st.markdown(
             f"**Selected frames** :gray[{len(passages):,} passages, {seconds:,.1f} s; short ones "
             "are padded to half a second. Double-click the figure to clear the selection.]"
         )
+        at_once = len(passages) > 1 and st.segmented_control(
+            "Passages play", [_IN_SEQUENCE, _SIDE_BY_SIDE], default=_IN_SEQUENCE, required=True,
+            key="order", bind="query-params",
+            help="Side by side, the first twelve start together and face one way.",
+        ) == _SIDE_BY_SIDE  # fmt: skip
+        if at_once:
+            take = beside_take(passages, store, phases, model.extractor.signals.body)
+        else:
+            take = passages_take(passages, store, phases, cloud, colouring)
         show_player(
             [replace(take, manifold=None)], height=_PLAYER_HEIGHT, title=take.name, playing=True
         )
+        if at_once:
+            st.caption(
+                " · ".join(
+                    f"**{number}** {plain(store.names[each.clip])} {each.start / fps:.1f} s"
+                    for number, each in enumerate(passages[:MAX_BESIDE], 1)
+                )
+            )
         offer_player(lambda: [take], "selected_frames", "player html")
-        return _Played(passages, True)
+        return _Played(passages[:MAX_BESIDE] if at_once else passages, True, at_once)
     index = clip_chooser(store.names, label="Play a clip")
     at_s = moment_of(store.names[index])
     first_s = 0.0 if at_s < _PLAYED_S - _BEFORE_S else at_s - _BEFORE_S

@@ -431,7 +431,8 @@ class Cloud {
     context.clearRect(0, 0, this.width, this.height);
     this.moment = null;
     const part = this.time === null ? null : this.played.findLast((each) => each.start <= this.time + 1e-6);
-    if (part) this.drawMoment(context, part);
+    // Several begin together where they play at once.
+    if (part) for (const each of this.played) if (each.start === part.start) this.drawMoment(context, each);
     for (const [i, colour] of [[this.at, CURSOR], [this.hovered, this.data.look.ink]]) {
       if (i < 0 || i >= this.count) continue;
       context.strokeStyle = colour;

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import streamlit as st
@@ -15,6 +15,7 @@ from apps.dashboard.parts.cloud_view import MAX_POSES, Poses, poses_at
 from apps.dashboard.parts.collection import OpenClips, OpenModel
 from apps.dashboard.parts.encodings import MAX_POINTS, Encodings, all_phases, encodings
 from apps.reports.manifold_cloud import PhaseCloud
+from apps.reports.matches_page import moment_actor
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.figures.colouring import Colouring
@@ -23,6 +24,7 @@ from deepphase.figures.player.actor import Actor
 from deepphase.figures.player.take import Channels, ManifoldCloud, Marker, Take, point_colours
 from deepphase.motion.clip import Clip
 from deepphase.motion.roles import Roles, find_roles
+from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.model import ClipPhases
 from deepphase.phase.parameters import PhaseParameters
@@ -41,6 +43,8 @@ _MAX_GAP_S = 0.15
 _MIN_PASSAGE_S = 0.5
 # Limits of the selection that plays, so that the player is ready at once.
 MAX_PLAYED_S, MAX_PASSAGES = 90.0, 40
+# Passages that play side by side, those of a row, and metres between them.
+MAX_BESIDE, _IN_A_ROW, _BESIDE_M = 12, 4, 1.1
 # Frames around a passage that contact detection reads too.
 _MARGIN_S = 0.5
 
@@ -325,6 +329,50 @@ def passages_take(
         manifold=replace(view, path=np.concatenate(paths)),
         markers=markers,
         note=f"{words}, {played / fps:.1f} s",
+    )
+
+
+def beside_take(
+    passages: Sequence[Passage],
+    store: ClipStore,
+    phases: Sequence[ClipPhases],
+    body: Mapping[str, Any],
+) -> Take:
+    """A take of the first passages at once: bodies side by side that begin in one direction.
+
+    Parameters
+    ----------
+    body
+        The description of the skeleton that the phase model was trained with.
+    """
+    fps, shown, actors = phases[passages[0].clip].fps, passages[:MAX_BESIDE], []
+    for index, passage in enumerate(shown):
+        clip = store.clip(passage.clip)
+        roles = find_roles(clip.skeleton, description=dict(body), clip=clip)
+        frame = min(round(passage.start * clip.fps / fps), len(clip) - 1)
+        # Facing is smoothed over the frames around the first one.
+        first = max(0, frame - round(_MARGIN_S * clip.fps))
+        around = clip.sliced(first, min(len(clip), frame + round(_MARGIN_S * clip.fps) + 1))
+        root = root_trajectory(around, roles)
+        row, column = divmod(index, _IN_A_ROW)
+        columns = min(_IN_A_ROW, len(shown) - row * _IN_A_ROW)
+        actors.append(
+            moment_actor(
+                clip,
+                frame,
+                root.positions[frame - first],
+                float(root.angles[frame - first]),
+                before_s=0.0,
+                seconds=(passage.stop - passage.start - 1) / fps,
+                place=np.array([(column - (columns - 1) / 2) * _BESIDE_M, 0.0, -row * _BESIDE_M]),
+                name=str(index + 1),
+            )
+        )
+    words = f"{len(shown)} of {len(passages)}" if len(passages) > len(shown) else str(len(shown))
+    return Take(
+        name="Selected frames",
+        actors=actors,
+        note=f"{words} passages at once, turned to one direction at their first frame",
     )
 
 

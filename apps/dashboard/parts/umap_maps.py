@@ -6,8 +6,9 @@ reduction", with the package `umap-learn`.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import streamlit as st
@@ -18,6 +19,8 @@ from deepphase.extras import packages_for
 
 # Neighbours that the map keeps: more than the frames of one cycle, so that cycles close.
 _NEIGHBOURS = 30
+# Points that are mapped by UMAP itself; all others are placed between them.
+_MAPPED = 2_500
 # Neighbours that the place of another frame is the mean of.
 _NEAREST = 3
 _SEED = 0
@@ -34,23 +37,28 @@ class UmapMap:
     points
         (points, 3); the third coordinate is 0 in a map of two dimensions.
     tree
-        Search tree of the mapped values.
+        Search tree of the values that were mapped.
+    mapped
+        (values of the tree, 3) their places.
     """
 
     points: Array
     tree: cKDTree
+    mapped: Array
 
     def __call__(self, values: Array) -> Array:
         """(frames, 3) places of other frames: means of the places of the most similar points."""
-        distances, nearest = self.tree.query(values, k=min(_NEAREST, len(self.points)))
+        distances, nearest = self.tree.query(values, k=min(_NEAREST, len(self.mapped)))
         distances, nearest = (each.reshape(len(values), -1) for each in (distances, nearest))
         weights = 1.0 / (distances + 1e-6 + 1e-3 * distances.max(initial=0.0))
         weights /= weights.sum(1, keepdims=True)
-        return (self.points[nearest] * weights[..., None]).sum(1).astype(np.float32)
+        return (self.mapped[nearest] * weights[..., None]).sum(1).astype(np.float32)
 
 
 def make_map(values: Array, dimensions: int) -> UmapMap:
     """The map of (points, values) to two or three dimensions; the same in every run.
+
+    Of many points, an even selection is mapped, and the others lie between those most like them.
 
     Raises
     ------
@@ -59,21 +67,36 @@ def make_map(values: Array, dimensions: int) -> UmapMap:
     """
     with packages_for("Maps by UMAP", "deepphase[umap]"):
         import umap
-    read = np.ascontiguousarray(values.reshape(len(values), -1), np.float32)
-    mapped = umap.UMAP(
-        n_components=dimensions,
-        n_neighbors=min(_NEIGHBOURS, max(2, len(read) - 1)),
-        random_state=_SEED,
-        n_jobs=1,
-    ).fit_transform(read)
+    every = np.ascontiguousarray(values.reshape(len(values), -1), np.float32)
+    chosen = np.unique(np.linspace(0, len(every) - 1, min(_MAPPED, len(every))).round().astype(int))
+    read = every[chosen]
+    tree = cKDTree(read)
+    neighbours = min(_NEIGHBOURS, max(2, len(read) - 1))
+    # The package's own search of neighbours is compiled for a minute on a new machine.
+    distances, nearest = tree.query(read, k=neighbours)
+    with warnings.catch_warnings():
+        # It says that other points cannot be placed without its search; here the tree places them.
+        warnings.simplefilter("ignore")
+        mapped = umap.UMAP(
+            n_components=dimensions,
+            n_neighbors=neighbours,
+            random_state=_SEED,
+            n_jobs=1,
+            precomputed_knn=(nearest.astype(np.int64), distances.astype(np.float32), None),
+        ).fit_transform(read)
     points = np.zeros((len(read), 3), np.float32)
     points[:, :dimensions] = mapped
-    return UmapMap(points, cKDTree(read))
+    placed = UmapMap(points, tree, points)
+    if len(chosen) == len(every):
+        return placed
+    others = placed(every)
+    others[chosen] = points
+    return replace(placed, points=others)
 
 
 @st.cache_resource(
     max_entries=_CACHED_MAPS,
-    show_spinner="Computing the map by UMAP; the first one takes a minute or more",
+    show_spinner="Computing the map by UMAP; the first one takes some ten seconds more",
 )
 def cached_map(key: Hashable, dimensions: int, _values: Array) -> UmapMap:
     """`make_map`, made once for all sessions; `key` names the values."""

@@ -44,13 +44,15 @@ def command(
         Random seed of the initial weights and of the order of the windows.
     """
     from deepphase.editing.effector_motion import effector_networks
-    from deepphase.editing.effector_training import train_effectors
+    from deepphase.editing.effector_training import EFFECTOR_BATCH, train_effectors
     from deepphase.editing.path_motion import path_networks
     from deepphase.editing.path_training import PathTraining, train_path
 
     options = reading.corpus
     wanted = parse_labels(labels) if labels else {}
     training = PathTraining(windows, seed=seed)
+    if effectors:
+        training = PathTraining(windows, EFFECTOR_BATCH, seed)
     trainer = run.trainer(output)
     given = load_editor(editor)
     with processes(trainer) as world, progress() as report_progress:

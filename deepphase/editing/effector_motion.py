@@ -15,7 +15,7 @@ from deepphase.editing.editor import MotionEditor
 from deepphase.editing.effector_networks import EffectorNetworks, effector_joints
 from deepphase.editing.held_feet import with_held_feet
 from deepphase.editing.motion_rows import MotionRows, MotionSpace, root_velocities
-from deepphase.editing.path_motion import MARGIN_S, root_on, swaying_root
+from deepphase.editing.path_motion import MARGIN_S, root_on
 from deepphase.editing.path_training import smoothed_root
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.csv_table import read_csv_table
@@ -189,9 +189,8 @@ def motion_of_effectors(
         decoded = networks.made(velocities, flat, flags, editor.network.decode)
     rows = editor.rows(decoded[0].T.numpy())
     here = slice(margin, margin + frames)
-    root = swaying_root(rows, paths.root, here, fps)
     own = MotionRows(rows.points[here], rows.velocities[here], rows.contacts[here])
-    clip = editor.space.clip(own, editor.space.rest(), root)
+    clip = editor.space.clip(own, editor.space.rest(), paths.root)
     clip = replace(clip, name=paths.name, labels={})
     estimated = _distances(clip, paths).sum(axis=0) / np.maximum(paths.known.sum(axis=0), 1)
     if exact:

@@ -109,6 +109,10 @@ class EffectorNetworks(nn.Module):
         self.correction = nn.Conv1d(
             CONTROL_FEATURES, values, 3, padding=1, padding_mode="replicate"
         )
+        # Hands and feet are among the values of the rows.
+        self.passing = nn.Conv1d(ROOT_VALUES + 4 * count, values, 1)
+        for layer in (self.correction, self.passing):
+            nn.init.zeros_(layer.weight)
         self.register_buffer("velocity_scale", torch.ones(ROOT_VALUES))
         self.register_buffer("place_mean", torch.zeros(3 * count))
         self.register_buffer("place_scale", torch.ones(()))
@@ -120,7 +124,7 @@ class EffectorNetworks(nn.Module):
         known: Tensor,
         decode: Callable[[Tensor], Tensor],
     ) -> Tensor:
-        """(batch, values, frames) normalised rows of the editor.
+        """(batch, values, frames) normalised rows of the editor, relative to the smoothed root.
 
         Parameters
         ----------
@@ -138,4 +142,4 @@ class EffectorNetworks(nn.Module):
         values = torch.cat([velocities / self.velocity_scale[:, None], given, known], 1)
         features = self.control[: self._reading](values)  # (batch, width, frames)
         hidden = in_hidden_range(self.control[self._reading :](features), self._architecture)
-        return decode(hidden) + self.correction(features)
+        return decode(hidden) + self.correction(features) + self.passing(values)

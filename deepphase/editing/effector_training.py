@@ -25,6 +25,8 @@ from deepphase.editing.path_training import (
 )
 from deepphase.progress import Progress
 
+EFFECTOR_BATCH = 8
+"""Windows in a batch by default: clips of blows are few, and small batches make more steps."""
 # Probabilities that a hand or a foot is known in a whole window, or nowhere in it; otherwise it is
 # in a stretch.
 _WHOLE, _NOWHERE = 0.6, 0.25
@@ -40,7 +42,7 @@ class EffectorModule(ControlModule):
     Parameters
     ----------
     data
-        Training data, with windows in which the body stands.
+        Training data with `effectors`.
     editor
         The editor; its network is not changed.
     """
@@ -130,9 +132,9 @@ def train_effectors(
     CheckpointError
         If `resume` finds no resume point, or that of another training.
     """
-    training = training or PathTraining()
+    training = training or PathTraining(batch_size=EFFECTOR_BATCH)
     module = trained_control(
-        lambda: PathData(store, editor, training, labels=labels, standing=True, progress=progress),
+        lambda: PathData(store, editor, training, labels=labels, effectors=True, progress=progress),
         EffectorModule,
         editor,
         folder=folder,

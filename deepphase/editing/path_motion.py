@@ -156,7 +156,7 @@ def motions_on_paths(
         contacts = flags[index].T[here] > 0
         # The margin's velocities are needed for the sway at the ends.
         rows = editor.rows(decoded[index])
-        root = swaying_root(rows, roots[index], here, editor.fps)
+        root = _swaying(rows, roots[index], here, editor.fps)
         own = MotionRows(rows.points[here], rows.velocities[here], rows.contacts[here])
         clip = replace(editor.space.clip(own, editor.space.rest(), root), name=path.name, labels={})
         if feet:
@@ -233,7 +233,7 @@ def _checked_speed(
     )
 
 
-def swaying_root(rows: MotionRows, path: RootTrajectory, here: slice, fps: float) -> RootTrajectory:
+def _swaying(rows: MotionRows, path: RootTrajectory, here: slice, fps: float) -> RootTrajectory:
     """The root on its path, with the sway of steps that the network's velocities have.
 
     Parameters

@@ -134,8 +134,8 @@ class PathData(ResumableData, pl.LightningDataModule):
         Number and size of batches, and the seed.
     labels
         Take only clips with these labels.
-    standing
-        Take windows in which the body stands, too.
+    effectors
+        Take all windows, also of bodies that stand, with rows relative to the smoothed root.
     progress
         Called after each clip; see `Progress`.
 
@@ -154,7 +154,7 @@ class PathData(ResumableData, pl.LightningDataModule):
         training: PathTraining,
         *,
         labels: Mapping[str, Sequence[str]] | None = None,
-        standing: bool = False,
+        effectors: bool = False,
         progress: Progress | None = None,
     ) -> None:
         super().__init__()
@@ -164,7 +164,7 @@ class PathData(ResumableData, pl.LightningDataModule):
         chosen = store if not labels else store.selected(dict(labels))
         mapping = editor.space.mirror_map(chosen.clip(0)) if len(chosen) else None
         self.effectors = effector_joints(editor.space)
-        share = 0.0 if standing else _TRAVEL_SHARE
+        share = 0.0 if effectors else _TRAVEL_SHARE
         held = self._held_out(chosen, editor)
         parts: list[_ControlRows] = []
         centres: dict[bool, list[Array]] = {False: [], True: []}
@@ -174,7 +174,7 @@ class PathData(ResumableData, pl.LightningDataModule):
             on_hips = editor.space.on_hips(clip)
             versions = [on_hips] if mapping is None else [on_hips, mirrored(on_hips, mapping)]
             for each in versions:
-                part = _ControlRows.of_clip(each, editor, self.effectors)
+                part = _ControlRows.of_clip(each, editor, self.effectors, smooth=effectors)
                 here = _travelling(part, self.window, share) + frames
                 centres[(clip.source.path or clip.name) in held].append(here)
                 parts.append(part)
@@ -184,9 +184,9 @@ class PathData(ResumableData, pl.LightningDataModule):
         train, validation = (np.concatenate([*centres[side], []]) for side in (False, True))
         if not len(train):
             raise ParameterError(
-                f"no clip {'is' if standing else 'travels for'} as long as a window",
+                f"no clip {'is' if effectors else 'travels for'} as long as a window",
                 hint=f"path networks need clips of {_WINDOW_S:g} s and more"
-                + ("" if standing else " that walk or run"),
+                + ("" if effectors else " that walk or run"),
             )
         self._train = torch.from_numpy(train.astype(np.int64))
         shown = validation if len(validation) else train
@@ -280,15 +280,17 @@ class _ControlRows:
 
     @classmethod
     def of_clip(
-        cls, clip: Clip, editor: MotionEditor, effectors: Mapping[str, int]
+        cls, clip: Clip, editor: MotionEditor, effectors: Mapping[str, int], *, smooth: bool
     ) -> _ControlRows:
         sampled = resample(clip, editor.fps)
         rows, root = editor.space.rows(sampled)
-        smooth, size = smoothed_root(root, editor.fps), editor.space.size_of(sampled)
-        velocities = root_velocities(smooth, editor.fps)
+        path, size = smoothed_root(root, editor.fps), editor.space.size_of(sampled)
+        velocities = root_velocities(path, editor.fps)
         velocities[:, :2] /= size
-        own = from_root_space(rows.points[:, list(effectors.values())] * size, root)
-        places = to_root_space(own, smooth) / size
+        points = to_root_space(from_root_space(rows.points * size, root), path) / size
+        places = points[:, list(effectors.values())]
+        if smooth:
+            rows = replace(rows, points=points, velocities=velocities)
         steps = Footsteps.of_contacts(rows.contacts > 0.5, editor.fps)
         return cls(
             editor.normalised(rows.array()).astype(np.float32),

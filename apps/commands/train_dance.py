@@ -52,6 +52,7 @@ def command(
         Folder that holds the songs, if the store lies elsewhere.
     """
     from controllers.dance.health import dance_words
+    from controllers.dance.path_shares import path_share_words
     from controllers.dance.song_clips import song_clips
     from controllers.dance.training import DanceData, train_dance
     from controllers.networks.registry import network_kind
@@ -113,7 +114,8 @@ def command(
     made.save(output)
     finish(work, output)
     health = made.controller.health
-    for line in [*health_lines(health), *dance_words(health["dance"], made.reference.values)]:
+    words = dance_words(health["dance"], made.reference.values)
+    for line in [*health_lines(health), *words, *path_share_words(made.path_shares)]:
         note(line)
     note(f"dancer: {output}")
     next_step("dance", "SONG", "--dancer", output, "-o", "dance")

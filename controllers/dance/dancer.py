@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,12 +37,16 @@ class Dancer:
     styles
         Songs of the training with the styles that they were danced in; None in files of earlier
         versions.
+    path_shares
+        Style -> share of the network's path over the ground that its dances have, see
+        `controllers.dance.path_shares`; empty in files of earlier versions.
     """
 
     controller: Controller
     music: MusicInput
     reference: DanceReference
     styles: SongStyles | None = None
+    path_shares: Mapping[str, float] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         joints = counted(len(self.controller.skeleton), "joint")
@@ -49,12 +54,14 @@ class Dancer:
 
     def save(self, path: str | Path) -> None:
         """Write the dancer's file atomically."""
-        header = {
+        header: dict[str, Any] = {
             "music": self.music.as_mapping(),
             "reference": self.reference.as_mapping(),
         }
         if self.styles is not None:
             header["styles"] = self.styles.as_mapping()
+        if self.path_shares:
+            header["path_shares"] = self.path_shares
         data = {**self.controller.data, _HEADER: header}
         replace(self.controller, data=data).save(path)
 
@@ -83,7 +90,7 @@ class Dancer:
 
 def _of_header(
     header: Mapping[str, Any], controller: Controller
-) -> tuple[MusicInput, DanceReference, SongStyles | None]:
+) -> tuple[MusicInput, DanceReference, SongStyles | None, dict[str, float]]:
     missing = [name for name in ("music", "reference") if name not in header]
     if missing:
         raise CheckpointError(f"a dancer without {missing[0]} data", hint="train the dancer again")
@@ -103,4 +110,16 @@ def _of_header(
                 f"{count} styles of dance, but the network has {width} style inputs",
                 hint="the file was changed after it was written: train again or use a backup",
             )
-    return music, DanceReference.from_mapping(header["reference"]), styles
+    shares = _path_shares(header.get("path_shares", {}))
+    return music, DanceReference.from_mapping(header["reference"]), styles, shares
+
+
+def _path_shares(content: Any) -> dict[str, float]:
+    """`Dancer.path_shares` of a file; raises CheckpointError if a share is invalid."""
+    try:
+        shares = {str(style): float(share) for style, share in content.items()}
+    except (AttributeError, TypeError, ValueError):
+        shares = {"": math.nan}
+    if not all(0.0 < share <= 10.0 for share in shares.values()):
+        raise CheckpointError("invalid shares of the path", hint="train the dancer again")
+    return shares

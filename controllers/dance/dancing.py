@@ -88,6 +88,32 @@ def smooth_and_lock_feet(run: Run, controller: Controller, bandwidth_hz: float, 
     )
 
 
+def with_path_shares(run: Run, shares: Array) -> Run:
+    """The run with shorter or longer paths over the ground; poses and facings stay.
+
+    Parameters
+    ----------
+    run
+        Rollout without foot locking.
+    shares : (characters,)
+        Factor of the path of each character from its first place on.
+    """
+    if np.all(shares == 1.0):
+        return run
+    moved = (shares - 1.0)[:, None, None] * (run.positions - run.positions[:, :1])
+    translations = run.translations.astype(np.float64)
+    translations[:, :, 0, [0, 2]] += moved
+    ahead = run.trajectory
+    if ahead is not None:
+        ahead = ahead + (shares - 1.0)[:, None, None, None] * (ahead - run.positions[:, :1, None])
+    return replace(
+        run,
+        positions=run.positions + moved,
+        translations=translations.astype(np.float32),
+        trajectory=ahead,
+    )
+
+
 def _low_passed_rotations(rotations: Array, bandwidth_hz: float, fps: float) -> Array:
     """(characters, frames, joints, 4) float32 rotations without what is faster than the band."""
     smooth = [low_passed_rotations(each, bandwidth_hz, fps) for each in rotations]
@@ -229,6 +255,8 @@ def generate_dances(
         return character.step(None, {MUSIC: audio(index), **tracks})
 
     run = rollout(character, None, max(frames) / fps, progress, step=step)
+    shares = np.array([dancer.path_shares.get(style or "", 1.0) for style in styles])
+    run = with_path_shares(run, shares)
     run = smooth_and_lock_feet(run, dancer.controller, dancer.reference.bandwidth_hz, foot_ik)
     restarts = character.restarts if isinstance(character, StallGuard) else [[] for _ in requests]
     return [

@@ -14,6 +14,7 @@ from controllers.dance.dancer import Dancer
 from controllers.dance.health import dance_health
 from controllers.dance.lasting_starts import lasting_starts
 from controllers.dance.music_input import MusicInput
+from controllers.dance.path_shares import path_shares
 from controllers.dance.reference import DanceReference
 from controllers.dance.song_clips import SongClips
 from controllers.data.controller_data import ControllerData
@@ -335,6 +336,8 @@ def train_dance(
     )
     controller = replace(controller, starts=starts)
     dancer = Dancer(controller, data.music, reference, data.styles)
+    shares = path_shares(dancer, song_clips, data.held_out_songs, progress)
+    dancer = replace(dancer, path_shares=shares)
     songs = [song_clips.songs[name] for name in sorted(data.held_out_songs or song_clips.songs)]
     seeds = config.dance.measured_seeds
     health = dance_health(dancer, songs, _recorded(data) if seeds else (), seeds, progress)

@@ -10,6 +10,7 @@ from controllers.dance.dancer import Dancer
 from controllers.dance.dancing import generate_dances
 from controllers.dance.health import dance_words
 from controllers.dance.music_input import MusicInput
+from controllers.dance.path_shares import path_share_words, path_shares
 from controllers.dance.reference import DanceReference
 from controllers.dance.restart_states import RestartStates, states_of_style
 from controllers.dance.song_clips import song_clips, with_skeleton
@@ -561,3 +562,37 @@ def test_a_file_whose_styles_do_not_fit_the_network_is_refused(styled, tmp_path)
             Dancer.load(tmp_path / "broken")
     dancer.save(tmp_path / "whole")
     assert Dancer.load(tmp_path / "whole").styles.names == ["a", "b"]
+
+
+def test_paths_are_scaled_to_the_recorded_speed(styled, tmp_path):
+    data, dancer = styled
+    plain = replace(dancer, path_shares={})
+    shares = dancer.path_shares
+    # Shares that a dancer has do not change those that are measured.
+    assert shares == path_shares(dancer, data.clips, data.held_out_songs)
+    assert set(shares) <= {"a", "b"}
+    assert all(0.5 <= share <= 1.5 for share in shares.values())
+    assert path_shares(plain, data.clips, frozenset(data.clips.songs)) == {}
+    assert path_shares(replace(dancer, styles=None), data.clips) == {}
+    half = replace(dancer, path_shares={"a": 0.5})
+    half.save(tmp_path / "half.dancer")
+    half = Dancer.load(tmp_path / "half.dancer")
+    song = made_song_features(105.0, 3.0)
+    for style, share in (("a", 0.5), ("b", 1.0)):
+        whole, shorter = (dance_to(each, song, style=style) for each in (plain, half))
+        ground = [each.root.positions[:, [0, 2]].astype(float) for each in (whole, shorter)]
+        moved, expected = ground[1] - ground[1][0], share * (ground[0] - ground[0][0])
+        np.testing.assert_allclose(moved, expected, atol=1e-5)
+        np.testing.assert_array_equal(shorter.root.angles, whole.root.angles)
+        # The body goes with its root.
+        hips = [joint_positions(each.clip("x"))[:, 0][:, [0, 2]] for each in (whole, shorter)]
+        np.testing.assert_allclose(hips[1] - ground[1], hips[0] - ground[0], atol=1e-4)
+    assert "0.50 in a" in path_share_words(half.path_shares)[0]
+    assert path_share_words({}) == []
+
+
+@pytest.mark.parametrize("shares", [{"a": -1.0}, {"a": "half"}, {"a": 0.0}, ["a"]])
+def test_a_file_with_impossible_shares_of_the_path_is_refused(styled, shares, tmp_path):
+    replace(styled[1], path_shares=shares).save(tmp_path / "broken.dancer")
+    with pytest.raises(CheckpointError, match="shares of the path"):
+        Dancer.load(tmp_path / "broken.dancer")

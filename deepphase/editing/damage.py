@@ -27,8 +27,6 @@ _SHORTEST_MISSING_S = 1.0
 # first duration are one; up to the second they are missing, and longer ones are noisy.
 _ROUGH_FACTOR = 2.0
 _JOINED_S, _MISSING_S = 0.3, 0.35
-# Share of the joints above which roughness may be a style that the editor does not know.
-_MANY_SHARE = 0.25
 # A held joint is longer than this.
 _HELD_JOINT_S = 0.15
 
@@ -178,12 +176,11 @@ def find_damage(clip: Clip, editor: MotionEditor) -> Damage:
         kinds = known[rough[:, column], column]
         what = "jumps" if (kinds == 0).all() else "is noisy"
         findings.append(f"{name} {what} in {_frames(rough[:, column])}")
-    found = int(rough.any(axis=0).sum())
-    if found > _MANY_SHARE * len(joints):
+    if rough.any():
         findings.append(
-            f"{found} joints are rougher than in the editor's training clips, by noise or because "
-            "the movement is livelier than those: where the clip is whole, name what is broken "
-            "with --joints and --frames"
+            "jumps and noise are what is rougher than in the editor's training clips; a livelier "
+            "movement is that, too: where the clip is whole, name what is broken with --joints and "
+            "--frames"
         )
     return Damage(known, joints, tuple(findings))
 

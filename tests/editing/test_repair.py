@@ -102,12 +102,11 @@ def test_noise_is_found_where_it_is(editor):
     assert error(made, clip) < 0.5 * error(given, clip)
 
 
-def test_roughness_of_many_joints_is_said_to_be_a_possible_style(editor):
-    given = walk()
+def test_findings_of_roughness_say_that_a_livelier_movement_is_rough_too(editor):
+    given = without(walk(), "LeftUpLeg")
     assert "livelier" not in " ".join(find_damage(given, editor).findings)
-    for joint in ("LeftUpLeg", "RightUpLeg", "LeftArm", "RightArm"):
-        given = noisy(given, joint, slice(80, 160), 12.0)
-    assert "4 joints are rougher than in the editor's" in find_damage(given, editor).findings[-1]
+    given = noisy(given, "RightArm", slice(80, 160), 12.0)
+    assert "livelier" in find_damage(given, editor).findings[-1]
 
 
 def test_a_gap_of_another_rate_is_restored(editor):

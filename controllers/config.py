@@ -102,6 +102,9 @@ class ControllerTraining:
         Share of the training frames in made starts and stops, of idle moments and locomotion of the
         training clips; see `controllers.data.starts_and_stops`. 0 makes none; nor are any made
         where the clips have no idle moment or are all of one file.
+    sudden_goals
+        Share of the made stops that are shown as that of a released stick, without warning, and
+        are quick; see `controllers.schema.sudden_goals`. The others are seen coming, as on a path.
     held_out
         Fraction of the source files that are held out of training for measurement.
     seed
@@ -137,6 +140,7 @@ class ControllerTraining:
     ends: EndsRule = "auto"
     actions: ActionsRule = "kept"
     made_stops: float = 0.0
+    sudden_goals: float = 0.0
     held_out: float = 0.1
     seed: int = 0
     split_seed: int = 0
@@ -156,6 +160,8 @@ class ControllerTraining:
                 raise ParameterError(f"{name} must lie in 0 to 1, not {getattr(self, name)}")
         if not 0 < self.held_out < 0.9:
             raise ParameterError(f"held_out must lie in 0 to 0.9, not {self.held_out}")
+        if not 0 <= self.sudden_goals <= 1:
+            raise ParameterError(f"sudden_goals must lie in 0 to 1, not {self.sudden_goals}")
         if self.final_dropout is not None and not 0 <= self.final_dropout < 1:
             raise ParameterError(f"final_dropout must lie in 0 to 1, not {self.final_dropout}")
         if not 0 <= self.final_rate <= 1:

@@ -19,6 +19,7 @@ from controllers.networks.registry import network_kind
 from controllers.schema.config import GATES_OF_PHASES, SchemaConfig
 from controllers.schema.phase_choice import phase_choice
 from controllers.schema.schema import ControllerSchema
+from controllers.schema.sudden_goals import SuddenGoal
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.evaluation.motion_measures import measured_data
@@ -142,8 +143,15 @@ class ControllerData:
         split = SampleSplit.of_samples(samples, options.held_out, options.split_seed)
         made = None if tracks else _starts_and_stops(store, schema, split, options)
         if made is not None:
+            clips, sudden = made
             read = ControllerSamples.read(
-                made, schema, phases, mirror=options.mirror, ends=ends, progress=progress
+                clips,
+                schema,
+                phases,
+                mirror=options.mirror,
+                ends=ends,
+                sudden=sudden,
+                progress=progress,
             )
             rows = np.arange(len(samples), len(samples) + len(read))
             samples = samples.joined(read)
@@ -237,8 +245,11 @@ def _leaves_out_actions(store: ClipStore, schema: ControllerSchema, rule: str) -
 
 def _starts_and_stops(
     store: ClipStore, schema: ControllerSchema, split: SampleSplit, options: ControllerTraining
-) -> ClipStore | None:
-    """Made starts and stops of the training clips; None if none are wanted, or can be made."""
+) -> tuple[ClipStore, dict[str, SuddenGoal | None]] | None:
+    """Made starts and stops of the training clips, and the sudden one of each.
+
+    None if none are wanted, or can be made.
+    """
     share = options.made_stops
     # Of one file a part of each clip is held out, which must not be used.
     if not (share and split.sources):
@@ -252,10 +263,18 @@ def _starts_and_stops(
     reach_s = max(map(abs, schema.config.offsets_s))
     made = [
         *starts_and_stops(
-            store, clips, dict(schema.body), frames, reach_s=reach_s, seed=options.split_seed
+            store,
+            clips,
+            dict(schema.body),
+            frames,
+            reach_s=reach_s,
+            sudden=options.sudden_goals,
+            seed=options.split_seed,
         )
     ]
-    return ClipStore.from_clips(made) if made else None
+    if not made:
+        return None
+    return ClipStore.from_clips(clip for clip, _ in made), {clip.name: each for clip, each in made}
 
 
 def _ends(

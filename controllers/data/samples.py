@@ -13,6 +13,7 @@ from controllers.networks.normalised import normalisation_of
 from controllers.schema.config import Gate, SchemaConfig
 from controllers.schema.frame_blocks import FrameBlocks, PhaseSource
 from controllers.schema.schema import ControllerSchema
+from controllers.schema.sudden_goals import SuddenGoal
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
@@ -80,6 +81,7 @@ class ControllerSamples:
         tracks: ClipTracks | None = None,
         grounds: ClipGrounds | None = None,
         balls: ClipBalls | None = None,
+        sudden: Mapping[str, SuddenGoal | None] | None = None,
         progress: Progress | None = None,
     ) -> ControllerSamples:
         """Read the samples of all clips.
@@ -102,6 +104,8 @@ class ControllerSamples:
         balls
             Balls of the clips, if the schema has one: clips without a ball and frames whose ball is
             implausible are left out. By default a ball is fitted to every clip.
+        sudden
+            Name of a clip -> change that its trajectory ahead does not show before it happens.
 
         Raises
         ------
@@ -126,7 +130,13 @@ class ControllerSamples:
                 if ball is None:
                     continue
             blocks = FrameBlocks.of_clip(
-                clip, schema, phases, tracks(clip) if tracks else None, grounded, ball
+                clip,
+                schema,
+                phases,
+                tracks(clip) if tracks else None,
+                grounded,
+                ball,
+                None if sudden is None else sudden.get(clip.name),
             )
             usable = blocks.inside() if ends == "left_out" else np.ones(len(blocks), bool)
             if not actions:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from controllers.data.stitched import stitched
+from controllers.schema.sudden_goals import SuddenGoal
 from deepphase.arrays import Array, true_runs
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.features.moment_kinds import IDLE, LOCOMOTION, clip_kinds
@@ -28,6 +29,9 @@ _REST_S, _TRAVEL_S = (1.0, 2.5), (1.0, 2.5)
 _SEARCH_S = 0.8
 # Largest turn between the facing at rest and that of the start.
 _MAX_TURN = np.radians(100.0)
+# A stick is released at most this time before the foot comes down that stops the body, which
+# stands after the other.
+_STEP_S, _SETTLED_S = 0.5, 1.2
 # Of so many random idle moments, the one whose pose is nearest follows another.
 _CANDIDATES = 4
 # Maximum number of clips that are searched for idle moments and locomotion.
@@ -50,8 +54,9 @@ def starts_and_stops(
     frames: int,
     *,
     reach_s: float,
+    sudden: float = 0.0,
     seed: int = 0,
-) -> Iterator[Clip]:
+) -> Iterator[tuple[Clip, SuddenGoal | None]]:
     """Clips that stand, start, travel, stop and stand.
 
     The body stops with a foot that has come down, and starts with one that is about to leave the
@@ -67,13 +72,16 @@ def starts_and_stops(
         Number of frames that they have together, at least, not counting the reach.
     reach_s
         Seconds of rest added to both ends.
+    sudden
+        Share of the clips that are stopped by a stick: their trajectory ahead goes straight on
+        until it is released, up to half a second before the last step, which is quick.
 
     Yields
     ------
-    Clips with the labels and the source of the locomotion; none if the clips have no idle moment,
-    or no locomotion.
+    Clips with the labels and the source of the locomotion, each with its sudden stop, if it has
+    one; no clips if there is no idle moment, or no locomotion.
     """
-    generator = np.random.default_rng([seed, 7])
+    generator, sticks = np.random.default_rng([seed, 7]), np.random.default_rng([seed, 8])
     chosen = np.asarray(clips)
     if len(chosen) > _MAX_CLIPS:
         chosen = chosen[np.linspace(0, len(chosen) - 1, _MAX_CLIPS).astype(int)]
@@ -88,13 +96,15 @@ def starts_and_stops(
         number += 1
         rest = [round((reach_s + generator.uniform(*_REST_S)) * fps) for _ in range(2)]
         travel = round(generator.uniform(*_TRAVEL_S) * fps)
-        clip = _made(stretch, idle, rest, travel, generator)
-        if clip is None:
+        released_s = _STEP_S * sticks.random() if sticks.random() < sudden else None
+        found = _made(stretch, idle, rest, travel, released_s, generator)
+        if found is None:
             if number > 20 * len(moving) and not made:
                 return
             continue
+        clip, stop = found
         made += len(clip) - 2 * round(reach_s * fps)
-        yield replace(clip, name=f"{stretch.clip.name} (start and stop {number})")
+        yield replace(clip, name=f"{stretch.clip.name} (start and stop {number})"), stop
 
 
 def _stretches(
@@ -122,9 +132,13 @@ def _made(
     idle: list[_Stretch],
     rest: list[int],
     travel: int,
+    released_s: float | None,
     generator: np.random.Generator,
-) -> Clip | None:
-    """One clip; None if no foot comes down or leaves where it should."""
+) -> tuple[Clip, SuddenGoal | None] | None:
+    """One clip with its sudden stop, if a stick is released so many seconds before the last step.
+
+    None if no foot comes down or leaves where it should.
+    """
     clip, flags = moving.clip, moving.contacts.flags
     search = round(_SEARCH_S * clip.fps)
     first = int(generator.integers(3, max(len(clip) - travel - search, 4)))
@@ -139,12 +153,19 @@ def _made(
     roles, joints = moving.roles, moving.contacts.joints
     part = clip.sliced(begin, end + 1)
     after = _standing(idle, rest[1], part, roles, generator)
-    whole = stitched(part, after, roles, joints[landing])
+    quick = released_s is not None
+    whole = stitched(part, after, roles, joints[landing], quick=quick)
     # A start is a stop that runs backwards.
     turn = generator.uniform(-_MAX_TURN, _MAX_TURN) * generator.integers(2)
     backwards = _reversed(whole)
     before = _standing(idle, rest[0], backwards, roles, generator)
-    return _reversed(stitched(backwards, before, roles, joints[foot], turn))
+    made = _reversed(stitched(backwards, before, roles, joints[foot], turn))
+    if released_s is None:
+        return made, None
+    # The first frame of the clip before is that of the captured part.
+    standing = len(before) - 1 + len(part) - 1
+    released = standing - round(released_s * clip.fps)
+    return made, SuddenGoal(released, standing + round(_SETTLED_S * clip.fps))
 
 
 def _change(flags: Array, begin: int, end: int) -> tuple[int, int] | None:

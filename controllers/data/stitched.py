@@ -25,11 +25,15 @@ _LEAST_WAY = 0.4
 # Seconds of a transition, those for every m/s, the longest, and how long a step to rest takes as a
 # multiple of the time to its end at the first velocity.
 _SHORTEST_S, _S_PER_SPEED, _LONGEST_S, _USUAL_WAY = 0.35, 0.1, 0.9, 2.2
+# Share of the usual time in a quick transition.
+_QUICK = 2.0 / 3.0
 # Transitions between bodies that are slower than this in m/s take the longest time.
 _SLOW = 0.3
 
 
-def stitched(first: Clip, second: Clip, roles: Roles, foot: int, turn: float = 0.0) -> Clip:
+def stitched(
+    first: Clip, second: Clip, roles: Roles, foot: int, turn: float = 0.0, *, quick: bool = False
+) -> Clip:
     """A clip that goes on as another one, with one foot where it stands.
 
     The second clip is placed on the ground so that the foot is where it is at the end of the first.
@@ -46,6 +50,8 @@ def stitched(first: Clip, second: Clip, roles: Roles, foot: int, turn: float = 0
         Joint that keeps its place.
     turn
         Radians from the facing of the first clip to that of the second.
+    quick
+        Whether the transition takes two thirds of the usual time.
 
     Returns
     -------
@@ -68,7 +74,7 @@ def stitched(first: Clip, second: Clip, roles: Roles, foot: int, turn: float = 0
     places = quaternions.rotate(placed, new_positions[:, base]) + shift
     way = positions[:, base].astype(np.float64)
     change = _velocity(way[::-1], -dt) - _velocity(places, dt)
-    seconds, short = _duration(places[0] - way[-1], change)
+    seconds, short = _duration(places[0] - way[-1], change, _QUICK if quick else 1.0)
     places += short
     time = np.arange(1, len(second)) * dt / seconds
     value, rate = _fading(time)
@@ -141,15 +147,18 @@ def _chain(clip: Clip, joint: int) -> list[int]:
     return above
 
 
-def _duration(away: Array, velocity: Array) -> tuple[float, Array]:
-    """Seconds of a transition, and by how much further (3,) m it must lead not to go back."""
+def _duration(away: Array, velocity: Array, share: float) -> tuple[float, Array]:
+    """Seconds of a transition, and by how much further (3,) m it must lead not to go back.
+
+    `share` is that of the usual seconds.
+    """
     flat = velocity * (1.0, 0.0, 1.0)
     speed = float(np.linalg.norm(flat))
     if speed < _SLOW:
-        return _LONGEST_S, np.zeros(3)
+        return share * _LONGEST_S, np.zeros(3)
     way = float(away @ flat) / speed
     shortest = _SHORTEST_S + _S_PER_SPEED * speed
-    seconds = float(np.clip(_USUAL_WAY * way / speed, shortest, _LONGEST_S))
+    seconds = share * float(np.clip(_USUAL_WAY * way / speed, shortest, _LONGEST_S))
     return seconds, max(_LEAST_WAY * speed * seconds - way, 0.0) * flat / speed
 
 

@@ -14,6 +14,7 @@ from controllers.ball.fitting import fit_ball
 from controllers.schema.config import BALL_BLOCKS, PHASE_BLOCKS, TRAJECTORY_HEIGHT
 from controllers.schema.rotations_6d import six_numbers
 from controllers.schema.schema import ControllerSchema
+from controllers.schema.sudden_goals import GoalsAhead, SuddenGoal
 from deepphase.arrays import Array
 from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
@@ -24,6 +25,7 @@ from deepphase.features.pose import BodyFrames
 from deepphase.features.trajectory import (
     TRAJECTORY_PATH,
     TRAJECTORY_VELOCITY,
+    facing_directions,
     path_of_clip,
     relative_trajectory,
 )
@@ -74,6 +76,8 @@ class FrameBlocks:
         (frames, 3 * offsets) metres of the ground; no columns if the schema has no heights.
     ball
         Ball of the clip; None if the schema has none.
+    sudden
+        A change that the trajectory ahead does not show before it happens, or None.
     """
 
     schema: ControllerSchema
@@ -85,6 +89,7 @@ class FrameBlocks:
     tracks: Mapping[str, Array]
     heights: Array
     ball: BallTrack | None = None
+    sudden: SuddenGoal | None = None
 
     @classmethod
     def of_clip(
@@ -95,6 +100,7 @@ class FrameBlocks:
         tracks: Mapping[str, Array] | None = None,
         grounded: GroundedClip | None = None,
         ball: BallTrack | None = None,
+        sudden: SuddenGoal | None = None,
     ) -> FrameBlocks:
         """Read a clip.
 
@@ -105,6 +111,8 @@ class FrameBlocks:
             default the clip is on its floor.
         ball
             Ball of the clip, if the schema has one; by default one is fitted.
+        sudden
+            A change that the trajectory ahead does not show before it happens, if there is one.
 
         Raises
         ------
@@ -164,6 +172,7 @@ class FrameBlocks:
             tracks,
             heights,
             ball if schema.config.ball else None,
+            sudden,
         )
 
     def __len__(self) -> int:
@@ -202,6 +211,11 @@ class FrameBlocks:
         """Block -> (frames, offsets, 2) at all offsets of the schema."""
         root, offsets = self.body.root, np.array(self.schema.config.offsets_s)
         path, _ = path_of_clip(root, offsets, self.body.fps)
+        goals = self._goals_ahead(self.schema.config.offsets_s)
+        if goals is not None:
+            path.positions[goals.frames][goals.known, ::2] = goals.positions[goals.known]
+            turned = facing_directions(goals.angles[goals.known])
+            path.directions[goals.frames][goals.known] = turned
         relative = relative_trajectory(
             path.positions, path.directions, root.positions, root.directions
         )
@@ -218,8 +232,17 @@ class FrameBlocks:
         root = self.body.root
         moved = velocities(root.positions, self.body.fps)
         frames = offset_frames(len(self), feature.offsets_s, self.body.fps)
-        relative = velocities_in_root_space(moved[frames], root)
+        ahead = moved[frames]
+        goals = self._goals_ahead(feature.offsets_s)
+        if goals is not None:
+            ahead[goals.frames][goals.known, ::2] = goals.velocities[goals.known]
+        relative = velocities_in_root_space(ahead, root)
         return relative[..., [0, 2]].reshape(len(self), -1)
+
+    def _goals_ahead(self, offsets_s: tuple[float, ...]) -> GoalsAhead | None:
+        if self.sudden is None:
+            return None
+        return GoalsAhead.of_change(self.body.root, self.sudden, np.array(offsets_s), self.body.fps)
 
     def _of_ball(self, name: str, offsets_s: tuple[float, ...], ball: BallTrack) -> Array:
         root = self.body.root

@@ -7,11 +7,15 @@ import pytest
 
 from controllers.config import ControllerConfig
 from controllers.data.controller_data import ControllerData
+from controllers.data.samples import schema_of_store
 from controllers.data.starts_and_stops import starts_and_stops
 from controllers.data.stitched import stitched
+from controllers.schema.config import SchemaConfig
+from controllers.schema.frame_blocks import FrameBlocks
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
 from deepphase.features.moment_kinds import IDLE, LOCOMOTION, clip_kinds
+from deepphase.features.trajectory import TRAJECTORY_BLOCKS
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Source
 from deepphase.motion.kinematics import global_transforms, joint_positions
@@ -33,7 +37,8 @@ def store_of(body="biped", gaits=("walk", "idle")):
 
 def made_of(store, seconds=20.0, **options):
     frames = round(seconds * store.fps)
-    return [*starts_and_stops(store, range(len(store)), {}, frames, reach_s=REACH_S, **options)]
+    made = starts_and_stops(store, range(len(store)), {}, frames, reach_s=REACH_S, **options)
+    return [clip for clip, _ in made]
 
 
 def turned(clip, angle, shift):
@@ -165,3 +170,65 @@ def test_actions_are_left_out_of_clips_that_mostly_travel():
         replace(clip, labels={**clip.labels, "style": clip.name}) for clip in store
     )
     assert kinds_read("auto", labelled, **{"schema.label": "style"}) == {"walk", "idle", "bow"}
+
+
+@pytest.fixture(scope="module")
+def sudden():
+    """Rows of a clip with a sudden stop, and of the same clip without, with their slices."""
+    store = store_of()
+    frames = round(5.0 * store.fps)
+    made = starts_and_stops(store, range(len(store)), {}, frames, reach_s=REACH_S, sudden=1.0)
+    clip, stop = next(iter(made))
+    schema = schema_of_store(store, "none", SchemaConfig(), channels=0, tracks=None)
+    plain, shown = (FrameBlocks.of_clip(clip, schema, sudden=each) for each in (None, stop))
+    return clip, stop, schema, plain.rows(schema.inputs), shown.rows(schema.inputs)
+
+
+def places_ahead(rows, schema):
+    """(frames, 1 + samples, 2) m relative to the root, from now on."""
+    block = rows[:, schema.inputs.slices["trajectory_position"]]
+    return block.reshape(len(rows), -1, 2)[:, -len(schema.config.later_s) :]
+
+
+def test_a_sudden_stop_is_not_seen_before_it_comes(sudden):
+    _, stop, schema, plain, shown = sudden
+    straight = np.linalg.norm(np.diff(places_ahead(shown, schema)[stop.frame - 1], axis=0), axis=1)
+    seen = np.linalg.norm(np.diff(places_ahead(plain, schema)[stop.frame - 1], axis=0), axis=1)
+    assert straight.min() > 0.9 * straight.max()
+    assert seen.min() < 0.2 * seen.max()
+
+
+def test_the_goal_of_a_sudden_stop_stands_soon_after_it(sudden):
+    clip, stop, schema, plain, shown = sudden
+    soon = stop.frame + round(0.3 * clip.fps)
+    assert np.linalg.norm(places_ahead(shown, schema)[soon], axis=-1).max() < 0.05
+    assert np.linalg.norm(places_ahead(plain, schema)[stop.frame], axis=-1).max() > 0.2
+
+
+def test_a_sudden_stop_changes_the_trajectory_ahead_alone(sudden):
+    clip, stop, schema, plain, shown = sudden
+    reach = round(REACH_S * clip.fps)
+    around = slice(max(stop.frame - reach, 0), stop.frame + reach)
+    away = np.ones(len(plain), bool)
+    away[around] = False
+    np.testing.assert_array_equal(shown[away], plain[away])
+    changed = (shown != plain).any(axis=0)
+    slices = schema.inputs.slices
+    trajectory = np.zeros(len(changed), bool)
+    for name in TRAJECTORY_BLOCKS:
+        if name in slices:
+            trajectory[slices[name]] = True
+    assert not changed[~trajectory].any()
+
+
+def test_sudden_stops_are_quick():
+    store = store_of()
+
+    def standing(sudden):
+        made = starts_and_stops(
+            store, range(len(store)), {}, 600, reach_s=REACH_S, sudden=sudden, seed=3
+        )
+        clip, _ = next(iter(made))
+        return int((clip_kinds(clip) == IDLE).sum())
+
+    assert standing(1.0) > standing(0.0)

@@ -12,8 +12,10 @@ import streamlit as st
 from apps.dashboard.parts.collection import OpenClips, open_clips
 from apps.dashboard.parts.editors import Edits, edits_of, folder_editors, opened_editor
 from apps.dashboard.parts.messages import plain, show_error, working
+from apps.dashboard.parts.pose_pad import pose_pad
 from apps.dashboard.parts.theme import heading, wide_columns
 from apps.dashboard.parts.widgets import offer, offer_player, show_figure, show_player
+from deepphase.arrays import Array
 from deepphase.editing.constrain import constrained
 from deepphase.editing.damage import Damage, find_damage
 from deepphase.editing.editor import MotionEditor
@@ -150,18 +152,26 @@ def _constrain(clip: Clip, editor: MotionEditor, clips: OpenClips) -> Edit | Non
     joint = st.selectbox("Joint", names, key="target joint")
     last = len(clip) - 1
     first, stop = st.slider("At frames", 0, last, (last // 2, last // 2), key="target frames")
-    own = joint_positions(clip)[first, clip.skeleton.index(joint)]
-    columns = st.columns(3)
+    index = clip.skeleton.index(joint)
+    own = joint_positions(clip)[first, index]
+    name = f"{joint} {first} {clip.name} {len(clip)}"
+    keys = [f"{axis} {name}" for axis in "xyz"]
+
+    def put(values: Array) -> None:
+        for key, value in zip(keys, values, strict=True):
+            st.session_state[key] = round(float(value), 3)
+
+    if any(key not in st.session_state for key in keys):
+        put(own)
     place = tuple(
-        column.number_input(
-            f"{axis} (m)", value=float(round(value, 3)), step=0.05, format="%.3f",
-            key=f"{axis} {joint} {first} {len(clip)}",
-        )
-        for column, axis, value in zip(columns, "xyz", own, strict=True)
-    )  # fmt: skip
+        column.number_input(f"{axis} (m)", step=0.05, format="%.3f", key=key)
+        for column, axis, key in zip(st.columns(3), "xyz", keys, strict=True)
+    )
+    pose_pad(clip, first, index, roles, np.array(place), f"pad {name}", put)
     feet = st.toggle("Hold feet still", key="hold feet")
     st.caption(
-        f"{joint} is at {own[0]:.2f}, {own[1]:.2f}, {own[2]:.2f} m in frame {first}; y is up."
+        f"Drag the handle of {joint}, or give its place; then *Apply*. In frame {first} it is at "
+        f"{own[0]:.2f}, {own[1]:.2f}, {own[2]:.2f} m; y is up."
     )
     _timeline(clip, np.arange(first, stop + 1), "target")
     target = JointTarget(joint, first, stop, (place[0], place[1], place[2]))

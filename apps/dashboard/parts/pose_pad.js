@@ -1,0 +1,170 @@
+// A pose from the front and from the side; its hand or foot is dragged, and the limb follows.
+
+const WIDTH = 230, HEIGHT = 250, MARGIN = 22;
+// Metres of an arrow key, and milliseconds after the last one until the page learns of it.
+const KEY_M = 0.02, PAUSE_MS = 500;
+// Body axes across and up the screen: +x is to the body's left, +z ahead.
+const VIEWS = [{ name: "front", axes: [0, 1] }, { name: "right", axes: [2, 1] }];
+const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
+const pads = new WeakMap();
+
+const minus = (a, b) => a.map((value, i) => value - b[i]);
+const plus = (a, b, share = 1) => a.map((value, i) => value + share * b[i]);
+const dot = (a, b) => a.reduce((sum, value, i) => sum + value * b[i], 0);
+const size = (a) => Math.hypot(...a);
+
+/**
+ * The pose with the limb's dragged joint as near to a place as its two bones reach.
+ *
+ * @param positions  [x, y, z] of each joint
+ * @param limb  `upper`, `middle` and `end` joint, `moved` (the end and all below it), `joint`
+ * @param place  [x, y, z] wanted for `joint`, one of `moved`
+ */
+export function reached(positions, limb, place) {
+  const [start, bend, tip] = [limb.upper, limb.middle, limb.end].map((joint) => positions[joint]);
+  const wanted = plus(minus(place, minus(positions[limb.joint], tip)), start, -1);
+  const [first, second] = [size(minus(bend, start)), size(minus(tip, bend))];
+  const far = size(wanted);
+  if (!(far > 1e-6)) return positions;
+  const along = wanted.map((value) => value / far);
+  const distance = Math.min(Math.max(far, Math.abs(first - second) + 1e-4), 0.9999 * (first + second));
+  let side = minus(bend, start);
+  side = plus(side, along, -dot(side, along));
+  // A straight limb bends to the front or, where it points there, upwards.
+  if (size(side) < 1e-4) side = plus([0, 0, 1], along, -along[2]);
+  if (size(side) < 1e-4) side = [0, 1, 0];
+  const forward = (first * first + distance * distance - second * second) / (2 * distance);
+  const out = Math.sqrt(Math.max(first * first - forward * forward, 0)) / size(side);
+  const middle = plus(plus(start, along, forward), side, out);
+  const moved = minus(plus(start, along, distance), tip);
+  const found = positions.map((each) => [...each]);
+  found[limb.middle] = middle;
+  for (const joint of limb.moved) found[joint] = plus(positions[joint], moved);
+  return found;
+}
+
+class Pad {
+  constructor(root) {
+    this.root = root;
+    this.place = null;
+    this.views = VIEWS.map((view) => this.view(view));
+  }
+
+  view({ name, axes }) {
+    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    svg.setAttribute("viewBox", `0 0 ${WIDTH} ${HEIGHT}`);
+    this.root.append(svg);
+    const view = { name, axes, svg };
+    svg.addEventListener("pointerdown", (event) => this.grab(view, event));
+    svg.addEventListener("pointermove", (event) => this.drag(view, event));
+    for (const end of ["pointerup", "pointercancel"]) svg.addEventListener(end, () => this.drop(view));
+    svg.addEventListener("keydown", (event) => this.step(view, event));
+    return view;
+  }
+
+  show(data) {
+    // A page that ran meanwhile does not take the hand away.
+    if (this.dragged || this.waiting) return;
+    this.data = data;
+    this.place = data.place;
+    const all = data.positions;
+    const low = Math.min(0, ...all.map((each) => each[1]));
+    const span = Math.max(Math.max(...all.map((each) => each[1])) - low, 0.1);
+    this.scale = (HEIGHT - 2 * MARGIN) / (1.15 * span);
+    this.low = low;
+    this.draw();
+  }
+
+  toScreen(view, position) {
+    return [0.5 * WIDTH + this.scale * position[view.axes[0]],
+      HEIGHT - MARGIN - this.scale * (position[1] - this.low)];
+  }
+
+  draw() {
+    const { data } = this;
+    const pose = reached(data.positions, data.limb, this.place);
+    this.found = pose[data.limb.joint];
+    const limb = new Set([data.limb.middle, ...data.limb.moved]);
+    for (const view of this.views) {
+      const at = (position) => this.toScreen(view, position).map((value) => value.toFixed(1));
+      const line = (joint, parent, positions, kind) => {
+        const [x, y] = at(positions[joint]);
+        const [px, py] = at(positions[parent]);
+        return `<line class="${kind}" x1="${px}" y1="${py}" x2="${x}" y2="${y}"/>`;
+      };
+      const before = data.links.filter(([joint]) => limb.has(joint));
+      const [x, y] = at(this.found);
+      const floor = HEIGHT - MARGIN + this.scale * this.low;
+      const said = this.found.map((value) => value.toFixed(2)).join(", ");
+      const focused = view.svg.contains(this.root.getRootNode().activeElement);
+      view.svg.innerHTML =
+        `<line class="floor" x1="8" x2="${WIDTH - 8}" y1="${floor}" y2="${floor}"/>` +
+        before.map(([joint, parent]) => line(joint, parent, data.positions, "before")).join("") +
+        data.links.map(([joint, parent]) => line(joint, parent, pose, limb.has(joint) ? "limb" : "")).join("") +
+        `<circle class="handle" tabindex="0" role="slider" cx="${x}" cy="${y}" r="8" aria-valuemin="-1000"` +
+        ` aria-valuemax="1000" aria-valuenow="${Math.round(100 * this.found[1])}" aria-valuetext="${said} metres"/>` +
+        `<text x="${WIDTH / 2}" y="${HEIGHT - 4}">from the ${view.name}</text>`;
+      const handle = view.svg.querySelector(".handle");
+      handle.setAttribute("aria-label", `${data.name} from the ${view.name}: drag, or arrow keys`);
+      if (focused) handle.focus();
+    }
+  }
+
+  grab(view, event) {
+    if (!event.target.classList.contains("handle")) return;
+    event.preventDefault();
+    event.target.focus();
+    view.svg.setPointerCapture(event.pointerId);
+    this.dragged = view;
+    const box = view.svg.getBoundingClientRect();
+    this.ratio = WIDTH / box.width;
+    this.grabbed = { x: event.clientX, y: event.clientY, place: [...this.found] };
+  }
+
+  drag(view, event) {
+    if (this.dragged !== view) return;
+    const { x, y, place } = this.grabbed;
+    this.place = [...place];
+    this.place[view.axes[0]] += (this.ratio * (event.clientX - x)) / this.scale;
+    this.place[1] -= (this.ratio * (event.clientY - y)) / this.scale;
+    this.draw();
+  }
+
+  drop(view) {
+    if (this.dragged !== view) return;
+    this.dragged = null;
+    this.place = this.found;
+    this.send(this.found);
+  }
+
+  step(view, event) {
+    const arrow = ARROWS[event.key];
+    if (!arrow || !event.target.classList.contains("handle")) return;
+    event.preventDefault();
+    this.place = [...this.found];
+    this.place[view.axes[0]] += KEY_M * arrow[0];
+    this.place[1] += KEY_M * arrow[1];
+    this.draw();
+    clearTimeout(this.waiting);
+    this.waiting = setTimeout(() => {
+      this.waiting = null;
+      this.send(this.found);
+    }, PAUSE_MS);
+  }
+}
+
+export default function ({ parentElement, data, setTriggerValue }) {
+  const root = parentElement.querySelector(".pose-pad");
+  let pad = pads.get(root);
+  if (!pad) {
+    pad = new Pad(root);
+    pads.set(root, pad);
+  }
+  pad.send = (place) => setTriggerValue("placed", place);
+  pad.show(data);
+  return () => {
+    clearTimeout(pad.waiting);
+    root.replaceChildren();
+    pads.delete(root);
+  };
+}

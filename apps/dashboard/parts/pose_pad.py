@@ -1,0 +1,126 @@
+"""A pose on page Edit whose hand or foot is dragged to a place, and whose limb follows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from deepphase.arrays import Array
+from deepphase.motion.clip import Clip
+from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.limbs import subtree_mask
+from deepphase.motion.roles import Roles
+from deepphase.motion.root_trajectory import (
+    RootTrajectory,
+    from_root_space,
+    root_trajectory,
+    to_root_space,
+)
+from deepphase.motion.skeleton import Skeleton
+
+_CSS = """
+.pose-pad { display: flex; flex-wrap: wrap; gap: 8px; color: var(--st-text-color, #31333f); }
+.pose-pad svg { flex: 1 1 125px; max-width: 300px; touch-action: none;
+  border: 1px solid rgba(133, 137, 143, 0.28); border-radius: 10px; }
+.pose-pad line { stroke: currentColor; stroke-width: 3; stroke-linecap: round; opacity: 0.55; }
+.pose-pad .floor { stroke-width: 1; opacity: 0.3; }
+.pose-pad .before { stroke-dasharray: 2 5; stroke-width: 2; opacity: 0.5; }
+.pose-pad .limb { stroke: #0072b2; opacity: 1; }
+.pose-pad .handle { fill: #d55e00; cursor: grab; }
+.pose-pad .handle:focus-visible { outline: 2px solid #0072b2; outline-offset: 2px; }
+.pose-pad text { fill: currentColor; font-size: 11px; text-anchor: middle; }
+"""
+_component = st.components.v2.component(
+    "deepphase_pose_pad",
+    html='<div class="pose-pad"></div>',
+    css=_CSS,
+    js=(Path(__file__).parent / "pose_pad.js").read_text(encoding="utf-8"),
+)
+# A place that a browser sends lies within so many metres of the root.
+_FARTHEST_M = 100.0
+
+
+def pose_pad(
+    clip: Clip,
+    frame: int,
+    joint: int,
+    roles: Roles,
+    place: Array,
+    key: str,
+    on_place: Callable[[Array], None],
+) -> None:
+    """Draw the pose of a frame from the front and from the right, with a handle at one joint.
+
+    Parameters
+    ----------
+    joint
+        A hand or a foot, or a joint below it. The limb of two bones above follows it.
+    roles
+        Roles of the skeleton's joints.
+    place
+        (3,) metres in the world where the joint is drawn.
+    key
+        The widget's key.
+    on_place
+        Called with a place (3,) in the world before the page runs again, after the handle was
+        dragged or moved by keys. The place is one that the limb reaches.
+    """
+    skeleton = clip.skeleton
+    positions = joint_positions(clip)
+    whole = root_trajectory(clip, roles, positions)
+    now = slice(frame, frame + 1)
+    root = RootTrajectory.of_ground(whole.positions[now, ::2], whole.angles[now])
+    # What lies above the hips is no part of the body.
+    body = subtree_mask(skeleton, roles.hips)
+    data: dict[str, Any] = {
+        "positions": np.round(to_root_space(positions[now], root)[0], 5).tolist(),
+        "links": [
+            [index, int(parent)]
+            for index, parent in enumerate(skeleton.parents)
+            if parent >= 0 and body[parent]
+        ],
+        "limb": limb_above(skeleton, joint, roles),
+        "place": np.round(to_root_space(np.reshape(place, (1, 3)), root)[0], 5).tolist(),
+        "name": skeleton.names[joint],
+    }
+
+    def placed() -> None:
+        given = read_place(st.session_state[key].get("placed"))
+        if given is not None:
+            on_place(from_root_space(given[None], root)[0])
+
+    _component(data=data, key=key, on_placed_change=placed)
+
+
+def limb_above(skeleton: Skeleton, joint: int, roles: Roles) -> dict[str, Any]:
+    """The limb of two bones that a joint hangs on, as `pose_pad.js` reads it.
+
+    Parameters
+    ----------
+    joint
+        A hand or a foot, or a joint below it.
+    """
+    ends = [end for part in ("hand", "foot") for end in roles.both(part) or ()]
+    end = next(each for each in ends if subtree_mask(skeleton, each)[joint])
+    middle = int(skeleton.parents[end])
+    return {
+        "upper": int(skeleton.parents[middle]),
+        "middle": middle,
+        "end": int(end),
+        "moved": np.flatnonzero(subtree_mask(skeleton, end)).tolist(),
+        "joint": int(joint),
+    }
+
+
+def read_place(given: Any) -> Array | None:
+    """(3,) metres that a browser sent, which is not trusted; None where it is no place."""
+    if not isinstance(given, list) or len(given) != 3:
+        return None
+    if not all(isinstance(each, int | float) and not isinstance(each, bool) for each in given):
+        return None
+    place = np.array(given, np.float64)
+    return place if (np.abs(place) <= _FARTHEST_M).all() else None

@@ -26,9 +26,9 @@ from deepphase.motion.skeleton import Skeleton
 
 LOST_M, FOUND_M = 1.0, 0.6
 """Metres from the nearest foot at which a ball is lost, and found again."""
-# Characters turn towards a ball that is farther from the nearest foot than the first, metres, go
-# after it alone beyond the second, and until it is nearer than the third.
-_LOSING_M, _CHASED_M, _CAUGHT_M = 0.2, 0.5, 0.3
+# Characters turn towards a ball that is farther away than this, metres, and more the nearer it is
+# to being lost. Those that turn to a nearer one circle around it without a touch.
+_LOSING_M = 0.5
 # A touch: the foot is this near to the ball's surface, metres, and changes its velocity by this.
 _TOUCH_M, _TOUCHED = 0.06, 0.25
 # A foot gives a ball at most this multiple of its own speed; see `fit_kernel`.
@@ -99,7 +99,7 @@ class RunningBalls:
         (characters,) bool.
     fetching
         (characters,) share of the way to the ball in the goals: more than 0 where the ball gets
-        away, and 1 where it must be fetched.
+        away, and 1 where it is lost.
     """
 
     def __init__(
@@ -283,8 +283,8 @@ class RunningBalls:
         self._free = np.maximum(self._free - self._seconds, 0.0)
         away = np.linalg.norm((points - self.state.position[:, None])[..., ::2], axis=-1).min(1)
         self.lost = np.where(self.lost, away > FOUND_M, away > LOST_M)
-        losing = np.clip((away - _LOSING_M) / (_CHASED_M - _LOSING_M), 0.0, 1.0)
-        self.fetching = np.where((self.fetching == 1.0) & (away > _CAUGHT_M), 1.0, losing)
+        losing = np.clip((away - _LOSING_M) / (LOST_M - _LOSING_M), 0.0, 1.0)
+        self.fetching = np.where(self.lost, 1.0, losing)
         for past, current in zip(
             self._history, (self.state.position, self.state.velocity), strict=True
         ):

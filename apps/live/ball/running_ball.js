@@ -6,8 +6,7 @@ import { fromFacing, toFacing } from "../runtime/trajectory.js";
 import { Ball, size } from "./physics.js";
 
 // These numbers are explained in controllers/ball/running_balls.py.
-const LOST_M = 1, FOUND_M = 0.6;
-const LOSING_M = 0.2, CHASED_M = 0.5, CAUGHT_M = 0.3;
+const LOST_M = 1, FOUND_M = 0.6, LOSING_M = 0.5;
 const FOOT_RADIUS_M = 0.04, TOUCH_M = 0.06, TOUCHED = 0.25, GIVES = 1.6, TO_PLACE_PER_S = 2, SOFT = 0.1;
 const FARTHEST_M = 1.2, FASTEST = 6;
 const FREE_S = 0.8, HARDEST = 14, KICK_M = 0.15;
@@ -175,8 +174,7 @@ export class RunningBall {
     this.free = Math.max(this.free - seconds, 0);
     const away = Math.min(...points.map((point) => Math.hypot(point[0] - met.position[0], point[2] - met.position[2])));
     this.lost = away > (this.lost ? FOUND_M : LOST_M);
-    const losing = Math.min(Math.max((away - LOSING_M) / (CHASED_M - LOSING_M), 0), 1);
-    this.fetching = this.fetching === 1 && away > CAUGHT_M ? 1 : losing;
+    this.fetching = this.lost ? 1 : Math.min(Math.max((away - LOSING_M) / (LOST_M - LOSING_M), 0), 1);
     [met.position, met.velocity].forEach((value, k) => {
       this.history[k].shift();
       this.history[k].push(value);

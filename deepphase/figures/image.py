@@ -126,7 +126,8 @@ def _reason(error: Exception, time_limit_s: float) -> str:
         return "no PNG: neither Chromium nor Chrome was found"
     if isinstance(error, TimeoutError):
         return f"no PNG: the browser did not answer within {time_limit_s:.0f} s"
-    if type(error).__name__ == "BrowserFailedError":
+    # A browser that ends at once may do so before or after the first message to it.
+    if type(error).__name__ in ("BrowserFailedError", "ChannelClosedError"):
         return "no PNG: the browser did not start (choose another with BROWSER_PATH)"
     return f"no PNG: {type(error).__name__}: {' '.join(str(error).split())[:200]}"
 

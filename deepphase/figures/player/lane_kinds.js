@@ -49,7 +49,7 @@ function phaseLane(channels) {
         context.textAlign = "right";
         context.textBaseline = "middle";
         context.fillStyle = colour;
-        context.fillRect(plot.left - 24, (top + bottom) / 2 - 4, 8, 8);
+        context.fillRect(plot.left - (phase.columns > 10 ? 31 : 24), (top + bottom) / 2 - 4, 8, 8);
         context.fillStyle = look.soft;
         context.fillText(`${c}`, plot.left - 6, (top + bottom) / 2 + 0.5);
         plot.clip(context, () => {

@@ -5,6 +5,8 @@ const FOLLOW_S = 0.18;
 // Distance from a head's joint to its middle as a share of the body's height, for files without
 // an end site of the head.
 const HEAD_SHARE = 0.06;
+// Bodies farther apart than this, in metres, or than three times their size are not all in view.
+const WIDEST_M = 5;
 const SHOWS = [
   ["follow", "Follow", "F"],
   ["contacts", "Contacts", ""],
@@ -62,13 +64,13 @@ class Stage extends Ground {
   }
 
   reset() {
-    const spread = this.spread();
     this.camera.yaw = 0.65;
     this.camera.pitch = 0.2;
     // Bodies that are longer than high are seen whole, too.
     const reach = Math.max(0, ...this.visibleBodies.map((body) => body.reach));
     const size = Math.max(this.height, 1.25 * reach);
-    this.camera.distance = Math.max(2.35 * size, 1.5 * size + 1.75 * spread);
+    const spread = Math.min(this.spread(), Math.max(3 * size, WIDEST_M));
+    this.camera.distance = Math.max(2.35 * size, 1.5 * size + 2.1 * spread);
     this.moved = [0, 0, 0];
     this.settled = false;
     this.onChange();
@@ -91,7 +93,7 @@ class Stage extends Ground {
         widest += Math.max(...places.map((p) => Math.hypot(p[0] - x, p[1] - z))) / 21;
       }
     }
-    return Math.min(widest, 3 * this.height);
+    return widest;
   }
 
   placeOf(body, time) {

@@ -3,6 +3,8 @@
 const WHEEL_TRAIL_S = 0.35;
 // Minimum width in pixels for number and frequency on one line.
 const ONE_LINE = 74;
+// And for a frequency with its unit.
+const WITH_UNIT = 46;
 
 class Wheels {
   constructor(canvas, onChange) {
@@ -42,11 +44,11 @@ class Wheels {
       const inRow = Math.min(columns, count - row * columns);
       const x = surface.width / 2 + ((c % columns) - (inRow - 1) / 2) * cell;
       const y = row * line + (line - caption) / 2;
-      this.drawWheel(context, c, time, x, y, radius, inside, caption < 30);
+      this.drawWheel(context, c, time, x, y, radius, inside, cell);
     }
   }
 
-  drawWheel(context, c, time, x, y, radius, inside, oneLine) {
+  drawWheel(context, c, time, x, y, radius, inside, cell) {
     const { phase, frequency, amplitude } = this.channels;
     const { colour } = styleOf(c);
     const tip = (at) => {
@@ -90,8 +92,9 @@ class Wheels {
     context.arc(tx, ty, 4, 0, 7);
     context.fill();
     context.textBaseline = "top";
-    const words = `${frequency.at(c, time).toFixed(2)} Hz`;
-    if (oneLine) {
+    const hertz = frequency.at(c, time);
+    const words = cell < WITH_UNIT ? hertz.toFixed(1) : `${hertz.toFixed(2)} Hz`;
+    if (cell >= ONE_LINE) {
       context.font = fontOf(11, "600");
       const number = context.measureText(`${c}  `).width;
       context.font = fontOf(11);

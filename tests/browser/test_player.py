@@ -187,6 +187,8 @@ def test_click_and_drag_in_a_curve_jump(made):
     row = made.locator("#overview").bounding_box()
     made.mouse.click(x(0.5), row["y"] + 10)
     assert state(made)["time"] == pytest.approx(0.5 * duration, abs=0.02)
+    # What is read out is written with the next picture.
+    settle(made)
     assert float(made.locator("#overview-row").get_attribute("aria-valuenow")) == pytest.approx(
         0.5 * duration, abs=0.05
     )

@@ -69,10 +69,5 @@ class FetchingGoals(ForwardedGoals):
             share = shares[character]
             places_to = here + along[:, None] * way / distance
             positions[row] += share * (places_to - positions[row])
-            facing = np.arctan2(way[0], way[1])
-            if share < 1.0:
-                angles[row] += share * wrapped_angle(facing - angles[row])
-            else:
-                angle = root_states.angles[character]
-                angles[row] = angle + wrapped_angle(facing - angle)
+            angles[row] += share * wrapped_angle(np.arctan2(way[0], way[1]) - angles[row])
         return positions, angles

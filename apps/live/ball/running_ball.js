@@ -68,11 +68,10 @@ export class RunningBall {
     this.free = 0;
   }
 
-  /** The goals, blended with the way to a ball that gets away; the way alone where it is lost. */
+  /** The goals, blended with the way to a ball that gets away. */
   goals(goals) {
     const share = this.fetching;
     if (!share || !this.fetches) return goals;
-    if (share === 1) return { trajectory: (root, moments) => this.wayTo(root, moments) };
     return {
       trajectory: (root, moments) => {
         const given = goals.trajectory(root, moments);
@@ -94,13 +93,11 @@ export class RunningBall {
     const lead = Math.min(Math.hypot(way[0], way[1]) / speed, LEAD_S);
     way = [way[0] + lead * velocity[0], way[1] + lead * velocity[2]];
     const distance = Math.max(Math.hypot(way[0], way[1]), 1e-6);
-    const facing = Math.atan2(way[0], way[1]);
-    const angle = root.angle + wrappedAngle(facing - root.angle);
     const places = moments.flatMap((time) => {
       const share = Math.min(time * speed, Math.max(distance - STOP_M, 0)) / distance;
       return [root.x + share * way[0], root.z + share * way[1]];
     });
-    return { places: Float64Array.from(places), angles: new Float64Array(moments.length).fill(angle) };
+    return { places: Float64Array.from(places), angles: new Float64Array(moments.length).fill(Math.atan2(way[0], way[1])) };
   }
 
   /** Write the blocks of the ball into raw inputs. */

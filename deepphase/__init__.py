@@ -61,6 +61,9 @@ if TYPE_CHECKING:
     from deepphase.editing.path_motion import motions_on_paths as motions_on_paths
     from deepphase.editing.path_training import PathTraining as PathTraining
     from deepphase.editing.path_training import train_path as train_path
+    from deepphase.editing.phase_timing import PhaseTiming as PhaseTiming
+    from deepphase.editing.phase_timing import phase_key_times as phase_key_times
+    from deepphase.editing.phase_timing import phase_timing as phase_timing
     from deepphase.editing.repair import repaired as repaired
     from deepphase.editing.similarity import SimilarClip as SimilarClip
     from deepphase.editing.similarity import similar_clips as similar_clips
@@ -207,6 +210,7 @@ _MODULES = {
     "PhaseModel": "deepphase.phase.model",
     "PhaseModule": "deepphase.phase.training.module",
     "PhaseParameters": "deepphase.phase.parameters",
+    "PhaseTiming": "deepphase.editing.phase_timing",
     "PlaceGoals": "deepphase.steering.place_goals",
     "PointTrack": "deepphase.motion.point_track",
     "Preparation": "deepphase.corpus.prepare",
@@ -264,6 +268,8 @@ _MODULES = {
     "motions_on_paths": "deepphase.editing.path_motion",
     "motion_on_rig": "deepphase.rigs.examples",
     "open_store": "deepphase.corpus.store",
+    "phase_key_times": "deepphase.editing.phase_timing",
+    "phase_timing": "deepphase.editing.phase_timing",
     "prepare": "deepphase.corpus.prepare",
     "read_effector_paths": "deepphase.editing.effector_motion",
     "read_ground": "deepphase.terrain.ground_file",

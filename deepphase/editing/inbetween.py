@@ -11,6 +11,8 @@ from deepphase.arrays import Array
 from deepphase.editing.damage import Damage
 from deepphase.editing.editor import MotionEditor
 from deepphase.editing.motion_rows import integrated_root, root_velocities
+from deepphase.editing.phase_passage import phase_passage
+from deepphase.editing.phase_timing import LONGEST_S, PhaseTiming
 from deepphase.editing.repair import repaired
 from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
@@ -19,8 +21,6 @@ from deepphase.motion.resample import resample
 from deepphase.motion.roles import find_roles
 from deepphase.motion.root_trajectory import root_trajectory
 
-# Longest gap, in seconds; networks see about four seconds.
-_LONGEST_S = 10.0
 # Seconds of a clip's end over which its velocity is taken.
 _PACE_S = 0.2
 
@@ -28,7 +28,7 @@ _PACE_S = 0.2
 def in_between(
     first: Clip,
     second: Clip,
-    seconds: float,
+    seconds: float | PhaseTiming,
     editor: MotionEditor,
     *,
     follow: bool = False,
@@ -42,7 +42,9 @@ def in_between(
         Clips of the editor's body; `second` stands at its own place in the world. A clip of one
         frame is a pose. `second` is resampled to the rate of `first`.
     seconds
-        Duration from the last frame of `first` to the first frame of `second`.
+        Duration from the last frame of `first` to the first frame of `second`; or what
+        `phase_timing` gives for these clips. Then the motion between passes its cycles: the
+        network corrects a guess of the cycles of both clips.
     editor
         The editor.
     follow
@@ -62,9 +64,11 @@ def in_between(
     ParameterError
         If the duration is not positive, or is longer than the editor can bridge.
     """
-    if not 0 < seconds <= _LONGEST_S:
+    timing = seconds if isinstance(seconds, PhaseTiming) else None
+    seconds = seconds.seconds if isinstance(seconds, PhaseTiming) else seconds
+    if not 0 < seconds <= LONGEST_S:
         raise ParameterError(
-            f"{seconds:g} s between the clips: expected more than 0 and at most {_LONGEST_S:g} s",
+            f"{seconds:g} s between the clips: expected more than 0 and at most {LONGEST_S:g} s",
             hint="name keys between for a longer way",
         )
     first = editor.space.on_hips(first)
@@ -84,6 +88,13 @@ def in_between(
     )
     if not missing:
         return joined
+    guess = None if timing is None else phase_passage(first, second, missing, editor.space, timing)
+    if guess is not None:
+        here = slice(len(first), len(first) + missing)
+        turned, moved = joined.rotations.copy(), joined.translations.copy()
+        turned[here] = guess.rotations
+        moved[here] = guess.translations
+        guess = replace(joined, rotations=turned, translations=moved)
     return repaired(
         joined,
         editor,
@@ -93,6 +104,7 @@ def in_between(
             stretches=[(len(first), len(first) + missing - 1)],
         ),
         feet=feet,
+        guess=guess,
     )
 
 
@@ -140,9 +152,9 @@ def between_keys(
     at = np.round((seconds - seconds[0]) * clip.fps).astype(np.int64)
     if (np.diff(at) < 1).any():
         raise ParameterError("the times of the keys do not rise by a frame each")
-    if np.diff(at).max() > _LONGEST_S * clip.fps:
+    if np.diff(at).max() > LONGEST_S * clip.fps:
         raise ParameterError(
-            f"{np.diff(at).max() / clip.fps:.1f} s between two keys: at most {_LONGEST_S:g} s"
+            f"{np.diff(at).max() / clip.fps:.1f} s between two keys: at most {LONGEST_S:g} s"
         )
     clip = editor.space.on_hips(clip)
     nearest = np.searchsorted(at, np.arange(at[-1] + 1), side="right") - 1

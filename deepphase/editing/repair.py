@@ -34,7 +34,13 @@ _NETWORK_ERROR = 0.09
 
 
 def repaired(
-    clip: Clip, editor: MotionEditor, damage: Damage, *, whole: bool = False, feet: bool = True
+    clip: Clip,
+    editor: MotionEditor,
+    damage: Damage,
+    *,
+    whole: bool = False,
+    feet: bool = True,
+    guess: Clip | None = None,
 ) -> Clip:
     """A clip with its damage repaired.
 
@@ -51,6 +57,9 @@ def repaired(
         Project the whole clip, also what is known, as Holden et al. 2015 do.
     feet
         Hold feet still by inverse kinematics in the contacts of repaired stretches.
+    guess
+        The clip with a guess of what is missing, which the network corrects as it does noise.
+        By default it starts from interpolation.
 
     Returns
     -------
@@ -74,7 +83,11 @@ def repaired(
             hint="repair needs frames in which the body's place is known",
         )
     plain = _low_passed(interpolated(clip, editor, damage), editor, damage)
-    estimate, contacts = _estimate(plain, editor, damage)
+    if guess is None:
+        estimate, contacts = _estimate(plain, editor, damage)
+    else:
+        guessed = Damage(np.where(damage.known == 0, NOISY, damage.known), damage.joints)
+        estimate, contacts = _estimate(guess, editor, guessed)
     joints, hips = editor.space.points.joints, editor.space.hips
     own = plain.rotations[:, joints].astype(np.float64)
     made = estimate.rotations[:, joints]

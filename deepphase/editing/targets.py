@@ -76,15 +76,27 @@ def read_targets(path: str | Path) -> list[JointTarget]:
     return targets
 
 
-def read_keys(path: str | Path) -> tuple[list[int], list[float] | None]:
-    """Read keys from CSV: a column frame, optionally time (s).
+@dataclass(frozen=True)
+class KeyFrames:
+    """Key frames of a clip.
 
-    Returns
-    -------
+    Parameters
+    ----------
     frames
-        Frames of a clip.
+        Frames of the clip.
     times
-        Seconds at which they stand; None without the column.
+        Seconds at which they stand; None if nothing is said.
+    steps
+        Steps from the key before to each; None if nothing is said, as one of them may be.
+    """
+
+    frames: list[int]
+    times: list[float] | None = None
+    steps: list[float | None] | None = None
+
+
+def read_keys(path: str | Path) -> KeyFrames:
+    """Read keys from CSV: a column frame, optionally time (s) and steps.
 
     Raises
     ------
@@ -92,19 +104,27 @@ def read_keys(path: str | Path) -> tuple[list[int], list[float] | None]:
         With the line of what cannot be read.
     """
     path = Path(path)
-    table = _table(path, ("frame",), ("time",), "expected frame, or frame and time")
+    table = _table(
+        path, ("frame",), ("time", "steps"), "expected frame, and optionally time, steps"
+    )
     frames: list[int] = []
     times: list[float] = []
+    steps: list[float | None] = []
     for line, cells in table.rows:
         values = dict(zip(table.columns, cells, strict=True))
         try:
             frames.append(int(values["frame"]))
             times.append(float(values.get("time", 0.0)))
+            steps.append(float(values["steps"]) if values.get("steps", "").strip() else None)
         except ValueError:
             raise FormatError(
                 f"{','.join(cells)!r} is no key", hint="as in 30, or 30,1.0", path=path, line=line
             ) from None
-    return frames, times if "time" in table.columns else None
+    return KeyFrames(
+        frames,
+        times if "time" in table.columns else None,
+        steps if "steps" in table.columns else None,
+    )
 
 
 def _table(path: Path, required: Sequence[str], optional: Sequence[str], hint: str) -> CsvTable:

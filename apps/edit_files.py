@@ -122,14 +122,25 @@ def save_before_and_after(before: Clip, after: Clip, path: Path) -> None:
     from dataclasses import replace
 
     both = [replace(before, name="before"), replace(after, name="after")]
-    save_page(both, path, title="Before and after", name=before.name)
+    save_page(both, path, title="Before and after", name=before.name, ghost=True)
 
 
-def save_page(clips: Sequence[Clip], path: Path, *, title: str, name: str = "") -> None:
-    """Write a page in which clips play in one place, under the name of the first by default."""
+def save_page(
+    clips: Sequence[Clip], path: Path, *, title: str, name: str = "", ghost: bool = False
+) -> None:
+    """Write a page in which clips play in one place.
+
+    Parameters
+    ----------
+    name
+        That of the first clip by default.
+    ghost
+        Draw the first clip faint.
+    """
     from deepphase.figures.player.actor import Actor
     from deepphase.figures.player.page import save_player
     from deepphase.figures.player.take import Take
 
-    take = Take(name or clips[0].name, [Actor.of_clip(clip) for clip in clips])
+    actors = [Actor.of_clip(clip, ghost=ghost and number == 0) for number, clip in enumerate(clips)]
+    take = Take(name or clips[0].name, actors)
     note(f"open {save_player(path, [take], title=title)}")

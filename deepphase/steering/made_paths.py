@@ -37,7 +37,7 @@ def wave(speed: float, size: float, seconds: float) -> GroundPath:
     drawn = GroundPath(
         along + np.arange(len(along)) * 1e-9, np.stack([across, along], 1), name="wave"
     )
-    return _until(drawn.at_speed(speed), seconds)
+    return drawn.at_speed(speed).first_seconds(seconds)
 
 
 def square(speed: float, size: float, seconds: float) -> GroundPath:
@@ -46,9 +46,8 @@ def square(speed: float, size: float, seconds: float) -> GroundPath:
     corners = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, 0.0]]) * size
     sides = int(np.ceil(speed * seconds / size)) + 1
     places = corners[np.arange(sides + 1) % 4]
-    return _until(
-        GroundPath(np.arange(sides + 1.0), places, name="square").at_speed(speed), seconds
-    )
+    drawn = GroundPath(np.arange(sides + 1.0), places, name="square")
+    return drawn.at_speed(speed).first_seconds(seconds)
 
 
 def circle(speed: float, size: float, seconds: float) -> GroundPath:
@@ -87,13 +86,3 @@ def _check(speed: float, size: float, seconds: float) -> None:
     for name, value in (("speed", speed), ("size", size), ("duration", seconds)):
         if not (np.isfinite(value) and value > 0):
             raise ParameterError(f"a path with a {name} of {value}", hint="give more than 0")
-
-
-def _until(path: GroundPath, seconds: float) -> GroundPath:
-    """The path up to a time."""
-    before = path.times < seconds
-    return GroundPath(
-        np.append(path.times[before], seconds),
-        np.concatenate([path.positions[before], path.positions_at(np.array([seconds]))]),
-        name=path.name,
-    )

@@ -159,6 +159,25 @@ class GroundPath:
             },
         )
 
+    def first_seconds(self, seconds: float) -> GroundPath:
+        """The path up to a time after its start; the whole one where it is shorter."""
+        end = float(self.times[0]) + seconds
+        inside = np.flatnonzero(self.times < end)
+        if len(inside) == len(self.times):
+            return self
+        times = np.append(self.times[inside], end)
+        return replace(
+            self,
+            times=times,
+            positions=np.concatenate([self.positions[inside], self.positions_at(times[-1:])]),
+            facings=None if self.facings is None else self.facings_at(times),
+            # A label holds from its point on.
+            labels={
+                name: (*values[: len(inside)], values[len(inside) - 1])
+                for name, values in self.labels.items()
+            },
+        )
+
     @cached_property
     def corners(self) -> Array:
         """(corners,) s: times at which the velocity changes abruptly, as at starts and stops.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from deepphase.corpus.clip_store import ClipStore
@@ -17,6 +18,12 @@ pytestmark = pytest.mark.slow
 def widget(app, label: str):
     kinds = ("button", "toggle", "text_input")
     return next(each for kind in kinds for each in app.get(kind) if each.label == label)
+
+
+def drawn_key(app, start: str) -> str:
+    """Name in the session of what is drawn for a first edit."""
+    chosen = {each.key: each.value for each in app.selectbox}
+    return f"{start} {chosen['edited clip']} {chosen['editor']} 0"
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +60,7 @@ def test_edits_stand_beside_the_clip_and_are_undone(folder, monkeypatch):
     assert '"after"' in players(app)[0]
     app.segmented_control[0].set_value("Path").run()
     widget(app, "Apply").click().run()
-    assert "2. wave at" in words(app)
+    assert "2. wave, " in words(app)
     assert [each.label for each in app.get("download_button")][:1] == ["Clip (BVH)"]
     widget(app, "Undo").click().run()
     assert "2." not in words(app)
@@ -61,12 +68,65 @@ def test_edits_stand_beside_the_clip_and_are_undone(folder, monkeypatch):
     assert '"after"' not in players(app)[0]
 
 
-def test_mistakes_are_sentences(folder, monkeypatch):
+def test_what_is_drawn_is_followed_and_undone(folder, monkeypatch):
     app = opened("edit", monkeypatch, folder)
     app.segmented_control[0].set_value("In between").run()
-    widget(app, "Key frames").set_value("0, many").run()
+    assert "The poses of the keys stay" in words(app)
+    # What the timeline sets when the second key was dragged by a third of a second.
+    key = drawn_key(app, "keys In between")
+    keys = app.session_state[key]
+    frames = [frame for frame, _ in keys]
+    drawn = [keys[0], [keys[1][0], keys[1][1] + 20], *keys[2:]]
+    app.session_state[key], app.session_state["edit drawn"] = drawn, True
+    app.run()
     assert not app.exception
-    assert "frames are numbers" in words(app)
+    assert f"1. between {len(frames)} keys" in words(app)
+    assert '"after"' in players(app)[0]
+    # A further drag starts from the same clip, so the pose of each key is still that of its frame.
+    drawn = [*drawn[:2], [drawn[2][0], drawn[2][1] + 10], *drawn[3:]]
+    app.session_state[key], app.session_state["edit drawn"] = drawn, True
+    app.run()
+    edits = app.session_state["edits"][1]
+    assert [step.start is edits.given for step in edits.steps] == [True, True]
+    made = edits.clip
+    for frame, at in drawn:
+        np.testing.assert_allclose(made.rotations[at], edits.given.rotations[frame], atol=1e-6)
+    widget(app, "Undo").click().run()
+    assert app.session_state[key][2] == keys[2]
+    assert len(edits.steps) == 1
+    # An edit that is applied stays, and the next one starts from it.
+    widget(app, "Apply").click().run()
+    assert len(edits.steps) == 1
+    assert edits.start("In between") == (edits.clip, 1)
+    widget(app, "Undo").click().run()
+    assert not edits.steps
+    assert app.session_state[key] == keys
+
+
+def test_a_path_is_drawn(folder, monkeypatch):
+    app = opened("edit", monkeypatch, folder)
+    app.segmented_control[0].set_value("Path").run()
+    next(each for each in app.segmented_control if each.label == "Path").set_value("Draw").run()
+    assert "at this speed" in words(app)
+    widget(app, "Apply").click().run()
+    assert not app.exception
+    edits = app.session_state["edits"][1]
+    assert edits.steps[0].words.startswith("drawn, ")
+    hips = edits.clip.local_positions()[:, edits.clip.skeleton.names.index("Hips")]
+    # The map begins with an S that ends to the right of where it starts.
+    away = hips[-1, ::2] - hips[0, ::2]
+    assert away[0] / away[1] == pytest.approx(-2.2 / 3.6, abs=0.1)
+
+
+def test_mistakes_are_sentences(folder, monkeypatch):
+    app = opened("edit", monkeypatch, folder)
+    widget(app, "Find what is broken").set_value(False).run()
+    key = drawn_key(app, "mask Repair")
+    last = app.session_state["edits"][1].given
+    app.session_state[key], app.session_state["edit drawn"] = [[0, 0, len(last) - 1]], True
+    app.run()
+    assert not app.exception
+    assert "Nothing whole would be left" in words(app)
     app.segmented_control[0].set_value("Style").run()
     assert widget(app, "Apply").disabled
     app.segmented_control[0].set_value("Constrain").run()

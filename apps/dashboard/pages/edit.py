@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
 
 import numpy as np
-import plotly.graph_objects as go
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from apps.dashboard.parts.collection import OpenClips, open_clips
-from apps.dashboard.parts.editors import Edits, edits_of, folder_editors, opened_editor
+from apps.dashboard.parts.collection import OpenClips, open_clips, open_model
+from apps.dashboard.parts.edit_timeline import key_timeline, span_timeline
+from apps.dashboard.parts.editors import Edits, EditStep, edits_of, folder_editors, opened_editor
 from apps.dashboard.parts.messages import plain, show_error, working
 from apps.dashboard.parts.pose_pad import pose_pad
+from apps.dashboard.parts.steering_choice import choose_path
 from apps.dashboard.parts.theme import heading, wide_columns
-from apps.dashboard.parts.widgets import offer, offer_player, show_figure, show_player
-from deepphase.arrays import Array
+from apps.dashboard.parts.widgets import offer, offer_player, show_player
+from deepphase.arrays import Array, true_runs
 from deepphase.editing.constrain import constrained
 from deepphase.editing.damage import Damage, find_damage
 from deepphase.editing.editor import MotionEditor
 from deepphase.editing.inbetween import between_keys
 from deepphase.editing.path_motion import motion_on_path, path_networks
+from deepphase.editing.phase_timing import phase_key_times
 from deepphase.editing.repair import repaired
 from deepphase.editing.style import MAX_AMOUNT, styled
 from deepphase.editing.targets import JointTarget
@@ -32,15 +36,30 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.limbs import subtree_mask
 from deepphase.motion.roles import find_roles
-from deepphase.steering.made_paths import MADE_PATHS, made_path
+from deepphase.phase.model import PhaseModel
 from deepphase.temporary_files import temporary_folder
 
 # Longest part of a clip that is edited, in seconds.
 _EDITED_S = 60.0
-_PLAYER_HEIGHT, _TIMELINE_HEIGHT = 720, 130
+_PLAYER_HEIGHT = 720
+# Frames between keys before any is moved.
+_KEY_FRAMES = 30
 _TASKS = ("Repair", "In between", "Constrain", "Path", "Style")
-# What an edit does: its words, and the function that makes the clip.
-Edit = tuple[str, Callable[[], Clip]]
+# Tasks whose result follows each change of what is drawn.
+_FOLLOWING = ("Repair", "In between", "Constrain")
+# Says that something was drawn since the page last ran.
+_DRAWN = "edit drawn"
+# Edits that are listed.
+_LISTED = 6
+
+
+@dataclass(frozen=True)
+class Edit:
+    """What is chosen: its words, the values of the session that give it, and the clip of it."""
+
+    words: str
+    make: Callable[[], Clip]
+    state: Mapping[str, Any] = field(default_factory=dict)
 
 
 def page() -> None:
@@ -52,10 +71,12 @@ def page() -> None:
         "another clip. Each edit starts from the result of the one before.",
     )
     left, right = wide_columns("edit", [3, 7])
+    with right:
+        timeline = st.container()
     edits: Edits | None = None
     with left:
         try:
-            edits = _choices()
+            edits = _choices(timeline)
         except DeepPhaseError as error:
             show_error(error)
     if edits is not None:
@@ -63,7 +84,7 @@ def page() -> None:
             _result(edits)
 
 
-def _choices() -> Edits | None:
+def _choices(timeline: DeltaGenerator) -> Edits | None:
     """Draw the choices; return the edits of the chosen clip, None without an editor."""
     editors = folder_editors()
     if not editors:
@@ -82,84 +103,201 @@ def _choices() -> Edits | None:
     if len(given) < len(whole):
         st.caption(f"The first {_EDITED_S:g} s of {whole.duration:,.0f} s are edited.")
     edits = edits_of((editors[name], clips.key, chosen), given)
-    task = st.segmented_control("What to do", _TASKS, default=_TASKS[0], key="task")
-    draw = {
-        "Repair": _repair,
-        "In between": _in_between,
-        "Constrain": _constrain,
-        "Path": _path,
-        "Style": _style,
-    }.get(task or "")
-    edit = None if draw is None else draw(edits.clip, editor, clips)
-    with st.container(horizontal=True):
-        if st.button("Apply", type="primary", disabled=edit is None) and edit is not None:
-            words, make = edit
-            with working(words) as progress:
-                progress(words, 0, 1, chosen)
-                edits.add(words, make())
+    task = st.segmented_control("What to do", _TASKS, default=_TASKS[0], key="task") or ""
+    start, depth = edits.start(task)
+    sheet = Sheet(start, editor, clips, f"{task} {chosen} {name} {depth}", timeline)
+    drawn = st.session_state.pop(_DRAWN, False)
+    try:
+        edit = _TASK_CHOICES[task](sheet) if task else None
+        follow = task in _FOLLOWING and st.toggle(
+            "Follow", value=True, key="follow",
+            help="Make the edit again whenever something is drawn or dragged",
+        )  # fmt: skip
+        with st.container(horizontal=True):
+            apply = st.button("Apply", type="primary", disabled=edit is None)
+            st.button(
+                "Undo", icon=":material/undo:", disabled=not edits.steps,
+                on_click=_undo, args=(edits,),
+            )  # fmt: skip
+        if edit is not None and (apply or (follow and drawn)):
+            _add(edits, edit, task, start, open=not apply)
             st.rerun()
-        if st.button("Undo", icon=":material/undo:", disabled=not edits.steps):
-            edits.steps.pop()
-            st.rerun()
-    for number, (words, _) in enumerate(edits.steps, start=1):
-        st.caption(f"{number}. {plain(words)}")
+    except DeepPhaseError as error:
+        show_error(error)
+    listed = edits.steps[-_LISTED:]
+    for number, step in enumerate(listed, start=1 + edits.dropped + len(edits.steps) - len(listed)):
+        st.caption(f"{number}. {plain(step.words)}")
     return edits
 
 
-def _repair(clip: Clip, editor: MotionEditor, clips: OpenClips) -> Edit | None:
-    find = st.toggle("Find what is broken", value=True, key="find damage")
-    if find:
+def _add(edits: Edits, edit: Edit, task: str, start: Clip, *, open: bool) -> None:
+    """Make an edit and add it; one that stands there as drawn is kept as it is."""
+    last = edits.steps[-1] if edits.steps else None
+    stands = last is not None and last.open and last.task == task and last.state == edit.state
+    if last is not None and stands and not open:
+        edits.steps[-1] = replace(last, open=False)
+        return
+    with working(edit.words) as progress:
+        progress(edit.words, 0, 1, start.name)
+        edits.add(EditStep(edit.words, edit.make(), task, start, dict(edit.state), open))
+
+
+def _undo(edits: Edits) -> None:
+    """Take back the last edit, and what was drawn for it."""
+    if not edits.steps:
+        return
+    last, before = edits.undo()
+    for key in last:
+        st.session_state.pop(key, None)
+    st.session_state.update(before)
+
+
+def _draw(key: str, value: Any) -> None:
+    """Take what was drawn into the session."""
+    st.session_state[key] = value
+    st.session_state[_DRAWN] = True
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """What the choices of a task are of.
+
+    Parameters
+    ----------
+    clip
+        The clip that is edited.
+    editor
+        The editor.
+    clips
+        All clips.
+    id
+        Part of the widgets' keys: another clip, editor or step starts with the default values.
+    timeline
+        Where the timeline is drawn.
+    """
+
+    clip: Clip
+    editor: MotionEditor
+    clips: OpenClips
+    id: str
+    timeline: DeltaGenerator
+
+
+def _repair(sheet: Sheet) -> Edit | None:
+    clip, editor = sheet.clip, sheet.editor
+    joints = editor.space.joints
+    rows = ["all", *joints]
+    if st.toggle("Find what is broken", value=True, key="find damage"):
         damage = find_damage(clip, editor)
         for finding in damage.findings:
             st.caption(plain(finding))
         if not damage.any:
             st.caption("Nothing broken was found. Switch this off to say what is broken.")
             return None
-    else:
-        last = len(clip) - 1
-        first, stop = st.slider("Broken frames", 0, last, (last // 3, last // 2), key="broken")
-        joints = st.multiselect(
-            "Broken joints", editor.space.joints, placeholder="all", key="broken joints"
+        broken = damage.known < 1
+        found = [
+            [row, start, stop - 1]
+            for row in range(len(rows))
+            for start, stop in true_runs(broken[:, row])
+        ]
+        with sheet.timeline:
+            span_timeline(clip, ["place", *joints], found, f"found {sheet.id}")
+        return Edit(
+            f"repaired {damage.frames.sum()} frames", lambda: repaired(clip, editor, damage)
         )
-        damage = Damage.stated(
-            len(clip), editor.space.joints, joints=joints, stretches=[(first, stop)]
+    last = len(clip) - 1
+    key = f"mask {sheet.id}"
+    spans = st.session_state.setdefault(key, [[0, last // 3, last // 2]])
+    st.caption(
+        "Draw the broken frames on the timeline, of all joints or of one: drag over its row. Drag "
+        "a stretch or its ends; a double click takes it away."
+    )
+    with sheet.timeline:
+        span_timeline(clip, rows, spans, f"pad {key}", lambda given: _draw(key, given))
+    if not spans:
+        return None
+    known = np.ones((len(clip), len(rows)), np.float32)
+    for row, first, stop in spans:
+        part = Damage.stated(
+            len(clip), joints, joints=[joints[row - 1]] if row else [], stretches=[(first, stop)]
         )
-    _timeline(clip, np.flatnonzero(damage.frames), "broken frames")
+        known = np.minimum(known, part.known)
+    damage = Damage(known, joints)
     words = f"repaired {damage.frames.sum()} frames"
-    return words, lambda: repaired(clip, editor, damage)
+    return Edit(words, lambda: repaired(clip, editor, damage), {key: spans})
 
 
-def _in_between(clip: Clip, editor: MotionEditor, clips: OpenClips) -> Edit | None:
-    every = st.slider("A key every so many frames", 5, 120, 30, key="every")
-    usual = ", ".join(str(frame) for frame in range(0, len(clip), every))
-    text = st.text_input(
-        "Key frames", usual, key=f"keys {every} {len(clip)}",
-        help="Frames whose poses stay, separated by commas; all others are made.",
+def _in_between(sheet: Sheet) -> Edit | None:
+    clip, editor = sheet.clip, sheet.editor
+    key = f"keys {sheet.id}"
+
+    def spread() -> list[list[int]]:
+        frames = range(0, len(clip), st.session_state.get("every", _KEY_FRAMES))
+        return [[frame, frame] for frame in frames]
+
+    st.slider(
+        "A key every so many frames", 5, 120, _KEY_FRAMES, key="every",
+        on_change=lambda: _draw(key, spread()),
     )  # fmt: skip
-    try:
-        keys = [int(word) for word in text.split(",")]
-    except ValueError:
-        raise ParameterError(f"{text!r}: frames are numbers, as in 0, 30, 60") from None
-    _timeline(clip, np.array(keys), "key poses")
-    return f"between {len(keys)} keys", lambda: between_keys(clip, keys, editor)
+    keys = st.session_state.setdefault(key, spread())
+    st.caption(
+        "The poses of the keys stay, all others are made. Drag a key to another time, or move it "
+        "with the arrow keys; a double click adds a key, Delete takes one away."
+    )
+    by_phases = st.toggle(
+        "Times by phases", key="key phases",
+        help="Move each key to the nearest time at which the clip's phases go on at their pace",
+    )  # fmt: skip
+    with sheet.timeline:
+        key_timeline(clip, keys, f"pad {key}", lambda given: _draw(key, given))
+    if len(keys) < 2:
+        raise ParameterError("one key", hint="choose fewer frames between keys")
+    frames = [frame for frame, _ in keys]
+    times = np.array([at for _, at in keys]) / clip.fps
+    if by_phases:
+        model = open_model(sheet.clips).extractor
+        if not isinstance(model, PhaseModel):
+            raise ParameterError(
+                "no phase model is chosen", hint="choose one that was trained, in the sidebar"
+            )
+        times, timings = phase_key_times(clip, frames, model, times=times.tolist())
+        cycles = ", ".join(f"{each.cycles:.1f}" for each in timings)
+        st.caption(f"Cycles between the keys: {cycles}; {times[-1]:.2f} s.")
+    return Edit(
+        f"between {len(keys)} keys",
+        lambda: between_keys(clip, frames, editor, times=times.tolist()),
+        {key: keys},
+    )
 
 
-def _constrain(clip: Clip, editor: MotionEditor, clips: OpenClips) -> Edit | None:
+def _constrain(sheet: Sheet) -> Edit | None:
+    clip, editor = sheet.clip, sheet.editor
     roles = find_roles(clip.skeleton, editor.space.description, clip=clip)
     ends = [joint for part in ("hand", "foot") for joint in roles.both(part) or ()]
     below = np.any([subtree_mask(clip.skeleton, joint) for joint in ends], axis=0)
     names = [clip.skeleton.names[joint] for joint in np.flatnonzero(below)]
     joint = st.selectbox("Joint", names, key="target joint")
     last = len(clip) - 1
-    first, stop = st.slider("At frames", 0, last, (last // 2, last // 2), key="target frames")
+    span = f"target frames {sheet.id}"
+    st.session_state.setdefault(span, (last // 2, last // 2))
+    first, stop = cast(tuple[int, int], st.slider("At frames", 0, last, key=span))
+    with sheet.timeline:
+        span_timeline(
+            clip, [joint], [[0, first, stop]], f"pad {span} {joint}",
+            lambda given: _draw(span, (given[0][1], given[0][2])), single=True,
+        )  # fmt: skip
     index = clip.skeleton.index(joint)
     own = joint_positions(clip)[first, index]
-    name = f"{joint} {first} {clip.name} {len(clip)}"
+    name = f"{joint} {first} {sheet.id}"
     keys = [f"{axis} {name}" for axis in "xyz"]
 
     def put(values: Array) -> None:
         for key, value in zip(keys, values, strict=True):
             st.session_state[key] = round(float(value), 3)
+
+    def placed(values: Array) -> None:
+        put(values)
+        st.session_state[_DRAWN] = True
 
     if any(key not in st.session_state for key in keys):
         put(own)
@@ -167,64 +305,57 @@ def _constrain(clip: Clip, editor: MotionEditor, clips: OpenClips) -> Edit | Non
         column.number_input(f"{axis} (m)", step=0.05, format="%.3f", key=key)
         for column, axis, key in zip(st.columns(3), "xyz", keys, strict=True)
     )
-    pose_pad(clip, first, index, roles, np.array(place), f"pad {name}", put)
+    pose_pad(clip, first, index, roles, np.array(place), f"pad {name}", placed)
     feet = st.toggle("Hold feet still", key="hold feet")
     st.caption(
-        f"Drag the handle of {joint}, or give its place; then *Apply*. In frame {first} it is at "
+        f"Drag the handle of {joint}, or give its place. In frame {first} it is at "
         f"{own[0]:.2f}, {own[1]:.2f}, {own[2]:.2f} m; y is up."
     )
-    _timeline(clip, np.arange(first, stop + 1), "target")
     target = JointTarget(joint, first, stop, (place[0], place[1], place[2]))
-    return f"{joint} at a place", lambda: constrained(clip, editor, [target], feet=feet).clip
-
-
-def _path(clip: Clip, editor: MotionEditor, clips: OpenClips) -> Edit | None:
-    limits = path_networks(editor).limits
-    name = st.selectbox("Path", list(MADE_PATHS), key="edit path")
-    speed = st.slider(
-        "Speed (m/s)",
-        0.3,
-        max(round(limits.speed, 1), 0.4),
-        round(limits.usual, 1),
-        key="edit speed",
+    state = dict(zip(keys, place, strict=True)) | {span: (first, stop)}
+    return Edit(
+        f"{joint} at a place", lambda: constrained(clip, editor, [target], feet=feet).clip, state
     )
-    seconds = st.slider("Seconds", 2, 60, 10, key="edit seconds")
+
+
+def _path(sheet: Sheet) -> Edit | None:
+    editor = sheet.editor
+    chosen = choose_path(path_networks(editor).limits.usual, f"edit {sheet.id}")
+    if chosen is None:
+        return None
+    path = chosen[0].first_seconds(chosen[1])
     st.caption("The clip is replaced by motion along the path.")
-    return (
-        f"{name} at {speed:g} m/s",
-        lambda: motion_on_path(made_path(name, speed, float(seconds)), editor).clip,
-    )
+    words = f"{path.name}, {path.duration:.1f} s"
+    return Edit(words, lambda: motion_on_path(path, editor).clip)
 
 
-def _style(clip: Clip, editor: MotionEditor, clips: OpenClips) -> Edit | None:
-    names = st.multiselect("Clips of the style", list(clips.store.names), key="style clips")
+def _style(sheet: Sheet) -> Edit | None:
+    store = sheet.clips.store
+    names = st.multiselect("Clips of the style", list(store.names), key="style clips")
     amount = st.slider("Amount", 0.0, MAX_AMOUNT, 1.0, 0.1, key="style amount")
     if not names:
         return None
-    styles = [clips.store.clip(clips.store.names.index(each)) for each in names]
-    words = f"style of {names[0]}"
-    return words, lambda: styled(clip, styles, editor, amount=amount).clip
+    styles = [store.clip(store.names.index(each)) for each in names]
+    return Edit(
+        f"style of {names[0]}",
+        lambda: styled(sheet.clip, styles, sheet.editor, amount=amount).clip,
+    )
 
 
-def _timeline(clip: Clip, frames: np.ndarray, what: str) -> None:
-    """Draw where in the clip an edit is."""
-    chart = go.Figure(
-        go.Scatter(
-            x=frames / clip.fps, y=np.zeros(len(frames)), mode="markers",
-            marker={"symbol": "line-ns-open", "size": 22}, name=what,
-            customdata=frames, hovertemplate="frame %{customdata}, %{x:.2f} s<extra></extra>",
-        )
-    )  # fmt: skip
-    chart.update_xaxes(range=[0, clip.duration], title=f"s ({what})")
-    chart.update_yaxes(visible=False)
-    chart.update_layout(margin={"t": 4, "b": 4, "l": 4, "r": 4})
-    show_figure(chart, "edit timeline", height=_TIMELINE_HEIGHT, alt=f"Times of the {what}")
+_TASK_CHOICES: dict[str, Callable[[Sheet], Edit | None]] = {
+    "Repair": _repair,
+    "In between": _in_between,
+    "Constrain": _constrain,
+    "Path": _path,
+    "Style": _style,
+}
 
 
 def _result(edits: Edits) -> None:
     """Draw the player with the clip before and after, and the downloads."""
     clip = edits.clip
-    actors = [Actor.of_clip(replace(edits.given, name="before"))]
+    before = Actor.of_clip(edits.given, name="before", ghost=bool(edits.steps))
+    actors = [before]
     if edits.steps:
         actors.append(Actor.of_clip(replace(clip, name="after")))
     takes = [Take(edits.given.name, actors)]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import streamlit as st
 
@@ -16,6 +17,34 @@ _EDITORS, _MAX_STEPS = 3, 20
 _KEY = "edits"
 
 
+@dataclass(frozen=True)
+class EditStep:
+    """An edit.
+
+    Parameters
+    ----------
+    words
+        What was done.
+    clip
+        The result.
+    task
+        The task of the page by which it was made.
+    start
+        The clip that it was made of.
+    state
+        Values of the session that gave it.
+    open
+        The choices of the task still change it: a further one starts where it started.
+    """
+
+    words: str
+    clip: Clip
+    task: str
+    start: Clip
+    state: Mapping[str, Any]
+    open: bool = False
+
+
 @dataclass
 class Edits:
     """A clip and what was done to it.
@@ -25,21 +54,40 @@ class Edits:
     given
         The clip before.
     steps
-        Words and result of each edit, in order.
+        Its edits in order.
     """
 
     given: Clip
-    steps: list[tuple[str, Clip]] = field(default_factory=list)
+    steps: list[EditStep] = field(default_factory=list)
+    dropped: int = 0
 
     @property
     def clip(self) -> Clip:
         """The clip after the last edit."""
-        return self.steps[-1][1] if self.steps else self.given
+        return self.steps[-1].clip if self.steps else self.given
 
-    def add(self, words: str, clip: Clip) -> None:
+    def start(self, task: str) -> tuple[Clip, int]:
+        """The clip that a task starts from, and the number of edits before it."""
+        count = len(self.steps)
+        while count and self.steps[count - 1].open and self.steps[count - 1].task == task:
+            count -= 1
+        start = self.steps[count].start if count < len(self.steps) else self.clip
+        return start, self.dropped + count
+
+    def add(self, step: EditStep) -> None:
         """Add an edit; the oldest is dropped where there are too many."""
-        self.steps.append((words, clip))
-        del self.steps[:-_MAX_STEPS]
+        self.steps.append(step)
+        extra = max(len(self.steps) - _MAX_STEPS, 0)
+        del self.steps[:extra]
+        self.dropped += extra
+
+    def undo(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """Take back the last edit; the state that gave it, and the one before of the same task."""
+        last = self.steps.pop()
+        before = self.steps[-1] if self.steps else None
+        if before is None or not (before.open and last.open and before.task == last.task):
+            return last.state, {}
+        return last.state, before.state
 
 
 def folder_editors() -> dict[str, Stamp]:

@@ -100,6 +100,8 @@ class Actor:
         (frames, 3) metres: centre of the body's ball; None without one.
     ball_radius_m
         Its radius.
+    ghost
+        Draw the body faint, as one that another is compared with.
 
     Raises
     ------
@@ -124,6 +126,7 @@ class Actor:
     floor: float = 0.0
     ball: Array | None = None
     ball_radius_m: float = 0.11
+    ghost: bool = False
 
     def __post_init__(self) -> None:
         links = np.asarray(self.links, np.int64).reshape(-1, 2)

@@ -151,6 +151,7 @@ class Body extends Timed {
     this.desiredPath = arrayOf(actor.desiredPath);
     this.ball = arrayOf(actor.ball);
     this.ballRadius = actor.ballRadius;
+    this.ghost = actor.ghost;
     this.pose = new Float32Array(3 * joints);
     const inner = new Set(this.links.filter((_, i) => i % 2 === 0));
     const outer = [...new Set(this.links.filter((_, i) => i % 2 === 1))].filter((j) => !inner.has(j));

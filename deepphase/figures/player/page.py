@@ -109,6 +109,7 @@ def _actor(actor: Actor, packed: PackedArrays) -> dict[str, Any]:
         desiredPath=added(actor.desired_path),
         ball=added(actor.ball),
         ballRadius=actor.ball_radius_m,
+        ghost=actor.ghost,
     )
 
 

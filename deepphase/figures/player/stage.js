@@ -162,7 +162,7 @@ class Stage extends Ground {
         dark: mixed(base, "#000000", look.dark ? 0.42 : 0.28),
         base,
         bright: mixed(base, "#ffffff", 0.42),
-        opacity: body.covers(time) ? 1 : 0.3,
+        opacity: body.covers(time) && !body.ghost ? 1 : 0.3,
       };
       for (const link of body.drawnLinks) {
         const [i, j] = [3 * body.links[link], 3 * body.links[link + 1]];

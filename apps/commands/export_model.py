@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from apps.options.groups import LiveGroundOptions
 from apps.terminal import next_step, note, progress
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ def command(
     weights: Literal["float16", "float32"] = "float16",
     body: Path | None = None,
     flat: bool = False,
+    ground: LiveGroundOptions = LiveGroundOptions(),  # noqa: B008 (frozen)
 ) -> None:
     """Export a model as ONNX for other engines, and print how closely the file reproduces it.
 
@@ -49,8 +51,10 @@ def command(
     if web and flat:
         raise ParameterError("a page is no flat file", hint="choose --web or --flat")
     if web:
-        _web_page(model, output, weights, body)
+        _web_page(model, output, weights, body, ground)
         return
+    if ground != LiveGroundOptions():
+        raise ParameterError("--terrain belongs to a page", hint="add --web")
     if body is not None:
         raise ParameterError("--body belongs to a page", hint="add --web")
     if flat:
@@ -73,12 +77,21 @@ def command(
 
 
 def _web_page(
-    model: Path, output: Path, weights: Literal["float16", "float32"], body: Path | None
+    model: Path,
+    output: Path,
+    weights: Literal["float16", "float32"],
+    body: Path | None,
+    ground: LiveGroundOptions,
 ) -> None:
     from apps.live.bundle import save_live_page
-    from apps.live.sources import asset_of
+    from apps.live.sources import asset_of, check_walks_on_ground
+    from apps.runs.chosen_ground import chosen_ground
 
-    size = save_live_page(output, asset_of(model, weights), name=model.stem, body=body)
+    chosen = chosen_ground(ground)
+    asset = asset_of(model, weights)
+    if chosen is not None:
+        check_walks_on_ground(model)
+    size = save_live_page(output, asset, name=model.stem, body=body, ground=chosen)
     note(f"page: {output} ({size / 1e6:.1f} MB)")
     next_step("live", model)
 

@@ -8,17 +8,23 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from apps.options.groups import LiveGroundOptions
 from apps.terminal import next_step, note, warn
 from deepphase.errors import ParameterError
 
 if TYPE_CHECKING:
     from apps.live.server import LiveServer
+    from deepphase.terrain.heightmap import Heightmap
 
 _PORT, _PORTS_TRIED = 8601, 50
 
 
 def command(
-    source: Path, port: int | None = None, browser: bool = True, body: Path | None = None
+    source: Path,
+    port: int | None = None,
+    browser: bool = True,
+    body: Path | None = None,
+    ground: LiveGroundOptions = LiveGroundOptions(),  # noqa: B008 (frozen)
 ) -> None:
     """Open a page in the browser in which a character is steered by hand.
 
@@ -39,10 +45,13 @@ def command(
         have the names of the model's skeleton, or common ones.
     """
     from apps.live.server import HOST
-    from apps.live.sources import live_sources
+    from apps.live.sources import check_walks_on_ground, live_sources
+    from apps.runs.chosen_ground import chosen_ground
 
-    sources = live_sources(source)
-    server = _server(port, sources, source if source.is_dir() else None, body)
+    sources, chosen = live_sources(source), chosen_ground(ground)
+    if chosen is not None and not source.is_dir():
+        check_walks_on_ground(source)
+    server = _server(port, sources, source if source.is_dir() else None, body, chosen)
     address = f"http://{HOST}:{server.server_address[1]}"
     # Ctrl-C is the ordinary end of the server, and SIGTERM ends it the same way.
     # In the background of a script, SIGINT is ignored unless it is asked for.
@@ -61,7 +70,11 @@ def command(
 
 
 def _server(
-    port: int | None, sources: list[Path], folder: Path | None, body: Path | None
+    port: int | None,
+    sources: list[Path],
+    folder: Path | None,
+    body: Path | None,
+    ground: str | Heightmap | None,
 ) -> LiveServer:
     from apps.live.server import LiveServer
 
@@ -69,7 +82,7 @@ def _server(
         raise ParameterError(f"--port must lie in 1 to 65535, not {port}")
     for tried in [port] if port is not None else range(_PORT, _PORT + _PORTS_TRIED):
         with suppress(OSError):
-            return LiveServer(tried, sources, folder, body)
+            return LiveServer(tried, sources, folder, body, ground)
     raise ParameterError(
         f"port {port} is in use" if port is not None else f"no free port from {_PORT}",
         hint="choose another: --port N",

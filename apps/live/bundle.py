@@ -7,11 +7,14 @@ import html
 import posixpath
 import re
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
+
+import numpy as np
 
 from deepphase.atomic_write import atomic_write
 from deepphase.errors import FormatError, ParameterError
 from deepphase.figures.page_data import json_in_page
+from deepphase.terrain.heightmap import Heightmap
 
 Look = Literal["auto", "light", "dark"]
 
@@ -20,6 +23,8 @@ _ENTRY = "page/app.js"
 # Beginning of glb files: their name and version.
 _GLB = b"glTF\x02\0\0\0"
 _MAX_BODY_BYTES = 200_000_000
+# Points along each side of a ground that a page holds: 1.4 MB of heights.
+_MAX_GROUND_POINTS = 600
 # The page may load nothing from the network, whatever a name contains.
 _POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' 'wasm-unsafe-eval'; style-src 'unsafe-inline'; "
@@ -44,6 +49,7 @@ def live_page(
     keeps: bool = False,
     body: Path | None = None,
     large_panels: bool = False,
+    ground: str | Heightmap | None = None,
 ) -> str:
     """The HTML of a page in which a character is steered.
 
@@ -65,6 +71,9 @@ def live_page(
         glb file with a skinned mesh to show in place of the mannequin; the page reads it.
     large_panels
         Let the phase manifold and the weights take half of the page.
+    ground
+        Ground to begin on: a kind of made ground, or heights, of which the page has 600
+        points of each side around the origin. Characters with a ball stay on a flat floor.
 
     Raises
     ------
@@ -72,6 +81,7 @@ def live_page(
         If the body is no glb file.
     """
     page = _FOLDER / "page"
+    about_ground, heights = _ground_parts(ground)
     parts = {
         "look": html.escape(look),
         "panels": "large" if large_panels else "small",
@@ -79,15 +89,43 @@ def live_page(
         "title": html.escape(name),
         "style": (page / "page.css").read_text(encoding="utf-8"),
         "data": json_in_page(
-            {"name": name, "chooser": chooser, "keeps": keeps, "body": body.name if body else ""}
+            {
+                "name": name,
+                "chooser": chooser,
+                "keeps": keeps,
+                "body": body.name if body else "",
+                "ground": about_ground,
+            }
         ),
         "asset": base64.b64encode(asset).decode("ascii"),
         "body": base64.b64encode(_read_glb(body) if body else b"").decode("ascii"),
+        "ground": base64.b64encode(heights).decode("ascii"),
         "script": bundled_script(_FOLDER),
     }
     # One pass over the template, so that inserted text is never expanded.
     segments = (page / "page.html").read_text(encoding="utf-8").split("%%")
     return "".join(parts[each] if at % 2 else each for at, each in enumerate(segments))
+
+
+def _ground_parts(ground: str | Heightmap | None) -> tuple[Any, bytes]:
+    """What a page says about its ground, and its heights."""
+    if not isinstance(ground, Heightmap):
+        return ground, b""
+    spacing, origin, cuts = float(ground.spacing_m), [], []
+    # Columns go along x, rows along z.
+    for start, count in zip(ground.origin, ground.heights.shape[::-1], strict=True):
+        around = round(-start / spacing) - _MAX_GROUND_POINTS // 2
+        first = min(max(around, 0), max(count - _MAX_GROUND_POINTS, 0))
+        cuts.append(slice(first, first + _MAX_GROUND_POINTS))
+        origin.append(start + spacing * first)
+    heights = np.ascontiguousarray(ground.heights[cuts[1], cuts[0]], "<f4")
+    about = {
+        "name": ground.name,
+        "columns": heights.shape[1],
+        "spacing": spacing,
+        "origin": origin,
+    }
+    return about, heights.tobytes()
 
 
 def _read_glb(path: Path) -> bytes:
@@ -106,7 +144,14 @@ def _read_glb(path: Path) -> bytes:
     return content
 
 
-def save_live_page(path: str | Path, asset: bytes, *, name: str, body: Path | None = None) -> int:
+def save_live_page(
+    path: str | Path,
+    asset: bytes,
+    *,
+    name: str,
+    body: Path | None = None,
+    ground: str | Heightmap | None = None,
+) -> int:
     """Write the page of `live_page` atomically, and return its size in bytes.
 
     Raises
@@ -116,7 +161,8 @@ def save_live_page(path: str | Path, asset: bytes, *, name: str, body: Path | No
     CheckpointError
         If the file cannot be written.
     """
-    content = live_page(asset, name=name, body=body).encode("utf-8", "replace")
+    page = live_page(asset, name=name, body=body, ground=ground)
+    content = page.encode("utf-8", "replace")
     with atomic_write(path) as file:
         file.write(content)
     return len(content)

@@ -15,6 +15,7 @@ from apps.live.sources import asset_of
 from apps.printable import printable
 from apps.reports.page import Link, Page
 from deepphase.errors import DeepPhaseError
+from deepphase.terrain.heightmap import Heightmap
 
 HOST = "127.0.0.1"
 _OPEN = "/open/"
@@ -38,6 +39,8 @@ class LiveServer(ThreadingHTTPServer):
         whose page is at "/".
     body
         glb file with a skinned mesh to show in place of the mannequin.
+    ground
+        Ground that pages begin on; see `live_page`.
     """
 
     daemon_threads = True
@@ -48,12 +51,13 @@ class LiveServer(ThreadingHTTPServer):
         sources: Sequence[Path],
         folder: Path | None = None,
         body: Path | None = None,
+        ground: str | Heightmap | None = None,
     ) -> None:
         self._sources = {
             (each.name if folder is None else each.relative_to(folder).as_posix()): each
             for each in sources
         }
-        self._folder, self._body = folder, body
+        self._folder, self._body, self._ground = folder, body, ground
         self._pages: dict[tuple[str, int], str] = {}
         self._lock = threading.Lock()
         super().__init__((HOST, port), _Handler)
@@ -93,7 +97,11 @@ class LiveServer(ThreadingHTTPServer):
                 while len(self._pages) >= _MAX_PAGES:
                     self._pages.pop(next(iter(self._pages)))
                 self._pages[key] = live_page(
-                    asset_of(path), name=path.stem, chooser=chooser, body=self._body
+                    asset_of(path),
+                    name=path.stem,
+                    chooser=chooser,
+                    body=self._body,
+                    ground=self._ground,
                 )
             return self._pages[key]
 

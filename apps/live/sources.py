@@ -8,7 +8,7 @@ from pathlib import Path
 
 from apps.live.asset import Weights, live_asset
 from deepphase.corpus.motion_files import MAX_LISTED_FILES, files_under
-from deepphase.errors import DeepPhaseError, FormatError
+from deepphase.errors import DeepPhaseError, FormatError, ParameterError
 from deepphase.formats.array_file import is_array_file, read_header
 
 _HINT = "give a controller, a motion database, or a folder of them"
@@ -60,6 +60,19 @@ def live_sources(path: Path) -> list[Path]:
     if not found:
         raise FormatError("no file in this folder can be steered", hint=_HINT, path=path)
     return found
+
+
+def check_walks_on_ground(path: Path) -> None:
+    """Check that characters of a file can leave the flat floor.
+
+    Raises
+    ------
+    ParameterError
+        If they have a ball.
+    """
+    header = read_header(path)
+    if header.get("config", {}).get("schema", {}).get("ball"):
+        raise ParameterError("a ball rolls on flat ground", hint="leave out --terrain", path=path)
 
 
 def asset_of(path: Path, weights: Weights = "float16") -> bytes:

@@ -255,9 +255,9 @@ class SteeringOptions(OptionGroup):
         ground, which is added where there is none), hips, or in_place for none. auto is the topmost
         joint of the skeleton.
     terrain
-        Ground to lay the motion on: noise, hills, steps, stairs, ramps, boxes, platforms, beam,
-        pits or rocks, or a file with heights (.npz, .npy or a greyscale image) around the origin.
-        The character does not see it: it moves as on a flat floor, and its feet and hips follow
+        Ground: noise, hills, steps, stairs, ramps, boxes, platforms, beam, pits or rocks, or a file
+        with heights (.npz, .npy or a greyscale image) around the origin. Controllers that were
+        trained with heights walk on it. The motion of others is made on a flat floor and laid on
         the ground.
     terrain_spacing
         Metres between the points of a file with heights; 0.05 if not given, and .npz has its own.
@@ -274,6 +274,28 @@ class SteeringOptions(OptionGroup):
     characters: int = 1
     seed: int = 0
     root_motion: Literal["auto", "root", "hips", "in_place"] = "auto"
+    terrain: str | None = None
+    terrain_spacing: float | None = None
+    terrain_scale: float | None = None
+
+
+@dataclass(frozen=True)
+class LiveGroundOptions(OptionGroup):
+    """Ground of the page.
+
+    Parameters
+    ----------
+    terrain
+        Ground that the page begins on: noise, hills, steps, stairs, ramps, boxes, platforms, beam,
+        pits or rocks, or a file with heights (.npz, .npy or a greyscale image) around the origin.
+        The page offers the kinds of ground in any case.
+    terrain_spacing
+        Metres between the points of a file with heights; 0.05 if not given, and .npz has its own.
+    terrain_scale
+        Metres per unit of a file with heights: 1 for arrays and, from black to white, 2 for images,
+        if not given.
+    """
+
     terrain: str | None = None
     terrain_spacing: float | None = None
     terrain_scale: float | None = None

@@ -10,6 +10,7 @@ from typing import cast
 import numpy as np
 
 from apps.options.groups import SteeringOptions
+from apps.runs.chosen_ground import chosen_ground
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.evaluation.run_findings import run_findings
@@ -29,9 +30,8 @@ from deepphase.steering.run import (
     start_on_path,
     start_under_gamepad,
 )
-from deepphase.terrain.ground_file import read_ground
 from deepphase.terrain.heightmap import Heightmap
-from deepphase.terrain.made_ground import MADE_GROUNDS, made_ground
+from deepphase.terrain.made_ground import made_ground
 
 Goal = GroundPath | Gamepad
 
@@ -93,21 +93,10 @@ class RunRequest:
 
 
 def _ground_of(options: SteeringOptions) -> Heightmap | None:
-    name, spacing, scale = options.terrain, options.terrain_spacing, options.terrain_scale
-    if name in MADE_GROUNDS or name is None:
-        if spacing is not None or scale is not None:
-            raise ParameterError(
-                "--terrain-spacing and --terrain-scale apply to files with heights",
-                hint="leave them out, or give --terrain a file",
-            )
-        if name is None:
-            return None
-        return made_ground(name, seed=options.seed, size_m=_GROUND_M, spacing_m=_GROUND_SPACING_M)
-    if not (Path(name).suffix or Path(name).exists()):
-        raise ParameterError(
-            f"no ground {name!r}", hint=f"give a file, or {', '.join(MADE_GROUNDS)}"
-        )
-    return read_ground(name, spacing_m=spacing, height_scale=scale)
+    chosen = chosen_ground(options)
+    if not isinstance(chosen, str):
+        return chosen
+    return made_ground(chosen, seed=options.seed, size_m=_GROUND_M, spacing_m=_GROUND_SPACING_M)
 
 
 @dataclass(frozen=True, eq=False)

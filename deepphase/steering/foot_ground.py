@@ -15,7 +15,7 @@ _ALONG = np.linspace(0.0, 1.0, 4)
 _AHEAD_S = (0.0, 0.04, 0.08, 0.12)
 _CLEARANCE_M = 0.01
 # Half-lives in seconds with which standing feet, swinging feet and the hips move.
-_STANDING_S, _SWINGING_S, _HIPS_S = 0.02, 0.04, 0.08
+_STANDING_S, _SWINGING_S, _HIPS_S = 0.02, 0.04, 0.05
 # Feet are moved, and hips lowered, by at most these shares of the limb's length.
 _MAX_LIFT, _MAX_DROP = 0.6, 0.35
 # Share of a limb's length to which the hips let it stretch.

@@ -8,6 +8,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
+from deepphase.motion import quaternions
 from deepphase.motion.foot_ik import LimbSolver
 from deepphase.steering.foot_ground import FootGround
 from deepphase.steering.springs import faded, spring_rate
@@ -16,6 +17,9 @@ from deepphase.steering.springs import faded, spring_rate
 # straightens within a frame or two pops.
 _MAX_STRETCH = 0.99
 _GRAVITY = 9.81
+# Feet that do not reach the ground point their toes down: by at most this angle, and to at most
+# this one, radians. Feet that point straight down have no side to turn about.
+_MAX_TURN, _MAX_POINTED, _LEAST_FOOT = 0.6, 1.1, 0.3
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,8 @@ class FootLock:
     """Foot locking for many characters, frame by frame.
 
     A foot in contact keeps its place on the ground; its height remains that of the motion, or is
-    that of uneven ground. It is released when the contact ends or the motion is too far away.
+    that of uneven ground, for which a foot that the leg cannot bring down points its toes. It is
+    released when the contact ends or the motion is too far away.
 
     Parameters
     ----------
@@ -134,7 +139,10 @@ class FootLock:
         if self._ground is not None:
             lifts, drops = self._ground.moved(transforms, shift, contacts.T, seconds)
             targets[..., 1] += lifts + drops
-        solver.reach(rotations, transforms, _within_reach(upper, last, targets, length), left)
+        reached, tilts = _within_reach(upper, last, targets, length), None
+        if self._ground is not None:
+            tilts = _toes_down(last, tips, (reached - targets)[..., 1])
+        solver.reach(rotations, transforms, reached, left, tilts)
         return drops
 
     def _held(self, ground: Array, contacts: Array, length: Array, seconds: float) -> Array:
@@ -180,3 +188,25 @@ def _within_reach(upper: Array, last: Array, targets: Array, length: Array) -> A
     room = np.maximum(_MAX_STRETCH * length - own, 1e-6)
     soft = np.where(over > 0, own + room * np.tanh(over / room), distance)
     return upper + drawn * (soft / np.maximum(distance, 1e-9))[..., None]
+
+
+def _toes_down(last: Array, tips: Array, missing: Array) -> Array:
+    """(limbs, characters, 4) rotations that lower the tips of feet which do not reach the ground.
+
+    Parameters
+    ----------
+    last, tips : (limbs, characters, 3)
+        Metres: the feet's last joints and tips.
+    missing : (limbs, characters)
+        Metres by which the last joints stay above their targets.
+    """
+    foot = tips - last
+    along = np.sqrt(np.vecdot(foot[..., ::2], foot[..., ::2]))
+    length = np.maximum(np.sqrt(np.vecdot(foot, foot)), 1e-6)
+    own = np.arcsin(np.clip(-foot[..., 1] / length, -1.0, 1.0))
+    lower = np.clip(np.sin(own) + np.maximum(missing, 0.0) / length, -1.0, np.sin(_MAX_POINTED))
+    turn = np.clip(np.arcsin(lower) - own, 0.0, _MAX_TURN)
+    # About the foot's left side, by a positive angle.
+    left = np.stack([foot[..., 2], np.zeros_like(along), -foot[..., 0]], axis=-1)
+    left /= np.maximum(along, 1e-6)[..., None]
+    return quaternions.about_axis(left, np.where(along > _LEAST_FOOT * length, turn, 0.0))

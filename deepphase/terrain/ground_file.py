@@ -70,7 +70,7 @@ def read_ground(
             path=path,
         )
     if spacing_m is None and suffix != ".npz":
-        notes.append(f"{spacing:g} m between points (--ground-spacing)")
+        notes.append(f"{spacing:g} m between points (--terrain-spacing)")
     heights, holes = _filled(heights * (height_scale or 1.0), path)
     if holes:
         notes.append(f"{holes:,} holes have the height of the nearest point")

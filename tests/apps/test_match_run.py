@@ -199,6 +199,8 @@ def test_a_run_on_terrain_stands_on_it(database, tmp_path, capsys):
     capsys.readouterr()
     for options, word in (
         (["--terrain", "lava"], "no ground 'lava'"),
+        (["--terrain", "ceiling"], "no character crouches"),
+        (["--terrain", "gaps"], "no character jumps over gaps"),
         (["--terrain-scale", "2"], "apply to files"),
         (["--terrain", str(tmp_path / "none.npy")], "none.npy"),
     ):

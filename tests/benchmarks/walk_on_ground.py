@@ -1,7 +1,7 @@
 """Controllers on grounds that they were not trained on: feet, paths, survival.
 
 python -m tests.benchmarks.walk_on_ground run CONTROLLER.. [--grounds flat,rocks] [--seconds 15]
-python -m tests.benchmarks.walk_on_ground train STORE GROUND OUT [--model MODEL] [--samples N]
+python -m tests.benchmarks.walk_on_ground train STORE GROUND OUT [--model MODEL] [--seed N]
 
 `run` walks controllers with heights on the grounds, and lays the runs of others on them. `train`
 trains the paper's baseline: the heights are those of planes through the contacts of each gait
@@ -84,7 +84,9 @@ def on_footsteps(original: GroundedClip, track: FootTrack) -> GroundedClip:
     return replace(original, ground=ground.shifted(float(raised)))
 
 
-def train(store: Path, ground: Path, out: Path, model: Path | None, samples: int) -> None:
+def train(
+    store: Path, ground: Path, out: Path, model: Path | None, samples: int, seed: int
+) -> None:
     """Train the baseline."""
     laid = GroundedClip.of_clip
 
@@ -92,7 +94,12 @@ def train(store: Path, ground: Path, out: Path, model: Path | None, samples: int
         made = laid(clip, ground, roles, laid=laid_)
         return on_footsteps(made, FootTrack.of_clip(made.clip, contacts=made.contacts))
 
-    changes = {"network.hidden": 256, "training.samples": samples, "schema.heights": True}
+    changes = {
+        "network.hidden": 256,
+        "training.samples": samples,
+        "training.seed": seed,
+        "schema.heights": True,
+    }
     config = ControllerConfig.load("experts", **changes)
     with mock.patch.object(
         GroundedClip, "of_clip", lambda clip, ground, roles, *, laid: of_clip(clip, ground, roles)
@@ -120,11 +127,12 @@ def main() -> None:
         training.add_argument(name, type=Path)
     training.add_argument("--model", type=Path)
     training.add_argument("--samples", type=int, default=150_000)
+    training.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     if given.part == "run":
         run(given.controllers, given.grounds.split(","), given.seconds, given.seed)
     else:
-        train(given.store, given.ground, given.out, given.model, given.samples)
+        train(given.store, given.ground, given.out, given.model, given.samples, given.seed)
 
 
 if __name__ == "__main__":

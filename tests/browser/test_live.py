@@ -10,6 +10,7 @@ from apps.live.bundle import live_page
 from apps.live.sources import asset_of
 from deepphase.formats.load import load
 from deepphase.motion.kinematics import joint_positions
+from deepphase.terrain.heightmap import Heightmap
 from tests.browser.dashboard_pages import until
 from tests.formats.glb_nodes import node_mesh, node_tracks
 from tests.live.made_ball import sliding_asset
@@ -264,7 +265,16 @@ def test_a_ball_is_kicked_passed_to_a_place_lost_and_saved(live, tmp_path):
 
 
 def test_a_character_walks_up_the_stairs_of_the_list_and_saves_them(live, tmp_path):
-    page = live()
+    slope = Heightmap.centred(np.linspace(0.0, 2.0, 100)[:, None] * np.ones(5), 0.2, "slope")
+    page = live(live_page(asset_of(CONTROLLER), name="gaits", look="light", ground=slope))
+    shown = page.get_by_label("Ground", exact=True).locator("option:checked")
+    assert shown.text_content() == "slope"
+    assert page.evaluate("deepphaseLive.view.level(0, 4.95)") == pytest.approx(1.5, abs=1e-3)
+    # A wall up the slope stands on it.
+    page.evaluate("deepphaseLive.obstacles.addWall([1, -3], [1, 3])")
+    wall = np.reshape(page.evaluate("deepphaseLive.obstacles.shapes()[0].positions"), (-1, 3))
+    assert np.ptp(wall[:, 1][np.abs(wall[:, 2]) > 2.9]) > 1.5
+    assert np.ptp(wall[:, 1][wall[:, 2] > 2.9]) < 1.5
     page.get_by_label("Ground", exact=True).select_option("stairs")
     page.evaluate("deepphaseLive.setPaused(true)")
     heights = page.evaluate(

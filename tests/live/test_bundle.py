@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from apps.live import bundle
 from apps.live.bundle import bundled_script, live_page
 from deepphase.errors import ParameterError
+from deepphase.terrain.heightmap import Heightmap
 from tests.live.node import NODE, needs_node
 
 
@@ -59,7 +64,23 @@ def test_a_page_holds_all_it_needs_and_texts_stay_texts():
     page = live_page(b"\x00\xff", name=name)
     assert "alert(1)</script>" not in page
     assert '<script type="text/plain" id="asset">AP8=</script>' in page
-    assert page.count("<script") == page.count("</script>") == 4
+    assert page.count("<script") == page.count("</script>") == 5
     assert not re.findall(r"(?:src|href)\s*=\s*[\"'](?!data:)[^\"']", page)
     assert "import " not in re.sub(r"//.*|/\*.*?\*/", "", page, flags=re.S).split("<script>")[1]
     assert Path(bundle.__file__).parent.joinpath("page", "app.js").is_file()
+
+
+def test_a_page_holds_the_heights_around_the_origin():
+    heights = np.arange(700.0)[:, None] + np.zeros((700, 3))
+    ground = Heightmap(heights, 0.5, (-1.0, -100.0), "ramp")
+    page = live_page(b"", name="x", ground=ground)
+    about = json.loads(re.search(r'id="page-data">(.*?)</script>', page)[1])["ground"]
+    # The origin is at row 200 of 700, of which 600 are kept.
+    assert about == {"name": "ramp", "columns": 3, "spacing": 0.5, "origin": [-1.0, -100.0]}
+    kept = re.search(r'id="ground-data">(.*?)</script>', page)[1]
+    rows = np.frombuffer(base64.b64decode(kept), "<f4").reshape(-1, 3)
+    np.testing.assert_array_equal(rows, heights[:600])
+    away = replace(ground, origin=(-1.0, -340.0))
+    page = live_page(b"", name="x", ground=away)
+    about = json.loads(re.search(r'id="page-data">(.*?)</script>', page)[1])["ground"]
+    assert about["origin"] == [-1.0, -290.0]

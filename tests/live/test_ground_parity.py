@@ -5,13 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from apps.live.asset import live_asset
+from apps.live.database_asset import database_ground
 from controllers.data.samples import schema_of_store
 from controllers.runtime.steep_ground import STEP_SHARE, SteepGround
 from controllers.schema.config import SchemaConfig
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.motion.clip import Clip
+from deepphase.motion.foot_ik import LimbSolver
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import find_roles
+from deepphase.steering.foot_ground import FootGround
+from deepphase.steering.foot_lock import FootLock, FootLockSettings
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_sources import GamepadSettings
 from deepphase.steering.root_states import RootStates
@@ -20,9 +25,13 @@ from deepphase.synthetic.locomotion import locomotion
 from deepphase.terrain.grounded_clip import GroundedClip
 from deepphase.terrain.made_ground import made_ground
 from deepphase.terrain.underfoot import ground_level
+from matching.player.moment_filter import MomentFilter
+from matching.player.player import PlayerSettings
+from matching.player.source import PlayerSource
 from tests.controllers.test_heights import FIRST, replayed
 from tests.live.made_ball import asset_of
 from tests.live.node import TOP_SPEED, ask_node, needs_node, stick_goal
+from tests.matching.test_player import opened, walking_store
 
 pytestmark = needs_node
 
@@ -95,6 +104,44 @@ def test_feet_hips_and_inputs_on_ground_are_those_of_python(tmp_path, walk, sche
     assert np.ptp(python[:, 0, 1]) > 0.05
     np.testing.assert_allclose(script, python, atol=_MM)
     np.testing.assert_allclose([frame["inputs"] for frame in frames], rows, atol=_MM)
+
+
+def test_databases_walk_on_ground_as_feet_and_levels_of_python_do(tmp_path):
+    walks = opened(walking_store((-0.5, 0.5), seconds=4.0))
+    asset, header = live_asset(walks[0]), database_ground(walks[1])
+    ground = made_ground("hills", seed=4, size_m=20.0, spacing_m=0.1)
+    rest = np.zeros((1, 2))
+    roots = RootStates(rest, rest, np.zeros(1), np.zeros(1))
+    sticks = Gamepad([0.0, 9.0], [(0.1, 0.5)] * 2, [(0.0, 0.0)] * 2, {})
+    goals = GamepadGoals(sticks, roots, GamepadSettings(top_speed=TOP_SPEED))
+    options = {"topSpeed": TOP_SPEED, "goal": stick_goal(goals, TOP_SPEED)}
+    settings = PlayerSettings(foot_lock=False, moments=MomentFilter())
+    player, given = PlayerSource(*walks, settings=settings).start(goals, roots), []
+    solver = LimbSolver(player.spec.skeleton, walks[1].limbs)
+    lock_settings = FootLockSettings(release_halflife_s=settings.foot_halflife_s)
+    lock = FootLock(solver, 1, lock_settings, FootGround(ground, header["soles"], 1))
+    python = []
+    for _ in range(_FRAMES):
+        given.append(stick_goal(goals, TOP_SPEED))
+        frame = player.step(goals)
+        angle = frame.angles
+        ahead = np.stack([np.sin(angle), np.cos(angle)], axis=-1)
+        translations, rotations = frame.translations.astype(float), frame.rotations.copy()
+        translations[:, 0, 1] += ground_level(ground, frame.positions, ahead)
+        local = np.array(player.spec.skeleton.offsets, float)[None]
+        local[:, player.spec.translated_joints] = translations
+        left = np.stack([np.cos(angle), np.zeros(1), -np.sin(angle)], axis=1)
+        drop = lock.apply(rotations, local, frame.contacts > 0.5, left, 1 / 60)
+        translations[:, 0, 1] -= drop
+        joints = player.spec.translated_joints
+        clip = Clip(player.spec.skeleton, rotations, translations, 60.0, translated_joints=joints)
+        python.append(joint_positions(clip)[0])
+    frames = ask_node(
+        tmp_path, asset, "run", goals=given, options=options, ground=as_request(ground)
+    )
+    script = np.reshape([frame["positions"] for frame in frames], np.shape(python))
+    assert np.ptp(np.array(python)[:, 0, 1]) > 0.1
+    np.testing.assert_allclose(script, python, atol=_MM)
 
 
 @pytest.mark.parametrize("kind", ["platforms", "pits", "beam"])

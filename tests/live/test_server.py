@@ -16,6 +16,7 @@ from apps.cli import main
 from apps.demo.controller import CONTROLLER
 from apps.live import server as live_server
 from apps.live import sources
+from apps.live import sources as live_sources_module
 from apps.live.server import LiveServer
 from apps.live.sources import live_sources
 
@@ -112,6 +113,29 @@ def test_it_ends_cleanly(number):
         assert process.wait(60) == 0, said
     assert "Traceback" not in said
     assert "the page has ended" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "fact"),
+    [
+        (["live", str(CONTROLLER), "--terrain", "lava"], "no ground 'lava'"),
+        (["live", str(CONTROLLER), "--terrain-scale", "2"], "apply to files"),
+        (["export", str(CONTROLLER), "-o", "x.onnx", "--terrain", "rocks"], "belongs to a page"),
+        (["live", "ball.controller", "--terrain", "rocks"], "a ball rolls on flat ground"),
+    ],
+)
+def test_ground_that_a_page_cannot_have_is_refused(words, fact, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    header = {"format": "deepphase.controller", "config": {"schema": {"ball": True}}}
+    Path("ball.controller").write_bytes(CONTROLLER.read_bytes())
+    read = live_sources_module.read_header
+    monkeypatch.setattr(
+        live_sources_module,
+        "read_header",
+        lambda path: header if path.name.startswith("ball") else read(path),
+    )
+    assert main(words) == 2
+    assert fact in capsys.readouterr().err
 
 
 def test_export_writes_the_page(tmp_path, capsys):

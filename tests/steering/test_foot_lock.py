@@ -6,7 +6,9 @@ import pytest
 from deepphase.errors import ParameterError
 from deepphase.motion.foot_ik import LegChains, LimbSolver
 from deepphase.motion.roles import find_roles
+from deepphase.steering.foot_ground import FootGround
 from deepphase.steering.foot_lock import FootLock, FootLockSettings
+from deepphase.terrain.heightmap import Heightmap
 from tests.motion.bodies import HUMAN, body, standing
 
 FPS = 60.0
@@ -102,3 +104,26 @@ def test_a_body_without_limbs_is_left_alone():
 def test_impossible_settings_are_refused(wrong):
     with pytest.raises(ParameterError):
         FootLockSettings(**wrong)
+
+
+def test_a_foot_that_the_leg_cannot_bring_down_points_its_toes():
+    skeleton, _ = body(HUMAN)
+    limbs = LegChains.of_skeleton(skeleton, find_roles(skeleton))
+    solver = LimbSolver(skeleton, limbs)
+    clip = standing(skeleton, frames=1)
+    local = clip.local_positions()
+    flat = solver.transforms(clip.rotations, local).positions[2:, :, 0]
+    # Stretched legs over ground that is 12 cm lower: the hips need time to come down.
+    ground = Heightmap(np.full((1, 1), -0.12), 1.0)
+    lock = FootLock(solver, 1, ground=FootGround(ground, flat[..., 1], 1))
+    gaps = []
+    for _ in range(5):
+        rotations = clip.rotations.copy()
+        drop = lock.apply(rotations, local, np.array([(True, False)]), LEFT, 1 / FPS)
+        last, tips = solver.transforms(rotations, local).positions[2:, :, 0]
+        gaps.append(np.stack([last, tips])[..., 1] - flat[..., 1] - drop + 0.12)
+    heel, toe = np.array(gaps)[-1, :, 0]
+    assert heel > 0.02
+    assert abs(toe) < 0.01
+    # The other foot swings, and keeps its angle.
+    assert np.ptp(np.array(gaps)[-1, :, 1]) < 1e-3

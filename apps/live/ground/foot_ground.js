@@ -5,7 +5,7 @@ import { faded, springRate } from "../runtime/springs.js";
 // Points of a foot from the last joint to the tip, and the times in which a swinging foot clears the ground, s.
 const ALONG = [0, 1 / 3, 2 / 3, 1], AHEAD_S = [0.04, 0.08, 0.12];
 const CLEARANCE_M = 0.01;
-const RATES = { standing: springRate(0.02), swinging: springRate(0.04), hips: springRate(0.08) };
+const RATES = { standing: springRate(0.02), swinging: springRate(0.04), hips: springRate(0.05) };
 const MAX_LIFT = 0.6, MAX_DROP = 0.35, MAX_STRETCH = 0.985;
 
 export class FootGround {

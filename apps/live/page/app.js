@@ -1,5 +1,6 @@
 // The page: it reads the asset, runs the loop, and connects keys and buttons to the character.
 
+import { Heightmap } from "../ground/heightmap.js";
 import { GROUND_KINDS, madeGround } from "../ground/made_ground.js";
 import { readAsset } from "../runtime/asset.js";
 import { Driver, firstLabel, sampleFrames } from "./driver.js";
@@ -23,6 +24,8 @@ const KICK = [5, 0], HIGH_KICK = [4.5, 3.5];
 const PLACING = {
   wall: "drag on the ground to draw a wall", pit: "click on the ground to put a pit", pass: "click on the ground to pass the ball there",
 };
+// The ground in the list that the page was made with.
+const GIVEN = "given";
 // Seconds of the past that the panels show.
 const TRAIL_S = 4;
 
@@ -43,7 +46,7 @@ function bytesOf(text) {
 }
 
 class App {
-  constructor(asset, options) {
+  constructor(asset, options, heights) {
     this.el = Object.fromEntries(IDS.map((id) => [id, element(id)]));
     this.asset = asset;
     this.options = options;
@@ -74,6 +77,7 @@ class App {
     this.step();
     this.write();
     this.connect();
+    this.beginOnGround(options.ground, heights);
     requestAnimationFrame((now) => this.tick(now));
   }
 
@@ -97,8 +101,8 @@ class App {
       button.addEventListener("click", () => this.setLabel(index));
       el.labels.append(button);
     });
-    // Balls roll on flat ground, and databases have no ground yet.
-    el.ground.hidden = Boolean(asset.ball) || asset.kind !== "controller";
+    // Balls roll on flat ground.
+    el.ground.hidden = Boolean(asset.ball);
     for (const kind of GROUND_KINDS) el["ground-kind"].append(new Option(kind));
     el.ball.hidden = el["ball-keys"].hidden = !asset.ball;
     el["save-video"].disabled = !canRecord();
@@ -299,11 +303,25 @@ class App {
     [...this.el.labels.children].forEach((button, at) => button.setAttribute("aria-pressed", at === index));
   }
 
+  // Walk on the ground that the page was made with: the name of a kind, or a map's name and grid.
+  beginOnGround(ground, heights) {
+    const select = this.el["ground-kind"];
+    if (!ground || this.el.ground.hidden) return;
+    if (ground.columns) {
+      this.givenGround = new Heightmap(heights, ground.columns, ground.spacing, ground.origin);
+      select.add(new Option(ground.name, GIVEN), 1);
+    }
+    select.value = ground.columns ? GIVEN : ground;
+    this.setGround(select.value);
+  }
+
   // Walk on ground of a kind, which is another each time; on a flat floor without a kind.
   setGround(kind) {
-    const map = kind ? madeGround(kind, this.grounds++) : null;
+    const made = kind && kind !== GIVEN;
+    const map = made ? madeGround(kind, this.grounds++) : kind ? this.givenGround : null;
     this.driver.setGround(map);
     this.view.setGround(map);
+    this.obstacles.level = (x, z) => this.view.level(x, z);
     this.clearObstacles();
     this.reset();
   }
@@ -587,8 +605,9 @@ async function start() {
   const options = JSON.parse(element("page-data").textContent);
   const asset = await readAsset(bytesOf(element("asset").textContent).buffer);
   const body = bytesOf(element("body-data").textContent);
-  for (const id of ["asset", "body-data"]) element(id).remove();
-  const app = new App(asset, options);
+  const heights = new Float32Array(bytesOf(element("ground-data").textContent).buffer);
+  for (const id of ["asset", "body-data", "ground-data"]) element(id).remove();
+  const app = new App(asset, options, heights);
   window.deepphaseLive = app;
   if (body.length) await app.setBody(body, options.body);
 }

@@ -6,6 +6,8 @@
 const WALL = { height: 0.55, half: 0.06 };
 const PIT_DEPTH = 0.9;
 const SIDES = 48;
+// Walls on uneven ground are built of parts of this length in metres, and reach as far into it.
+const PART_M = 0.25;
 // The ground has room for so many.
 export const MOST_PITS = 8;
 
@@ -13,6 +15,8 @@ export class Obstacles {
   constructor(size) {
     this.size = size;
     this.all = [];
+    // Height of the ground at a place.
+    this.level = () => 0;
   }
 
   addWall(from, to) {
@@ -93,24 +97,34 @@ export class Obstacles {
     const long = Math.hypot(dx, dz);
     const [ux, uz] = [dx / long, dz / long];
     const half = WALL.half * this.size;
-    const at = (end, side, y) => {
-      const p = end > 0 ? to : from;
-      return [p[0] + ux * half * end - uz * half * side, y, p[1] + uz * half * end + ux * half * side];
+    const parts = Math.max(1, Math.ceil((long + 2 * half) / PART_M));
+    // A corner of the wall `share` of its length on, at a side, at its foot (0) or its top (1).
+    const at = (share, side, top) => {
+      const along = share * (long + 2 * half) - half;
+      const [x, z] = [from[0] + ux * along - uz * half * side, from[1] + uz * along + ux * half * side];
+      return [x, this.level(x, z) + (top ? height : -PART_M), z];
     };
-    for (const side of [-1, 1]) {
-      quad([at(-1, side, 0), at(1, side, 0), at(1, side, height), at(-1, side, height)], [-uz * side, 0, ux * side]);
-      quad([at(side, -1, 0), at(side, 1, 0), at(side, 1, height), at(side, -1, height)], [ux * side, 0, uz * side]);
+    for (let part = 0; part < parts; part++) {
+      const [a, b] = [part / parts, (part + 1) / parts];
+      for (const side of [-1, 1]) quad([at(a, side, 0), at(b, side, 0), at(b, side, 1), at(a, side, 1)], [-uz * side, 0, ux * side]);
+      quad([at(a, -1, 1), at(b, -1, 1), at(b, 1, 1), at(a, 1, 1)], [0, 1, 0]);
     }
-    quad([at(-1, -1, height), at(1, -1, height), at(1, 1, height), at(-1, 1, height)], [0, 1, 0]);
+    for (const end of [0, 1]) {
+      const out = 2 * end - 1;
+      quad([at(end, -1, 0), at(end, 1, 0), at(end, 1, 1), at(end, -1, 1)], [ux * out, 0, uz * out]);
+    }
   }
 
   well({ circle: [x, z, radius] }, quad) {
-    const depth = PIT_DEPTH * this.size;
+    const rim = Array.from({ length: SIDES + 1 }, (_, n) => (2 * Math.PI * n) / SIDES)
+      .map((angle) => [x + radius * Math.cos(angle), z + radius * Math.sin(angle)]);
+    const heights = rim.map((place) => this.level(...place));
+    const bottom = Math.min(...heights) - PIT_DEPTH * this.size;
     for (let n = 0; n < SIDES; n++) {
-      const [a, b] = [n, n + 1].map((k) => [Math.cos((2 * Math.PI * k) / SIDES), Math.sin((2 * Math.PI * k) / SIDES)]);
-      const at = (c, y) => [x + radius * c[0], y, z + radius * c[1]];
-      quad([at(a, 0), at(b, 0), at(b, -depth), at(a, -depth)], [-a[0], 0, -a[1]]);
-      quad([at(a, -depth), at(b, -depth), [x, -depth, z], [x, -depth, z]], [0, 1, 0]);
+      const a = [(rim[n][0] - x) / radius, (rim[n][1] - z) / radius];
+      const at = (k, y) => [rim[k][0], y, rim[k][1]];
+      quad([at(n, heights[n]), at(n + 1, heights[n + 1]), at(n + 1, bottom), at(n, bottom)], [-a[0], 0, -a[1]]);
+      quad([at(n, bottom), at(n + 1, bottom), [x, bottom, z], [x, bottom, z]], [0, 1, 0]);
     }
   }
 }

@@ -10,6 +10,9 @@ const MAX_STRETCH = 0.99;
 // A nearly straight leg bends about the hinge of the body, by this share when it is straight.
 const NEARLY_STRAIGHT = 0.5;
 const STRAIGHT_SHARE = 0.4;
+// Feet that do not reach uneven ground point their toes down: by at most this angle, and to at most
+// this one, radians. Feet that point straight down have no side to turn about.
+const MAX_TURN = 0.6, MAX_POINTED = 1.1, LEAST_FOOT = 0.3;
 // A nearly straight leg bends as if it were bent by this angle in radians.
 const FIRM_BEND = 0.15;
 const TINY_LENGTH = 1e-12;
@@ -70,13 +73,14 @@ export class FootLock {
     });
     const { lifts, drop } = ground ? ground.moved(states, seconds) : { lifts: null, drop: 0 };
     this.legs.forEach((leg, index) => {
-      const { upper, middle, last, length, shift } = states[index];
+      const { upper, middle, last, tip, length, shift } = states[index];
       const up = lifts ? lifts[index] + drop : 0;
       const target = [last[0] + shift[0], last[1] + up, last[2] + shift[1]];
       const hinge = [leg.bend * Math.cos(angle), 0, -leg.bend * Math.sin(angle)];
       const goal = withinReach(upper, last, target, length);
       const turns = twoJointTurns(upper, middle, last, goal, hinge);
-      turns.push(conjugate(multiply(turns[0], turns[1])));
+      const kept = conjugate(multiply(turns[0], turns[1]));
+      turns.push(lifts ? multiply(kept, toesDown(last, tip, goal[1] - target[1])) : kept);
       [leg.upper, leg.middle, leg.last].forEach((joint, k) => {
         this.turnJoint(joint, turns[k], localRotations);
       });
@@ -141,6 +145,19 @@ function withinReach(upper, last, target, length) {
   const room = Math.max(MAX_STRETCH * length - own, 1e-6);
   const share = (own + room * Math.tanh((reach - own) / room)) / Math.max(reach, 1e-9);
   return upper.map((value, k) => value + share * drawn[k]);
+}
+
+/** The rotation that lowers the tip of a foot whose last joint stays `missing` metres above its target. */
+function toesDown(last, tip, missing) {
+  const foot = subtract(tip, last);
+  const along = Math.hypot(foot[0], foot[2]), length = Math.max(Math.hypot(...foot), 1e-6);
+  if (!(along > LEAST_FOOT * length)) return [0, 0, 0, 1];
+  const own = Math.asin(Math.min(Math.max(-foot[1] / length, -1), 1));
+  const lower = Math.min(Math.sin(own) + Math.max(missing, 0) / length, Math.sin(MAX_POINTED));
+  const turn = Math.min(Math.max(Math.asin(Math.max(lower, -1)) - own, 0), MAX_TURN);
+  const sine = Math.sin(0.5 * turn);
+  // About the foot's left side, by a positive angle.
+  return [(sine * foot[2]) / along, 0, (-sine * foot[0]) / along, Math.cos(0.5 * turn)];
 }
 
 /**

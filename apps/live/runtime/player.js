@@ -55,6 +55,8 @@ export class DatabaseCharacter {
     this.cost = 0;
     this.limited = false;
     this.feet = new FootLock(asset);
+    this.ground = options.ground || null;
+    this.groundFeet = this.ground && this.ground.feet();
   }
 
   /** Advance by one frame; a goal as controllers take it, obstacles left out. */
@@ -148,7 +150,8 @@ export class DatabaseCharacter {
   heldTrajectory() {
     const { root, times } = this;
     const { covered, standing_speed: standing } = this.asset.header.facing_coverage;
-    const { places, angles } = this.goals.trajectory(root, times);
+    const { places: desired, angles } = this.goals.trajectory(root, times);
+    const places = this.ground ? this.ground.keptOff([root.x, root.z], desired) : desired;
     const ways = times.map((time, i) => {
       const before = i ? [places[2 * i - 2], places[2 * i - 1]] : [root.x, root.z];
       const seconds = time - (i ? times[i - 1] : 0);
@@ -311,6 +314,7 @@ export class DatabaseCharacter {
     x += this.correction[0];
     z += this.correction[1];
     angle += this.correction[2];
+    if (this.ground) [x, z] = this.ground.keptOff([root.x, root.z], [x, z]);
     this.root = { x, z, angle };
   }
 
@@ -323,9 +327,12 @@ export class DatabaseCharacter {
     const turn = aboutY(root.angle);
     localRotations.set(multiply(turn, localRotations.subarray(0, 4)), 0);
     const [x, y, z] = rotate(turn, localPositions.subarray(0, 3));
-    localPositions.set([x + root.x, y, z + root.z], 0);
+    const level = this.ground ? this.ground.level(root) : 0;
+    localPositions.set([x + root.x, y + level, z + root.z], 0);
     const contacts = arrays.contacts.slice(limbs * row, limbs * (row + 1));
-    if (this.footIk) this.feet.hold(localRotations, localPositions, contacts, root.angle, seconds);
+    if (this.footIk) {
+      localPositions[1] -= this.feet.hold(localRotations, localPositions, contacts, root.angle, seconds, this.groundFeet);
+    }
     const clip = this.clipOf(row);
     const time = (row - header.clips.starts[clip]) * seconds;
     return frameOf(skeleton, root, localRotations, localPositions, {

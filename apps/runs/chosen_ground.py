@@ -1,0 +1,42 @@
+"""Ground that a command's options name: a kind of made ground, or a file with heights."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from apps.options.groups import LiveGroundOptions, SteeringOptions
+from deepphase.errors import ParameterError
+from deepphase.terrain.ground_file import read_ground
+from deepphase.terrain.heightmap import Heightmap
+from deepphase.terrain.made_ground import MADE_GROUNDS
+
+# What a heightmap cannot have, or what characters do not do on it.
+_NO_GROUND = {
+    "ceiling": "ground is a map of heights, which has no ceiling, and no character crouches",
+    "gap": "no character jumps over gaps: it stops before pits (--terrain pits)",
+}
+
+
+def chosen_ground(options: SteeringOptions | LiveGroundOptions) -> str | Heightmap | None:
+    """The kind of made ground in the options, the ground in their file, or None for a flat floor.
+
+    Raises
+    ------
+    ParameterError, FormatError
+        If there is neither such a kind nor such a file, a number for files is given without one,
+        or the file cannot be read.
+    """
+    name, spacing, scale = options.terrain, options.terrain_spacing, options.terrain_scale
+    if name is None or name in MADE_GROUNDS:
+        if spacing is not None or scale is not None:
+            raise ParameterError(
+                "--terrain-spacing and --terrain-scale apply to files with heights",
+                hint="leave them out, or give --terrain a file",
+            )
+        return name
+    if not (Path(name).suffix or Path(name).exists()):
+        raise ParameterError(
+            _NO_GROUND.get(name.removesuffix("s"), f"no ground {name!r}"),
+            hint=f"give a file, or {', '.join(MADE_GROUNDS)}",
+        )
+    return read_ground(name, spacing_m=spacing, height_scale=scale)

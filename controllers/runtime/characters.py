@@ -29,6 +29,7 @@ from controllers.runtime.obstacles import Obstacles
 from controllers.runtime.steep_ground import STEP_SHARE, SteepGround
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
+from deepphase.evaluation.run_findings import BLOCKED
 from deepphase.features.trajectory import complex_of, pairs
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.steering.goal_sources import GoalSource
@@ -39,6 +40,8 @@ from deepphase.terrain.heightmap import Heightmap
 Tracks = Mapping[str, Array]
 # Bound of all outputs in SI units; larger values mean that the network has diverged.
 _MAX_OUTPUT = 1e3
+# Obstacles are in the way where the end of the trajectory moves by more, metres.
+_BLOCKED_M = 0.05
 _IDENTITY = np.array([1.0, 0.0, 0.0, 0.0, 1.0, 0.0], np.float32)
 
 
@@ -119,6 +122,7 @@ class Characters:
         if ground is not None:
             barriers.append(SteepGround(ground, STEP_SHARE * self._feet.longest))
         self._barriers = tuple(barriers)
+        self._blocked = np.zeros(count, bool)
         self._network = network or RunningNetwork(controller.network, count, seed)
         self._phases = running_phases(schema, starts.gate, self.settings.phase_blend)
         self._labels = DesiredLabels(schema, self._input.label, self.settings.label_halflife_s)
@@ -254,6 +258,8 @@ class Characters:
             if drop is not None:
                 translations[:, 0, 1] -= drop
         tracks_made = self._labels.tracks
+        if self.ground is not None:
+            tracks_made = {**tracks_made, BLOCKED: self._blocked}
         if self.balls is not None:
             spec = {"fps": self.spec.fps, "translated_joints": self.spec.translated_joints}
             made = self.balls.step(outputs, rotations, translations, spec, place, angle)
@@ -306,6 +312,7 @@ class Characters:
         for barrier in self._barriers:
             places = barrier.kept_off(here, places)
         places = (places - here[:, None]) * turn
+        self._blocked = np.abs(places[:, -1] - future.places[:, -1]) > _BLOCKED_M
         lost = np.diff(places - future.places, axis=1, prepend=0.0)
         velocities = future.velocities.copy()
         velocities[:, 1:] += lost / self.controller.schema.config.step_s

@@ -33,8 +33,8 @@ def read_ground(
     ----------
     path
         A .npz of `save_ground`; a .npy with (rows, columns) of heights; or a greyscale image,
-        black lowest. Values that are not finite are holes, which take the height of the nearest
-        point; the notes say how many there were.
+        black lowest. Values that are not finite and transparent points of images are holes, which
+        take the height of the nearest point; the notes say how many there were.
     spacing_m
         Metres between points; 0.05 by default, and a .npz has its own.
     height_scale
@@ -165,8 +165,15 @@ def _read_image(path: Path) -> Array:
                     return np.asarray(image, np.float64) / 65535.0
                 if image.mode == "F":
                     return np.asarray(image, np.float64)
-                return np.asarray(image.convert("L"), np.float64) / 255.0
-    except (UnidentifiedImageError, OSError, ValueError, SyntaxError) as error:
+                heights = np.asarray(image.convert("L"), np.float64) / 255.0
+                if "A" in image.getbands() or "transparency" in image.info:
+                    # Transparent points have no height.
+                    opaque = np.asarray(image.convert("RGBA"))[..., 3]
+                    heights[opaque == 0] = np.nan
+                return heights
+    except UnidentifiedImageError:
+        raise FormatError("not an image", path=path) from None
+    except (OSError, ValueError, SyntaxError) as error:
         raise FormatError(f"not an image: {error}", path=path) from None
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise FormatError(f"too large: {error}", path=path) from None

@@ -9,7 +9,7 @@ import pytest
 
 from controllers.runtime.characters import Characters
 from deepphase.evaluation.motion_measures import measured_data
-from deepphase.evaluation.run_findings import run_findings
+from deepphase.evaluation.run_findings import BLOCKED, run_findings
 from deepphase.steering.run import rollout
 from deepphase.synthetic.locomotion import locomotion
 from tests.controllers.replaying import replay_of
@@ -30,6 +30,16 @@ def walked():
 
 def test_characters_that_do_as_desired_are_no_finding(walked):
     assert run_findings(*walked) == []
+
+
+def test_walls_and_pits_that_are_often_in_the_way_are_a_finding(walked):
+    run, data, speeds = walked
+    blocked = np.zeros(run.alive.shape, bool)
+    blocked[:, ::20] = True
+    assert run_findings(replace(run, tracks={BLOCKED: blocked}), data, speeds) == []
+    blocked[:, : len(run) // 2] = True
+    (found,) = run_findings(replace(run, tracks={BLOCKED: blocked}), data, speeds)
+    assert "in 52% of the frames walls, ledges or pits were in the way" in found
 
 
 def walked_on(run, data, speeds):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
+import sys
 from collections.abc import Callable
 
 import streamlit as st
@@ -24,6 +26,23 @@ from apps.dashboard.parts.collection import (
 )
 from apps.dashboard.parts.messages import error_sentence, plain, show_error
 from deepphase.errors import DeepPhaseError
+
+
+# Modules that were loaded when objects were last frozen.
+_frozen_modules = 0
+
+
+def freeze_modules() -> None:
+    """Leave the objects of all loaded modules out of garbage collection.
+
+    Streamlit collects garbage after every run. With torch and plotly loaded that takes up to half a
+    second, in which the server sends nothing to any session. Pages load their modules when they are
+    first opened, so this is repeated whenever modules were added.
+    """
+    global _frozen_modules
+    if len(sys.modules) != _frozen_modules:
+        _frozen_modules = len(sys.modules)
+        gc.freeze()
 
 
 def sidebar() -> None:
@@ -99,6 +118,7 @@ def page_of(entry: PageEntry) -> Callable[[], None]:
 
 def dashboard() -> None:
     """Run the script once: style, navigation, choosers and the current page."""
+    freeze_modules()
     st.set_page_config("deepphase", theme.icon(), "wide")
     theme.apply_theme()
     pages = [

@@ -27,7 +27,6 @@ from apps.dashboard.parts.collection import (
 from apps.dashboard.parts.messages import error_sentence, plain, show_error
 from deepphase.errors import DeepPhaseError
 
-
 # Modules that were loaded when objects were last frozen.
 _frozen_modules = 0
 

@@ -8,6 +8,13 @@ from deepphase.errors import ParameterError
 from deepphase.motion.orientation import AXES
 
 METRES_PER_UNIT = {"m": 1.0, "cm": 0.01, "mm": 0.001, "inch": 0.0254, "foot": 0.3048}
+_UNIT_NAMES = {
+    "metres": 1.0,
+    "centimetres": 0.01,
+    "millimetres": 0.001,
+    "inches": 0.0254,
+    "feet": 0.3048,
+}
 
 
 def metres_per_unit(unit: str | float) -> float:
@@ -32,6 +39,14 @@ def metres_per_unit(unit: str | float) -> float:
             hint=f"choose {', '.join(METRES_PER_UNIT)}, or a number of metres",
         )
     return metres
+
+
+def unit_in_words(metres: float) -> str:
+    """Plural name of a unit of so many metres, as in "centimetres", or "units of 0.056 m"."""
+    for name, size in _UNIT_NAMES.items():
+        if math.isclose(metres, size, rel_tol=1e-6):
+            return name
+    return f"units of {metres:g} m"
 
 
 def check_up_option(up: str | None) -> None:

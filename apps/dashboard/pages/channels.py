@@ -18,7 +18,7 @@ from apps.dashboard.parts.channel_views import (
 from apps.dashboard.parts.collection import OpenClips, OpenModel, open_clips, open_model
 from apps.dashboard.parts.encodings import encodings
 from apps.dashboard.parts.messages import show_error
-from apps.dashboard.parts.theme import heading
+from apps.dashboard.parts.theme import heading, wide_columns
 from apps.dashboard.parts.widgets import (
     offer,
     offer_figure,
@@ -60,7 +60,7 @@ def page() -> None:
     clips = open_clips()
     model = open_model(clips)
     store = clips.store
-    choosers = st.columns([2, 3])
+    choosers = wide_columns("clip", [2, 3])
     index = clip_chooser(store.names, place=choosers[0])
     at_s = moment_of(store.names[index])
     length_s = float(store.lengths[index]) / store.fps

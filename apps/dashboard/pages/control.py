@@ -27,7 +27,7 @@ from apps.dashboard.parts.steered_runs import (
 from apps.dashboard.parts.steering_choice import choose_run
 from apps.dashboard.parts.theme import heading, wide_columns
 from apps.dashboard.parts.uploads import offer_upload
-from apps.dashboard.parts.widgets import offer, offer_player, offer_table, show_player
+from apps.dashboard.parts.widgets import offer, offer_player, offer_table, show_player, state_units
 from deepphase.errors import DeepPhaseError
 from deepphase.motion.root_motion import RootMotion
 
@@ -155,8 +155,7 @@ def _downloads(run: SteeredRun, request: SteeringRequest) -> None:
         root_motion: RootMotion = st.selectbox(
             "Root motion", list(_ROOT_MOTION), format_func=_ROOT_MOTION.__getitem__,
             key="root motion", width=190,
-            help="The joint of the files that carries the travel. BVH files have the unit of the "
-            "source clips, GLB files metres.",
+            help="The joint of the files that carries the travel",
         )  # fmt: skip
         for words, suffix, mime in (
             ("BVH", "bvh", "text/plain"),
@@ -179,6 +178,8 @@ def _downloads(run: SteeredRun, request: SteeringRequest) -> None:
                 "run zip",
             )
         offer_player(lambda: [run.take], f"{request.path.name}", "run player")
+    state_units(run.unit_m)
+    st.caption("Tables of frames have seconds, metres, radians, cycles and hertz.")
 
 
 def _measures(measures: Mapping[str, MeasureRow]) -> None:

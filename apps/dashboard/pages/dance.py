@@ -27,7 +27,7 @@ from apps.dashboard.parts.songs import (
     show_song_facts,
 )
 from apps.dashboard.parts.theme import heading, wide_columns
-from apps.dashboard.parts.widgets import offer, offer_player, offer_table, show_player
+from apps.dashboard.parts.widgets import offer, offer_player, offer_table, show_player, state_units
 from deepphase.errors import DeepPhaseError
 from deepphase.music.containers import has_av
 
@@ -132,6 +132,9 @@ def _show(dance: OpenDance) -> None:
                 offer(words, dance.files[suffix], f"dance.{suffix}", mime, f"dance {suffix}")
         offer_player(lambda: [dance.take], "dance", "dance player")
         offer("Report (ZIP)", dance.report, "dance.zip", "application/zip", "dance report")
+    state_units(dance.result.clip.source.unit_m)
+    if "csv" in dance.files:
+        st.caption("Tables of phases have seconds, cycles and hertz.")
 
 
 def _measures(dance: OpenDance) -> None:

@@ -13,7 +13,7 @@ from apps.dashboard.parts.messages import error_sentence, plain, show_error, wor
 from apps.dashboard.parts.session import session
 from apps.dashboard.parts.theme import heading, wide_columns
 from apps.dashboard.parts.uploads import MAX_MOTION_MB, MOTION_SUFFIXES, UploadResult, read_upload
-from apps.dashboard.parts.widgets import offer, offer_player, offer_table, show_player
+from apps.dashboard.parts.widgets import offer, offer_player, offer_table, show_player, state_units
 from apps.reports.player_takes import takes_of_clips
 from deepphase.errors import DeepPhaseError
 from deepphase.figures.player.take import Take
@@ -57,7 +57,7 @@ def _table(clips: OpenClips) -> ClipRow | None:
     rows = clip_rows(clips.store)
     known = filters(clips.store)
     columns = st.columns(1 + min(len(known), _MAX_FILTERS))
-    words = columns[0].text_input("Find a clip", placeholder="part of its name", key="find")
+    words = columns[0].text_input("Find a clip", placeholder="name", key="find")
     wanted = {
         name: column.multiselect(plain(name), values, key=f"label {name}", placeholder="any")
         for column, (name, values) in zip(columns[1:], known.items(), strict=False)
@@ -76,7 +76,7 @@ def _table(clips: OpenClips) -> ClipRow | None:
         missing = []
     labels = [name for name in clips.store.label_names if name in known]
     labels += [name for name in clips.store.label_names if name not in known]
-    headings = ["Clip", *labels, "Seconds", "On the ground", "Captured at", "File"]
+    headings = ["Clip", "Seconds", "On the ground", *labels, "Captured at", "File"]
     content = [
         _cells(row, labels, contacts.share(row.index) if not missing else None) for row in shown
     ]
@@ -105,7 +105,8 @@ def _table(clips: OpenClips) -> ClipRow | None:
         st.query_params[CLIP_KEY] = row.name
     remember_clip(row.name)
     with st.container(horizontal=True):
-        offer_table(headings, content, "clips", "clips csv")
+        units = {"On the ground": "On the ground (%)", "Captured at": "Captured at (frames/s)"}
+        offer_table([units.get(each, each) for each in headings], content, "clips", "clips csv")
         if missing and st.button("Measure ground contacts", icon=":material/footprint:"):
             with working("Measuring ground contacts") as progress:
                 contacts.measure(missing, progress)
@@ -122,7 +123,7 @@ def _given_row(shown: Sequence[ClipRow]) -> int:
 def _cells(row: ClipRow, labels: Sequence[str], contact: float | None) -> list[object]:
     given: list[object] = [row.labels.get(name, "") for name in labels]
     percent = None if contact is None else round(100 * contact, 1)
-    return [row.name, *given, round(row.seconds, 2), percent, row.captured_fps, row.file]
+    return [row.name, round(row.seconds, 2), percent, *given, row.captured_fps, row.file]
 
 
 def _played(clips: OpenClips, row: ClipRow) -> None:
@@ -134,7 +135,7 @@ def _played(clips: OpenClips, row: ClipRow) -> None:
     with st.container(horizontal=True):
         offer("Clip (BVH)", lambda: _bvh(clip), f"{_file_name(row.name)}.bvh", "text/plain", "bvh")
         offer_player(lambda: takes, _file_name(row.name), "player html")
-    st.caption(f"The BVH file has the unit of its source, {clip.source.unit_m:g} m.")
+    state_units(clip.source.unit_m, glb=False)
     with st.expander(f"Skeleton: {len(clip.skeleton)} joints", icon=":material/accessibility:"):
         _skeleton(clip)
 

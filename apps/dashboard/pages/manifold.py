@@ -211,7 +211,11 @@ def _picture(
                 "phase_manifold",
                 "manifold html",
             )
-        axes = [f"{'umap' if dimensions else 'pc'}{axis}" for axis in (1, 2, 3)]
+        axes = (
+            [f"umap{axis}" for axis in (1, 2, 3)]
+            if dimensions
+            else [f"pc{axis} (latent unit)" for axis in (1, 2, 3)]
+        )
         offer_table(
             ["clip", "frame", "time_s", *axes, _plain_title(colouring)],
             lambda: _rows(cloud, colouring, places.points),

@@ -29,6 +29,7 @@ from apps.dashboard.parts.widgets import (
     offer_table,
     show_figure,
     show_player,
+    state_units,
 )
 from deepphase.errors import ParameterError
 from deepphase.figures.match_distances import match_distances
@@ -81,7 +82,7 @@ def page() -> None:
 
 def _controls(clips: OpenClips) -> tuple[int, int, float, int, str, bool]:
     store = clips.store
-    columns = st.columns([3, 4], gap="medium", vertical_alignment="bottom")
+    columns = wide_columns("moment", [3, 4])
     index = clip_chooser(store.names, place=columns[0])
     last = int(store.lengths[index]) - 1
     at_s = 0.0
@@ -196,16 +197,12 @@ def _export(searched_: Searched, answer: Answer, seconds: float) -> None:
     """Draw the export of one match as a motion file."""
     found = answer.found
     names = names_of(found)
-    columns = st.columns([3, 1, 1], vertical_alignment="bottom")
-    chosen = columns[0].selectbox(
-        "Export what follows", range(len(found)), format_func=names.__getitem__, key="exported"
-    )
-    each = found[min(chosen, len(found) - 1)]
-    for column, format_, mime in (
-        (columns[1], "bvh", "text/plain"),
-        (columns[2], "glb", "model/gltf-binary"),
-    ):
-        with column:
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        chosen = st.selectbox(
+            "Export what follows", range(len(found)), format_func=names.__getitem__, key="exported"
+        )
+        each = found[min(chosen, len(found) - 1)]
+        for format_, mime in (("bvh", "text/plain"), ("glb", "model/gltf-binary")):
             offer(
                 format_.upper(),
                 lambda format_=format_: moment_file(  # type: ignore[misc]
@@ -216,3 +213,4 @@ def _export(searched_: Searched, answer: Answer, seconds: float) -> None:
                 f"match {format_}",
             )
     st.caption(f"{seconds:g} s of {plain(each.moment.clip)}, from {each.moment.time_s:.2f} s on.")
+    state_units(searched_.database.clip(0).source.unit_m)

@@ -253,7 +253,10 @@ def _pictures(training: OwnTraining, status: TrainingStatus, *, live: bool) -> N
 
 def _curve_table(epochs: tuple[Epoch, ...]) -> tuple[list[str], list[tuple[object, ...]]]:
     curve = curve_of("", epochs)
-    names = ["epoch", "windows", "loss", "explained", "forward", "speed_error"]
+    names = [
+        "epoch", "windows", "loss ((m/s)^2)", "explained (share)", "forward (share)",
+        "speed_error (share)",
+    ]  # fmt: skip
     columns = (
         curve.epoch,
         [each.windows for each in epochs],

@@ -238,7 +238,14 @@ def moment_file(
 
 def table_of(answer: Answer) -> tuple[list[str], list[tuple[object, ...]]]:
     """Headings and rows of the table of matches, with their places and distances."""
-    columns = ["Found by", "Rank", "Clip", "Time (s)", "Distance in phase", "Distance in pose"]
+    columns = [
+        "Found by",
+        "Rank",
+        "Clip",
+        "Time (s)",
+        "Distance in phase (standardised unit)",
+        "Distance in pose (standardised unit)",
+    ]
     rows: list[tuple[object, ...]] = [
         (
             each.by,

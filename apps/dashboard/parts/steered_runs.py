@@ -103,6 +103,8 @@ class SteeredRun:
         Index of a character and root motion -> its motion.
     write
         Writes all files into a folder, with this root motion.
+    unit_m
+        Metres in one unit of the BVH files.
     """
 
     take: Take
@@ -110,6 +112,7 @@ class SteeredRun:
     note: str
     clip: Callable[[int, RootMotion], Clip]
     write: Callable[[FilePath, RootMotion], object]
+    unit_m: float
 
     def motion(
         self, character: int, format: Literal["bvh", "glb"], root_motion: RootMotion = "auto"
@@ -172,6 +175,7 @@ def steered_run(
         note=note,
         clip=lambda character, root_motion: run.clip(character, name, root_motion),
         write=lambda folder, root_motion: write_run(run, folder, name, source.columns, root_motion),
+        unit_m=run.spec.conventions.unit_m,
     )
 
 

@@ -14,6 +14,7 @@ from apps.dashboard.parts.theme import is_dark
 from deepphase.figures.player.page import player_html
 from deepphase.figures.player.take import Take
 from deepphase.figures.theme import themed
+from deepphase.formats.units import unit_in_words
 
 Selection = Literal["points", "box", "lasso"]
 # Largest page of a player that browsers load without a pause.
@@ -117,6 +118,14 @@ def offer(
         key=key,
         on_click="ignore",
         icon=":material/download:",
+    )
+
+
+def state_units(unit_m: float, *, glb: bool = True) -> None:
+    """Draw the rule for the units of motion files, whose source clips have units of `unit_m`."""
+    st.caption(
+        f"BVH files are in {unit_in_words(unit_m)}, as the source clips are"
+        + ("; GLB files are in metres." if glb else ".")
     )
 
 

@@ -254,7 +254,8 @@ function lanesOf({ take, bodies, channels, gating, song }) {
   if (bodies.some((body) => body.contacts && body.feet.length)) lanes.push(contactLane(bodies));
   for (const curve of take.curves) {
     const series = new Series(curve, curve.values);
-    lanes.push(lineLane({ name: curve.name, unit: curve.unit, series, lines: curve.lines }));
+    const name = curve.name.slice(0, 1).toUpperCase() + curve.name.slice(1);
+    lanes.push(lineLane({ name, unit: curve.unit, series, lines: curve.lines }));
   }
   return lanes;
 }

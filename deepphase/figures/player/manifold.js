@@ -3,6 +3,8 @@
 const RECENT_S = 1.5;
 const PATH_POINTS = 3000;
 const CLEAR_FRAMES = 1500;
+// Pixels for the numbers and titles of the axes: left, bottom.
+const AXIS_ROOM = [58, 34];
 
 class Manifold {
   constructor(canvas, buttons, onChange) {
@@ -69,7 +71,7 @@ class Manifold {
     const { width, height } = this.surface;
     const [[xl, xh], [yl, yh]] = this.bounds;
     if (this.axes === 2) {
-      const [left, bottom] = [50, 34];
+      const [left, bottom] = AXIS_ROOM;
       const scale = Math.min((width - left - 12) / (xh - xl || 1), (height - bottom - 10) / (yh - yl || 1));
       this.scale = scale;
       return [
@@ -120,7 +122,7 @@ class Manifold {
   drawPlane(context) {
     const { width, height } = this.surface;
     this.place(0, 0, 0);
-    const [left, bottom] = [50, height - 34];
+    const [left, bottom] = [AXIS_ROOM[0], height - AXIS_ROOM[1]];
     context.font = fontOf(10.5);
     context.strokeStyle = look.line;
     context.fillStyle = look.soft;

@@ -152,7 +152,7 @@ def _table(answer: Answer) -> None:
         height=35 * (len(found) + 1) + 3,
         column_config={
             "Match": text(width=62),
-            "At": number(format="%.2f s", width=58),
+            "At": number(format="%.2f s", width=64),
             "Timing": number(
                 format="%.3f",
                 width=58,

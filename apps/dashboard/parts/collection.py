@@ -166,7 +166,7 @@ def model_sources(clips: OpenClips, *, embeddings: bool = False) -> list[ModelSo
         _preset(model),
         _opener("demo", "Small demo model", model, clips),
     )
-    name = "Model for any skeleton (shipped)"
+    name = "Model for any skeleton"
     any_skeleton = ModelSource(
         "any skeleton",
         name,
@@ -308,11 +308,14 @@ def _confidence(clips_key: Hashable, model_key: str, _clips: OpenClips, _model: 
 
 
 def model_confidence(clips: OpenClips, model: OpenModel) -> str:
-    """How much of the clips a model for any skeleton explains, in words; empty for others."""
+    """How much of the clips a model for any skeleton explains, in words; empty for others.
+
+    The advice names commands and options, and the page has a button in its place.
+    """
     extractor = model.extractor
     if not isinstance(extractor, BoundModel):
         return ""
-    return _confidence(clips.key, model.key, clips, extractor)
+    return _confidence(clips.key, model.key, clips, extractor).partition(";")[0]
 
 
 def _joints(model: PhaseExtractor | AnySkeletonModel) -> tuple[str, ...]:

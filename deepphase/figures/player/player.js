@@ -2,6 +2,8 @@
 
 const element = (id) => document.getElementById(id);
 const TIMES_KEPT = 600;
+// More channels than this get more room for their wheels.
+const MANY_CHANNELS = 6;
 
 function showMessage(text) {
   element("message").textContent = text;
@@ -151,6 +153,7 @@ function startPlayer() {
     element("gating-card").hidden = !parts.gating;
     element("costs-card").hidden = !take.costs;
     element("wheels").hidden = !parts.channels;
+    element("wheels-card").classList.toggle("many", (parts.channels?.phase.columns ?? 0) > MANY_CHANNELS);
     element("wheels-card").hidden = !parts.channels && Boolean(take.manifold || take.costs);
     const stageOnly = !parts.channels && !take.manifold && !parts.gating && !take.costs;
     element("app").classList.toggle("stage-only", stageOnly && parts.bodies.length > 0);

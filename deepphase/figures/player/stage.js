@@ -2,6 +2,8 @@
 
 // Time constant in seconds of the camera that follows a body.
 const FOLLOW_S = 0.18;
+// The camera rises with bodies whose lowest joint is higher over the floor than this, in heights.
+const LIFTED = 0.15;
 // Distance from a head's joint to its middle as a share of the body's height, for files without
 // an end site of the head.
 const HEAD_SHARE = 0.06;
@@ -107,6 +109,14 @@ class Stage extends Ground {
     });
   }
 
+  // Metres that a body has climbed, as a jump does not.
+  liftOf(body, floor, time) {
+    const pose = body.poseAt(time);
+    let lowest = Infinity;
+    for (let i = 1; i < pose.length; i += 3) lowest = Math.min(lowest, pose[i]);
+    return Number.isFinite(lowest) ? Math.max(0, lowest - floor - LIFTED * body.height) : 0;
+  }
+
   // Move the camera after the bodies; true until it has arrived.
   follow(time, passed) {
     const bodies = this.visibleBodies;
@@ -115,9 +125,10 @@ class Stage extends Ground {
     const places = bodies.map((body) => this.placeOf(body, time));
     const floors = places.map((p, at) => this.level(bodies[at], p[0], p[1]));
     const floor = this.terrain ? floors.reduce((sum, y) => sum + y, 0) / floors.length : this.floor;
+    const lifts = bodies.map((body, at) => this.liftOf(body, floors[at], time));
     const goal = [
       places.reduce((sum, p) => sum + p[0], 0) / places.length + this.moved[0],
-      floor + 0.47 * this.height + this.moved[1],
+      floor + lifts.reduce((sum, y) => sum + y, 0) / lifts.length + 0.47 * this.height + this.moved[1],
       places.reduce((sum, p) => sum + p[1], 0) / places.length + this.moved[2],
     ];
     const { target } = this.camera;

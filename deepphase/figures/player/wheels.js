@@ -5,6 +5,8 @@ const WHEEL_TRAIL_S = 0.35;
 const ONE_LINE = 74;
 // And for a frequency with its unit.
 const WITH_UNIT = 46;
+// Radius below which wheels have no frequency.
+const SMALL = 14;
 
 class Wheels {
   constructor(canvas, onChange) {
@@ -27,14 +29,20 @@ class Wheels {
     if (!channels || !surface.drawable) return;
     const context = surface.begin();
     const count = channels.phase.columns;
-    // The number of rows with the largest wheels.
-    let [rows, radius, caption] = [1, 0, 0];
-    for (let tried = 1; tried <= count; tried++) {
-      const under = surface.width / Math.ceil(count / tried) < ONE_LINE ? 30 : 17;
-      const fits = Math.min(surface.width / Math.ceil(count / tried), surface.height / tried - under) / 2 - 6;
-      if (fits > radius) [rows, radius, caption] = [tried, fits, under];
-    }
-    radius = Math.min(radius, 64);
+    // The number of rows with the largest wheels; small ones have no frequency below them.
+    const largest = (twoLines) => {
+      let best = [1, 0, 0];
+      for (let tried = 1; tried <= count; tried++) {
+        const under = twoLines && surface.width / Math.ceil(count / tried) < ONE_LINE ? 30 : 17;
+        const fits = Math.min(surface.width / Math.ceil(count / tried), surface.height / tried - under) / 2 - 6;
+        if (fits > best[1]) best = [tried, fits, under];
+      }
+      return best;
+    };
+    let [rows, radius, caption] = largest(true);
+    const bare = radius < SMALL;
+    if (bare) [rows, radius, caption] = largest(false);
+    radius = clamp(radius, 1, 64);
     const columns = Math.ceil(count / rows);
     const [cell, line] = [surface.width / columns, surface.height / rows];
     const inside = channels.covers(time) && (!channels.interior || channels.interior[channels.nearest(time)]);
@@ -44,11 +52,11 @@ class Wheels {
       const inRow = Math.min(columns, count - row * columns);
       const x = surface.width / 2 + ((c % columns) - (inRow - 1) / 2) * cell;
       const y = row * line + (line - caption) / 2;
-      this.drawWheel(context, c, time, x, y, radius, inside, cell);
+      this.drawWheel(context, c, time, x, y, radius, inside, cell, bare);
     }
   }
 
-  drawWheel(context, c, time, x, y, radius, inside, cell) {
+  drawWheel(context, c, time, x, y, radius, inside, cell, bare) {
     const { phase, frequency, amplitude } = this.channels;
     const { colour } = styleOf(c);
     const tip = (at) => {
@@ -89,12 +97,12 @@ class Wheels {
     context.lineTo(tx, ty);
     context.stroke();
     context.beginPath();
-    context.arc(tx, ty, 4, 0, 7);
+    context.arc(tx, ty, Math.min(4, 0.25 * radius), 0, 7);
     context.fill();
     context.textBaseline = "top";
     const hertz = frequency.at(c, time);
     const words = cell < WITH_UNIT ? hertz.toFixed(1) : `${hertz.toFixed(2)} Hz`;
-    if (cell >= ONE_LINE) {
+    if (cell >= ONE_LINE && !bare) {
       context.font = fontOf(11, "600");
       const number = context.measureText(`${c}  `).width;
       context.font = fontOf(11);
@@ -111,6 +119,7 @@ class Wheels {
     context.font = fontOf(11, "600");
     context.fillStyle = look.ink;
     context.fillText(`${c}`, x, y + radius + 4);
+    if (bare) return;
     context.font = fontOf(11);
     context.fillStyle = look.soft;
     context.fillText(words, x, y + radius + 17);

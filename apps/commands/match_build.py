@@ -12,19 +12,21 @@ from deepphase.errors import ParameterError
 from deepphase.features.layout import FeatureLayout
 
 CONFIGS = FeatureLayout
+_DEFAULT, _ON_GROUND = "phase_trajectory", "ground_trajectory"
 
 
 def command(
     stores: list[Path],
     output: Path,
     model: Path | None = None,
-    config: str = "phase_trajectory",
+    config: str = _DEFAULT,
     index: Literal["auto", "exact", "flat", "ivf", "hnsw", "ivfpq"] = "auto",
     labels: str | None = None,
     skeleton: str | None = None,
     extend: Path | None = None,
     end_margin_s: float = 0.25,
     songs: Path | None = None,
+    terrain: list[Path] | None = None,
     shard: str | None = None,
     parallel: ParallelOptions = ParallelOptions(),  # noqa: B008 (frozen)
 ) -> None:
@@ -56,6 +58,11 @@ def command(
     songs
         Folder with the songs of the clips, if the features include music; the folder of the
         first store if not given.
+    terrain
+        Folders and files of ground under the clips, from `deepphase fit ground` on the same store.
+        Each clip is in the database on its floor and on each of its grounds, and the features
+        are those of ground_trajectory if --config is not given. The clips on ground are
+        stored beside the database, as OUTPUT.ground.store.
     shard
         Build one of several shards only, such as 2/8: successive clips with about the same number
         of frames. The output is the file of that shard. Give the shards one folder of their own,
@@ -67,14 +74,20 @@ def command(
     from deepphase.corpus.shards import Shard
     from deepphase.corpus.store import open_store
     from deepphase.phase.extractor import for_clips, load_model
+    from deepphase.terrain.grounded_clip import ClipGrounds
     from matching.database.database import MotionDatabase
+    from matching.database.frame_reader import TrackReader
+    from matching.database.on_ground import GROUND_HEIGHTS, ClipsOnGround, has_ground_heights
     from matching.database.shards import build_shard
     from matching.music.song_tracks import ClipSongTracks, has_song_tracks
+    from matching.player.trajectory_search import future_offsets
     from matching.search.searcher import open_searcher
 
     chosen = None if shard is None else Shard.parse(shard)
     if chosen is not None and extend is not None:
         raise ParameterError("--shard and --extend exclude each other", hint="merge shards first")
+    if terrain is not None and config == _DEFAULT:
+        config = _ON_GROUND
     check_writable(output, example="motion.database")
     clips = [open_store(store, skeleton) for store in stores]
     if labels is not None:
@@ -82,6 +95,17 @@ def command(
     trained = None if model is None else for_clips(load_model(model), clips[0])
     grown = None if extend is None else MotionDatabase.load(extend)
     layout = FeatureLayout.load(config) if grown is None else grown.layout
+    if has_ground_heights(layout) != (terrain is not None):
+        raise ParameterError(
+            "features with heights of the ground need --terrain, and --terrain needs such features",
+            hint="give --terrain with ground of `deepphase fit ground`, and --config "
+            f"{_ON_GROUND} or a layout with the track {GROUND_HEIGHTS}",
+        )
+    if terrain is not None and (chosen is not None or grown is not None or len(clips) > 1):
+        raise ParameterError(
+            "a database of clips on ground is built of one store, without --shard and --extend",
+            hint="prepare all clips as one store",
+        )
     song_tracks = None
     with progress() as shown:
         if has_song_tracks(layout):
@@ -90,6 +114,8 @@ def command(
                     "features of songs need one store and no --shard",
                     hint="prepare all clips as one store",
                 )
+            if terrain is not None:
+                raise ParameterError("features have songs or ground, not both")
             song_tracks = ClipSongTracks.read(
                 clips[0], songs or stores[0].absolute().parent, layout, shown
             )
@@ -99,6 +125,18 @@ def command(
             clips = [song_tracks.store]
             for clip, why in song_tracks.left_out:
                 warn(f"{clip}: left out: {why}")
+        tracks: TrackReader | None = song_tracks
+        if terrain is not None:
+            on_ground = ClipsOnGround(
+                clips[0],
+                ClipGrounds.read(terrain),
+                future_offsets(layout),
+                None if trained is None else trained.signals.body,
+                shown,
+            )
+            beside = output.with_suffix(".ground.store")
+            on_ground.store.save(beside)
+            clips, tracks = [open_store(beside)], on_ground
         if chosen is not None:
             rows = build_shard(
                 output,
@@ -116,7 +154,7 @@ def command(
                 clips,
                 layout,
                 trained,
-                tracks=song_tracks,
+                tracks=tracks,
                 end_margin_s=end_margin_s,
                 spool=output.absolute().parent,
                 **parallel.parallel,

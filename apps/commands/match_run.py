@@ -49,6 +49,7 @@ def command(
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.store import open_store
     from matching.database.database import MotionDatabase
+    from matching.database.on_ground import has_ground_heights
     from matching.database.reweighted import reweighted
     from matching.player.moment_filter import moments_line
     from matching.player.playback import Playback
@@ -69,7 +70,11 @@ def command(
         goals = goals_of(paths, read, request, playback.travelling_speed)
         searcher = open_searcher(opened, index, progress=report_progress, note=warn)
         data = database_measures(opened, playback)
-        source = PlayerSource(opened, playback, searcher, wanted, settings, steering.seed, data)
+        # The motion of databases without heights is laid on the ground afterwards.
+        ground = request.ground if has_ground_heights(opened.layout) else None
+        source = PlayerSource(
+            opened, playback, searcher, wanted, settings, steering.seed, data, ground
+        )
         notes = unknown_labels(goals, source)
         report = matching_report(
             source,

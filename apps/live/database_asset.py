@@ -10,14 +10,13 @@ import numpy as np
 from apps.live.asset_file import asset_bytes
 from apps.live.manifold import manifold_arrays
 from controllers.runtime.engine_description import describe_skeleton, goal_settings
-from controllers.runtime.steep_ground import STEP_SHARE
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.evaluation.runs import BLEND_S
 from deepphase.features.trajectory import TRAJECTORY_DIRECTION, TRAJECTORY_PATH
-from deepphase.motion.limbs import path_length
 from deepphase.steering.foot_lock import FootLockSettings
 from matching.database.database import MotionDatabase
+from matching.database.on_ground import GROUND_HEIGHTS
 from matching.player.constants import CONSTANTS
 from matching.player.facing import FacingCoverage
 from matching.player.moment_filter import MomentFilter
@@ -27,8 +26,6 @@ from matching.player.trajectory_search import max_improvement
 
 # Rotations of this many rows are read at once, and a view of the manifold has so many points.
 _ROWS_AT_ONCE, _MANIFOLD_POINTS = 1 << 14, 20_000
-# Rows in which the soles are measured.
-_GROUND_ROWS = 4_000
 # Labels that a page offers first.
 _FIRST_LABELS = ("style", "gait")
 
@@ -88,7 +85,8 @@ def database_asset(database: MotionDatabase, motion: str) -> bytes:
             "max_improvement": max_improvement(database.layout),
         },
         "player": asdict(CONSTANTS),
-        "ground": database_ground(playback),
+        "ground": {"soles": playback.soles, "step_m": playback.step_m},
+        "ground_heights": _ground_heights(database),
         "foot_lock": asdict(FootLockSettings(release_halflife_s=PlayerSettings().foot_halflife_s)),
     }
     arrays = {
@@ -131,22 +129,6 @@ def _height(playback: Playback) -> float:
     return float(np.median(positions[..., 1].max(axis=1)))
 
 
-def database_ground(playback: Playback) -> dict[str, Any]:
-    """Soles (2, legs), metres of ankles and toes over the ground, and the highest step, metres."""
-    limbs = playback.limbs
-    rows = np.unique(np.linspace(0, len(playback) - 1, _GROUND_ROWS).astype(int))
-    places = np.zeros((len(rows), len(playback.skeleton), 3))
-    places[:, playback.body] = playback.positions(
-        playback.rotations[rows], playback.translations[rows]
-    )
-    heights = np.stack([places[:, limbs.last, 1], places[:, limbs.tips, 1]])
-    contacts = playback.contacts[rows] | ~playback.contacts[rows].any(axis=0)
-    soles = np.nanmedian(np.where(contacts, heights, np.nan), axis=1)
-    ends = zip(limbs.upper, limbs.last, strict=True)
-    longest = max((path_length(playback.skeleton, *each) for each in ends), default=0.0)
-    return {"soles": soles, "step_m": STEP_SHARE * (longest or playback.leg_length)}
-
-
 def _rotations(playback: Playback) -> Array:
     """(rows, joints, 4) float32."""
     rows = range(0, len(playback), _ROWS_AT_ONCE)
@@ -165,6 +147,14 @@ def _label(database: MotionDatabase) -> dict[str, Any]:
         if len(values) > 1:
             return {"name": name, "values": sorted(values)}
     return {"name": "", "values": []}
+
+
+def _ground_heights(database: MotionDatabase) -> int | None:
+    """First column of the heights of the ground ahead; None without them."""
+    for feature in database.layout.of_kind("track"):
+        if feature.track == GROUND_HEIGHTS:
+            return database.layout.slices[feature.name].start
+    return None
 
 
 def _trajectory(database: MotionDatabase) -> list[dict[str, Any]]:

@@ -222,8 +222,8 @@ def _terrain(runs: Sequence[_Labelled]) -> list[Section]:
                 )
         rows.append((name.replace("_", " "), unit, *cells, definition))
     text = (
-        f"The controller has the heights of {ground!r} along its trajectory among its inputs; feet "
-        "are then moved to the ground. "
+        f"The heights of {ground!r} along the trajectory are among the network's inputs or the "
+        "search's features; feet are then moved to the ground. "
         if walked
         else "The motion was made on a flat floor, where the measures above were taken, and then "
         f"laid on {ground!r}: feet have the height and slope of the ground beneath them, and the "

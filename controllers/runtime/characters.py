@@ -26,7 +26,6 @@ from controllers.runtime.network_input import (
 )
 from controllers.runtime.network_state import RunningNetwork, running_phases
 from controllers.runtime.obstacles import Obstacles
-from controllers.runtime.steep_ground import STEP_SHARE, SteepGround
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.evaluation.run_findings import BLOCKED
@@ -35,6 +34,7 @@ from deepphase.phase.parameters import PhaseParameters
 from deepphase.steering.goal_sources import GoalSource
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import Frame, RunnerSpec
+from deepphase.steering.steep_ground import STEP_SHARE, SteepGround
 from deepphase.terrain.heightmap import Heightmap
 
 Tracks = Mapping[str, Array]

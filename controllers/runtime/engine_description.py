@@ -20,13 +20,13 @@ from controllers.runtime.body_pose import CharacterFeet
 from controllers.runtime.controller import Controller
 from controllers.runtime.frame import CharacterSettings
 from controllers.runtime.network_input import history_times
-from controllers.runtime.steep_ground import STEP_SHARE
 from deepphase.arrays import Array
 from deepphase.features.layout import FeatureLayout
 from deepphase.features.trajectory import TRAJECTORY_VELOCITY
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.skeleton import Skeleton
 from deepphase.steering.goal_sources import GamepadSettings
+from deepphase.steering.steep_ground import STEP_SHARE
 
 # Feet stand in the lowest of this share of the start states.
 _STANDING = 0.1

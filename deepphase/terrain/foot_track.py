@@ -16,7 +16,9 @@ from deepphase.motion.kinematics import velocities
 from deepphase.motion.roles import Roles, find_roles
 
 # Speed alone decides on contacts where the ground is not flat.
-_ANY_HEIGHT = ContactThresholds(enter_height=1e6, leave_height=2e6)
+ANY_HEIGHT = ContactThresholds(enter_height=1e6, leave_height=2e6)
+"""Thresholds of contacts that are found by speed alone."""
+
 # A point stands up to this share of the speed sqrt(g * limb length).
 _STILL = 0.1
 # A heel this much above its lowest place during a contact has left the ground, metres.
@@ -29,7 +31,7 @@ _SHORTEST_S, _LONGEST_S = 0.3, 2.0
 
 def contacts_at_any_height(clip: Clip, roles: Roles) -> Contacts:
     """Contacts found by speed alone, so that feet on boxes and stairs are in contact."""
-    return foot_contacts(clip, roles, thresholds=_ANY_HEIGHT)
+    return foot_contacts(clip, roles, thresholds=ANY_HEIGHT)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,8 @@ use). The arrays:
 features               (rows, dims) float32     (raw - mean) * scale
 mean, scale            (dims,) float32          the weight is in the scale
 range_starts, _stops   (clips,) int64           clip i: rows start to stop - 1
-root_positions         (rows, 3) float32        metres, y = 0
+root_positions         (rows, 3) float32        metres, y = 0; of clips on ground, the level of
+                                                the ground under the root
 root_angles            (rows,) float32          radians about Y from +Z, continuous in a clip
 interior, offered      (rows,) bool
 kinds                  (rows,) uint8            numbers of `deepphase.features.moment_kinds.KINDS`;

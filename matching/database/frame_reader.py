@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.roles import find_roles
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.signals import JointVelocities
+from matching.database.on_ground import GROUND_KINDS, GROUND_LEVEL
 from matching.database.row_columns import RowColumns
 
 if TYPE_CHECKING:
@@ -92,6 +93,8 @@ class FrameReader:
         phases = None if self.model is None else self.model.encode(clip)
         body = BodyFrames.of_clip(clip, self.body)
         tracks = {} if self.tracks is None else self.tracks(clip)
+        if GROUND_LEVEL in tracks:
+            body = _over_level(body, tracks[GROUND_LEVEL])
         features, inside = frame_rows(
             self.layout,
             body,
@@ -108,7 +111,9 @@ class FrameReader:
             "offered": inside & (np.arange(frames) < max(frames - margin, 0)),
         }
         if self.kinds:
-            read[KINDS_COLUMN] = moment_kinds(clip, body, self.body)
+            given = tracks.get(GROUND_KINDS)
+            kinds = moment_kinds(clip, body, self.body) if given is None else given[:, 0]
+            read[KINDS_COLUMN] = kinds
         if phases is not None:
             read |= {name: getattr(phases.parameters, name) for name in PHASE_COLUMNS}
         return read
@@ -127,6 +132,14 @@ class FrameReader:
         if self.model is not None:
             kinds |= dict.fromkeys(PHASE_COLUMNS, ((self.model.channels,), np.float32))
         return RowColumns(kinds, rows, spool)
+
+
+def _over_level(body: BodyFrames, level: Array) -> BodyFrames:
+    """The frames with heights (frames, 1) of the ground as those of the root."""
+    positions, places = body.positions.copy(), body.root.positions.copy()
+    positions[..., 1] -= level
+    places[:, 1] += level[:, 0]
+    return replace(body, positions=positions, root=replace(body.root, positions=places))
 
 
 def check_rate(store: ClipStore, fps: float, whose: str) -> None:

@@ -16,6 +16,7 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.resample import resample
 from matching.database.database import MotionDatabase
 from matching.database.frame_reader import TrackReader
+from matching.database.on_ground import floor_tracks, has_ground_heights
 
 if TYPE_CHECKING:
     from deepphase.phase.extractor import PhaseExtractor
@@ -34,6 +35,8 @@ def clip_queries(
     ----------
     model
         The phase model that the database was built with, where it has phases.
+    tracks
+        Reads the clip's tracks, where the layout has some; a flat floor gives those of the ground.
 
     Returns
     -------
@@ -50,6 +53,8 @@ def clip_queries(
     """
     if clip.fps != database.fps:
         clip = resample(clip, database.fps)
+    if tracks is None and has_ground_heights(database.layout):
+        tracks = floor_tracks(database.layout)
     return database.normalised(database.reader(model, tracks).read(clip)["features"]), clip
 
 

@@ -16,12 +16,15 @@ from deepphase.motion.clip import Clip, Source
 from deepphase.motion.contacts import GRAVITY, foot_contacts
 from deepphase.motion.foot_ik import LegChains
 from deepphase.motion.kinematics import global_transforms, joint_positions
-from deepphase.motion.limbs import ancestors, bone_lengths
+from deepphase.motion.limbs import ancestors, bone_lengths, path_length
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.skeleton import Skeleton
 from deepphase.progress import Progress
 from deepphase.steering.goal_limits import GoalLimits
+from deepphase.steering.steep_ground import STEP_SHARE
+from deepphase.terrain.foot_track import ANY_HEIGHT
 from matching.database.database import MotionDatabase
+from matching.database.on_ground import has_ground_heights
 
 
 class StoredRotations:
@@ -100,6 +103,8 @@ _STANDING = 0.12
 USUAL_PERCENTILE = 99.9
 # Percentile of the rows' speeds that is their top speed.
 _TOP_PERCENTILE = 99.0
+# Rows in which the soles are measured.
+_SOLE_ROWS = 4_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,6 +171,7 @@ class Playback:
         first = database.clip(0)
         skeleton = first.skeleton
         roles = find_roles(skeleton, description=dict(database.body), clip=first)
+        on_ground = has_ground_heights(database.layout)
         limbs = LegChains.of_skeleton(skeleton, roles)
         carrier = roles.hips
         moving = np.unique([0, *ancestors(skeleton, carrier), *first.translated_joints.tolist()])
@@ -186,7 +192,11 @@ class Playback:
             scale = size / own_size if own_size > 0 else 1.0
             root = (database.root_positions[here], database.root_angles[here])
             transforms = global_transforms(clip)
-            contacts[here], floor = _tip_contacts(clip, roles, limbs, transforms)
+            contacts[here], floor = _tip_contacts(
+                clip, roles, limbs, transforms, any_height=on_ground
+            )
+            # The roots of clips on ground have its height.
+            floor = 0.0 if on_ground else floor
             carriers[here], translations[here] = _in_root_space(
                 clip, carrier, moving, transforms, (*root, floor), scale
             )
@@ -215,6 +225,23 @@ class Playback:
     def body(self) -> Array:
         """(body,) joints from the carrier down, rising. Joints above it are no part of the body."""
         return _below(self.skeleton, self.carrier)
+
+    @cached_property
+    def soles(self) -> Array:
+        """(2, limbs) metres of last joints and tips over the ground, in the median of contacts."""
+        rows = np.unique(np.linspace(0, len(self) - 1, _SOLE_ROWS).astype(int))
+        places = np.zeros((len(rows), len(self.skeleton), 3))
+        places[:, self.body] = self.positions(self.rotations[rows], self.translations[rows])
+        heights = np.stack([places[:, self.limbs.last, 1], places[:, self.limbs.tips, 1]])
+        contacts = self.contacts[rows] | ~self.contacts[rows].any(axis=0)
+        return np.nanmedian(np.where(contacts, heights, np.nan), axis=1)
+
+    @property
+    def step_m(self) -> float:
+        """Metres of the highest step that characters walk up or down."""
+        ends = zip(self.limbs.upper, self.limbs.last, strict=True)
+        longest = max((path_length(self.skeleton, *each) for each in ends), default=0.0)
+        return STEP_SHARE * (longest or self.leg_length)
 
     def positions(self, rotations: Array, translations: Array) -> Array:
         """(..., body, 3) positions of the body's joints in poses, metres.
@@ -308,9 +335,15 @@ def _in_root_space(
 
 
 def _tip_contacts(
-    clip: Clip, roles: Roles, limbs: LegChains, transforms: tuple[Array, Array]
+    clip: Clip,
+    roles: Roles,
+    limbs: LegChains,
+    transforms: tuple[Array, Array],
+    *,
+    any_height: bool,
 ) -> tuple[Array, float]:
-    """(frames, limbs) contacts of each limb's tip, and the floor's height."""
+    """(frames, limbs) contacts of each limb's tip, by speed alone on ground, and the floor."""
+    thresholds = ANY_HEIGHT if any_height else None
     flags = np.zeros((len(clip), len(limbs)), bool)
     # Tips only: at heel strike the toe is not yet down.
     toes: dict[str, Any] = {
@@ -321,7 +354,7 @@ def _tip_contacts(
     as_feet = replace(roles, **{**no_roles, **toes})
     try:
         floor = foot_contacts(clip, roles, transforms=transforms).floor
-        contacts = foot_contacts(clip, as_feet, transforms=transforms)
+        contacts = foot_contacts(clip, as_feet, transforms=transforms, thresholds=thresholds)
     except SkeletonError:
         # Without feet, the lowest joint of each frame gives the floor.
         return flags, float(np.percentile(transforms[1][..., 1].min(axis=1), 5))

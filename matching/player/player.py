@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,14 +11,19 @@ from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.evaluation.runs import pose_distances
 from deepphase.features.moment_kinds import KINDS
+from deepphase.features.trajectory import pairs
 from deepphase.motion import quaternions
 from deepphase.motion.foot_ik import LimbSolver
+from deepphase.steering.foot_ground import FootGround
 from deepphase.steering.foot_lock import FootLock, FootLockSettings
 from deepphase.steering.goal_limits import LimitedGoals
 from deepphase.steering.goal_sources import GoalSource
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import Frame, RunnerSpec
 from deepphase.steering.springs import damping_share, spring_rate, wrapped_angle
+from deepphase.steering.steep_ground import SteepGround
+from deepphase.terrain.heightmap import Heightmap
+from deepphase.terrain.underfoot import ground_level
 from matching.database.database import MotionDatabase
 from matching.player.constants import CONSTANTS
 from matching.player.decisions import DecisionLog
@@ -145,6 +150,9 @@ class Player:
         Intervals, halflives and limits.
     search_policy
         Chooses the rows to jump to; a `TrajectorySearch` if not given.
+    ground
+        Uneven ground to walk on: the body follows its level, feet are moved to it, and characters
+        keep off its walls, ledges and pits. A flat floor by default.
     log_decisions
         Whether to record the searches of the first character in `log`, for
         :func:`matching.player.decisions.decisions`.
@@ -167,6 +175,7 @@ class Player:
         labels: Mapping[str, str | Sequence[str]] | None = None,
         settings: PlayerSettings | None = None,
         search_policy: SearchPolicy | None = None,
+        ground: Heightmap | None = None,
         log_decisions: bool = False,
     ) -> None:
         check_same_rows(database, playback)
@@ -184,7 +193,14 @@ class Player:
             moments=self.settings.moments,
             keep_improvement=self.settings.keep_improvement,
             neighbourhood_s=self.settings.neighbourhood_s,
+            ground=ground,
+            step_m=playback.step_m,
         )
+        self._ground, self._steep, under = ground, None, None
+        if ground is not None:
+            self._steep = SteepGround(ground, playback.step_m)
+            under = FootGround(ground, playback.soles, len(self.rows))
+            self.spec = replace(self.spec, ground=ground, soles=playback.soles)
         self.log: DecisionLog | None = None
         if log_decisions and isinstance(self._search_policy, TrajectorySearch):
             self.log = DecisionLog(self._search_policy)
@@ -220,7 +236,7 @@ class Player:
         ).copy()
         solver = LimbSolver(playback.skeleton, playback.limbs)
         self._foot_lock = FootLock(
-            solver, count, FootLockSettings(release_halflife_s=self.settings.foot_halflife_s)
+            solver, count, FootLockSettings(release_halflife_s=self.settings.foot_halflife_s), under
         )
 
     def __len__(self) -> int:
@@ -383,6 +399,10 @@ class Player:
             np.column_stack([correction, turn]) - self._correction
         )
         position, angle = position + self._correction[:, :2], angle + self._correction[:, 2]
+        if self._steep is not None:
+            start = (self._position @ _COMPLEX)[:, None]
+            kept = self._steep.kept_off(start[:, 0], (position @ _COMPLEX)[:, None])
+            position = pairs(kept)[:, 0]
         self._velocity = (position - self._position) / seconds
         self._rate = (angle - self._angle) / seconds
         self._position, self._angle = position, angle
@@ -399,13 +419,18 @@ class Player:
         rotations[:, 0] = quaternions.multiply(turn, rotations[:, 0])
         translations[:, 0] = quaternions.rotate(turn, translations[:, 0])
         translations[:, 0, ::2] += self._position
+        if self._ground is not None:
+            ahead = np.stack([np.sin(self._angle), np.cos(self._angle)], axis=-1)
+            translations[:, 0, 1] += ground_level(self._ground, self._position, ahead)
         unlocked = None
         if self.settings.foot_lock:
             unlocked = rotations[:, self.spec.locked_joints]
             self._local[:, self.playback.translated_joints] = translations
             left = np.zeros((len(half), 3))
             left[:, 0], left[:, 2] = np.cos(self._angle), -np.sin(self._angle)
-            self._foot_lock.apply(
+            drop = self._foot_lock.apply(
                 rotations, self._local, self.playback.contacts[self.rows], left, self._seconds
             )
+            if drop is not None:
+                translations[:, 0, 1] -= drop
         return rotations, translations, unlocked

@@ -14,6 +14,7 @@ from deepphase.features.moment_kinds import KINDS
 from deepphase.steering.goal_sources import GoalSource
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import Run
+from deepphase.terrain.heightmap import Heightmap
 from matching.database.database import MotionDatabase
 from matching.player.playback import Playback
 from matching.player.player import Player, PlayerSettings, runner_spec
@@ -42,6 +43,8 @@ class PlayerSource:
         row that fits the goals best.
     data
         Measures of the database's clips, as `database_measures` gives them.
+    ground
+        Uneven ground that the players walk on.
     """
 
     database: MotionDatabase
@@ -51,6 +54,7 @@ class PlayerSource:
     settings: PlayerSettings = field(default_factory=PlayerSettings)
     seed: int = 0
     data: Mapping[str, Any] = field(default_factory=dict)
+    ground: Heightmap | None = None
 
     @property
     def spacing_m(self) -> float:
@@ -79,6 +83,7 @@ class PlayerSource:
             angles=root_states.angles,
             labels=self.labels or None,
             settings=self.settings,
+            ground=self.ground,
             log_decisions=True,
         )
 
@@ -100,6 +105,8 @@ class PlayerSource:
             self.searcher,
             labels=self.labels or None,
             moments=self.settings.moments,
+            ground=self.ground,
+            step_m=self.playback.step_m,
         )
 
     def check_labels(self, labels: Mapping[str, str]) -> None:

@@ -12,10 +12,20 @@ from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.features.feature import Feature
 from deepphase.features.layout import FeatureLayout
-from deepphase.features.trajectory import TRAJECTORY_PATH, facing_directions, relative_trajectory
+from deepphase.features.trajectory import (
+    TRAJECTORY_PATH,
+    complex_of,
+    facing_directions,
+    pairs,
+    relative_trajectory,
+)
 from deepphase.steering.goal_sources import GoalSource
 from deepphase.steering.root_states import RootStates
+from deepphase.steering.steep_ground import SteepGround
+from deepphase.terrain.heightmap import Heightmap
+from deepphase.terrain.underfoot import SIDES, ground_level, trajectory_heights
 from matching.database.database import MotionDatabase
+from matching.database.on_ground import GROUND_HEIGHTS
 from matching.player.constants import CONSTANTS
 from matching.player.moment_filter import MomentFilter
 from matching.search.searcher import Searcher
@@ -129,6 +139,11 @@ class TrajectorySearch:
         best row with them by this share.
     neighbourhood_s
         Rows of the same clip within this many seconds of the current row are excluded.
+    ground
+        Uneven ground that characters walk on; a flat floor by default. Its heights ahead are in
+        the queries of databases that have them, and paths keep off steep places.
+    step_m
+        Metres of the highest step up or down on that ground.
 
     Raises
     ------
@@ -145,8 +160,15 @@ class TrajectorySearch:
         moments: MomentFilter | None = None,
         keep_improvement: float = 0.0,
         neighbourhood_s: float = 0.0,
+        ground: Heightmap | None = None,
+        step_m: float = 0.0,
     ) -> None:
         self._database, self._searcher = database, searcher
+        self._ground = ground
+        self._steep = None if ground is None else SteepGround(ground, step_m)
+        self._heights = [
+            each.name for each in database.layout.of_kind("track") if each.track == GROUND_HEIGHTS
+        ]
         self._neighbourhood_s = neighbourhood_s
         self.keep_improvement = keep_improvement
         self._labels = dict(labels or {})
@@ -177,6 +199,10 @@ class TrajectorySearch:
         and directions (which, 3), in the world.
         """
         positions, angles = goal_source.trajectory(root_states, which, self.offsets_s)
+        if self._steep is not None:
+            starts = complex_of(root_states.positions[which])[:, 0]
+            kept = self._steep.kept_off(starts, complex_of(positions)[..., 0])
+            positions = pairs(kept)
         return (
             np.insert(positions, 1, 0.0, axis=-1),
             facing_directions(angles),
@@ -346,7 +372,18 @@ class TrajectorySearch:
                 if time > 0:
                     block[:, index] = desired[:, np.searchsorted(self.offsets_s, time)]
             blocks[feature.name] = block.reshape(len(own), -1)
+        for name in self._heights:
+            blocks[name] = self._heights_ahead(goals)
         return blocks
+
+    def _heights_ahead(self, goals: tuple[Array, Array, Array, Array]) -> Array:
+        """(q, 3 * offsets) metres of the ground along goals, over the level; 0 on a flat floor."""
+        positions, directions, place, facing = (each[..., ::2] for each in goals)
+        if self._ground is None:
+            return np.zeros((len(positions), SIDES * len(self.offsets_s)), np.float32)
+        level = ground_level(self._ground, place, facing)
+        found = trajectory_heights(self._ground, positions, directions, level)
+        return found.reshape(len(positions), -1).astype(np.float32)
 
     @property
     def playable(self) -> Array | None:

@@ -1,6 +1,6 @@
-"""Controllers on grounds that they were not trained on: feet, paths, survival.
+"""Controllers and databases on grounds that they were not made on: feet, paths, survival.
 
-python -m tests.benchmarks.walk_on_ground run CONTROLLER.. [--grounds flat,rocks] [--seconds 15]
+python -m tests.benchmarks.walk_on_ground run FILE.. [--grounds flat,rocks] [--seconds 15]
 python -m tests.benchmarks.walk_on_ground train STORE GROUND OUT [--model MODEL] [--seed N]
 
 `run` walks controllers with heights on the grounds, and lays the runs of others on them. `train`
@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -25,6 +27,7 @@ from controllers.runtime.controller import Controller
 from controllers.runtime.start import CharacterSource
 from controllers.training.train import train_controller
 from deepphase.corpus.store import open_store
+from deepphase.formats.array_file import read_header
 from deepphase.motion.clip import Clip
 from deepphase.motion.roles import Roles
 from deepphase.phase.extractor import load_extractor
@@ -35,23 +38,55 @@ from deepphase.terrain.foot_track import FootTrack
 from deepphase.terrain.grounded_clip import ClipGrounds, GroundedClip
 from deepphase.terrain.heightmap import Heightmap
 from deepphase.terrain.made_ground import made_ground
+from matching.database.database import MotionDatabase
+from matching.database.on_ground import has_ground_heights
+from matching.player.moment_filter import MomentFilter
+from matching.player.playback import Playback
+from matching.player.player import PlayerSettings
+from matching.player.source import PlayerSource, database_measures
+from matching.search.searcher import open_searcher
 
 _SHOWN = ("deep", "floating", "depth", "depth_95", "gap", "gap_95", "swing_deep", "sliding")
 _FLAT = Heightmap(np.zeros((1, 1)), 1.0, name="flat")
 
 
-def run(files: list[Path], grounds: list[str], seconds: float, seed: int) -> None:
-    """Print a line for each controller, ground and path."""
-    for file in files:
+def sources_of(file: Path, walked: bool) -> Callable[[Heightmap], Any]:
+    """Function from ground to the source of runs of a file.
+
+    Controllers and databases without heights run on a flat floor, and their runs are laid, unless
+    databases are `walked`.
+    """
+    if read_header(file)["format"] == "deepphase.controller":
         controller = Controller.load(file)
+        heights = controller.schema.config.heights
+        return lambda ground: CharacterSource(controller, ground=ground if heights else None)
+    database = MotionDatabase.load(file).with_kinds()
+    playback = Playback.of_database(database)
+    searcher = open_searcher(database, "exact")
+    data = database_measures(database, playback)
+    settings = PlayerSettings(moments=MomentFilter())
+    heights = walked or has_ground_heights(database.layout)
+    return lambda ground: PlayerSource(
+        database,
+        playback,
+        searcher,
+        settings=settings,
+        data=data,
+        ground=ground if heights else None,
+    )
+
+
+def run(files: list[Path], grounds: list[str], seconds: float, seed: int, walked: bool) -> None:
+    """Print a line for each file, ground and path."""
+    for file in files:
+        source_on = sources_of(file, walked)
         for name in grounds:
             ground = _FLAT
             if name != "flat":
                 ground = made_ground(name, seed=seed, size_m=40.0, spacing_m=0.05)
-            own = ground if controller.schema.config.heights else None
             for path in ("wave", "circle"):
                 begin = time.process_time()
-                source = CharacterSource(controller, ground=own)
+                source = source_on(ground)
                 goal = made_path(path, source.travelling_speed, seconds)
                 request = RunRequest(seconds=seconds, characters=3, ground=ground)
                 made = measured_run(source, request, goal)
@@ -119,7 +154,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parts = parser.add_subparsers(dest="part", required=True)
     runs, training = parts.add_parser("run"), parts.add_parser("train")
-    runs.add_argument("controllers", type=Path, nargs="+")
+    runs.add_argument("files", type=Path, nargs="+")
+    runs.add_argument("--walked", action="store_true")
     runs.add_argument("--grounds", default="flat,hills,stairs,rocks,pits,beam,platforms")
     runs.add_argument("--seconds", type=float, default=15.0)
     runs.add_argument("--seed", type=int, default=5)
@@ -130,7 +166,7 @@ def main() -> None:
     training.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     if given.part == "run":
-        run(given.controllers, given.grounds.split(","), given.seconds, given.seed)
+        run(given.files, given.grounds.split(","), given.seconds, given.seed, given.walked)
     else:
         train(given.store, given.ground, given.out, given.model, given.samples, given.seed)
 

@@ -6,32 +6,35 @@ import numpy as np
 import pytest
 
 from apps.live.asset import live_asset
-from apps.live.database_asset import database_ground
 from controllers.data.samples import schema_of_store
-from controllers.runtime.steep_ground import STEP_SHARE, SteepGround
 from controllers.schema.config import SchemaConfig
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.features.feature import Feature
+from deepphase.features.layout import FeatureLayout
 from deepphase.motion.clip import Clip
-from deepphase.motion.foot_ik import LimbSolver
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import find_roles
-from deepphase.steering.foot_ground import FootGround
-from deepphase.steering.foot_lock import FootLock, FootLockSettings
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_sources import GamepadSettings
 from deepphase.steering.root_states import RootStates
+from deepphase.steering.steep_ground import STEP_SHARE, SteepGround
 from deepphase.steering.velocity_goals import GamepadGoals
 from deepphase.synthetic.locomotion import locomotion
-from deepphase.terrain.grounded_clip import GroundedClip
+from deepphase.terrain.grounded_clip import ClipGround, ClipGrounds, GroundedClip
 from deepphase.terrain.made_ground import made_ground
 from deepphase.terrain.underfoot import ground_level
+from matching.database.database import MotionDatabase
+from matching.database.on_ground import GROUND_HEIGHTS, ClipsOnGround
 from matching.player.moment_filter import MomentFilter
+from matching.player.playback import Playback
 from matching.player.player import PlayerSettings
 from matching.player.source import PlayerSource
+from matching.player.trajectory_search import future_offsets
+from matching.search.searcher import open_searcher
 from tests.controllers.test_heights import FIRST, replayed
 from tests.live.made_ball import asset_of
 from tests.live.node import TOP_SPEED, ask_node, needs_node, stick_goal
-from tests.matching.test_player import opened, walking_store
+from tests.matching.test_player import LAYOUT, walking_store
 
 pytestmark = needs_node
 
@@ -106,42 +109,58 @@ def test_feet_hips_and_inputs_on_ground_are_those_of_python(tmp_path, walk, sche
     np.testing.assert_allclose([frame["inputs"] for frame in frames], rows, atol=_MM)
 
 
-def test_databases_walk_on_ground_as_feet_and_levels_of_python_do(tmp_path):
-    walks = opened(walking_store((-0.5, 0.5), seconds=4.0))
-    asset, header = live_asset(walks[0]), database_ground(walks[1])
-    ground = made_ground("hills", seed=4, size_m=20.0, spacing_m=0.1)
+@pytest.fixture(scope="module")
+def climbs():
+    """Walks on their floor and on stairs, with the heights ahead among the features."""
+    store = walking_store((-0.5, 0.5), seconds=4.0)
+    stairs = made_ground("stairs", seed=1, size_m=16.0, spacing_m=0.1)
+    grounds = ClipGrounds([ClipGround(stairs, name, laid=True) for name in store.names])
+    heights = Feature(GROUND_HEIGHTS, kind="track", weight=0.5)
+    layout = FeatureLayout(*LAYOUT, heights)
+    on_ground = ClipsOnGround(store, grounds, future_offsets(layout))
+    database = MotionDatabase.build(on_ground.store, layout, tracks=on_ground)
+    return database, Playback.of_database(database), open_searcher(database, "exact")
+
+
+@pytest.mark.parametrize("kind", ["stairs", "platforms"])
+def test_databases_walk_on_ground_as_in_python(tmp_path, climbs, kind):
+    ground = made_ground(kind, seed=3, size_m=20.0, spacing_m=0.1)
     rest = np.zeros((1, 2))
     roots = RootStates(rest, rest, np.zeros(1), np.zeros(1))
     sticks = Gamepad([0.0, 9.0], [(0.1, 0.5)] * 2, [(0.0, 0.0)] * 2, {})
     goals = GamepadGoals(sticks, roots, GamepadSettings(top_speed=TOP_SPEED))
     options = {"topSpeed": TOP_SPEED, "goal": stick_goal(goals, TOP_SPEED)}
-    settings = PlayerSettings(foot_lock=False, moments=MomentFilter())
-    player, given = PlayerSource(*walks, settings=settings).start(goals, roots), []
-    solver = LimbSolver(player.spec.skeleton, walks[1].limbs)
-    lock_settings = FootLockSettings(release_halflife_s=settings.foot_halflife_s)
-    lock = FootLock(solver, 1, lock_settings, FootGround(ground, header["soles"], 1))
-    python = []
+    settings = PlayerSettings(moments=MomentFilter())
+    player = PlayerSource(*climbs, settings=settings, ground=ground).start(goals, roots)
+    made, given = [], []
     for _ in range(_FRAMES):
         given.append(stick_goal(goals, TOP_SPEED))
-        frame = player.step(goals)
-        angle = frame.angles
-        ahead = np.stack([np.sin(angle), np.cos(angle)], axis=-1)
-        translations, rotations = frame.translations.astype(float), frame.rotations.copy()
-        translations[:, 0, 1] += ground_level(ground, frame.positions, ahead)
-        local = np.array(player.spec.skeleton.offsets, float)[None]
-        local[:, player.spec.translated_joints] = translations
-        left = np.stack([np.cos(angle), np.zeros(1), -np.sin(angle)], axis=1)
-        drop = lock.apply(rotations, local, frame.contacts > 0.5, left, 1 / 60)
-        translations[:, 0, 1] -= drop
-        joints = player.spec.translated_joints
-        clip = Clip(player.spec.skeleton, rotations, translations, 60.0, translated_joints=joints)
-        python.append(joint_positions(clip)[0])
-    frames = ask_node(
-        tmp_path, asset, "run", goals=given, options=options, ground=as_request(ground)
+        made.append(player.step(goals))
+    clip = Clip(
+        player.spec.skeleton,
+        np.concatenate([frame.rotations for frame in made]),
+        np.concatenate([frame.translations for frame in made]),
+        60.0,
+        translated_joints=player.spec.translated_joints,
     )
-    script = np.reshape([frame["positions"] for frame in frames], np.shape(python))
-    assert np.ptp(np.array(python)[:, 0, 1]) > 0.1
+    python = joint_positions(clip)
+    frames = ask_node(
+        tmp_path,
+        live_asset(climbs[0]),
+        "run",
+        goals=given,
+        options=options,
+        ground=as_request(ground),
+    )
+    rows = [int(frame.tracks["row"][0]) for frame in made]
+    assert [frame["row"]["index"] for frame in frames] == rows
+    script = np.reshape([frame["positions"] for frame in frames], python.shape)
     np.testing.assert_allclose(script, python, atol=_MM)
+    if kind == "stairs":
+        assert np.ptp(python[:, 0, 1]) > 0.3
+        # Clips that climb are found where the ground ahead rises.
+        names = {climbs[0].clip_names[each] for each in climbs[0].clip_of(np.array(rows)).tolist()}
+        assert any("ground" in name for name in names)
 
 
 @pytest.mark.parametrize("kind", ["platforms", "pits", "beam"])

@@ -1,4 +1,4 @@
-/** Ground that is too steep to walk on; see controllers/runtime/steep_ground.py. */
+/** Ground that is too steep to walk on; see deepphase/steering/steep_ground.py. */
 
 import { Heightmap } from "./heightmap.js";
 

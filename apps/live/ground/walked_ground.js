@@ -39,12 +39,22 @@ export class WalkedGround {
     const level = this.level(root);
     const cosine = Math.cos(root.angle), sine = Math.sin(root.angle);
     const turned = (left, ahead) => [left * cosine + ahead * sine, ahead * cosine - left * sine];
-    const found = new Float32Array((3 * places.length) / 2);
+    const world = [], ways = [];
     for (let i = 0; i < places.length; i += 2) {
       const [x, z] = turned(places[i], places[i + 1]);
-      const [dx, dz] = turned(directions[i], directions[i + 1]);
+      world.push(root.x + x, root.z + z);
+      ways.push(...turned(directions[i], directions[i + 1]));
+    }
+    return this.heightsInWorld(world, ways, level);
+  }
+
+  /** Heights over a level left of, below and right of every sample of a trajectory. */
+  heightsInWorld(places, directions, level) {
+    const found = new Float32Array((3 * places.length) / 2);
+    for (let i = 0; i < places.length; i += 2) {
       [1, 0, -1].forEach((side, k) => {
-        const height = this.map.at(root.x + x + side * SIDE_M * dz, root.z + z - side * SIDE_M * dx);
+        const across = side * SIDE_M;
+        const height = this.map.at(places[i] + across * directions[i + 1], places[i + 1] - across * directions[i]);
         found[(3 * i) / 2 + k] = height - level;
       });
     }

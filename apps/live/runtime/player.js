@@ -35,6 +35,8 @@ export class DatabaseCharacter {
     this.jumpOfGoal = settings.goal_jump * (options.topSpeed || asset.speeds.run);
     this.footIk = options.footIk !== false && settings.foot_lock;
     this.root = { x: position[0], z: position[1], angle: heading };
+    this.ground = options.ground || null;
+    this.groundFeet = this.ground && this.ground.feet();
     this.goals = new VelocityGoals(heading, settings, position);
     this.goals.set(goal || { velocity: [0, 0], facing: null }, 0, this.root);
     this.lastGoal = this.goals.goal;
@@ -55,8 +57,6 @@ export class DatabaseCharacter {
     this.cost = 0;
     this.limited = false;
     this.feet = new FootLock(asset);
-    this.ground = options.ground || null;
-    this.groundFeet = this.ground && this.ground.feet();
   }
 
   /** Advance by one frame; a goal as controllers take it, obstacles left out. */
@@ -150,8 +150,7 @@ export class DatabaseCharacter {
   heldTrajectory() {
     const { root, times } = this;
     const { covered, standing_speed: standing } = this.asset.header.facing_coverage;
-    const { places: desired, angles } = this.goals.trajectory(root, times);
-    const places = this.ground ? this.ground.keptOff([root.x, root.z], desired) : desired;
+    const { places, angles } = this.goals.trajectory(root, times);
     const ways = times.map((time, i) => {
       const before = i ? [places[2 * i - 2], places[2 * i - 1]] : [root.x, root.z];
       const seconds = time - (i ? times[i - 1] : 0);
@@ -230,6 +229,7 @@ export class DatabaseCharacter {
   writeGoals(query, desired) {
     const { asset, root, times } = this;
     this.limited = limitPlaces(desired.places, times, root, asset.header.limits.speed);
+    if (this.ground) desired = { ...desired, places: this.ground.keptOff([root.x, root.z], desired.places) };
     for (const { time, column, direction } of asset.header.trajectory) {
       const i = times.indexOf(time);
       const angle = desired.angles[i];
@@ -241,6 +241,19 @@ export class DatabaseCharacter {
         query[at] = (value - asset.arrays.mean[at]) * asset.arrays.scale[at];
       });
     }
+    this.writeHeights(query, desired);
+  }
+
+  /** Replace the heights of the ground ahead in a query, if the features have them. */
+  writeHeights(query, { places, angles }) {
+    const { asset, root } = this;
+    const first = asset.header.ground_heights;
+    if (typeof first !== "number") return;
+    const directions = Array.from(angles).flatMap((angle) => [Math.sin(angle), Math.cos(angle)]);
+    const heights = this.ground ? this.ground.heightsInWorld(places, directions, this.ground.level(root)) : new Float32Array((3 * places.length) / 2);
+    heights.forEach((height, i) => {
+      query[first + i] = (height - asset.arrays.mean[first + i]) * asset.arrays.scale[first + i];
+    });
   }
 
   /** Jump to a better row if one is due and found; whether it did. */

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from controllers.runtime.steep_ground import SteepGround
+from deepphase.steering.steep_ground import SteepGround
 from deepphase.terrain.heightmap import Heightmap
 from deepphase.terrain.made_ground import made_ground
 

@@ -134,8 +134,14 @@ def split_by_source(
     return Split(centres[False], centres[True], held_ranges, int((~usable).sum()))
 
 
+# Largest share of one held-out file, in shares that are to be held out.
+_MAX_EXCESS = 3.0
+
+
 def held_out_sources(frames: Mapping[str, int], held_out: float, seed: int) -> set[str]:
     """Files that hold about a share `held_out` of all frames: at least one, and not all.
+
+    A file with more than three times that share is left to the training if there are shorter ones.
 
     Parameters
     ----------
@@ -145,10 +151,12 @@ def held_out_sources(frames: Mapping[str, int], held_out: float, seed: int) -> s
     names = sorted(frames)
     kept: set[str] = set()
     wanted = held_out * sum(frames.values())
-    for index in np.random.default_rng(seed).permutation(len(names))[:-1]:
-        if kept and sum(frames[name] for name in kept) >= wanted:
+    longest = max(_MAX_EXCESS * wanted, min(frames.values()))
+    for index in np.random.default_rng(seed).permutation(len(names)):
+        if (kept and sum(frames[name] for name in kept) >= wanted) or len(kept) == len(names) - 1:
             break
-        kept.add(names[index])
+        if frames[names[index]] <= longest:
+            kept.add(names[index])
     return kept
 
 

@@ -9,7 +9,12 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from apps.dashboard.parts import demo
-from apps.dashboard.parts.channel_views import clip_window, followed, phases_table
+from apps.dashboard.parts.channel_views import (
+    FollowedJoints,
+    clip_window,
+    followed,
+    phases_table,
+)
 from apps.dashboard.parts.collection import OpenClips, OpenModel
 from apps.dashboard.parts.encodings import encodings
 from deepphase.corpus.clip_store import ClipStore
@@ -106,7 +111,8 @@ def test_a_skeleton_without_a_model_is_read_by_the_shipped_one(tmp_path, monkeyp
     assert app.selectbox(key="model").value == "any skeleton"
     assert "Confidence: low" in words(app)
     assert "Train a model" in [each.label for each in app.button]
-    assert "deepphase train phase" in words(app)
+    # The page has a button in place of the command.
+    assert "deepphase train" not in words(app)
 
 
 def _with_rest_lying_down(clip: Clip) -> Clip:
@@ -137,3 +143,18 @@ def test_the_body_is_one_of_the_clip_where_the_rest_pose_is_none(pair):
     assert height == pytest.approx(np.ptp(upright.positions[:, 1]), abs=0.1)
     assert height > 1.2
     assert sum(result.energy.values()) == pytest.approx(1.0)
+
+
+def test_parts_that_hardly_move_are_not_named():
+    """A hand that waves: legs that sway by a hundredth of the movement are followed by nothing."""
+    followed = FollowedJoints(
+        np.zeros((1, 2)),
+        ("Hand", "Toes"),
+        {"right arm": np.array([0.6]), "left leg": np.array([0.9])},
+        {"right arm": 0.985, "left leg": 0.015},
+        np.zeros((2, 3)),
+        np.zeros((0, 2), int),
+    )
+    said = followed.sentences(np.array([2.0]))
+    assert said[0].startswith("Of the movement, 98 % is of the right arm")
+    assert said[-1] == "Channel 0, 2.00 Hz: right arm (60 %)"

@@ -60,6 +60,19 @@ def test_pieces_of_one_source_stay_together():
     assert not set(owner[split.train]) & set(owner[split.held_out])
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_a_file_with_most_of_the_frames_is_trained_on(seed):
+    starts, stops = ranges([900, 60, 50, 70])
+    split = split_by_source(starts, stops, list("abcd"), 11, 0.1, seed=seed)
+    assert len(split.train) > 800
+    assert len(split.held_out) >= 40
+    # Where every file is long, one of them is held out all the same.
+    starts, stops = ranges([300, 320])
+    split = split_by_source(starts, stops, list("ab"), 11, 0.1, seed=seed)
+    assert len(split.held_out)
+    assert len(split.train)
+
+
 def test_single_source_holds_out_its_end_without_overlap():
     starts, stops = ranges([300])
     split = split_by_source(starts, stops, ["a"], 21, 0.1, seed=0)

@@ -27,7 +27,14 @@ from apps.dashboard.parts.steered_runs import (
 from apps.dashboard.parts.steering_choice import choose_run
 from apps.dashboard.parts.theme import heading, wide_columns
 from apps.dashboard.parts.uploads import offer_upload
-from apps.dashboard.parts.widgets import offer, offer_player, offer_table, show_player, state_units
+from apps.dashboard.parts.widgets import (
+    offer,
+    offer_player,
+    offer_table,
+    show_player,
+    show_table,
+    state_units,
+)
 from deepphase.errors import DeepPhaseError
 from deepphase.motion.root_motion import RootMotion
 
@@ -201,7 +208,8 @@ def _measures(measures: Mapping[str, MeasureRow]) -> None:
             delta_color="off", delta_arrow="off", help=each.definition,
         )  # fmt: skip
     with st.expander("All measures, with those of the data", icon=":material/table_chart:"):
-        st.dataframe(
+        show_table(
+            "measures",
             {
                 "Measure": [_title(each) for each in rows],
                 "This run": [_number(each.value) for each in rows],
@@ -209,7 +217,6 @@ def _measures(measures: Mapping[str, MeasureRow]) -> None:
                 "Unit": [_unit(each.unit) for each in rows],
                 "Definition": [each.definition for each in rows],
             },
-            hide_index=True,
             height=36 * (len(rows) + 1),
         )
         offer_table(*_table(rows), "measures", "measures csv")

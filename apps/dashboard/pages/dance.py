@@ -27,7 +27,14 @@ from apps.dashboard.parts.songs import (
     show_song_facts,
 )
 from apps.dashboard.parts.theme import heading, wide_columns
-from apps.dashboard.parts.widgets import offer, offer_player, offer_table, show_player, state_units
+from apps.dashboard.parts.widgets import (
+    offer,
+    offer_player,
+    offer_table,
+    show_player,
+    show_table,
+    state_units,
+)
 from deepphase.errors import DeepPhaseError
 from deepphase.music.containers import has_av
 
@@ -163,7 +170,7 @@ def _measures(dance: OpenDance) -> None:
         }
         table["Measure"] = [_title(row[0]) for row in dance.rows]
         table["What it is"] = [DANCE_MEASURES[row[0].replace(" ", "_")][1] for row in dance.rows]
-        st.dataframe(table, hide_index=True, height=36 * (len(dance.rows) + 1))
+        show_table("measures", table, height=36 * (len(dance.rows) + 1))
         offer_table(dance.columns, dance.rows, "measures", "dance measures")
 
 

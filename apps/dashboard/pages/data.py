@@ -13,7 +13,14 @@ from apps.dashboard.parts.messages import error_sentence, plain, show_error, wor
 from apps.dashboard.parts.session import session
 from apps.dashboard.parts.theme import heading, wide_columns
 from apps.dashboard.parts.uploads import MAX_MOTION_MB, MOTION_SUFFIXES, UploadResult, read_upload
-from apps.dashboard.parts.widgets import offer, offer_player, offer_table, show_player, state_units
+from apps.dashboard.parts.widgets import (
+    offer,
+    offer_player,
+    offer_table,
+    show_player,
+    show_table,
+    state_units,
+)
 from apps.reports.player_takes import takes_of_clips
 from deepphase.errors import DeepPhaseError
 from deepphase.figures.player.take import Take
@@ -81,9 +88,9 @@ def _table(clips: OpenClips) -> ClipRow | None:
         _cells(row, labels, contacts.share(row.index) if not missing else None) for row in shown
     ]
     table = {name: [cells[at] for cells in content] for at, name in enumerate(headings)}
-    event = st.dataframe(
+    event = show_table(
+        "clips",
         table,
-        hide_index=True,
         height=min(_TABLE_HEIGHT, 37 * (len(shown) + 1)),
         on_select="rerun",
         selection_mode="single-row-required",
@@ -167,7 +174,8 @@ def _skeleton(clip: Clip) -> None:
         if isinstance(getattr(roles, name), int) and not name.endswith("_end")
     }
     parents = [int(parent) for parent in skeleton.parents]
-    st.dataframe(
+    show_table(
+        "joints",
         {
             "Joint": list(skeleton.names),
             "Parent": [skeleton.names[p] if p >= 0 else "" for p in parents],
@@ -177,7 +185,6 @@ def _skeleton(clip: Clip) -> None:
                 for joint, pair in enumerate(int(p) for p in roles.pairs)
             ],
         },
-        hide_index=True,
     )
     st.caption(f"Recognised as a {plain(roles.kind)}.")
     for words in roles.notes:

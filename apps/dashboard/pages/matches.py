@@ -29,6 +29,7 @@ from apps.dashboard.parts.widgets import (
     offer_table,
     show_figure,
     show_player,
+    show_table,
     state_units,
 )
 from deepphase.errors import ParameterError
@@ -137,7 +138,8 @@ def _show(searched_: Searched, answer: Answer, seconds: float) -> None:
 def _table(answer: Answer) -> None:
     found = answer.found
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn
-    st.dataframe(
+    show_table(
+        "matches",
         {
             "Match": [each.name for each in found],
             "At": [each.moment.time_s for each in found],
@@ -148,7 +150,6 @@ def _table(answer: Answer) -> None:
             "Phase": [each.phase_distance for each in found],
             "Pose": [each.pose_distance for each in found],
         },
-        hide_index=True,
         height=35 * (len(found) + 1) + 3,
         column_config={
             "Match": text(width=62),

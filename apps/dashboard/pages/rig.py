@@ -16,7 +16,7 @@ from apps.dashboard.parts.collection import open_clips, open_folder
 from apps.dashboard.parts.folder import Stamp
 from apps.dashboard.parts.messages import show_error, working
 from apps.dashboard.parts.theme import heading, wide_columns
-from apps.dashboard.parts.widgets import offer, offer_player, show_figure, show_player
+from apps.dashboard.parts.widgets import offer, offer_player, show_figure, show_player, show_table
 from deepphase.errors import DeepPhaseError
 from deepphase.figures.player.actor import Actor
 from deepphase.figures.player.take import Take
@@ -169,7 +169,8 @@ def _result(inverse: RigInverse, solved: SolvedClip) -> None:
     missed = int((~solved.solution.reached).sum())
     if missed:
         st.warning(f"{missed} of {len(values)} poses are out of the rig's reach.")
-    st.dataframe(
+    show_table(
+        "distances by part of the body",
         [
             {
                 "Part": each.part,
@@ -178,7 +179,6 @@ def _result(inverse: RigInverse, solved: SolvedClip) -> None:
             }
             for each in part_residuals(rig, solved.solution.errors)
         ],
-        hide_index=True,
     )
     moving = np.argsort(-np.ptp(values, axis=0), kind="stable")
     moving = moving[np.ptp(values[:, moving], axis=0) > 1e-6]

@@ -42,6 +42,8 @@ _WINDOWS = 96
 _CACHED_CLIPS = 32
 # Smaller shares of a part that moves most mean that no channel follows it.
 _LITTLE = 0.2
+# Parts with less of a clip's movement count as still: shares of them say nothing.
+_STILL = 0.02
 # Frames around a pose, which its root trajectory is smoothed over.
 _POSE_FRAMES = 30
 
@@ -74,19 +76,29 @@ class FollowedJoints:
     links: Array
 
     def sentences(self, frequencies: Array) -> list[str]:
-        """One sentence per channel: its frequency, of (channels,) Hz, and the parts it follows."""
+        """Sentences on what moves, and on each channel: its frequency and the parts it follows.
+
+        Parts of the body that hardly move are left out.
+
+        Parameters
+        ----------
+        frequencies
+            (channels,) Hz.
+        """
         most = max(self.energy, key=lambda part: self.energy[part])
         ordered = sorted(self.energy, key=lambda part: -self.energy[part])[:3]
-        shares = ", ".join(f"{100 * self.energy[part]:.0f} % is of {part}" for part in ordered)
+        shares = ", ".join(f"{100 * self.energy[part]:.0f} % is of the {part}" for part in ordered)
         sentences = [f"Of the movement, {shares}."]
         largest = float(self.parts[most].max()) if most in self.parts else 0.0
         if largest < _LITTLE:
+            percent = f"{100 * max(largest, 0.0):.0f} %"
             sentences.append(
-                f"No channel follows {most}, which moves most: by {100 * max(largest, 0.0):.0f} % "
-                "at best. The model may not have learnt such movement."
+                f"No channel follows the {most}, which moves most: by {percent} at best. The model "
+                "may not have learnt such movement."
             )
+        moving = [part for part in self.parts if self.energy.get(part, 0.0) >= _STILL]
         for channel, frequency in enumerate(frequencies):
-            ordered = sorted(self.parts, key=lambda part: -self.parts[part][channel])
+            ordered = sorted(moving, key=lambda part: -self.parts[part][channel])
             strong = [part for part in ordered if self.parts[part][channel] >= 0.1][:3]
             parts = [f"{part} ({100 * self.parts[part][channel]:.0f} %)" for part in strong]
             words = ", ".join(parts) if parts else "no part of the body by more than 10 %"

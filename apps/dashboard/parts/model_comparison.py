@@ -11,7 +11,7 @@ from apps.dashboard.parts.collection import OpenClips, OpenModel, model_sources
 from apps.dashboard.parts.messages import plain, show_error, working
 from apps.dashboard.parts.session import session
 from apps.dashboard.parts.trainings import curve_of, own_trainings
-from apps.dashboard.parts.widgets import offer_figure, offer_table, show_figure
+from apps.dashboard.parts.widgets import offer_figure, offer_table, show_figure, show_table
 from deepphase.errors import DeepPhaseError
 from deepphase.figures.learning_curves import learning_curves
 from deepphase.figures.manifold import manifold_2d
@@ -127,13 +127,13 @@ def _measures(models: list[OpenModel]) -> None:
     names = [models[0].name, models[1].name]
     if names[0] == names[1]:
         names[1] += " (again)"
-    st.dataframe(
+    show_table(
+        "both models",
         {
             "Measure, each on its own held-out clips": [row[0] for row in rows],
             names[0]: [row[1] for row in rows],
             names[1]: [row[2] for row in rows],
         },
-        hide_index=True,
         height=35 * (len(rows) + 1) + 3,
     )
     offer_table(["measure", *names], rows, "models_compared", "compared csv")

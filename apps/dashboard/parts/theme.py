@@ -115,6 +115,24 @@ iframe[data-testid="stIFrame"] { display: block; }
 # Figures of the dark theme are turned to white paper, with their hues.
 _DARK_PRINT = """<style>@media print { [data-testid="stPlotlyChart"] .js-plotly-plot,
   [data-testid="stDataFrame"] { filter: invert(1) hue-rotate(180deg) brightness(1.1); } }</style>"""
+# Key of a container around a table, which the table's name follows.
+TABLE_KEY = "table of"
+_TABLE_NAMES = f"""<script>
+if (!window.deepphaseNamesTables) {{
+  window.deepphaseNamesTables = true;
+  const prefix = "st-key-{TABLE_KEY.replace(" ", "-")}-";
+  const nameTables = () => {{
+    const inside = '[class*="' + prefix + '"] :is([role="grid"], canvas):not([aria-label])';
+    for (const grid of document.querySelectorAll(inside)) {{
+      const key = [...grid.closest('[class*="' + prefix + '"]').classList]
+        .find((each) => each.startsWith(prefix));
+      grid.setAttribute("aria-label", "Table of " + key.slice(prefix.length).replaceAll("-", " "));
+    }}
+  }};
+  new MutationObserver(nameTables).observe(document.body, {{ childList: true, subtree: true }});
+  nameTables();
+}}
+</script>"""
 # Figures are drawn for the width that they have on the screen: paper gets that width, made smaller.
 _PRINT_SIZE = f"""<script>
 if (!window.deepphasePrints) {{
@@ -158,7 +176,7 @@ def icon() -> Image.Image:
 def apply_theme() -> None:
     """Apply styles and logo; called once in every run of the script."""
     st.html(_STYLE + (_DARK_PRINT if is_dark() else ""))
-    st.html(_PRINT_SIZE, unsafe_allow_javascript=True)
+    st.html(_PRINT_SIZE + _TABLE_NAMES, unsafe_allow_javascript=True)
     ink = (DARK if is_dark() else LIGHT).layout.font.color
     st.logo(
         _MARK.format(ink=ink, ring=channel_colour(4 if is_dark() else 0), font=FONT), size="large"

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import plotly.graph_objects as go
 import streamlit as st
 
-from apps.dashboard.parts.theme import is_dark
+from apps.dashboard.parts.theme import TABLE_KEY, is_dark
 from deepphase.figures.player.page import player_html
 from deepphase.figures.player.take import Take
 from deepphase.figures.theme import themed
@@ -60,6 +60,21 @@ def show_player(
         max_bytes=_PLAYER_BYTES,
     )
     st.iframe(page, height=height)
+
+
+def show_table(name: str, content: Any, **options: Any) -> Any:
+    """Display a table with its name for screen readers, and return its selection.
+
+    Parameters
+    ----------
+    name
+        Lower-case words that complete "Table of"; unique on the page.
+    content, options
+        As for `st.dataframe`.
+    """
+    # Streamlit's tables have no name; a script of the theme makes one of the container's key.
+    with st.container(key=f"{TABLE_KEY} {name}"):
+        return st.dataframe(content, hide_index=True, **options)
 
 
 def show_figure(

@@ -58,7 +58,8 @@ def command(
     kinds
         Kinds of made ground, such as noise,steps,ramps; all kinds if not given.
     patches
-        Number of patches of made ground to compare with every gait cycle.
+        Number of patches of made ground to compare with every gait cycle. 0 fits a plane that is
+        deformed to touch the footsteps, the paper's baseline.
     spacing
         Metres between the points of the ground.
     margin
@@ -79,11 +80,13 @@ def command(
         "margin": margin,
         "seed": seed,
     }
-    for name, value, least in (("fits", fits, 0), ("laid", laid, 0), ("patches", patches, 1)):
+    for name, value, least in (("fits", fits, 0), ("laid", laid, 0), ("patches", patches, 0)):
         if value < least:
             raise ParameterError(f"--{name} must be at least {least}, not {value}")
     if not fits + laid:
         raise ParameterError("no ground", hint="give --fits or --laid a number above 0")
+    if fits > 1 and not patches:
+        raise ParameterError("footsteps alone give one ground", hint="give --fits 1")
     for name in chosen:
         if name not in MADE_GROUNDS:
             raise ParameterError(
@@ -187,8 +190,10 @@ class _GroundMaker:
             self.kept += len(paths)
             return [(n, ClipGround.load(path)) for n, path in zip(names, paths, strict=True)]
         options = self._settings
-        self._library = self._library or PatchLibrary.made(
-            options["patches"], options["seed"], self._kinds
+        self._library = self._library or (
+            PatchLibrary.made(options["patches"], options["seed"], self._kinds)
+            if options["patches"]
+            else PatchLibrary.level()
         )
         grounds = grounds_of_clip(
             track,

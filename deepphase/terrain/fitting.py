@@ -101,6 +101,11 @@ class PatchLibrary:
         )
         return cls.of_grounds(grounds, count, seed)
 
+    @classmethod
+    def level(cls) -> PatchLibrary:
+        """One level patch: ground that is fitted with it knows the footsteps alone."""
+        return cls.of_grounds((Heightmap(np.zeros((1, 1)), 1.0, name="level"),), 1)
+
     def at(self, patch: int, places: Array) -> Array:
         """(...) metres: heights of a patch at places (..., 2) relative to its centre."""
         x, z, cosine, sine = self.patches[patch]

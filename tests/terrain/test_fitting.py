@@ -96,6 +96,10 @@ def test_the_best_come_first_and_feet_touch_them(library, walk):
             # Frames of one stance are one contact, of their mean height.
             assert np.median(np.abs(gaps)) < 0.001
             assert np.abs(gaps).mean() < 0.006
+        alone = fit_footsteps(track, begin, end, library)
+        (level,) = fit_cycle(track, begin, end, PatchLibrary.level())
+        places = track.places[begin:end].reshape(-1, 2) + 0.1
+        np.testing.assert_allclose(level.at(places), alone.at(places), atol=1e-9)
     with pytest.raises(ParameterError, match="frames"):
         fit_cycle(track, 5, 5, library)
 
@@ -150,5 +154,10 @@ def test_the_command_writes_ground_and_does_not_fit_twice(walk, tmp_path, capsys
     assert main([*words, "--patches", "200"]) == 0
     assert "fitted before" not in capsys.readouterr().out
     assert (tmp_path / "out" / "hike.npz").read_bytes() == first
-    assert main([*words, "--patches", "0"]) == 2
+    assert main([*words, "--patches", "-1"]) == 2
     assert "--patches" in capsys.readouterr().err
+    # The plane through the footsteps, without patches.
+    assert main([*words, "--patches", "0"]) == 0
+    assert (tmp_path / "out" / "hike.npz").read_bytes() != first
+    assert main([*words, "--patches", "0", "--fits", "2"]) == 2
+    assert "footsteps alone give one ground" in capsys.readouterr().err

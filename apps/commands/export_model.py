@@ -85,12 +85,14 @@ def _web_page(
 ) -> None:
     from apps.live.bundle import save_live_page
     from apps.live.sources import asset_of, check_walks_on_ground
-    from apps.runs.chosen_ground import chosen_ground
+    from apps.runs.chosen_ground import chosen_ground, ground_notes
 
     chosen = chosen_ground(ground)
     asset = asset_of(model, weights)
     if chosen is not None:
         check_walks_on_ground(model)
+    for text in ground_notes(chosen):
+        note(text)
     size = save_live_page(output, asset, name=model.stem, body=body, ground=chosen)
     note(f"page: {output} ({size / 1e6:.1f} MB)")
     next_step("live", model)

@@ -46,11 +46,13 @@ def command(
     """
     from apps.live.server import HOST
     from apps.live.sources import check_walks_on_ground, live_sources
-    from apps.runs.chosen_ground import chosen_ground
+    from apps.runs.chosen_ground import chosen_ground, ground_notes
 
     sources, chosen = live_sources(source), chosen_ground(ground)
     if chosen is not None and not source.is_dir():
         check_walks_on_ground(source)
+    for text in ground_notes(chosen):
+        note(text)
     server = _server(port, sources, source if source.is_dir() else None, body, chosen)
     address = f"http://{HOST}:{server.server_address[1]}"
     # Ctrl-C is the ordinary end of the server, and SIGTERM ends it the same way.

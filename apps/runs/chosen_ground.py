@@ -40,3 +40,10 @@ def chosen_ground(options: SteeringOptions | LiveGroundOptions) -> str | Heightm
             hint=f"give a file, or {', '.join(MADE_GROUNDS)}",
         )
     return read_ground(name, spacing_m=spacing, height_scale=scale)
+
+
+def ground_notes(ground: str | Heightmap | None) -> list[str]:
+    """What was assumed or corrected when a ground was read, one sentence each."""
+    if not isinstance(ground, Heightmap):
+        return []
+    return [f"{ground.name}: {text}" for text in ground.notes]

@@ -43,6 +43,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guides").glob("*.md"))]
 _INSTALLS = "installs the project that is being tested"
 _ORDER = "tests/controllers/test_heights.py runs the same three commands"
 _DRIBBLE = "tests/controllers/ball/test_dribbling.py runs the same three commands"
+_GROUND = "tests/apps/test_match_ground.py runs the same commands"
 _RIGIFY = "needs Blender; tests/rigs/test_blender_rig.py runs these commands where it is installed"
 _BLENDER = "needs Blender; tests/formats/test_blender.py makes the trip where it is installed"
 # Lines that are not run -> the reason.
@@ -57,11 +58,17 @@ NOT_RUN = {
     "deepphase app captures/": "a server that does not end; tests/apps/test_app.py starts it",
     "deepphase live walk.controller": "a server that does not end; tests/live starts it",
     "deepphase live models/": "a server that does not end; tests/live starts it",
+    "deepphase live walk.controller --terrain stairs": "a server that does not end; "
+    "tests/live/test_bundle.py makes pages on ground",
+    "deepphase live mocap.db --terrain hill.png --terrain-scale 3 --terrain-spacing 0.1": "a "
+    "server that does not end, and an image of the reader's own",
     "deepphase live walk.controller --body hero.glb": "a server that does not end, and a mesh of "
     "the reader's own; tests/live/test_body.py reads one",
     "deepphase export walk.controller --web --body hero.glb -o hero.html": "a mesh of the "
     "reader's own; tests/live/test_body.py reads one",
     "deepphase fit ground mocap.store --fits 0 --laid 3 -o ground/": _ORDER,
+    "deepphase match build mocap.store --model walk.model --terrain ground/ -o climb.db": _GROUND,
+    "deepphase match run climb.db --path circle --seconds 5 --terrain rocks -o rocks/": _GROUND,
     "deepphase train controller mocap.store --model walk.model --terrain ground/ "
     "-o climb.controller": _ORDER,
     "deepphase control climb.controller --path circle --terrain rocks -o rocks/": _ORDER,

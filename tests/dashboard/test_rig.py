@@ -30,13 +30,14 @@ def folder(tmp_path_factory):
 
 def test_without_a_rig_the_page_says_how_to_make_one(monkeypatch):
     app = opened("rig", monkeypatch)
-    assert "No rig is in the folder" in words(app)
+    assert "The dashboard has no rig" in words(app)
     assert "deepphase train rig" in words(app)
 
 
 def test_the_rig_stands_beside_the_clip(folder, monkeypatch):
     app = opened("rig", monkeypatch, folder)
-    assert not players(app)
+    # The clip alone plays until its controls are found.
+    assert '"rig"' not in players(app)[0]
     button = next(each for each in app.button if each.label == "Find controls")
     button.click().run()
     assert not app.exception
@@ -48,4 +49,4 @@ def test_the_rig_stands_beside_the_clip(folder, monkeypatch):
     assert [each.label for each in app.get("download_button")][:1] == ["Keys (JSON)"]
     # Another method has not been run yet.
     next(each for each in app.selectbox if each.label == "Method").set_value("process").run()
-    assert not players(app)
+    assert '"rig"' not in players(app)[0]

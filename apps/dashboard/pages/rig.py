@@ -17,6 +17,7 @@ from apps.dashboard.parts.folder import Stamp
 from apps.dashboard.parts.messages import show_error, working
 from apps.dashboard.parts.theme import heading, wide_columns
 from apps.dashboard.parts.widgets import offer, offer_player, show_figure, show_player, show_table
+from apps.reports.player_takes import takes_of_clips
 from deepphase.errors import DeepPhaseError
 from deepphase.figures.player.actor import Actor
 from deepphase.figures.player.take import Take
@@ -70,30 +71,33 @@ def page() -> None:
         "A rig has controls that an animator sets. Find the controls that give the joints of a "
         "clip, look at how far the rig remains from it, and take the curves along.",
     )
-    left, right = wide_columns("rig", [3, 7])
-    solved: SolvedClip | None = None
-    inverse: RigInverse | None = None
-    with left:
-        try:
-            inverse, solved = _choices()
-        except DeepPhaseError as error:
-            show_error(error)
-    if inverse is not None and solved is not None:
-        with right:
-            _result(inverse, solved)
-
-
-def _choices() -> tuple[RigInverse | None, SolvedClip | None]:
-    """Draw the choices; return the rig, and the clip with its controls where they were found."""
     rigs = _folder_rigs()
     if not rigs:
         st.info(
-            "No rig is in the folder. `deepphase train rig CLIP --poses STORE -o hero.rig` makes "
-            "one for the body of a clip, or learns that of a .blend file; then open the dashboard "
-            "on its folder with `deepphase app FOLDER`.",
+            "The dashboard has no rig. `deepphase train rig CLIP --poses STORE -o hero.rig` makes "
+            "one for the body of a clip, in about a minute, or learns that of a .blend file; then "
+            "open the dashboard on its folder with `deepphase app FOLDER`.",
             icon=":material/info:",
         )
-        return None, None
+        return
+    left, right = wide_columns("rig", [3, 7])
+    try:
+        with left:
+            inverse, given, solved = _choices(rigs)
+        with right:
+            if solved is not None:
+                _result(inverse, solved)
+            else:
+                title = f"{given.name}, without the rig"
+                show_player(
+                    takes_of_clips([given]), height=_PLAYER_HEIGHT, title=title, playing=True
+                )
+    except DeepPhaseError as error:
+        show_error(error)
+
+
+def _choices(rigs: dict[str, Stamp]) -> tuple[RigInverse, Clip, SolvedClip | None]:
+    """Draw the choices; return the rig, and the clip, with its controls where they were found."""
     name = st.selectbox("Rig", list(rigs), key="rig")
     inverse = _opened_rig(rigs[name])
     clips = open_clips()
@@ -117,7 +121,7 @@ def _choices() -> tuple[RigInverse | None, SolvedClip | None]:
             progress("finding the controls", 0, 1, chosen)
             found = _solved(inverse, given, method, smoothing)
         st.session_state[_KEY] = (key, found)
-    return inverse, _known(key)
+    return inverse, given, _known(key)
 
 
 def _known(key: Hashable) -> SolvedClip | None:
@@ -203,7 +207,7 @@ def _curves(rig: CharacterRig, solved: SolvedClip, names: list[str]) -> go.Figur
         chart.add_scatter(
             x=times, y=values, mode="lines", name=words, line={"color": channel_colour(number)}
         )
-    chart.update_xaxes(title="s")
+    chart.update_xaxes(title="Time (s)")
     chart.update_layout(margin={"t": 8, "b": 8, "l": 8, "r": 8}, showlegend=True)
     return chart
 

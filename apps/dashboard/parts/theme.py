@@ -122,8 +122,10 @@ if (!window.deepphaseNamesTables) {{
   window.deepphaseNamesTables = true;
   const prefix = "st-key-{TABLE_KEY.replace(" ", "-")}-";
   const nameTables = () => {{
-    const inside = '[class*="' + prefix + '"] :is([role="grid"], canvas):not([aria-label])';
+    const inside = '[class*="' + prefix + '"] :is([role="grid"], canvas, .dvn-scroller)' +
+      ":not([aria-label])";
     for (const grid of document.querySelectorAll(inside)) {{
+      if (grid.tagName === "DIV") grid.setAttribute("role", "group");
       const key = [...grid.closest('[class*="' + prefix + '"]').classList]
         .find((each) => each.startsWith(prefix));
       grid.setAttribute("aria-label", "Table of " + key.slice(prefix.length).replaceAll("-", " "));

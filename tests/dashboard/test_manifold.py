@@ -6,6 +6,7 @@ import base64
 import json
 import re
 import sys
+import threading
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -26,7 +27,7 @@ from apps.dashboard.parts.clouds import (
 )
 from apps.dashboard.parts.collection import OpenClips, OpenModel
 from apps.dashboard.parts.encodings import Encodings
-from apps.dashboard.parts.umap_maps import cached_map, make_map
+from apps.dashboard.parts.umap_maps import make_map, map_cache, waited
 from apps.demo.model import demo_config
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import write_store
@@ -322,7 +323,7 @@ def test_other_frames_lie_between_the_most_similar_points_of_a_map(monkeypatch):
 
 
 def test_the_page_maps_its_frames_by_umap(monkeypatch):
-    cached_map.clear()
+    map_cache.clear()
     shown = []
     monkeypatch.setitem(sys.modules, "umap", SimpleNamespace(UMAP=MadeUmap))
     monkeypatch.setattr(
@@ -330,7 +331,7 @@ def test_the_page_maps_its_frames_by_umap(monkeypatch):
         lambda picture, colouring, key, **given: shown.append((picture, given["played"])),
     )
     opened("manifold", monkeypatch, query={"projection": "UMAP"})
-    cached_map.clear()
+    map_cache.clear()
     assert [each.title for each, _ in shown[:3]][1:] == ["Poses", "Joint velocities"]
     for picture, played in shown[:3]:
         assert list(picture.axes[:2]) == ["UMAP 1", "UMAP 2"]
@@ -339,6 +340,32 @@ def test_the_page_maps_its_frames_by_umap(monkeypatch):
         low, high = picture.points.min(0) - 1e-3, picture.points.max(0) + 1e-3
         assert len(played[0].path) > 100
         assert ((played[0].path >= low) & (played[0].path <= high)).all()
+
+
+def test_a_click_ends_the_wait_for_a_map_and_not_its_making(monkeypatch):
+    goes_on = threading.Event()
+
+    class SlowUmap(MadeUmap):
+        def fit_transform(self, values):
+            assert goes_on.wait(60)
+            return super().fit_transform(values)
+
+    class Click(BaseException):
+        pass
+
+    said = []
+
+    def clicked(step, *_):
+        said.append(step)
+        raise Click
+
+    monkeypatch.setitem(sys.modules, "umap", SimpleNamespace(UMAP=SlowUmap))
+    values = np.random.default_rng(0).normal(size=(100, 4))
+    with pytest.raises(Click):
+        waited("a map", values, 2, clicked)
+    goes_on.set()
+    assert waited("a map", values, 2, lambda *_: None).points.shape == (100, 3)
+    assert "choose PCA" in said[-1]
 
 
 def test_a_map_without_its_package_says_what_to_install(monkeypatch):

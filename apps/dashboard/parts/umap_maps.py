@@ -6,16 +6,21 @@ reduction", with the package `umap-learn`.
 
 from __future__ import annotations
 
+import threading
+import time
 import warnings
 from collections.abc import Hashable
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
 import numpy as np
 import streamlit as st
 from scipy.spatial import cKDTree
 
+from apps.dashboard.parts.result_cache import ResultCache
 from deepphase.arrays import Array
 from deepphase.extras import packages_for
+from deepphase.progress import Progress
 
 # Neighbours that the map keeps: more than the frames of one cycle, so that cycles close.
 _NEIGHBOURS = 30
@@ -26,6 +31,8 @@ _NEAREST = 3
 _SEED = 0
 # Maps in the cache of all sessions: below a megabyte each.
 _CACHED_MAPS = 16
+# Seconds between two looks at a map in the making; each writes to the page.
+_LOOK_S = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,10 +101,52 @@ def make_map(values: Array, dimensions: int) -> UmapMap:
     return replace(placed, points=others)
 
 
-@st.cache_resource(
-    max_entries=_CACHED_MAPS,
-    show_spinner="Computing the map by UMAP; the first one takes some ten seconds more",
-)
-def cached_map(key: Hashable, dimensions: int, _values: Array) -> UmapMap:
-    """`make_map`, made once for all sessions; `key` names the values."""
-    return make_map(_values, dimensions)
+@st.cache_resource(show_spinner=False)
+def map_cache() -> ResultCache[UmapMap]:
+    """The cache of maps that all sessions share."""
+    return ResultCache(_CACHED_MAPS)
+
+
+def cached_map(key: Hashable, dimensions: int, values: Array) -> UmapMap:
+    """`make_map`, made once for all sessions; `key` names the values.
+
+    A click ends the wait. The map is made to its end all the same, and is there at the next visit.
+    """
+    key = (key, dimensions)
+    return map_cache().find_or_make(
+        key, lambda progress: waited(key, values, dimensions, progress), "Map by UMAP"
+    )
+
+
+# Maps in the making, in threads: umap-learn calls nothing back, so no click could interrupt it.
+_making: dict[Hashable, Future[UmapMap]] = {}
+_one_at_a_time = threading.Lock()
+
+
+def waited(key: Hashable, values: Array, dimensions: int, progress: Progress) -> UmapMap:
+    """`make_map` in a thread; an exception of `progress` ends the wait, and not the thread."""
+    made = _making.get(key)
+    if made is None:
+        made = _making[key] = Future()
+        threading.Thread(target=_make, args=(made, values, dimensions), daemon=True).start()
+    began = time.monotonic()
+    while True:
+        try:
+            result = made.result(timeout=_LOOK_S)
+        except TimeoutError:
+            words = f"{time.monotonic() - began:.0f} s so far, up to half a minute at first"
+            progress(f"{words}; choose PCA to go on without it", 0, 0, "")
+            continue
+        except Exception:
+            _making.pop(key, None)
+            raise
+        _making.pop(key, None)
+        return result
+
+
+def _make(made: Future[UmapMap], values: Array, dimensions: int) -> None:
+    try:
+        with _one_at_a_time:
+            made.set_result(make_map(values, dimensions))
+    except Exception as error:
+        made.set_exception(error)

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from apps.options.groups import ClipOptions
-from apps.terminal import next_step, note, progress
-from deepphase.errors import FormatError, ParameterError
+from apps.terminal import next_step, note, progress, warn
+from deepphase.errors import FormatError, ParameterError, SkeletonError
 
 if TYPE_CHECKING:
     from deepphase.editing.editor import MotionEditor
@@ -46,6 +46,7 @@ def edited(
     with progress() as report_progress:
         report_progress("reading", 0, 2, clips[0].name)
         given = [trained.space.on_hips(read_clip(clip, trained, reading)) for clip in clips]
+        _check_length(given, trained)
         report_progress(doing, 1, 2, output.name)
         made = make(given, trained)
         report_progress(doing, 2, 2, output.name)
@@ -104,9 +105,28 @@ def read_clip(path: Path, editor: MotionEditor, reading: ClipOptions) -> Clip:
     from deepphase.formats.load import load
 
     clip = load(path, **reading.reader)
-    # Refused here with both lists of joints, before anything is computed.
-    editor.space.skeleton.order_of(clip.skeleton)
+    # Refused here, before anything is computed.
+    try:
+        editor.space.skeleton.order_of(clip.skeleton)
+    except SkeletonError as error:
+        raise SkeletonError(
+            "the clip has another skeleton than the editor",
+            hint="bring it onto the editor's with deepphase retarget, or train an editor on "
+            f"clips of its own; {error.hint}",
+            path=path,
+        ) from None
     return clip
+
+
+def _check_length(clips: Sequence[Clip], editor: MotionEditor) -> None:
+    """Say so where there is less motion than in a window of the editor's training."""
+    seconds = sum(len(clip) / clip.fps for clip in clips)
+    window = editor.config.network.window / editor.fps
+    if seconds < window:
+        warn(
+            f"{seconds:.2f} s, shorter than the editor's windows of {window:.1f} s: what is made "
+            "is less certain; give more of the motion"
+        )
 
 
 def save_edited(clip: Clip, output: Path) -> None:

@@ -63,8 +63,13 @@ def command(
         Page to write (.html) that plays the result; with --keys, beside the clip.
     """
     from apps.edit_files import edited, write_edited
-    from deepphase.editing.inbetween import between_keys, in_between
-    from deepphase.editing.phase_timing import passed_cycles, phase_key_times, phase_timing
+    from deepphase.editing.inbetween import between_keys, in_between, way_speed
+    from deepphase.editing.phase_timing import (
+        PhaseTiming,
+        passed_cycles,
+        phase_key_times,
+        phase_timing,
+    )
     from deepphase.editing.targets import read_keys
     from deepphase.motion.roles import find_roles
     from deepphase.phase.model import PhaseModel
@@ -107,6 +112,14 @@ def command(
             )  # fmt: skip
             timings.append(duration)
         assert duration is not None
+        if not follow:
+            way = duration.seconds if isinstance(duration, PhaseTiming) else duration
+            needed, fast = way_speed(given[0], given[1], way, trained)
+            if needed > fast:
+                warn(
+                    f"the way between the clips takes {needed:.1f} m/s, and the training clips "
+                    f"move at {fast:.1f} m/s at most: give more --seconds, or --follow"
+                )
         return in_between(given[0], given[1], duration, trained, follow=follow, feet=not slide)
 
     given, made = edited(clips, output, editor, player, reading, "making", make)

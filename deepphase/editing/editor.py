@@ -16,7 +16,7 @@ from deepphase.editing.body_points import BodyPoints
 from deepphase.editing.config import EditorConfig
 from deepphase.editing.effector_networks import EffectorLimits, EffectorNetworks
 from deepphase.editing.joint_statistics import JointStatistics
-from deepphase.editing.missing import filled, run_means
+from deepphase.editing.missing import NOISY, filled, run_means
 from deepphase.editing.motion_rows import ROOT_VALUES, MotionRows, MotionSpace
 from deepphase.editing.networks import MotionAutoencoder, make_motion_autoencoder
 from deepphase.editing.path_networks import PathLimits, PathNetworks
@@ -171,10 +171,28 @@ class MotionEditor:
         return self.rows(decoded[0, :, :frames].T.numpy())
 
     def restored(self, rows: MotionRows, known: Array | None = None) -> MotionRows:
-        """The network's estimate of all rows, from what is known of them."""
+        """The network's estimate of all rows, from what is known of them.
+
+        Where something is unknown, the network reads its first estimate of it once more, as noisy
+        values: interpolation, which the first one starts from, may be far off. Where nothing is
+        known, it is the mean of both estimates.
+        """
+        given = rows.array()
+        restored = self._restored(given, known)
+        if known is None or (known > 0).all():
+            return restored
+        lost = known[:, self.layout.group] == 0
+        estimate = np.where(lost, restored.array(), given)
+        second = self._restored(estimate, np.where(known == 0, NOISY, known))
+        share = np.where((known > 0).any(axis=1, keepdims=True), 1.0, 0.5)
+        mean = (1.0 - share) * restored.array() + share * second.array()
+        return MotionRows.from_array(mean, len(self.space.points))
+
+    def _restored(self, values: Array, known: Array | None) -> MotionRows:
+        """One estimate, from values (frames, values)."""
         with torch.inference_mode():
-            restored = self.network.restore(*self.inputs(rows.array(), known))
-        return self.rows(restored[0, :, : len(rows)].T.numpy())
+            restored = self.network.restore(*self.inputs(values, known))
+        return self.rows(restored[0, :, : len(values)].T.numpy())
 
     def rows(self, normalised: Array) -> MotionRows:
         """Rows of normalised values (frames, values)."""

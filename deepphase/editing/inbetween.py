@@ -170,6 +170,24 @@ def between_keys(
     return repaired(moved, editor, Damage(known, editor.space.joints), feet=feet)
 
 
+def way_speed(
+    first: Clip, second: Clip, seconds: float, editor: MotionEditor
+) -> tuple[float, float]:
+    """Speed in m/s that the way between two clips needs, and what is fast in the training clips.
+
+    Fast is the mean velocity with four standard deviations.
+    """
+    places = [
+        editor.space.on_hips(each).local_positions()[at, editor.space.hips, ::2]
+        for each, at in ((first, -1), (second, 0))
+    ]
+    needed = float(np.linalg.norm(places[1] - places[0])) / max(seconds, 1e-6)
+    root = slice(editor.layout.root.start, editor.layout.root.start + 2)
+    usual = np.linalg.norm(editor.normalisation.mean[root])
+    fast = usual + 4.0 * float(editor.normalisation.scale[root].max())
+    return needed, float(fast * editor.space.size_of(first))
+
+
 def _following(first: Clip, second: Clip, seconds: float, editor: MotionEditor) -> Clip:
     """The second clip, turned and moved to where the path of the first leads."""
     roots = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from scipy.interpolate import CubicSpline
+from scipy.linalg import cho_factor, cho_solve
 from scipy.ndimage import label
 from scipy.spatial.transform import Rotation, Slerp
 
@@ -27,6 +27,10 @@ _FADE_S = 0.1
 # Missing stretches up to the first duration are interpolated by a smooth curve, stretches from the
 # second one on are the network's, and between both are blended.
 _CURVE_S, _NETWORK_S = 0.15, 0.25
+# The curve: length and noise of its covariance, chosen on other clips than those reported; the part
+# of a clip that is computed at once, and what is read on both sides of it, in seconds.
+_CURVE_LENGTH_S, _CURVE_NOISE = 0.2, 1e-6
+_CURVE_PART_S, _CURVE_BESIDE_S = 1.6, 0.8
 # Noisy rotations are low-passed before the network reads them, and its estimate afterwards, in Hz.
 # Noise of this root mean square angle, radians, counts as much as the network's own error.
 _NOISE_HZ, _RESULT_HZ = 4.0, 6.0
@@ -108,9 +112,9 @@ def repaired(
             result[:, joint] = bridged_rotations(made[:, joint], own[:, joint], broken, clip.fps)
         missing = damage.known == 0
         weights = _length_weights(missing, clip.fps)
-        result = _blended(result, _rotation_curves(own, ~missing[:, 1:]), weights[:, 1:])
+        result = _blended(result, _rotation_curves(own, ~missing[:, 1:], clip.fps), weights[:, 1:])
         moved = bridged(made_places, places, damage.known[:, 0] < 1, clip.fps)
-        curve = _curve(places, ~missing[:, 0])
+        curve = _curve(places, ~missing[:, 0], clip.fps)
         moved = weights[:, :1] * moved + (1.0 - weights[:, :1]) * curve
         result[damage.known[:, 1:] == 1] = own[damage.known[:, 1:] == 1]
     made_clip = with_pose(plain, editor, result, moved)
@@ -243,24 +247,48 @@ def _length_weights(missing: Array, fps: float) -> Array:
     return weights
 
 
-def _rotation_curves(rotations: Array, known: Array) -> Array:
+def _rotation_curves(rotations: Array, known: Array, fps: float) -> Array:
     """(frames, joints, 4) smooth curves through the known rotations (frames, joints)."""
     curves = rotations.copy()
     for joint in np.flatnonzero(~known.all(axis=0)):
         has, values = known[:, joint], rotations[:, joint].copy()
         values[has] = quaternions.sign_continuous(values[has])
-        curves[:, joint] = quaternions.normalized(_curve(values, has))
+        curves[:, joint] = quaternions.normalized(_curve(values, has, fps))
     return curves
 
 
-def _curve(values: Array, known: Array) -> Array:
-    """(frames, values) a cubic spline through the known values."""
+def _curve(values: Array, known: Array, fps: float) -> Array:
+    """(frames, values) a smooth curve through the known values.
+
+    It is the mean of a Gaussian process with a Matern kernel of order 5/2 around a straight line
+    (Rasmussen and Williams 2006, equations 2.25 and 4.17), computed for a few seconds at a time.
+    """
     curve, has = values.copy(), np.flatnonzero(known)
-    if len(has) > 2:
-        frames = np.arange(has[0], has[-1] + 1)
-        inside = frames[~known[frames]]
-        curve[inside] = CubicSpline(has, values[has], axis=0)(inside)
+    if len(has) < 4:
+        return curve
+    part, beside = round(_CURVE_PART_S * fps), round(_CURVE_BESIDE_S * fps)
+    for start in range(int(has[0]), int(has[-1]) + 1, part):
+        lost = np.arange(start, min(start + part, int(has[-1]) + 1))
+        lost = lost[~known[lost]]
+        if not lost.size:
+            continue
+        near = has[(has >= start - beside) & (has < start + part + beside)]
+        if len(near) < 4:
+            near = np.sort(has[np.argsort(np.abs(has - start), kind="stable")[:8]])
+        line = np.stack([np.ones(len(near)), near - start], axis=1)
+        slope = np.linalg.lstsq(line, values[near], rcond=None)[0]
+        kernel = _matern(near[:, None] - near, fps) + _CURVE_NOISE * np.eye(len(near))
+        weights = cho_solve(cho_factor(kernel), values[near] - line @ slope)
+        straight = np.stack([np.ones(len(lost)), lost - start], axis=1) @ slope
+        curve[lost] = straight + _matern(lost[:, None] - near, fps) @ weights
     return curve
+
+
+def _matern(frames: Array, fps: float) -> Array:
+    """Matern covariance of order 5/2 at distances in frames."""
+    scaled = np.sqrt(5.0) * np.abs(frames) / (_CURVE_LENGTH_S * fps)
+    covariance: Array = (1.0 + scaled + scaled**2 / 3.0) * np.exp(-scaled)
+    return covariance
 
 
 def _blended(made: Array, other: Array, weights: Array) -> Array:

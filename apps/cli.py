@@ -26,6 +26,10 @@ COMMANDS = {
         "train_phase",
         "train a phase model on clips or songs, without labels",
     ),
+    "train causal": (
+        "train_causal",
+        "train the encoder that gives phases of now out of the past alone",
+    ),
     "train controller": (
         "train_controller",
         "train a controller on clips and their phases",

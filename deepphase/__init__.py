@@ -109,6 +109,9 @@ if TYPE_CHECKING:
     from deepphase.phase.any_skeleton.model import AnySkeletonModel as AnySkeletonModel
     from deepphase.phase.any_skeleton.shipped import shipped_model as shipped_model
     from deepphase.phase.any_skeleton.training import train_any_skeleton as train_any_skeleton
+    from deepphase.phase.causal.data import CausalTraining as CausalTraining
+    from deepphase.phase.causal.encoder import CausalEncoder as CausalEncoder
+    from deepphase.phase.causal.training import train_causal as train_causal
     from deepphase.phase.config import NetworkConfig as NetworkConfig
     from deepphase.phase.config import PhaseConfig as PhaseConfig
     from deepphase.phase.extractor import PhaseExtractor as PhaseExtractor
@@ -173,6 +176,8 @@ _MODULES = {
     "AnySkeletonModel": "deepphase.phase.any_skeleton.model",
     "BlenderRig": "deepphase.rigs.blender_rig",
     "BodyRig": "deepphase.rigs.body_rig",
+    "CausalEncoder": "deepphase.phase.causal.encoder",
+    "CausalTraining": "deepphase.phase.causal.data",
     "CheckpointError": "deepphase.errors",
     "Clip": "deepphase.motion.clip",
     "ClipPhases": "deepphase.phase.model",
@@ -297,6 +302,7 @@ _MODULES = {
     "train_effectors": "deepphase.editing.effector_training",
     "train_path": "deepphase.editing.path_training",
     "train_any_skeleton": "deepphase.phase.any_skeleton.training",
+    "train_causal": "deepphase.phase.causal.training",
     "train_phase": "deepphase.phase.training.train",
     "train_rig": "deepphase.rigs.train",
 }

@@ -22,12 +22,12 @@ def command(model: Path, source: str, lag: float = 0.0, port: int | None = None)
 
     Lines of standard input and messages of a WebSocket are {"joints": ["Hips", ...]} first, then
     one list of [x, y, z] a frame, in metres, Y up, at the model's rate. There is no answer until
-    a window (2 s by default) has arrived.
+    a window (2 s by default) has arrived, or a third of a second for a model with a causal encoder.
 
     Parameters
     ----------
     model
-        Phase model of motion of `deepphase train phase`.
+        Phase model of motion of `deepphase train phase` or `deepphase train causal`.
     source
         A motion file, "-" for standard input, or "websocket" for a server on this machine.
     lag

@@ -1,11 +1,15 @@
-"""Live assets of phase models, of which phases of clips are computed in JavaScript."""
+"""Live assets of phase models, of which JavaScript computes phases of clips and of streams."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from apps.live.asset_file import asset_bytes
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.motion.root_trajectory import FACING_SMOOTHING_S, VECTOR_SMOOTHING_S
+from deepphase.phase.causal.encoder import network_arrays
+from deepphase.phase.causal.network import STILL
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.networks.sine_fit_autoencoder import SineFitAutoencoder
 from deepphase.phase.signals import JointVelocities
@@ -14,11 +18,11 @@ _HINT = "choose a model of motion with the preset sine_fit"
 
 
 def phase_asset(model: PhaseModel) -> bytes:
-    """The asset of a phase model, which `apps/live/encoder/clip_phases.js` reads.
+    """The asset of a phase model, which the modules of `apps/live/encoder/` read.
 
     Convolutions are stored in the frequency domain: ``to_bins`` (2 * bins, frames in), ``kernel``
     (2, bins, ins, outs), its real and imaginary parts, ``to_time`` (frames out, 2 * bins) and
-    ``bias``.
+    ``bias``. A causal encoder has the arrays of `network_arrays`, as ``causal.basis``.
 
     Raises
     ------
@@ -29,7 +33,7 @@ def phase_asset(model: PhaseModel) -> bytes:
     network, signals = model.network, model.signals
     if not isinstance(network, SineFitAutoencoder) or not isinstance(signals, JointVelocities):
         raise ParameterError("the phase model has no JavaScript form", hint=_HINT)
-    header = {
+    header: dict[str, Any] = {
         "kind": "phase_model",
         "frame_rate": model.fps,
         "window": model.window,
@@ -63,4 +67,13 @@ def phase_asset(model: PhaseModel) -> bytes:
         arrays[f"fit.{part}"] = each.cpu().numpy()
     if network.phase_layer is not None:
         arrays["phase_layer.weight"] = network.phase_layer.weight.detach().cpu().numpy()
+    if model.causal is not None:
+        causal = model.causal.network
+        header["causal"] = {
+            "window": causal.window,
+            "lags": list(causal.lags),
+            "facing_frames": causal.facing_frames,
+            "still": STILL,
+        }
+        arrays |= {f"causal.{name}": each for name, each in network_arrays(causal).items()}
     return asset_bytes(header, arrays)

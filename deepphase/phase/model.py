@@ -19,6 +19,7 @@ from deepphase.formats.array_file import read_arrays, write_arrays
 from deepphase.formats.header_values import checked_mapping
 from deepphase.motion.clip import Clip
 from deepphase.music.features import SongFeatures
+from deepphase.phase.causal.encoder import CausalEncoder
 from deepphase.phase.clip_ends import advanced_to_ends, confidence_of_frames
 from deepphase.phase.config import PhaseConfig, UnregisteredAutoencoderError
 from deepphase.phase.health import Health
@@ -33,9 +34,10 @@ from deepphase.short_repr import counted, short_repr, timed
 
 Signals = TypeVar("Signals", bound=JointVelocities | SongSignals)
 
-FORMAT, VERSION = "deepphase.phase_model", 2
+FORMAT, VERSION = "deepphase.phase_model", 3
 # Models that version 1 can hold are written as version 1, so that earlier programs read them.
 _VERSIONS: dict[type, int] = {JointVelocities: 1, SongSignals: 2}
+_WITH_CAUSAL_ENCODER = 3
 _SIGNALS: dict[str, Any] = {kind.KIND: kind for kind in (JointVelocities, SongSignals)}
 # Windows encoded at once: large enough for the matrix products, small enough for the cache.
 _BATCH = 256
@@ -122,6 +124,8 @@ class PhaseModel(Generic[Signals]):
         Its measures on held-out clips.
     provenance
         Data, package versions and seed of the training.
+    causal
+        Gives the phases out of the past alone; see `train_causal`.
     """
 
     network: PeriodicAutoencoder
@@ -130,6 +134,7 @@ class PhaseModel(Generic[Signals]):
     projection: ManifoldProjection | None = None
     health: Health | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    causal: CausalEncoder | None = None
 
     def __post_init__(self) -> None:
         self.network.eval()
@@ -200,10 +205,7 @@ class PhaseModel(Generic[Signals]):
 
     def save(self, path: str | Path) -> None:
         """Write the model file, whole or not at all."""
-        arrays = {
-            f"network.{name}": tensor.detach().cpu().numpy()
-            for name, tensor in self.network.state_dict().items()
-        }
+        arrays = _weights(self.network, "network.")
         if self.projection is not None:
             arrays |= self.projection.as_arrays("projection.")
         header = {
@@ -218,7 +220,11 @@ class PhaseModel(Generic[Signals]):
             "health": None if self.health is None else self.health.as_mapping(),
             "provenance": dict(self.provenance),
         }
-        write_arrays(path, arrays, header, format=FORMAT, version=_VERSIONS[type(self.signals)])
+        version = _VERSIONS[type(self.signals)]
+        if self.causal is not None:
+            header["causal"], version = self.causal.as_mapping(), _WITH_CAUSAL_ENCODER
+            arrays |= _weights(self.causal.network, "causal.")
+        write_arrays(path, arrays, header, format=FORMAT, version=version)
 
     @classmethod
     def load(cls, path: str | Path) -> PhaseModel:
@@ -251,6 +257,7 @@ class PhaseModel(Generic[Signals]):
                 projection,
                 None if health is None else Health.from_mapping(health),
                 checked_mapping(header["provenance"], "provenance"),
+                _causal_encoder(arrays, header, config, signals),
             )
         except UnregisteredAutoencoderError:
             name = header["config"]["network"]["preset"]
@@ -275,8 +282,31 @@ CONVENTIONS = (
 )
 
 
-def load_weights(network: nn.Module, arrays: Mapping[str, Array]) -> None:
-    """Give a network the arrays of a file whose names begin with "network.".
+def _causal_encoder(
+    arrays: Mapping[str, Array], header: Mapping[str, Any], config: PhaseConfig, signals: Any
+) -> CausalEncoder | None:
+    """The causal encoder of a file, where it has one."""
+    if "causal" not in header:
+        return None
+    if not isinstance(signals, JointVelocities):
+        raise ParameterError("a causal encoder of a model of songs")
+    encoder = CausalEncoder.from_mapping(
+        header["causal"], len(signals.joints), config.network.channels, signals.fps
+    )
+    load_weights(encoder.network, arrays, "causal.")
+    encoder.network.eval()
+    return encoder
+
+
+def _weights(network: nn.Module, prefix: str) -> dict[str, Array]:
+    return {
+        f"{prefix}{name}": tensor.detach().cpu().numpy()
+        for name, tensor in network.state_dict().items()
+    }
+
+
+def load_weights(network: nn.Module, arrays: Mapping[str, Array], prefix: str = "network.") -> None:
+    """Give a network the arrays of a file whose names begin with a prefix.
 
     Raises
     ------
@@ -286,9 +316,9 @@ def load_weights(network: nn.Module, arrays: Mapping[str, Array]) -> None:
         Where names or shapes differ.
     """
     state = {
-        name.removeprefix("network."): torch.from_numpy(np.array(value))
+        name.removeprefix(prefix): torch.from_numpy(np.array(value))
         for name, value in arrays.items()
-        if name.startswith("network.")
+        if name.startswith(prefix)
     }
     for name, own in network.state_dict().items():
         if name in state and state[name].dtype != own.dtype:

@@ -155,7 +155,7 @@ class JointVelocities:
         SkeletonError
             Where the clip lacks a joint; it lists both.
         """
-        clip, root, positions = self._body_of(clip)
+        clip, root, positions = self.places(clip)
         moving = velocities_in_root_space(velocities(positions, clip.fps), root)
         signals = moving.reshape(len(clip), -1).astype(np.float32)
         if not np.isfinite(signals).all():
@@ -167,11 +167,14 @@ class JointVelocities:
 
         Raises SkeletonError as `read` does.
         """
-        clip, root, positions = self._body_of(clip)
+        clip, root, positions = self.places(clip)
         return to_root_space(positions, root).astype(np.float32)
 
-    def _body_of(self, clip: Clip) -> tuple[Clip, RootTrajectory, Array]:
-        """The clip at this rate, its root trajectory, and its joints' positions in the world."""
+    def places(self, clip: Clip) -> tuple[Clip, RootTrajectory, Array]:
+        """The clip at this rate, its root trajectory, and its joints' positions in the world.
+
+        Raises SkeletonError as `read` does.
+        """
         missing = [name for name in self.joints if name not in clip.skeleton.names]
         if missing:
             raise SkeletonError(

@@ -269,7 +269,10 @@ def bash_completion(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("words", "expected"),
     [
         (["deepphase", "insp"], {"inspect"}),
-        (["deepphase", "train", ""], {"phase", "controller", "dance", "editor", "path", "rig"}),
+        (
+            ["deepphase", "train", ""],
+            {"phase", "causal", "controller", "dance", "editor", "path", "rig"},
+        ),
         (["deepphase", "match", "build", "x", "--index", ""], set(INDEX_NAMES)),
         (["deepphase", "train", "phase", "--file"], {"--file-fps"}),
         (["deepphase", "evaluate", "dances", "--beats"], {"--beats-per-bar"}),

@@ -6,14 +6,17 @@ STORE is that of the model's training, of which the held-out files are measured:
 and phases at 0, .1, .25, .5 and 1 s from the cut are compared with those of the clip that goes
 on. Without STORE, walks and runs by formula at constant and drifting speeds are measured against
 their truth. --stream sends the frames of some held-out clips through a StreamingEncoder, with
-each lag, and compares with the whole clips' phases. --hour sends an hour of frames and compares
+each lag, and compares with the whole clips' phases; of a model with a causal encoder once with and
+once without it. --hour sends an hour of frames and compares
 its last with those of a stream that has just begun.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import time
+from dataclasses import astuple
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +29,7 @@ from deepphase.motion.kinematics import joint_positions
 from deepphase.phase.extractor import load_extractor
 from deepphase.phase.model import PhaseModel, encode_windows
 from deepphase.phase.parameters import PhaseParameters
+from deepphase.phase.parameter_errors import parameter_errors
 from deepphase.phase.streaming import StreamingEncoder
 from deepphase.phase.windows import held_out_sources, padded
 from deepphase.synthetic.locomotion import locomotion
@@ -34,30 +38,9 @@ LAGS_S = (0.0, 0.1, 0.25, 0.5, 1.0)
 GAITS = ("walk", "jog", "run", "skip")
 
 
-def errors(found: PhaseParameters, truth: PhaseParameters) -> tuple[float, float, float, float]:
-    """Median and 90th percentile of the phase's error, and relative errors of the rest.
-
-    Cycles and shares; weighted by the true amplitude. The third is the median of the frequency's
-    relative error, the fourth the distance of the manifolds over the true one's length.
-    """
-    weights = truth.amplitude.reshape(-1)
-    apart = np.abs(wrapped(found.phase - truth.phase)).reshape(-1)
-    pace = np.abs(found.frequency / np.maximum(truth.frequency, 1e-6) - 1).reshape(-1)
-    distance = np.square(found.manifold() - truth.manifold()).sum()
-    length = np.square(truth.manifold()).sum()
-    return (
-        percentile(apart, weights, 0.5),
-        percentile(apart, weights, 0.9),
-        percentile(pace, weights, 0.5),
-        float(np.sqrt(distance / length)),
-    )
-
-
-def percentile(values: Array, weights: Array, share: float) -> float:
-    """Weighted percentile."""
-    order = np.argsort(values)
-    total = np.cumsum(weights[order])
-    return float(values[order][np.searchsorted(total, share * total[-1])])
+def errors(found: PhaseParameters, truth: PhaseParameters) -> tuple[float, ...]:
+    """Errors of `parameter_errors` as a row."""
+    return astuple(parameter_errors(found, truth))
 
 
 def joined(parts: list[PhaseParameters]) -> PhaseParameters:
@@ -82,11 +65,12 @@ def streamed(model: PhaseModel, clips: list[Clip]) -> None:
     """Print the errors of streams by lag, and the processor time of a frame."""
     half = model.window // 2
     whole = [model.encode(clip).parameters for clip in clips]
-    for lag in LAGS_S:
+    kinds = [False] if model.causal is None else [False, True]
+    for lag, causal in itertools.product(LAGS_S, kinds):
         found, truth, spent, frames = [], [], 0.0, 0
         behind = round(lag * model.fps)
         for clip, expected in zip(clips, whole, strict=True):
-            encoder = StreamingEncoder(model, clip.skeleton.names, lag_s=lag)
+            encoder = StreamingEncoder(model, clip.skeleton.names, lag_s=lag, causal=causal)
             places = joint_positions(clip)
             before = time.process_time()
             pushed = [encoder.push(frame) for frame in places]
@@ -99,12 +83,14 @@ def streamed(model: PhaseModel, clips: list[Clip]) -> None:
                     truth.append(expected[index - behind : index - behind + 1])
         row = errors(joined(found), joined(truth))
         numbers = (f"{each:.4f}" for each in row)
-        print(f"{lag:4.2f} s", *numbers, len(found), f"{1e3 * spent / frames:.2f} ms a frame")
+        kind = "causal" if causal else "advanced"
+        print(
+            f"{lag:4.2f} s {kind:8}", *numbers, len(found), f"{1e3 * spent / frames:.2f} ms a frame"
+        )
 
 
-def hour(model: PhaseModel) -> None:
-    """Print how far the end of an hour's stream is from a stream of its last frames."""
-    clip = locomotion(7, 20, turn_rate=0.6).clip
+def hour(model: PhaseModel, clip: Clip) -> None:
+    """Print how far the end of an hour's stream, a clip again and again, is from a new stream's."""
     places = joint_positions(clip)
     long, fresh = (StreamingEncoder(model, clip.skeleton.names) for _ in range(2))
     before = time.process_time()
@@ -186,7 +172,12 @@ def main() -> None:
     options = parser.parse_args()
     model = load_extractor(options.model)
     if options.hour:
-        hour(model)
+        hour(
+            model,
+            locomotion(7, 20, turn_rate=0.6).clip
+            if options.store is None
+            else max(held_out_clips(model, options.store), key=len),
+        )
     elif options.stream:
         clips = held_out_clips(model, options.store)
         streamed(model, clips[:: max(len(clips) // options.stream, 1)])

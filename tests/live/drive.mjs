@@ -2,6 +2,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 
 import { projectManifold, readArrays, readAsset } from "../../apps/live/runtime/asset.js";
+import { CausalStream } from "../../apps/live/encoder/causal_stream.js";
 import { phasesOfClip } from "../../apps/live/encoder/clip_phases.js";
 import { Ball } from "../../apps/live/ball/physics.js";
 import { Heightmap } from "../../apps/live/ground/heightmap.js";
@@ -23,7 +24,7 @@ import { RowSearch } from "../../apps/live/runtime/search.js";
 const request = JSON.parse(readFileSync(0, "utf8"));
 if (request.withoutWebAssembly) globalThis.WebAssembly = undefined;
 const content = readFileSync(request.asset);
-const asset = request.task === "phases" ? readArrays(content) : readAsset(content);
+const asset = ["phases", "stream"].includes(request.task) ? readArrays(content) : readAsset(content);
 
 /** Typed arrays as lists. */
 function plain(key, value) {
@@ -192,6 +193,14 @@ const tasks = {
   /** Phases of a clip. */
   phases() {
     return phasesOfClip(asset, Float64Array.from(request.places.flat(2)), request.names);
+  },
+  /** Phases of the frames of a stream, by its lag. */
+  stream() {
+    const stream = new CausalStream(asset, request.names, request.lag);
+    const rows = () => request.places.map((places) => stream.push(places.flat())).map((found) => found && Object.fromEntries(Object.entries(found).map(([name, values]) => [name, Array.from(values)])));
+    rows();
+    stream.reset();
+    return rows();
   },
   /** Places in the picture of the ends of a body that runs, at its foot and top; see `camera.project`. */
   camera() {

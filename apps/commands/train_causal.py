@@ -1,0 +1,81 @@
+"""`deepphase train causal`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from apps.options.groups import StoreOptions, TrainingOptions
+from apps.terminal import next_step, note, progress
+from apps.training.processes import processes, shared_corpus
+from apps.training.resumable import finish, resumable, work_folder
+from deepphase.errors import ParameterError
+
+
+def command(
+    store: Path,
+    output: Path,
+    model: Path | None = None,
+    frames: int = 1_500_000,
+    varied: int = 3,
+    seed: int = 0,
+    run: TrainingOptions = TrainingOptions(),  # noqa: B008 (frozen)
+    reading: StoreOptions = StoreOptions(),  # noqa: B008
+) -> None:
+    """Train a causal encoder, with which `deepphase stream` gives better phases of now.
+
+    A periodic autoencoder needs half a window of the future. A causal encoder learns from its
+    phases of whole windows to give them out of the past alone.
+
+    Parameters
+    ----------
+    store
+        A store, a folder of motion files, or one motion file: best the clips of the model's
+        training.
+    output
+        Phase model to write: the model with the causal encoder. It may be the model's own file.
+    model
+        Phase model of motion of `deepphase train phase`.
+    frames
+        Number of frames to train on.
+    varied
+        Number of varied copies of each clip, with another tempo and livelier or calmer limbs.
+    seed
+        Random seed of the copies, the initial weights and the order of the frames.
+    """
+    from deepphase.phase.causal.data import CausalTraining
+    from deepphase.phase.causal.training import train_causal
+    from deepphase.phase.extractor import load_extractor
+    from deepphase.phase.model import PhaseModel
+
+    if model is None:
+        raise ParameterError(
+            "no phase model is given", hint="give --model: the file of `deepphase train phase`"
+        )
+    options, training = reading.corpus, CausalTraining(frames, varied, seed=seed)
+    trainer = run.trainer(output)
+    given = load_extractor(model)
+    if not isinstance(given, PhaseModel):
+        raise ParameterError(
+            "baselines need the whole clip", hint="give a model of `deepphase train phase`"
+        )
+    with processes(trainer) as world, progress() as report_progress:
+        work = world.first(lambda: work_folder(output, resume=run.resume, restart=run.restart))
+        corpus = shared_corpus(world, store, work, progress=report_progress, **options)
+        with resumable(world, work, restart=run.restart):
+            trained = train_causal(
+                corpus,
+                given,
+                training,
+                folder=work,
+                resume=run.resume,
+                progress=report_progress,
+                **trainer,
+            )
+    if trained is None:  # a process of another device; the first one saves the model
+        return
+    trained.save(output)
+    finish(work, output)
+    for line in trained.causal.words() if trained.causal else ():
+        note(line)
+    note(f"model: {output}")
+    next_step("stream", output, "-")

@@ -1,0 +1,1 @@
+"""Causal encoders: phases of now out of the past alone."""

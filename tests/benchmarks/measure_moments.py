@@ -28,8 +28,8 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
 from deepphase.phase.extractor import load_extractor
 from deepphase.phase.model import PhaseModel, encode_windows
-from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.parameter_errors import parameter_errors
+from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.streaming import StreamingEncoder
 from deepphase.phase.windows import held_out_sources, padded
 from deepphase.synthetic.locomotion import locomotion

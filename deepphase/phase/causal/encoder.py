@@ -12,8 +12,8 @@ from deepphase.arrays import Array
 from deepphase.cycles import wrapped
 from deepphase.formats.header_values import checked_mapping
 from deepphase.phase.causal.network import LAGS_S, CausalForm, CausalNetwork
-from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.parameter_errors import PhaseErrors
+from deepphase.phase.parameters import PhaseParameters
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,8 +14,8 @@ from deepphase.phase.causal.data import CausalData, CausalFrames, CausalTraining
 from deepphase.phase.causal.encoder import CausalEncoder, parameters_of
 from deepphase.phase.causal.network import LAGS_S, CausalForm, CausalNetwork
 from deepphase.phase.model import PhaseModel
-from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.parameter_errors import PhaseErrors, parameter_errors
+from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.signals import JointVelocities
 from deepphase.phase.streaming import streamable
 from deepphase.phase.training.resumable import ResumableModule, cosine_rate, fit

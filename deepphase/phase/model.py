@@ -134,7 +134,7 @@ class PhaseModel(Generic[Signals]):
     projection: ManifoldProjection | None = None
     health: Health | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
-    causal: CausalEncoder | None = None
+    causal: CausalEncoder | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         self.network.eval()
@@ -257,7 +257,7 @@ class PhaseModel(Generic[Signals]):
                 projection,
                 None if health is None else Health.from_mapping(health),
                 checked_mapping(header["provenance"], "provenance"),
-                _causal_encoder(arrays, header, config, signals),
+                causal=_causal_encoder(arrays, header, config, signals),
             )
         except UnregisteredAutoencoderError:
             name = header["config"]["network"]["preset"]

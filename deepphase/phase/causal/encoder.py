@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
+from torch import nn
 
 from deepphase.arrays import Array
 from deepphase.cycles import wrapped
@@ -66,7 +67,8 @@ class CausalEncoder:
             for name in ("errors", "advanced_errors")
         ]
         provenance = checked_mapping(values["provenance"], "provenance")
-        return cls(CausalNetwork(joints, channels, fps, form), *errors, provenance)
+        own, advanced = errors
+        return cls(CausalNetwork(joints, channels, fps, form), own, advanced, provenance)
 
     def words(self) -> list[str]:
         """One sentence for each moment."""
@@ -91,6 +93,7 @@ def network_arrays(network: CausalNetwork) -> dict[str, Array]:
     """
     arrays = {"basis": network.basis.numpy(), "unit": network.unit.numpy()}
     for index, layer in enumerate(network.layers):
+        assert isinstance(layer, nn.Linear)
         weight = layer.weight.detach().double().numpy()
         bias = layer.bias.detach().double().numpy()
         if index == 0:

@@ -13,6 +13,7 @@ LAYERS = [
     {"deepphase.arrays"},
     {
         "deepphase.cycles",
+        "deepphase.easing",
         "deepphase.errors",
         "deepphase.lazy_names",
         "deepphase.progress",

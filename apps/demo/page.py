@@ -25,8 +25,8 @@ from deepphase.figures.parameters_over_time import parameters_over_time
 from deepphase.figures.phase_and_truth import phase_and_truth
 from deepphase.figures.player.page import player_html
 from deepphase.motion.clip import Clip
-from deepphase.phase.health import weighted_median
 from deepphase.phase.model import ClipPhases, PhaseModel
+from deepphase.phase.parameter_errors import weighted_percentile
 from deepphase.progress import Progress
 from deepphase.synthetic.truth_file import Truth
 
@@ -285,7 +285,7 @@ def _add_frequencies(page: Page, demo: Demo, clips: Sequence[ClipPhases]) -> Dem
     inside = [c.parameters[c.interior] if c.interior.any() else c.parameters for c in clips]
     channels = range(demo.model.config.network.channels)
     frequency = [
-        [weighted_median(each.frequency[:, c], each.amplitude[:, c]) for c in channels]
+        [weighted_percentile(each.frequency[:, c], each.amplitude[:, c], 0.5) for c in channels]
         for each in inside
     ]
     amplitude = np.stack([each.amplitude.mean(0) for each in inside])

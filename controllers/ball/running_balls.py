@@ -18,6 +18,7 @@ from controllers.ball.fitting import FOOT_RADIUS_M, leg_points
 from controllers.schema.config import BALL_BLOCKS
 from controllers.schema.schema import ControllerSchema
 from deepphase.arrays import Array
+from deepphase.easing import smoothstep
 from deepphase.errors import ParameterError
 from deepphase.motion.ball import Ball, BallState, advanced, touched
 from deepphase.motion.clip import Clip
@@ -253,7 +254,7 @@ class RunningBalls:
         gap = gaps[np.arange(count), nearest]
         foot_velocity = point_velocities[np.arange(count), nearest]
         near = np.clip(1.0 - np.maximum(gap, 0.0) / self._near_m, 0.0, 1.0)
-        share = near * near * (3.0 - 2.0 * near)
+        share = smoothstep(near)
         share = np.where((self._free > 0) | ~np.isfinite(moved).all(axis=1), 0.0, share)
         wanted = moved + _TO_PLACE_PER_S * (predicted - free.position)
         # The prediction is of a ball on flat ground; what flies is left to physics.

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from deepphase.arrays import Array, true_runs
+from deepphase.easing import smoothstep
 from deepphase.editing.motion_rows import MotionSpace
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
@@ -100,7 +101,7 @@ def _gap_shift(tip: Array, contact: Array, made: Array, blend: int) -> Array:
             place = after if before is None else before
         else:
             share = np.arange(1, stop - start + 1)[:, None] / (stop - start + 1)
-            place = before + (after - before) * (share * share * (3.0 - 2.0 * share))
+            place = before + (after - before) * smoothstep(share)
         shift[start:stop] = place - tip[start:stop]
         holds.append((start, stop))
     return np.where(made[:, None], faded_corrections(shift, sorted(holds), blend), 0.0)

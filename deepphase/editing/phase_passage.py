@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from deepphase.arrays import Array
+from deepphase.easing import smoothstep
 from deepphase.editing.motion_rows import MotionRows, MotionSpace, integrated_root
 from deepphase.editing.phase_timing import PhaseTiming, cycles_of_frames
 from deepphase.motion.clip import Clip
@@ -54,14 +55,14 @@ def phase_passage(
     after = _last_cycle(read[1][0].array()[::-1], -turns[1][::-1], timing.cycles - passed)
     if before is None and after is None:
         return None
-    ease = (share * share * (3.0 - 2.0 * share))[:, None]
+    ease = smoothstep(share)[:, None]
     if before is None or after is None:
         values = after if before is None else before
     else:
         values = before + ease * (after - before)
     assert values is not None
     rows = MotionRows.from_array(values, len(space.points))
-    floors = [space.floor(rows_, clip) for (rows_, _), clip in zip(read, clips, strict=True)]
+    floors = [space.floor(own, clip) for (own, _), clip in zip(read, clips, strict=True)]
     root = _arriving(rows, read[0], read[1][1], space.size_of(first), first.fps)
     made = space.clip(rows, first, root)
     places = made.translations.copy()
@@ -112,7 +113,7 @@ def _arriving(
     turn = after.angles[0] - root.angles[-1]
     path = integrated_root(velocities, fps, root.positions[-1, ::2], float(root.angles[-1]))
     share = np.linspace(0.0, 1.0, len(path.angles))
-    ease = share * share * (3.0 - 2.0 * share)
+    ease = smoothstep(share)
     # The angle of the second clip is known up to whole turns.
     off = path.angles[-1] - root.angles[-1] - turn
     off -= 2.0 * np.pi * np.round(off / (2.0 * np.pi))

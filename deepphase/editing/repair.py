@@ -10,6 +10,7 @@ from scipy.ndimage import label
 from scipy.spatial.transform import Rotation, Slerp
 
 from deepphase.arrays import Array
+from deepphase.easing import smoothstep
 from deepphase.editing.damage import Damage
 from deepphase.editing.editor import MotionEditor
 from deepphase.editing.held_feet import with_gaps_held
@@ -173,8 +174,7 @@ def _offsets(apart: Array, broken: Array, fps: float) -> Array:
             length = last - first + 2
             share = ((where - first + 1) / length)[:, None]
             start, stop = apart[first - 1], apart[last + 1]
-            ease = share * share * (3.0 - 2.0 * share)
-            offsets[where] = start + (stop - start) * ease
+            offsets[where] = start + (stop - start) * smoothstep(share)
             for edge, inner, away in (
                 (first - 1, first - 2, share),
                 (last + 1, last + 2, 1.0 - share),

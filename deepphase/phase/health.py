@@ -16,6 +16,7 @@ from deepphase.formats.header_values import (
     checked_number,
     checked_texts,
 )
+from deepphase.phase.parameter_errors import weighted_percentile
 from deepphase.phase.parameters import PhaseParameters
 
 # A channel whose mean amplitude is below this share of the strongest one's is not in use.
@@ -126,15 +127,6 @@ def _percentiles(values: Any) -> tuple[float, float, float]:
     return low, median, high
 
 
-def weighted_median(values: Array, weights: Array) -> float:
-    """The value below which half of the weight lies; 0 where there is no weight."""
-    order = np.argsort(values, axis=None)
-    cumulative = np.cumsum(weights.reshape(-1)[order], dtype=np.float64)
-    if not cumulative.size or cumulative[-1] <= 0:
-        return 0.0
-    return float(values.reshape(-1)[order[np.searchsorted(cumulative, cumulative[-1] / 2)]])
-
-
 def measure(
     clips: Iterable[PhaseParameters],
     fps: float,
@@ -189,7 +181,10 @@ def measure(
             for name, value, moves in zip(names, each, share, strict=True)
         }
     given = any(clip.frequency.any() for clip in clips)
-    speed_error = weighted_median(np.concatenate(turned), weight) if turned else 0.0
+    speed_error, roughness = (
+        weighted_percentile(np.concatenate(each), weight, 0.5) if each else 0.0
+        for each in (turned, rough)
+    )
     health = Health(
         frames=frames,
         explained_variance=explained,
@@ -197,7 +192,7 @@ def measure(
         forward_share=float(weight[step > 0].sum() / total) if total > 0 else 0.0,
         forward_strongest=float(np.concatenate(forward).mean()) if forward else 0.0,
         speed_error=speed_error if given or not turned else None,
-        frequency_roughness=weighted_median(np.concatenate(rough), weight) if rough else 0.0,
+        frequency_roughness=roughness,
         channels=_channels(clips),
     )
     return Health(**{**vars(health), "findings": tuple(_findings(health))})

@@ -33,9 +33,9 @@ class PhaseErrors:
 
 def parameter_errors(found: PhaseParameters, truth: PhaseParameters) -> PhaseErrors:
     """Errors of parameters (..., channels) against the truth's."""
-    weights = truth.amplitude.reshape(-1)
-    apart = np.abs(wrapped(found.phase - truth.phase)).reshape(-1)
-    pace = np.abs(found.frequency / np.maximum(truth.frequency, 1e-6) - 1).reshape(-1)
+    weights = truth.amplitude
+    apart = np.abs(wrapped(found.phase - truth.phase))
+    pace = np.abs(found.frequency / np.maximum(truth.frequency, 1e-6) - 1)
     distance = np.square(found.manifold() - truth.manifold()).sum()
     length = np.square(truth.manifold()).sum()
     return PhaseErrors(
@@ -47,7 +47,17 @@ def parameter_errors(found: PhaseParameters, truth: PhaseParameters) -> PhaseErr
 
 
 def weighted_percentile(values: Array, weights: Array, share: float) -> float:
-    """The value below which this share of all weight lies: (n,) values and weights."""
-    order = np.argsort(values)
-    total = np.cumsum(weights[order])
-    return float(values[order][np.searchsorted(total, share * total[-1])])
+    """The value below which a share of the weight lies; 0 where there is no weight.
+
+    Parameters
+    ----------
+    values, weights
+        Of the same shape.
+    share
+        0 to 1.
+    """
+    order = np.argsort(values, axis=None)
+    cumulative = np.cumsum(weights.reshape(-1)[order], dtype=np.float64)
+    if not cumulative.size or cumulative[-1] <= 0:
+        return 0.0
+    return float(values.reshape(-1)[order[np.searchsorted(cumulative, cumulative[-1] * share)]])

@@ -156,7 +156,8 @@ class JointVelocities:
             Where the clip lacks a joint; it lists both.
         """
         clip, root, positions = self.places(clip)
-        moving = velocities_in_root_space(velocities(positions, clip.fps), root)
+        own = positions[:, self._order(clip)]
+        moving = velocities_in_root_space(velocities(own, clip.fps), root)
         signals = moving.reshape(len(clip), -1).astype(np.float32)
         if not np.isfinite(signals).all():
             raise ParameterError(f"{clip.name}: a joint velocity that is not finite")
@@ -168,10 +169,10 @@ class JointVelocities:
         Raises SkeletonError as `read` does.
         """
         clip, root, positions = self.places(clip)
-        return to_root_space(positions, root).astype(np.float32)
+        return to_root_space(positions[:, self._order(clip)], root).astype(np.float32)
 
     def places(self, clip: Clip) -> tuple[Clip, RootTrajectory, Array]:
-        """The clip at this rate, its root trajectory, and its joints' positions in the world.
+        """The clip at this rate, its root trajectory, and all its joints' positions in the world.
 
         Raises SkeletonError as `read` does.
         """
@@ -188,8 +189,11 @@ class JointVelocities:
         roles = find_roles(clip.skeleton, description=self.body, clip=clip)
         positions = joint_positions(clip)
         root = root_trajectory(clip, roles, positions=positions)
-        order = [clip.skeleton.names.index(name) for name in self.joints]
-        return clip, root, positions[:, order]
+        return clip, root, positions
+
+    def _order(self, clip: Clip) -> list[int]:
+        """Index in the clip of each joint."""
+        return [clip.skeleton.names.index(name) for name in self.joints]
 
 
 def check_speed(signals: Array, *, name: str) -> None:

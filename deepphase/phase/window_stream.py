@@ -21,6 +21,7 @@ from deepphase.motion.root_trajectory import FACING_SMOOTHING_S, VECTOR_SMOOTHIN
 from deepphase.phase.networks.convolution import Convolution
 from deepphase.phase.networks.sine_fit_autoencoder import SineFitAutoencoder
 from deepphase.phase.parameters import PhaseParameters
+from deepphase.phase.recent_rows import RecentRows
 from deepphase.phase.streamed_body import StreamedBody
 
 # Standard deviations at which the kernels of the facing's smoothing are cut off, and a little more
@@ -59,26 +60,21 @@ class WindowStream:
         margin = math.ceil(_REACH * FACING_SMOOTHING_S * fps)
         self._kept = self._window + self._skipped + margin
         self._smoothing = _FacingSmoothing(self._kept, fps)
-        self._buffer = np.zeros((2 * self._kept, len(body.order), 3))
-        self._facing = np.zeros((2 * self._kept, 3))
-        self._filled = 0
+        self._places = RecentRows(self._kept, (len(body.order), 3))
+        self._facing = RecentRows(self._kept, (3,))
+        self._frames = 0
         self._encoder = _WindowEncoder(network)
 
     def reset(self) -> None:
         """Forget all frames."""
-        self._filled = 0
+        self._frames = 0
 
     def push(self, frame: Array) -> PhaseParameters | None:
         """Phases with the next frame (joints, 3); None until a window and its lag have arrived."""
-        if self._filled == len(self._buffer):
-            # The last frames move to the front.
-            for array in (self._buffer, self._facing):
-                array[: self._kept] = array[-self._kept :]
-            self._filled = self._kept
-        self._buffer[self._filled] = frame[self._body.order]
-        self._facing[self._filled] = self._body.facing(frame)
-        self._filled += 1
-        if self._filled < self._window + self._skipped + 1:
+        self._places.append(frame[self._body.order])
+        self._facing.append(self._body.facing(frame))
+        self._frames += 1
+        if self._frames < self._window + self._skipped + 1:
             return None
         phase, *others = self._encoder(self._signals())
         phase = wrapped(phase + others[0] * self._ahead_s)
@@ -86,18 +82,17 @@ class WindowStream:
 
     def _signals(self) -> Array:
         """(window, signals) m/s of the window, as `JointVelocities.read` makes them."""
-        stop = self._filled - self._skipped
-        first = stop - self._window
-        start = max(self._filled - self._kept, 0)
-        angles = self._smoothing(self._facing[start : self._filled])
-        places = self._buffer[first - 1 : stop + 1 if self._skipped else stop]
+        angles = self._smoothing(self._facing.last(min(self._frames, self._kept)))
+        # From the frame before the window to the one after it, if that has arrived.
+        places = self._places.last(self._window + self._skipped + 1)[: self._window + 2]
         moving = np.empty((self._window, *places.shape[1:]))
         inner = self._window if self._skipped else self._window - 1
         moving[:inner] = (places[2 : inner + 2] - places[:inner]) * (0.5 * self._fps)
         if not self._skipped:
             # The newest frame has no next one: one-sided, of second order.
             moving[-1] = (1.5 * places[-1] - 2.0 * places[-2] + 0.5 * places[-3]) * self._fps
-        angles = angles[first - start : stop - start, None]
+        stop = len(angles) - self._skipped
+        angles = angles[stop - self._window : stop, None]
         sine, cosine = np.sin(angles), np.cos(angles)
         x, z = moving[..., 0], moving[..., 2]
         turned = np.stack([cosine * x - sine * z, moving[..., 1], sine * x + cosine * z], axis=-1)

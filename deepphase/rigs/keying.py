@@ -12,6 +12,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from deepphase.arrays import Array
+from deepphase.easing import smoothstep
 from deepphase.errors import SkeletonError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
@@ -235,5 +236,4 @@ def _blend(limb: RigLimb, ankle: Array, rig: BodyRig) -> Array:
     rest = rig.rest_joints
     length = np.linalg.norm(rest[limb.last] - rest[limb.upper])
     share = ((ankle[:, 1] - rest[limb.last, 1]) / length - _LOW) / (_HIGH - _LOW)
-    share = np.clip(share, 0.0, 1.0)
-    return np.asarray(1.0 - share * share * (3.0 - 2.0 * share))
+    return np.asarray(1.0 - smoothstep(np.clip(share, 0.0, 1.0)))

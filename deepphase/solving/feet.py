@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from deepphase.arrays import Array, true_runs
+from deepphase.easing import smoothstep
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import foot_contacts
@@ -174,8 +175,7 @@ def faded_corrections(shift: Array, holds: list[tuple[int, int]], blend: int) ->
 
 def _fading(share: Array) -> Array:
     """Smooth blend weight: 1 at share 0, 0 at share 1, with slope 0 at both."""
-    share = np.clip(share, 0.0, 1.0)
-    return 1.0 - share * share * (3.0 - 2.0 * share)
+    return 1.0 - smoothstep(np.clip(share, 0.0, 1.0))
 
 
 def _stays(ground: Array, limit: float) -> list[tuple[int, int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from deepphase.arrays import Array
+from deepphase.easing import smoothstep
 from deepphase.errors import ParameterError
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.springs import decayed, wrapped_angle
@@ -101,7 +102,7 @@ class PlaceGoals:
         self._way[which] = ways
         facings = np.where(np.isfinite(self.facings[which]), self.facings[which], ways)
         turned = 1.0 - np.clip(remaining / (speed[:, None] / _NEARING), 0.0, 1.0)
-        turned = np.where(travelling[:, None], turned**2 * (3.0 - 2.0 * turned), 1.0)
+        turned = np.where(travelling[:, None], smoothstep(turned), 1.0)
         current = root_states.angles[which, None]
         travel = current + wrapped_angle(ways[:, None] - current)
         desired_angles = travel + turned * wrapped_angle(facings[:, None] - travel)

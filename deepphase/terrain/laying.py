@@ -17,6 +17,7 @@ import numpy as np
 from scipy.ndimage import gaussian_filter1d, maximum_filter1d
 
 from deepphase.arrays import Array, true_runs
+from deepphase.easing import smoothstep
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip
 from deepphase.motion.contacts import Contacts, foot_contacts
@@ -339,5 +340,4 @@ def _tilts(slopes: Array) -> Array:
 
 
 def _smooth(share: Array) -> Array:
-    share = np.clip(share, 0.0, 1.0)
-    return share * share * (3.0 - 2.0 * share)
+    return smoothstep(np.clip(share, 0.0, 1.0))

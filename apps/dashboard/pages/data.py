@@ -10,6 +10,7 @@ from apps.dashboard.parts.address import CLIP_KEY, remember_clip, shown_clip
 from apps.dashboard.parts.clip_table import ClipRow, clip_rows, filtered, filters, ground_contacts
 from apps.dashboard.parts.collection import OpenClips, choose_own_clip, open_clips
 from apps.dashboard.parts.messages import error_sentence, plain, show_error, working
+from apps.dashboard.parts.motion_bytes import motion_bytes
 from apps.dashboard.parts.session import session
 from apps.dashboard.parts.theme import heading, wide_columns
 from apps.dashboard.parts.uploads import MAX_MOTION_MB, MOTION_SUFFIXES, UploadResult, read_upload
@@ -24,10 +25,8 @@ from apps.dashboard.parts.widgets import (
 from apps.reports.player_takes import takes_of_clips
 from deepphase.errors import DeepPhaseError
 from deepphase.figures.player.take import Take
-from deepphase.formats.bvh.writer import save_bvh
 from deepphase.motion.clip import Clip
 from deepphase.motion.roles import find_roles
-from deepphase.temporary_files import temporary_folder
 
 # Collections of up to so many frames get their contacts measured at once, in about a second.
 _MAX_AUTO_FRAMES = 40_000
@@ -140,7 +139,13 @@ def _played(clips: OpenClips, row: ClipRow) -> None:
     if row.seconds > _PLAYED_S:
         st.caption(f"The first {_PLAYED_S:g} s of {row.seconds:,.0f} s play here.")
     with st.container(horizontal=True):
-        offer("Clip (BVH)", lambda: _bvh(clip), f"{_file_name(row.name)}.bvh", "text/plain", "bvh")
+        offer(
+            "Clip (BVH)",
+            lambda: motion_bytes(clip, "bvh"),
+            f"{_file_name(row.name)}.bvh",
+            "text/plain",
+            "bvh",
+        )
         offer_player(lambda: takes, _file_name(row.name), "player html")
     state_units(clip.source.unit_m, glb=False)
     with st.expander(f"Skeleton: {len(clip.skeleton)} joints", icon=":material/accessibility:"):
@@ -149,13 +154,6 @@ def _played(clips: OpenClips, row: ClipRow) -> None:
 
 def _takes(clip: Clip) -> list[Take]:
     return takes_of_clips([clip.sliced(0, round(_PLAYED_S * clip.fps))])
-
-
-def _bvh(clip: Clip) -> bytes:
-    with temporary_folder() as folder:
-        path = folder / "clip.bvh"
-        save_bvh(clip, path)
-        return path.read_bytes()
 
 
 def _file_name(name: str) -> str:

@@ -14,10 +14,11 @@ from apps.dashboard.parts.collection import OpenClips, open_clips, open_model
 from apps.dashboard.parts.edit_timeline import key_timeline, span_timeline
 from apps.dashboard.parts.editors import Edits, EditStep, edits_of, folder_editors, opened_editor
 from apps.dashboard.parts.messages import plain, show_error, working
+from apps.dashboard.parts.motion_bytes import motion_bytes
 from apps.dashboard.parts.pose_pad import pose_pad
 from apps.dashboard.parts.steering_choice import choose_path
 from apps.dashboard.parts.theme import heading, wide_columns
-from apps.dashboard.parts.widgets import offer, offer_player, show_player
+from apps.dashboard.parts.widgets import offer, offer_player, show_player, state_units
 from deepphase.arrays import Array, true_runs
 from deepphase.editing.constrain import constrained
 from deepphase.editing.damage import Damage, find_damage
@@ -31,13 +32,11 @@ from deepphase.editing.targets import JointTarget
 from deepphase.errors import DeepPhaseError, ParameterError
 from deepphase.figures.player.actor import Actor
 from deepphase.figures.player.take import Take
-from deepphase.formats.bvh.writer import save_bvh
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.limbs import subtree_mask
 from deepphase.motion.roles import find_roles
 from deepphase.phase.model import PhaseModel
-from deepphase.temporary_files import temporary_folder
 
 # Longest part of a clip that is edited, in seconds.
 _EDITED_S = 60.0
@@ -364,12 +363,12 @@ def _result(edits: Edits) -> None:
         st.caption("This is the clip as it is. After an edit, both stand in one place here.")
         return
     with st.container(horizontal=True):
-        offer("Clip (BVH)", lambda: _bvh(clip), "edited.bvh", "text/plain", "edited bvh")
+        offer(
+            "Clip (BVH)",
+            lambda: motion_bytes(clip, "bvh"),
+            "edited.bvh",
+            "text/plain",
+            "edited bvh",
+        )
         offer_player(lambda: takes, "edited", "edited html")
-
-
-def _bvh(clip: Clip) -> bytes:
-    with temporary_folder() as folder:
-        path = folder / "clip.bvh"
-        save_bvh(clip, path)
-        return path.read_bytes()
+    state_units(clip.source.unit_m, glb=False)

@@ -22,7 +22,7 @@ from apps.dashboard.parts.session import session
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.corpus.store import open_store, store_groups
 from deepphase.errors import ParameterError
-from deepphase.phase.any_skeleton.confidence import confidence
+from deepphase.phase.any_skeleton.confidence import confidence_words, explained_variance
 from deepphase.phase.any_skeleton.model import AnySkeletonModel, BoundModel
 from deepphase.phase.any_skeleton.shipped import shipped_model
 from deepphase.phase.config import ANY_SKELETON
@@ -304,18 +304,17 @@ def _confidence(clips_key: Hashable, model_key: str, _clips: OpenClips, _model: 
     store = _clips.store
     count = min(len(store), _CONFIDENCE_CLIPS)
     chosen = [int(each * len(store) / count) for each in range(count)]
-    return confidence(_model, [store.clip(each) for each in chosen])
+    explained = [explained_variance(_model, store.clip(each)) for each in chosen]
+    # Its advice names commands and options; the pages have buttons in their place.
+    return confidence_words(explained, advice=False)
 
 
 def model_confidence(clips: OpenClips, model: OpenModel) -> str:
-    """How much of the clips a model for any skeleton explains, in words; empty for others.
-
-    The advice names commands and options, and the page has a button in its place.
-    """
+    """How much of the clips a model for any skeleton explains, in words; empty for others."""
     extractor = model.extractor
     if not isinstance(extractor, BoundModel):
         return ""
-    return _confidence(clips.key, model.key, clips, extractor).partition(";")[0]
+    return _confidence(clips.key, model.key, clips, extractor)
 
 
 def _joints(model: PhaseExtractor | AnySkeletonModel) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ import streamlit as st
 from apps.dashboard.parts.collection import OpenClips, OpenModel
 from apps.dashboard.parts.encodings import Encodings, encodings
 from apps.dashboard.parts.messages import working
+from apps.dashboard.parts.motion_bytes import motion_bytes
 from apps.reports.matches_page import moment_actor
 from deepphase.arrays import Array
 from deepphase.cycles import wrapped
@@ -22,14 +23,12 @@ from deepphase.figures.match_distances import MatchSet
 from deepphase.figures.player.actor import Actor
 from deepphase.figures.player.take import Marker, Take
 from deepphase.figures.theme import NEUTRAL, channel_colour
-from deepphase.formats.load import save
 from deepphase.motion.clip import Clip
 from deepphase.phase.health import Health
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.model import ClipPhases
 from deepphase.phase.signals import JointVelocities
 from deepphase.progress import Progress
-from deepphase.temporary_files import temporary_folder
 from matching.database.database import MotionDatabase
 from matching.search.moments import Moment, following, nearest_moments
 from matching.search.searcher import Searcher, open_searcher
@@ -230,10 +229,7 @@ def moment_file(
     database: MotionDatabase, row: int, seconds: float, format: Literal["bvh", "glb"]
 ) -> bytes:
     """The motion from a database row on, as a motion file."""
-    with temporary_folder() as folder:
-        path = folder / f"moment.{format}"
-        save(following(database, row, seconds), path)
-        return path.read_bytes()
+    return motion_bytes(following(database, row, seconds), format)
 
 
 def table_of(answer: Answer) -> tuple[list[str], list[tuple[object, ...]]]:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import streamlit as st
 
+from apps.dashboard.parts.motion_bytes import motion_bytes
 from apps.dashboard.parts.result_cache import ResultCache
 from apps.dashboard.parts.steerables import OpenController, OpenMatching
 from apps.runs.decisions import run_costs
@@ -20,7 +21,6 @@ from apps.runs.take import run_take
 from controllers.runtime.frame import CharacterSettings
 from deepphase.evaluation.run_measures import RUN_MEASURES, RunMeasures, data_values
 from deepphase.figures.player.take import Take
-from deepphase.formats.load import save
 from deepphase.motion.clip import Clip
 from deepphase.motion.root_motion import RootMotion
 from deepphase.progress import Progress
@@ -118,10 +118,7 @@ class SteeredRun:
         self, character: int, format: Literal["bvh", "glb"], root_motion: RootMotion = "auto"
     ) -> bytes:
         """The motion of one character as the content of a file."""
-        with temporary_folder() as folder:
-            path = folder / f"run.{format}"
-            save(self.clip(character, root_motion), path)
-            return path.read_bytes()
+        return motion_bytes(self.clip(character, root_motion), format)
 
     def archive(self, root_motion: RootMotion = "auto") -> bytes:
         """Motion and frames of all characters as one ZIP file."""

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
 from deepphase.arrays import Array
+from deepphase.easing import smoothstep
 from deepphase.errors import SkeletonError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
@@ -470,8 +471,7 @@ def _limb_goal(
     distances = [np.linalg.norm(place - other, axis=-1) for other in others]
     distances.append(place[:, 1] - goals.floor)
     nearest = np.min(distances, axis=0) / np.maximum(arm, 1e-9)
-    weight = np.clip((_FAR - nearest) / (_FAR - _NEAR), 0.0, 1.0)
-    weight = weight * weight * (3.0 - 2.0 * weight)
+    weight = smoothstep(np.clip((_FAR - nearest) / (_FAR - _NEAR), 0.0, 1.0))
     weight = gaussian_filter1d(weight, _HOLD_S * goals.fps, mode="nearest")
     return now + weight[:, None] * (goal - now), weight
 

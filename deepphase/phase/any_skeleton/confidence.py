@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -37,27 +37,28 @@ def explained_variance(model: PhaseModel[JointVelocities], clip: Clip) -> float 
     return 1.0 - error / deviation
 
 
-def confidence(model: PhaseModel[JointVelocities], clips: Iterable[Clip]) -> str:
-    """One sentence on how much of the motion of some clips the phases explain."""
-    return confidence_words([explained_variance(model, clip) for clip in clips])
+def confidence_words(explained: Sequence[float | None], *, advice: bool = True) -> str:
+    """One sentence on the explained variances of clips; empty where nothing is measured.
 
-
-def confidence_words(explained: Sequence[float | None]) -> str:
-    """One sentence on the explained variances of clips; empty where nothing is measured."""
+    Parameters
+    ----------
+    advice
+        Say which command raises a confidence that is not high.
+    """
     measured = [each for each in explained if each is not None]
     if not measured:
         return ""
     middle = float(np.median(measured))
     if middle >= _HIGH:
-        grade, advice = "high", ""
+        grade, way = "high", ""
     elif middle >= _FAIR:
-        grade, advice = "fair", "; training on these clips (--start) raises it"
+        grade, way = "fair", "; training on these clips (--start) raises it"
     else:
-        grade, advice = "low", "; train a model of these clips with `deepphase train phase`"
+        grade, way = "low", "; train a model of these clips with `deepphase train phase`"
     clips = f"{len(measured)} clips" if len(measured) > 1 else "the clip"
     low, high = min(measured), max(measured)
     spread = f" ({low:.2f} to {high:.2f})" if len(measured) > 1 else ""
     return (
         f"Confidence: {grade}: the phases explain {middle:.2f} of the joint velocities of "
-        f"{clips}{spread}{advice}"
+        f"{clips}{spread}{way if advice else ''}"
     )

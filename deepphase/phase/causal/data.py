@@ -68,8 +68,6 @@ class CausalFrames:
     ----------
     velocities, angle
         (batch, window, joints, 3) m/s and (batch,) radians; see `CausalNetwork.features`.
-    past
-        (batch,) frames up to this one that exist.
     wanted
         Parameters (batch, lags, channels) that whole windows have: phase, frequency, amplitude
         and offset.
@@ -77,7 +75,6 @@ class CausalFrames:
 
     velocities: Tensor
     angle: Tensor
-    past: Tensor
     wanted: tuple[Tensor, Tensor, Tensor, Tensor]
 
     def __len__(self) -> int:
@@ -218,10 +215,8 @@ class CausalData(ResumableData, pl.LightningDataModule):
         read = velocities[(index[:, None] + before).clamp(min=0)]
         moments = index[:, None] - torch.tensor(self._lags, device=index.device)
         phase, frequency, amplitude, offset = (each[moments] for each in parameters)
-        own = past[index]
-        return CausalFrames(
-            without_older(read, own), angle[index], own, (phase, frequency, amplitude, offset)
-        )
+        wanted = (phase, frequency, amplitude, offset)
+        return CausalFrames(without_older(read, past[index]), angle[index], wanted)
 
     def with_window_behind(self, index: Array) -> Array:
         """Those frames that have a whole window of the phase model behind them."""

@@ -13,8 +13,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.motion.clip import Clip
-from deepphase.motion.kinematics import joint_positions
-from deepphase.motion.resample import resample
+from deepphase.motion.root_trajectory import RootTrajectory, velocities_in_root_space
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.signals import JointVelocities
@@ -48,13 +47,12 @@ class MovingJoints:
     @classmethod
     def of_clip(cls, clip: Clip, signals: JointVelocities) -> MovingJoints:
         """The joints that a phase model reads. Raises SkeletonError where one is missing."""
-        if clip.fps != signals.fps:
-            clip = resample(clip, signals.fps)
         body = StreamedBody(clip.skeleton.names, signals)
-        _, root, places = signals.places(clip)
+        _, root, positions = signals.places(clip)
+        places = positions[:, body.order]
         velocities = np.zeros_like(places, np.float32)
         velocities[1:] = np.diff(places, axis=0) * signals.fps
-        facing = body.facing(joint_positions(clip))
+        facing = body.facing(positions)
         return cls(velocities, facing.astype(np.float32), root.angles.astype(np.float32))
 
     def __len__(self) -> int:
@@ -97,10 +95,9 @@ class MovingJoints:
         central[1:-1] += self.velocities[2:]
         central[1:-1] *= 0.5
         central[0] = self.velocities[min(1, len(self) - 1)]
-        sine, cosine = np.sin(self.angles)[:, None], np.cos(self.angles)[:, None]
-        x, y, z = np.moveaxis(central, -1, 0)
-        turned = np.stack([cosine * x - sine * z, y, sine * x + cosine * z], axis=-1)
-        return model.encode_signals(turned.reshape(len(self), -1)).parameters
+        root = RootTrajectory.of_ground(np.zeros((len(self), 2)), self.angles)
+        turned = velocities_in_root_space(central, root).reshape(len(self), -1)
+        return model.encode_signals(turned.astype(np.float32)).parameters
 
     def facing_of_now(self, frames: int) -> Array:
         """(frames,) radians of the facing, averaged over the last frames up to each."""

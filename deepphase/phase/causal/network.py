@@ -30,7 +30,7 @@ _WINDOW_S = 2.0
 _FINEST_S = 0.1
 # Added to the root mean square of the velocities, in m/s: a body that stands has no direction.
 STILL = 0.05
-# m/s; stands for no velocity at all in a logarithm.
+# Lower frequencies, those of silent channels, count as this one: they have no logarithm.
 _LEAST_HZ = 0.2
 # Values of a channel at a moment: A sin, A cos and offset over the channel's mean amplitude, and
 # the logarithm of the frequency.

@@ -8,6 +8,7 @@ from deepphase.arrays import Array
 from deepphase.phase.causal.encoder import network_arrays, parameters_of
 from deepphase.phase.causal.network import STILL, VALUES, CausalNetwork
 from deepphase.phase.parameters import PhaseParameters
+from deepphase.phase.recent_rows import RecentRows
 from deepphase.phase.streamed_body import StreamedBody
 
 
@@ -46,28 +47,24 @@ class CausalStream:
         kept = slice(place * network.channels * VALUES, (place + 1) * network.channels * VALUES)
         self._layers[2] = (self._layers[2][0][kept].copy(), self._layers[2][1][kept])
         # A window of no movement stands for what was before the first frame.
-        self._velocities = np.zeros((2 * self._window, 3 * len(body.order)), np.float32)
-        self._facing = np.zeros((2 * self._window, 3))
+        self._velocities = RecentRows(network.window, (3 * len(body.order),), np.float32)
+        self._facing = RecentRows(network.facing_frames, (3,))
         self.reset()
 
     def reset(self) -> None:
         """Forget all frames."""
-        self._velocities[: self._window] = 0.0
-        self._filled, self._frames = self._window, 0
+        self._velocities.clear()
+        self._facing.clear()
+        self._frames = 0
         self._last: Array | None = None
 
     def push(self, frame: Array) -> PhaseParameters | None:
         """Phases with the next frame (joints, 3); None until enough frames have arrived."""
-        if self._filled == len(self._velocities):
-            for array in (self._velocities, self._facing):
-                array[: self._window] = array[-self._window :]
-            self._filled = self._window
         read = frame[self._body.order]
         moved = 0.0 if self._last is None else (read - self._last).reshape(-1) * self._fps
-        self._velocities[self._filled] = moved
-        self._facing[self._filled] = self._body.facing(frame)
+        self._velocities.append(moved)
+        self._facing.append(self._body.facing(frame))
         self._last = read
-        self._filled += 1
         self._frames += 1
         if self._frames < self._least:
             return None
@@ -81,9 +78,8 @@ class CausalStream:
 
     def _features(self) -> Array:
         """As `CausalNetwork.features` of the last window."""
-        first, last = self._filled - self._window, self._filled
-        averages = (self._basis @ self._velocities[first:last]).reshape(-1, 3)
-        x, _, z = self._facing[last - self._facing_frames : last].sum(0)
+        averages = (self._basis @ self._velocities.last(self._window)).reshape(-1, 3)
+        x, _, z = self._facing.last(self._facing_frames).sum(0)
         length = float(np.hypot(x, z))
         sine, cosine = (x / length, z / length) if length > 0 else (0.0, 1.0)
         turn = np.array([[cosine, 0, sine], [0, 1, 0], [-sine, 0, cosine]], np.float32)

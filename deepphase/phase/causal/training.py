@@ -76,8 +76,8 @@ class CausalModule(ResumableModule):
         network = self.network
         least, most = network.facing_frames, network.window
         count = len(batch)
-        kept = torch.randint(least, most, (count,), device=batch.past.device)
-        cut = torch.rand(count, device=batch.past.device) < _CUT
+        kept = torch.randint(least, most, (count,), device=batch.angle.device)
+        cut = torch.rand(count, device=batch.angle.device) < _CUT
         velocities = without_older(batch.velocities, torch.where(cut, kept, most + 1))
         found = network(velocities, batch.angle, _DROPOUT).float()
         wanted = network.values(*batch.wanted)

@@ -195,7 +195,7 @@ def test_an_unknown_command():
     run("frobnicate").refused("'frobnicate'", "deepphase --help")
     run("train").refused("needs another word: train phase")
     run("train", "phse").refused("no command 'train phse'", "did you mean 'train phase'")
-    run("train", "something").refused("'train' has phase, controller, dance")
+    run("train", "something").refused("'train' has phase, causal, controller, dance, editor")
 
 
 @pytest.mark.parametrize(

@@ -124,6 +124,8 @@ def command(
     for text in result.notes:
         warn(text)
     table(report.columns, report.rows)
+    for finding in report.findings:
+        note(finding.text)
     note(f"report: {report.page}")
     if film is not None:
         note(f"film: {film}")

@@ -140,13 +140,81 @@ DANCE_MEASURES = {
 }
 
 
+# A dance is on the beat, or follows the bars, if its score is so many times the score by chance.
+_OVER_CHANCE, _OVER_SHIFTED = 1.1, 1.5
+# Below this share of the hips' height that the bars explain, nobody sees them.
+_SEEN_SHARE = 0.05
+
+
 @dataclass(frozen=True)
 class DanceReport:
-    """Page of a dance, and its table as texts."""
+    """Page of a dance, its table as texts, and what the measures say.
+
+    Parameters
+    ----------
+    page
+        The page's file.
+    columns, rows
+        The table.
+    findings
+        Sentences on beats and bars, see `dance_findings`.
+    """
 
     page: Path
     columns: list[str]
     rows: list[list[str]]
+    findings: tuple[DanceFinding, ...] = ()
+
+
+@dataclass(frozen=True)
+class DanceFinding:
+    """What the measures of a dance say, and whether that is as hoped."""
+
+    text: str
+    good: bool
+
+
+def dance_findings(
+    values: Mapping[str, float], recorded: Mapping[str, float], beats_per_bar: int | None
+) -> tuple[DanceFinding, ...]:
+    """Whether a dance is on the beat and follows the bars of its song more than by chance.
+
+    Parameters
+    ----------
+    values, recorded
+        Measures of the dance, and of recorded dances, by the names of `DANCE_MEASURES`.
+    beats_per_bar
+        Of the song; None if they are not known.
+    """
+
+    def beside(name: str) -> str:
+        return f"; recorded dances {recorded[name]:.3g}" if name in recorded else ""
+
+    found = []
+    if "by_motion" in values:
+        own, chance = values["by_motion"], values["by_motion_chance"]
+        good = own > _OVER_CHANCE * chance
+        words = "more often than by chance" if good else "no more often than by chance"
+        found.append(
+            DanceFinding(
+                f"the movement is on the beat {words}: beat alignment {own:.3g}, by chance "
+                f"{chance:.3g}{beside('by_motion')}",
+                good,
+            )
+        )
+    name = f"bar_{beats_per_bar}_height"
+    if name in values:
+        own, shifted = values[name], values[f"{name}_shifted"]
+        good = own > _SEEN_SHARE and own > _OVER_SHIFTED * shifted
+        found.append(
+            DanceFinding(
+                f"the hips {'follow' if good else 'do not follow'} the bars of {beats_per_bar}: "
+                f"these explain {own:.2g} of their height, bars of another tempo {shifted:.2g}"
+                f"{beside(name)}",
+                good,
+            )
+        )
+    return tuple(found)
 
 
 def dance_report(
@@ -220,9 +288,15 @@ def dance_report(
     }
     with atomic_write(folder / "report.json") as file:
         file.write(json.dumps(content, indent=1).encode())
-    page = _page(title, dance, columns, rows, files).write(folder / "index.html")
+    findings = dance_findings(
+        values,
+        {} if dance.reference is None else dance.reference.values,
+        dance.song.beats_per_bar if dance.song.has_beat else None,
+    )
+    texts = [each.text for each in findings]
+    page = _page(title, dance, columns, rows, texts, files).write(folder / "index.html")
     report_step(3)
-    return DanceReport(page, columns, rows)
+    return DanceReport(page, columns, rows, findings)
 
 
 def dance_film(
@@ -321,12 +395,15 @@ def _page(
     dance: DanceResult,
     columns: list[str],
     rows: list[list[str]],
+    findings: list[str],
     files: list[tuple[str, str]],
 ) -> Page:
     song = dance.song
     page = Page(title, f"{song.name}: {song.rhythm}. player.html plays the dance with its sound.")
     if dance.notes:
         page.add_list(list(dance.notes), heading="Notes")
+    if findings:
+        page.add_list(findings, heading="Beats and bars")
     if rows:
         page.add_table(columns, rows, heading="Measures")
         page.add_list(

@@ -46,6 +46,15 @@ def test_a_song_dances(visit):
     names = frame.locator("#lanes b").all_text_contents()
     assert "Song" in names
     assert "Phase" in names
+    # Its film has the sound.
+    film = frame.get_by_role("button", name="Film").first
+    film.click()
+    until(lambda: state(frame)["filmed"] > 20_000)
+    with page.expect_download() as download:
+        film.click()
+    content = download.value.path().read_bytes()
+    assert content.startswith(b"\x1a\x45\xdf\xa3"), "WebM begins as Matroska does"
+    assert b"A_OPUS" in content[:4000]
 
 
 def test_an_upload_dances_and_a_hostile_one_is_refused(visit, song):

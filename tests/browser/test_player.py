@@ -340,16 +340,19 @@ WIDEST = """() => {
 }"""
 
 
-@pytest.mark.parametrize(("name", "has_head"), [("Head", True), ("Crown", False)])
-def test_a_head_with_eyes_is_drawn_as_a_head(open_page, name, has_head):
-    """Eyes do not say where a head ends."""
+@pytest.mark.parametrize(
+    ("name", "beyond", "has_head"),
+    [("Head", "leftEye", True), ("Head", "Head2", True), ("Crown", "leftEye", False)],
+)
+def test_a_head_with_eyes_is_drawn_as_a_head(open_page, name, beyond, has_head):
+    """Eyes and a second point beside the first do not say where a head ends."""
     body = made_actor()
     eye = body.positions[:, 5:] + [0.03, 0.05, 0.08]
     body = replace(
         body,
         positions=np.concatenate([body.positions, eye], axis=1),
         links=np.concatenate([body.links, [[5, 6]]]),
-        joint_names=("Hips", "Knee_L", "Foot_L", "Knee_R", "Foot_R", name, "leftEye"),
+        joint_names=("Hips", "Knee_L", "Foot_L", "Knee_R", "Foot_R", name, beyond),
     )
     page = open_page(player_html([Take("one", [body])]))
     wait_until_drawn(page)
@@ -635,3 +638,30 @@ def test_costs_follow_the_time(open_page):
     page.select_option("#take", "1")
     settle(page)
     assert page.is_hidden("#costs-card")
+
+
+def test_names_of_bodies_that_stand_close_do_not_cover_each_other(open_page):
+    actors = [
+        replace(body, positions=body.positions + np.array([0.1 * i, 0, 0]), name=f"pose {i}")
+        for i, body in enumerate([made_actor()] * 4)
+    ]
+    page = open_page(player_html([Take("close", actors)]))
+    wait_until_drawn(page)
+    names = page.evaluate(
+        """() => {
+          const found = [];
+          const { fillText } = CanvasRenderingContext2D.prototype;
+          CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+            if (this.canvas.id === "stage" && text.startsWith("pose"))
+              found.push([x, y, this.measureText(text).width]);
+            return fillText.call(this, text, x, y);
+          };
+          document.getElementById("look").click();
+          return new Promise((go) => requestAnimationFrame(() =>
+            requestAnimationFrame(() => go(found.slice(0, 4)))));
+        }"""
+    )
+    assert len(names) == 4
+    for i, (x, y, width) in enumerate(names):
+        for other_x, other_y, other_width in names[:i]:
+            assert abs(x - other_x) >= (width + other_width) / 2 or abs(y - other_y) >= 12

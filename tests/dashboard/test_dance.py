@@ -120,6 +120,7 @@ def test_it_opens_on_a_dance_with_sound_beats_and_phases(monkeypatch):
     found = values(app)
     assert found["By motion"] > 2 * found["By motion chance"], "it dances to the beat"
     assert found["Sliding"] < 0.03
+    assert any("on the beat more often than by chance" in each.value for each in app.success)
     assert {each.label for each in app.get("download_button")} == {
         "BVH", "GLB", "Phases (CSV)", "Player (HTML)", "Report (ZIP)", "Table (CSV)",
     }  # fmt: skip

@@ -47,6 +47,8 @@ _HEADLINES = {
     "speed": "Speed",
     "sliding": "Feet slide",
 }
+# Begin of the note on the style, which is no warning.
+_STYLE_NOTE = "danced as "
 # Speeds below this are shown in centimetres per second.
 _SLOW_M_S = 0.1
 _UNITS = {"m/s3": "m/s³", "degrees/s": "°/s"}
@@ -86,7 +88,7 @@ def page() -> None:
 def _trials(dancer: OpenDancer) -> None:
     """Say how well the dancer followed songs when it was trained."""
     if dancer.trials:
-        with st.expander("How well it follows songs", icon=":material/hearing:"):
+        with st.expander("How well it follows songs", icon=":material/hearing:", expanded=True):
             st.markdown("\n".join(f"- {plain(_title(each))}." for each in dancer.trials))
 
 
@@ -115,6 +117,10 @@ def _dance(
 def _film(dance: OpenDance, song: OpenSong, key: Hashable) -> None:
     """Offer a film of the dance with its sound, drawn when it is asked for."""
     if not has_av():
+        st.caption(
+            "For a film with sound, press the film button of the player: it records in this "
+            "browser, as WebM, from the moment shown."
+        )
         return
     if not st.toggle("Film with sound", key="film", help="Draws 30 pictures a second, MP4"):
         return
@@ -128,7 +134,15 @@ def _film(dance: OpenDance, song: OpenSong, key: Hashable) -> None:
 def _show(dance: OpenDance) -> None:
     show_player([dance.take], height=_PLAYER_HEIGHT, title="Dance")
     for note in dance.notes:
-        st.warning(plain(note[:1].upper() + note[1:]) + ".", icon=":material/info:")
+        draw = st.info if note.startswith(_STYLE_NOTE) else st.warning
+        draw(plain(_title(note)) + ".", icon=":material/info:")
+    for finding in dance.findings:
+        draw, icon = (
+            (st.success, ":material/check_circle:")
+            if finding.good
+            else (st.warning, ":material/warning:")
+        )
+        draw(plain(_title(finding.text)) + ".", icon=icon)
     with st.container(horizontal=True):
         for words, suffix, mime in (
             ("BVH", "bvh", "text/plain"),
@@ -169,6 +183,7 @@ def _measures(dance: OpenDance) -> None:
             _title(each): list(column) for each, column in zip(dance.columns, columns, strict=True)
         }
         table["Measure"] = [_title(row[0]) for row in dance.rows]
+        table["Unit"] = [_UNITS.get(row[1], row[1]) for row in dance.rows]
         table["What it is"] = [DANCE_MEASURES[row[0].replace(" ", "_")][1] for row in dance.rows]
         show_table("measures", table, height=36 * (len(dance.rows) + 1))
         offer_table(dance.columns, dance.rows, "measures", "dance measures")

@@ -12,7 +12,7 @@ import streamlit as st
 
 from apps.dances.databases import dance_styles
 from apps.dances.makers import DanceMaker, DanceResult, DatabaseDanceMaker, NetworkDanceMaker
-from apps.dances.report import dance_film, dance_report, dance_take
+from apps.dances.report import DanceFinding, dance_film, dance_report, dance_take
 from apps.dashboard.parts.collection import open_folder
 from apps.dashboard.parts.demo import demo_model
 from apps.dashboard.parts.folder import FoundFile, Stamp
@@ -53,6 +53,8 @@ class OpenDance:
         The folder that `deepphase dance` writes, as a ZIP file.
     notes
         Remarks and warnings about the dance.
+    findings
+        What its measures say on beats and bars.
     result
         The dance itself.
     """
@@ -63,6 +65,7 @@ class OpenDance:
     files: Mapping[str, bytes]
     report: bytes
     notes: tuple[str, ...]
+    findings: tuple[DanceFinding, ...]
     result: DanceResult
 
 
@@ -112,7 +115,14 @@ def dance_of_song(
             for path in sorted(folder.iterdir()):
                 archive.write(path, path.name)
     return OpenDance(
-        take, report.columns, report.rows, files, content.getvalue(), dance.notes, dance
+        take,
+        report.columns,
+        report.rows,
+        files,
+        content.getvalue(),
+        dance.notes,
+        report.findings,
+        dance,
     )
 
 

@@ -80,6 +80,7 @@ class Capture {
     if (!kind) return this.onProblem("This browser records no films: take a picture, or another browser.");
     this.compose();
     const stream = this.canvas.captureStream(FILM_FPS);
+    for (const track of this.clock.song?.tracks() ?? []) stream.addTrack(track);
     const parts = [];
     this.recorder = new MediaRecorder(stream, { mimeType: kind, videoBitsPerSecond: 6_000_000 });
     this.bytes = 0;
@@ -92,7 +93,7 @@ class Capture {
       this.clock.loop = this.looped;
       this.clock.pause();
       pressed(this.button, false);
-      for (const track of stream.getTracks()) track.stop();
+      for (const track of stream.getVideoTracks()) track.stop();
       this.save(new Blob(parts, { type: kind }), kind.includes("mp4") ? "mp4" : "webm");
     });
     this.looped = this.clock.loop;

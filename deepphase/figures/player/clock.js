@@ -63,10 +63,26 @@ class Song {
     this.audio.pause();
   }
 
+  // The sound as tracks for a film. Once they are made, the sound reaches the loudspeakers on the
+  // same way.
+  tracks() {
+    if (!window.AudioContext || this.failed) return [];
+    if (!this.recorded) {
+      this.context = new AudioContext();
+      const source = this.context.createMediaElementSource(this.audio);
+      this.recorded = this.context.createMediaStreamDestination();
+      source.connect(this.context.destination);
+      source.connect(this.recorded);
+    }
+    this.context.resume();
+    return this.recorded.stream.getAudioTracks();
+  }
+
   release() {
     this.pause();
     const address = this.address;
     this.address = "";
+    this.context?.close();
     this.audio.removeAttribute("src");
     URL.revokeObjectURL(address);
   }

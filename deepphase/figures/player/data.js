@@ -124,6 +124,9 @@ class Series extends Timed {
 // Joints of a face, which do not say where the head ends.
 const FACE = /eye|brow|lid|ear|nose|cheek|lip|jaw|mouth|teeth|tongue/i;
 
+// Further points of a head, as of captured points without end sites.
+const HEAD_POINT = /head.?\d+$/i;
+
 // Joint positions of a body: each frame's mean, and offsets of the joints from it.
 class Body extends Timed {
   constructor(actor, index, alone) {
@@ -164,7 +167,7 @@ class Body extends Timed {
       const [from, to] = [this.links[link], this.links[link + 1]];
       if (!/head$/i.test(this.jointNames[to] || "")) continue;
       const below = this.joinedBelow(to);
-      if (!below.every((joint) => FACE.test(this.jointNames[joint] || ""))) continue;
+      if (!below.every((joint) => FACE.test(this.jointNames[joint] || "") || this.isBeside(from, to, joint))) continue;
       this.heads.push([from, to]);
       below.forEach((joint) => faces.add(joint));
     }
@@ -248,6 +251,15 @@ class Body extends Timed {
       }
     }
     return furthest;
+  }
+
+  // Whether a joint is a further point of a head that does not lie where the neck leads.
+  isBeside(neck, head, joint) {
+    if (!HEAD_POINT.test(this.jointNames[joint] || "")) return false;
+    const [a, b, c] = [neck, head, joint].map((each) => this.joint(0, each, [0, 0, 0]));
+    const [up, on] = [b.map((value, axis) => value - a[axis]), c.map((value, axis) => value - b[axis])];
+    const along = up.reduce((sum, value, axis) => sum + value * on[axis], 0);
+    return along < 0.7 * Math.hypot(...up) * Math.hypot(...on);
   }
 
   // All joints below one.

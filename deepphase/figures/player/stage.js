@@ -17,6 +17,20 @@ const SHOWS = [
   ["names", "Joint names", ""],
 ];
 
+const NAME_SIZE = 12;
+
+// Names of bodies, with those that would cover a nearer body's name moved up.
+function apart(names) {
+  const placed = [];
+  for (const each of [...names].sort((one, other) => other.y - one.y)) {
+    const covers = (other) => Math.abs(other.x - each.x) < other.half + each.half
+      && Math.abs(other.y - each.y) < NAME_SIZE + 2;
+    for (let other = placed.find(covers); other; other = placed.find(covers)) each.y = other.y - NAME_SIZE - 2.1;
+    placed.push(each);
+  }
+  return placed;
+}
+
 class Stage extends Ground {
   constructor(canvas, onChange) {
     super();
@@ -260,13 +274,19 @@ class Stage extends Ground {
       context.fillStyle = colour;
       context.fillText(short, x, y);
     };
-    for (const [body, pose] of poses) {
-      if (this.bodies.length > 1) {
+    if (this.bodies.length > 1) {
+      const names = [];
+      context.font = fontOf(NAME_SIZE, "600");
+      for (const [body, pose] of poses) {
         let top = 0;
         for (let i = 3; i < pose.length; i += 3) if (pose[i + 1] > pose[top + 1]) top = i;
         const p = this.camera.project(pose[top], pose[top + 1] + 0.06 * body.height, pose[top + 2]);
-        if (p[2] > this.camera.near) write(body.name, p[0], p[1], 12, look.ink);
+        const half = Math.min(180, context.measureText(body.name).width) / 2 + 2;
+        if (p[2] > this.camera.near) names.push({ name: body.name, x: p[0], y: p[1], half });
       }
+      for (const each of apart(names)) write(each.name, each.x, each.y, NAME_SIZE, look.ink);
+    }
+    for (const [body, pose] of poses) {
       if (!this.shows.names) continue;
       body.jointNames.forEach((name, joint) => {
         if (name.endsWith(" tip")) return;

@@ -48,7 +48,7 @@ _UNITS = {
 # stature of 1.72 m; captured skeletons differ by 10 %, and the median of the ratios is taken.
 _HUMAN_LEG, _HUMAN_ARM, _HUMAN_PATH = 0.82, 0.53, 2.1
 # Longest path along the joints of any other body, metres, from a cat to a horse.
-_SMALLEST_BODY, _LARGEST_BODY = 0.3, 6.0
+SMALLEST_BODY, LARGEST_BODY = 0.3, 6.0
 _FRAMES_LOOKED_AT = 1000
 # An up axis with less than this share of the length of (hips - feet) is a guess.
 _CLEAR_SHARE = 0.8
@@ -71,7 +71,7 @@ def infer_unit(skeleton_in_file_units: Skeleton) -> tuple[float, str]:
     """
     skeleton = skeleton_in_file_units
     roles = find_roles(skeleton)
-    longest = longest_path(skeleton, roles.hips) or longest_path(skeleton, 0)
+    longest = body_length(skeleton, roles)
     if longest <= 0:
         return 1.0, "unit assumed to be metres: the skeleton has no length"
     ratios = _human_ratios(skeleton, roles) if roles.kind == "biped" else []
@@ -84,12 +84,18 @@ def infer_unit(skeleton_in_file_units: Skeleton) -> tuple[float, str]:
         )
     for name in ("metres", "centimetres", "millimetres", "inches"):
         metres = _UNITS[name][0]
-        if _SMALLEST_BODY <= longest * metres <= _LARGEST_BODY:
+        if SMALLEST_BODY <= longest * metres <= LARGEST_BODY:
             return metres, (
                 f"unit assumed to be {name}: the longest path along the joints is then "
                 f"{longest * metres:.2f} m"
             )
     return 1.0, f"unit assumed to be metres: a body {longest:.3g} units long matches no unit better"
+
+
+def body_length(skeleton: Skeleton, roles: Roles | None = None) -> float:
+    """Length of the longest path along the joints of a body, from tip to tip."""
+    roles = roles or find_roles(skeleton)
+    return longest_path(skeleton, roles.hips) or longest_path(skeleton, 0)
 
 
 def _human_ratios(skeleton: Skeleton, roles: Roles) -> list[float]:

@@ -12,6 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from deepphase.arrays import Array
 from deepphase.errors import FormatError, SkeletonError
+from deepphase.formats.blender.bone_trees import largest_tree, parents_in_tree
 from deepphase.formats.blender.bridge import TO_Y_UP
 from deepphase.formats.joint_checks import check_joint_count
 from deepphase.motion.limb_roles import rest_clip
@@ -78,7 +79,7 @@ def body_of_armature(
     names = [str(name) for name in answer["names"]]
     check_joint_count(len(names), path)
     parents = np.asarray(answer["parents"], np.int64)
-    whole = _largest_tree(parents)
+    whole, _ = largest_tree(parents)
     rest = TO_Y_UP @ arrays["rest"][whole]
     if not np.isfinite(rest).all() or not (np.linalg.det(rest) > 1e-18).all():
         raise FormatError(
@@ -86,8 +87,7 @@ def body_of_armature(
             hint="apply its scale in Blender",
             path=path,
         )
-    row = {int(bone): place for place, bone in enumerate(whole)}
-    above = np.array([row.get(int(parents[bone]), -1) for bone in whole])
+    above = parents_in_tree(parents, whole)
     names = [names[bone] for bone in whole]
     heads = rest[:, :3, 3]
     tails = arrays["tails"][whole] @ TO_Y_UP[:3, :3].T
@@ -154,13 +154,3 @@ def _skeleton(names: list[str], parents: Array, heads: Array, bones: Array) -> S
     leaves = np.setdiff1d(np.arange(len(names)), parents)
     offsets = heads - np.where(parents[:, None] < 0, 0.0, heads[parents])
     return Skeleton(tuple(names), parents, offsets, leaves, bones[leaves])
-
-
-def _largest_tree(parents: Array) -> Array:
-    """Indices of the bones below the root that carries the most, in their order."""
-    top = np.arange(len(parents))
-    for bone, parent in enumerate(parents.tolist()):
-        if parent >= 0:
-            top[bone] = top[parent]
-    roots, counts = np.unique(top, return_counts=True)
-    return np.flatnonzero(top == roots[np.argmax(counts)])

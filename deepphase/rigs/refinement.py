@@ -47,8 +47,8 @@ def refined(
     damping
         In metres for a deviation.
     jacobians
-        Function from a slice of the poses to their derivatives (poses, 3 joints, used), which then
-        stay as they are; None computes them at every step.
+        Function from a slice of the poses to their derivatives (poses, 3 joints, used), which are
+        then corrected by what steps do; None computes them at every step.
     weights : (joints,), optional
         Joints with weight 0 are free.
 
@@ -115,6 +115,9 @@ def _refine(
         trial = np.clip(trial, rig.lower, rig.upper)
         there = rig.evaluate(trial).reshape(len(rows), -1)
         after = np.square((goal[rows] - there) * importance).mean(axis=1)
+        if fixed is not None:
+            stepped = trial[:, columns] - values[rows][:, columns]
+            _correct(derivatives, rows, stepped, there - places[rows], scale)
         better = after < errors[rows]
         small = better & (after > 0.97 * errors[rows])
         values[rows[better]], places[rows[better]] = trial[better], there[better]
@@ -123,3 +126,19 @@ def _refine(
         failures[rows] = np.where(better & ~small, 0, failures[rows] + 1)
         easing[rows] *= np.where(better, _EASIER, _HARDER)
     return values, places.reshape(poses, -1, 3)
+
+
+def _correct(derivatives: Array, rows: Array, steps: Array, changes: Array, scale: Array) -> None:
+    """Let the derivatives of poses say what steps (rows, used) did to the joints (rows, 3 joints).
+
+    References
+    ----------
+    Broyden 1965, A class of methods for solving nonlinear simultaneous equations.
+    """
+    ways = steps / scale
+    sizes = np.square(ways).sum(axis=1)
+    moved = sizes > 1e-12
+    rows, steps, changes = rows[moved], steps[moved], changes[moved]
+    missed = changes - np.einsum("pjc,pc->pj", derivatives[rows], steps)
+    directions = ways[moved] / scale / sizes[moved, None]
+    derivatives[rows] += missed[..., None] * directions[:, None]

@@ -1,15 +1,24 @@
 """FBX and .blend through Blender: round trips where it is installed, and what is said without."""
 
 import shutil
+import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.blender import bridge
-from deepphase.formats.blender.bridge import VARIABLE, asked_blender, blender_program
+from deepphase.formats.blender.bone_trees import largest_tree, parents_in_tree
+from deepphase.formats.blender.bridge import (
+    VARIABLE,
+    asked_blender,
+    blender_program,
+    required_blender,
+)
 from deepphase.formats.load import load, save
 from deepphase.motion.kinematics import end_positions, joint_positions
 from deepphase.motion.orientation import scaled
@@ -125,3 +134,39 @@ def test_a_dog_in_centimetres_with_a_moving_joint(tmp_path):
 def test_a_damaged_fbx_is_one_error(damaged):
     with pytest.raises(FormatError, match="Blender"):
         load(damaged)
+
+
+@needs_blender
+@pytest.mark.slow
+def test_fbx_with_other_axes_scales_and_bones(tmp_path):
+    save(WALK, tmp_path / "walk.blend")
+    script = Path(__file__).with_name("make_foreign_fbx.py")
+    subprocess.run(
+        [required_blender(tmp_path), "-I", script, tmp_path / "walk.blend", tmp_path], check=True
+    )
+    notes = {
+        "axes": "",
+        "ends": "",
+        "large": "its unit is assumed to be centimetres",
+        "small": "its unit is assumed to be units of 100 m",
+        "several": "2 of ik_hand_l, ik_hand_r left out",
+    }
+    for name, note in notes.items():
+        clip = load(tmp_path / f"{name}.fbx")
+        names = [each.rpartition(":")[2] for each in clip.skeleton.names]
+        order = [names.index(each) for each in WALK.skeleton.names]
+        # Other forward axes turn the whole.
+        there = joint_positions(clip)[:, order].reshape(-1, 3)
+        here = joint_positions(WALK).reshape(-1, 3)
+        turn, _ = Rotation.align_vectors(here - here.mean(axis=0), there - there.mean(axis=0))
+        made = turn.apply(there - there.mean(axis=0)) + here.mean(axis=0)
+        np.testing.assert_allclose(made, here, atol=1e-4, err_msg=name)
+        assert note in " ".join(clip.source.notes)
+    assert "the largest of 2 armatures was read" in clip.source.notes
+
+
+def test_the_largest_tree_of_bones_is_read():
+    parents = np.array([-1, 0, -1, 2, 3, -1])
+    tree, roots = largest_tree(parents)
+    assert (tree.tolist(), roots.tolist()) == ([2, 3, 4], [0, 2, 5])
+    assert parents_in_tree(parents, tree).tolist() == [-1, 0, 1]

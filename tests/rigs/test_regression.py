@@ -119,16 +119,18 @@ def test_refinement_keeps_the_limits_and_never_gets_worse():
     assert values[0, 1] >= 0.0
     assert np.square(positions - target).sum() <= np.square(arm(start) - target).sum()
     wrong = np.repeat(-ARM.jacobian(start), 1, axis=0)
-    kept, _ = refined(
+    goal = arm(start + 0.1)
+    _, made = refined(
         ARM,
         start,
-        arm(start + 0.1),
+        goal,
         columns=np.arange(3),
         scale=np.ones(3),
         damping=0.05,
         jacobians=lambda part: wrong[part],
     )
-    np.testing.assert_allclose(kept, start)
+    # What steps do corrects the derivatives.
+    assert np.square(made - goal).sum() < 0.5 * np.square(arm(start) - goal).sum()
 
 
 def test_joints_without_weight_are_free():

@@ -11,17 +11,26 @@ from scipy.spatial.transform import Rotation
 from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write, check_writable
 from deepphase.errors import FormatError
+from deepphase.formats.blender.bone_trees import largest_tree, parents_in_tree
 from deepphase.formats.blender.bridge import TO_Y_UP, asked_blender
 from deepphase.formats.body_checks import check_writable_body, checked_body
 from deepphase.formats.file_content import foreign_content, read_content
 from deepphase.formats.frame_rates import check_rate_option, resolve_rate
 from deepphase.formats.joint_checks import check_joint_count
 from deepphase.formats.npz.archive import read_npz
-from deepphase.formats.units import check_up_option, metres_per_unit
+from deepphase.formats.units import check_up_option, metres_per_unit, unit_in_words
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip, Source
 from deepphase.motion.kinematics import global_transforms
-from deepphase.motion.orientation import infer_up, rotate_from_y_up, rotate_up, scaled
+from deepphase.motion.orientation import (
+    LARGEST_BODY,
+    SMALLEST_BODY,
+    body_length,
+    infer_up,
+    rotate_from_y_up,
+    rotate_up,
+    scaled,
+)
 from deepphase.motion.skeleton import Skeleton
 
 _SIGNATURES = {".fbx": b"Kaydara FBX Binary", ".blend": b"BLENDER"}
@@ -29,6 +38,8 @@ _SIGNATURES = {".fbx": b"Kaydara FBX Binary", ".blend": b"BLENDER"}
 _END = "_end"
 # Shares of the longest bone: movement of a translated joint, length of a bone without children.
 _MOVES, _TIP_SHARE = 1e-5, 0.1
+# Metres in a unit of files whose scale was lost on their way, the likeliest first.
+_POWERS = (1.0, 0.01, 100.0, 0.001, 1000.0)
 # Axes of Blender, whose Z is up, as axes of a motion with Y up.
 _AXES = {"x": "x", "y": "-z", "z": "y", "-x": "-x", "-y": "z", "-z": "-y"}
 _COMPRESSED = (b"\x28\xb5\x2f\xfd", b"\x1f\x8b")
@@ -43,13 +54,15 @@ def load_blender(
 ) -> Clip:
     """Read an FBX or .blend file as a clip: metres, Y up.
 
-    Blender reads it in a process of its own, with all constraints and drivers evaluated. Objects
-    without an armature are ignored.
+    Blender reads it in a process of its own, with all constraints and drivers evaluated. The
+    deforming bones of the largest armature are read, and where they have no bone in common, the
+    largest of their trees.
 
     Parameters
     ----------
     unit
-        Metres in a unit of Blender, if its import has not scaled the file to metres.
+        Metres in a unit of Blender. None is 1, or for bodies that are far from the size of one a
+        power of ten.
     up
         The up axis in Blender, whose own is "z"; None infers it from the pose.
     fps
@@ -63,7 +76,7 @@ def load_blender(
         If Blender is not installed or an option is invalid.
     """
     path = Path(path)
-    unit_m = 1.0 if unit is None else metres_per_unit(unit)
+    unit_m = None if unit is None else metres_per_unit(unit)
     check_up_option(up)
     check_rate_option(fps)
     suffix = path.suffix.lower()
@@ -85,11 +98,25 @@ def load_blender(
         parents = archive.array("parents", (len(names),), "integer")
         stated = float(answer["fps"])
     rate, notes = resolve_rate({"fps": stated}, fps, path)
-    clip = _clip(names, parents, TO_Y_UP @ rest, TO_Y_UP @ poses, rate, path)
+    tree, tree_notes = _one_tree(names, parents)
+    clip = _clip(
+        tuple(names[bone] for bone in tree),
+        parents_in_tree(parents, tree),
+        TO_Y_UP @ rest[tree],
+        TO_Y_UP @ poses[:, tree],
+        rate,
+        path,
+    )
+    if unit_m is None:
+        unit_m, unit_notes = _stray_unit(clip.skeleton)
+        tree_notes = (*tree_notes, *unit_notes)
     clip = checked_body(scaled(clip, unit_m), path)
     notes = (*notes, f"armature {answer['armature']!r}, read by Blender {answer['version']}")
     if int(answer["armatures"]) > 1:
         notes = (*notes, f"the largest of {answer['armatures']} armatures was read")
+    if int(answer["bones"]) > len(names):
+        notes = (*notes, f"{len(names)} of {int(answer['bones'])} bones deform and were read")
+    notes = (*notes, *tree_notes)
     axis = "y" if up is None else _AXES[up]
     if up is None:
         axis, note = infer_up(clip)
@@ -161,6 +188,33 @@ def save_blender(clip: Clip, path: str | Path) -> None:
         file.write(content)
 
 
+def _one_tree(names: tuple[str, ...], parents: Array) -> tuple[Array, tuple[str, ...]]:
+    """Indices of the bones of the largest tree, and a note if there are others."""
+    tree, roots = largest_tree(parents)
+    if len(roots) == 1:
+        return tree, ()
+    others = [names[root] for root in roots.tolist() if root != tree[0]]
+    listed = ", ".join(others[:4]) + (f" and {len(others) - 4} more" if len(others) > 4 else "")
+    return tree, (
+        f"{len(roots)} bones have no parent: the {len(tree)} bones of {names[int(tree[0])]!r} were "
+        f"read, and {len(names) - len(tree)} of {listed} left out",
+    )
+
+
+def _stray_unit(skeleton: Skeleton) -> tuple[float, tuple[str, ...]]:
+    """Metres in a unit of Blender, 1 unless only a power of ten makes a body of the skeleton."""
+    size = body_length(skeleton)
+    for metres in _POWERS:
+        if SMALLEST_BODY <= size * metres <= LARGEST_BODY:
+            if metres == 1.0:
+                break
+            return metres, (
+                f"the body is {size:.3g} m long in Blender: its unit is assumed to be "
+                f"{unit_in_words(metres)}",
+            )
+    return 1.0, ()
+
+
 def _clip(
     names: tuple[str, ...], parents: Array, rest: Array, poses: Array, fps: float, path: Path
 ) -> Clip:
@@ -172,12 +226,6 @@ def _clip(
     ends = _end_sites(names, parents, rest, poses)
     joints = [joint for joint in range(len(names)) if joint not in ends]
     row = {joint: place for place, joint in enumerate(joints)}
-    if parents[0] != -1 or (np.asarray(parents[1:]) < 0).any():
-        raise FormatError(
-            "an armature with several bones without a parent",
-            hint="give them one root bone",
-            path=path,
-        )
     above = np.array([-1, *(row[int(parents[joint])] for joint in joints[1:])])
     turns, places = turns[:, joints], places[:, joints]
     heads = rest[:, :3, 3]

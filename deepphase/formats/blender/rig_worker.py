@@ -37,7 +37,7 @@ def main() -> None:
         cores = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {cores[os.getpid() % len(cores)]})
     import array_messages
-    from worker import refuse_network
+    from armature import refuse_network
 
     sys.addaudithook(refuse_network)
     try:
@@ -94,20 +94,12 @@ class RigScene:
 
     def __init__(self, path: str) -> None:
         import bpy
-        from worker import MAX_BONES, rigify_parameters
+        from armature import largest_armature, rigify_parameters
 
         bpy.ops.wm.read_factory_settings(use_empty=True)
         rigify_parameters()
         bpy.ops.wm.open_mainfile(filepath=path, load_ui=False, use_scripts=False)
-        armatures = [
-            each for each in bpy.data.objects if each.type == "ARMATURE" and each.data.bones
-        ]
-        if not armatures:
-            raise ValueError("no armature in the file")
-        self.rig = max(armatures, key=lambda each: len(each.data.bones))
-        if len(self.rig.data.bones) > MAX_BONES:
-            raise ValueError(f"{len(self.rig.data.bones):,} bones")
-        self.armatures = len(armatures)
+        self.rig, self.armatures = largest_armature()
         self.layer = bpy.context.view_layer
         self.layer.update()
         self.rest_world = self.rig.matrix_world.copy()
@@ -119,14 +111,10 @@ class RigScene:
         """Deforming bones, all of whose parents are before them, and their places at rest."""
         import bpy
         import numpy as np
+        from armature import deforming_bones
 
         bones = self.rig.data.bones
-        deforming = [bone for bone in bones if bone.use_deform] or list(bones)
-        above = self._deforming_parents(deforming)
-        ordered = [bone.name for bone in deforming if above[bone.name] is None]
-        for name in ordered:
-            ordered.extend(bone.name for bone in deforming if above[bone.name] == name)
-        index = {name: row for row, name in enumerate(ordered)}
+        ordered, parents = deforming_bones(bones)
         world = self.rig.matrix_world
         rest = [np.array(world @ bones[name].matrix_local) for name in ordered]
         tails = [np.array(world @ bones[name].tail_local) for name in ordered]
@@ -136,7 +124,7 @@ class RigScene:
             "armatures": self.armatures,
             "version": bpy.app.version_string,
             "names": ordered,
-            "parents": [-1 if above[name] is None else index[above[name]] for name in ordered],
+            "parents": parents,
             "fps": render.fps / render.fps_base,
         }
         return content, {
@@ -144,37 +132,6 @@ class RigScene:
             "tails": np.array(tails),
             "world": np.array(self.rest_world),
         }
-
-    def _deforming_parents(self, deforming: list) -> dict:
-        """Name -> name of the next deforming bone above, which a helper may stand for.
-
-        Helpers of a rig often lie on the deforming bones that follow them.
-        """
-        names = {bone.name for bone in deforming}
-
-        def place(bone) -> tuple:
-            ends = (*bone.head_local, *bone.tail_local)
-            return tuple(round(each, 4) for each in ends)
-
-        at = {place(bone): bone.name for bone in deforming}
-        found = {}
-        for bone in deforming:
-            each, name = bone.parent, None
-            while each is not None and name is None:
-                name = each.name if each.name in names else at.get(place(each))
-                name = None if name == bone.name else name
-                each = each.parent
-            found[bone.name] = name
-        for name in found:
-            # Helpers that lie on bones of another chain must not close a circle.
-            seen, each = {name}, found[name]
-            while each is not None:
-                if each in seen:
-                    found[name] = None
-                    break
-                seen.add(each)
-                each = found[each]
-        return found
 
     def use(self, request: dict, arrays: dict) -> tuple[dict, dict]:
         """Choose the joints to evaluate, read the motion of the file, and find the controls."""
@@ -266,7 +223,7 @@ class RigScene:
         """(frames, controls and 16) values of the file's own action, and the root's matrices."""
         import bpy
         import numpy as np
-        from worker import MAX_FRAMES, frame_range
+        from armature import MAX_FRAMES, frame_range
 
         scene = bpy.context.scene
         first, last = frame_range(self.rig, scene)
@@ -645,7 +602,7 @@ class RigScene:
 
 def _curves(action, owner, path: str, times, values, axes=None) -> None:
     import numpy as np
-    from worker import f_curve
+    from armature import f_curve
 
     for row in range(values.shape[1]):
         axis = row if axes is None else axes[row]

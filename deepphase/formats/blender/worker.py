@@ -11,13 +11,14 @@ import os
 import sys
 from pathlib import Path
 
-MAX_BONES, MAX_FRAMES = 10_000, 200_000
-
 
 def main(folder: Path) -> None:
     """Answer the request in a folder."""
     request = json.loads((folder / "request.json").read_text(encoding="utf-8"))
     try:
+        sys.path.insert(0, str(Path(__file__).parent))
+        from armature import refuse_network
+
         sys.addaudithook(refuse_network)
         import bpy
 
@@ -31,14 +32,16 @@ def main(folder: Path) -> None:
     os._exit(0)
 
 
-def refuse_network(event: str, arguments: tuple) -> None:
-    if event in ("socket.connect", "socket.bind", "socket.getaddrinfo"):
-        raise PermissionError("no network in this process")
-
-
 def _read(request: dict, folder: Path) -> dict:
     import bpy
     import numpy as np
+    from armature import (
+        MAX_FRAMES,
+        deforming_bones,
+        frame_range,
+        largest_armature,
+        rigify_parameters,
+    )
 
     path = request["path"]
     if path.lower().endswith(".blend"):
@@ -48,24 +51,16 @@ def _read(request: dict, folder: Path) -> dict:
         bpy.ops.import_scene.fbx(
             filepath=path, use_image_search=False, use_custom_normals=False, anim_offset=0.0
         )
-    armatures = [each for each in bpy.data.objects if each.type == "ARMATURE" and each.data.bones]
+    armature, armatures = largest_armature()
     if not path.lower().endswith(".blend"):
-        _free_bones(armatures)
-    if not armatures:
-        return {"error": "no armature in the file", "kind": "content"}
-    armature = max(armatures, key=lambda each: len(each.data.bones))
-    bones = [bone for bone in armature.data.bones if bone.parent is None]
-    for bone in bones:
-        bones.extend(bone.children)
-    if len(bones) > MAX_BONES:
-        return {"error": f"{len(bones):,} bones", "kind": "content"}
+        _free_bones(armature)
+    # Controls and helpers of a rig carry no body.
+    names, parents = deforming_bones(armature.data.bones)
+    bones = [armature.data.bones[name] for name in names]
     scene = bpy.context.scene
     first, last = frame_range(armature, scene)
     if last - first + 1 > MAX_FRAMES:
         return {"error": f"{last - first + 1:,} frames", "kind": "content"}
-    names = [bone.name for bone in bones]
-    index = {name: row for row, name in enumerate(names)}
-    parents = [-1 if bone.parent is None else index[bone.parent.name] for bone in bones]
     object_world = armature.matrix_world.copy()
     rest = np.array([np.array(object_world @ bone.matrix_local) for bone in bones])
     poses = np.empty((last - first + 1, len(bones), 4, 4))
@@ -80,47 +75,27 @@ def _read(request: dict, folder: Path) -> dict:
         "names": names,
         "fps": scene.render.fps / scene.render.fps_base,
         "armature": armature.name,
-        "armatures": len(armatures),
+        "armatures": armatures,
+        "bones": len(armature.data.bones),
         "version": bpy.app.version_string,
     }
 
 
-def _free_bones(armatures) -> None:
+def _free_bones(armature) -> None:
     """Let bones move: the importer connects those at their parents' tails, which holds them."""
     import bpy
 
-    for armature in armatures:
-        bpy.context.view_layer.objects.active = armature
-        bpy.ops.object.mode_set(mode="EDIT")
-        for bone in armature.data.edit_bones:
-            bone.use_connect = False
-        bpy.ops.object.mode_set(mode="OBJECT")
-
-
-def rigify_parameters() -> None:
-    """Rigs of Rigify have properties that exist only while the add-on is registered."""
-    try:
-        import bpy
-
-        bpy.ops.preferences.addon_enable(module="rigify")
-    except Exception:
-        # Other rigs are read without it.
-        return
-
-
-def frame_range(armature, scene) -> tuple[int, int]:
-    data = armature.animation_data
-    if data is not None and data.action is not None:
-        first, last = data.action.frame_range
-        return round(first), max(round(first), round(last))
-    if data is not None and any(track.strips for track in data.nla_tracks):
-        return scene.frame_start, scene.frame_end
-    return scene.frame_start, scene.frame_start
+    bpy.context.view_layer.objects.active = armature
+    bpy.ops.object.mode_set(mode="EDIT")
+    for bone in armature.data.edit_bones:
+        bone.use_connect = False
+    bpy.ops.object.mode_set(mode="OBJECT")
 
 
 def _write(request: dict, folder: Path) -> dict:
     import bpy
     import numpy as np
+    from armature import f_curve
     from mathutils import Matrix
 
     arrays = np.load(folder / "in.npz", allow_pickle=False)
@@ -195,12 +170,6 @@ def _write(request: dict, folder: Path) -> dict:
             bake_anim_simplify_factor=0.0,
         )
     return {"version": bpy.app.version_string}
-
-
-def f_curve(action, armature, path: str, axis: int):
-    if hasattr(action, "fcurve_ensure_for_datablock"):
-        return action.fcurve_ensure_for_datablock(armature, path, index=axis)
-    return action.fcurves.new(path, index=axis)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -14,6 +14,8 @@ from deepphase.motion.roles import Roles
 from deepphase.motion.skeleton import Skeleton
 
 _LIMBS = (("hip", "knee", "foot", "toe"), ("shoulder", "elbow", "hand"))
+# Share of the lengths along a path that its ends are apart if it is straight.
+_STRAIGHT = 0.99
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,8 @@ def match_joints(
     """The target's joints that have counterparts, in their order.
 
     Joints of one role correspond. Those between two of them (a spine, a collar) lie at the same
-    share of the way; all others correspond if they have the same side and name.
+    share of the way, but a joint within a thigh or forearm does not bend it; all others correspond
+    if they have the same side and name.
 
     Raises
     ------
@@ -78,7 +81,8 @@ def match_joints(
             paths.append(_path(skeleton, *ends) if None not in ends else [])
         if all(paths):
             for match in _along(target, paths[0], source, paths[1]):
-                add(match)
+                stiff = _stiff(target, target_roles, lower, paths[0])
+                add(replace(match, share=0.0) if stiff else match)
     tails = [list(roles.tail) for roles in (target_roles, source_roles)]
     if all(tails):
         for match in _along(target, tails[0], source, tails[1], whole=True):
@@ -93,6 +97,22 @@ def match_joints(
             other = by_name[own_name.side, own_name.key]
             add(JointMatch(joint, other, other))
     return [found[joint] for joint in sorted(found)]
+
+
+def _stiff(target: Skeleton, roles: Roles, lower: str, path: list[int]) -> bool:
+    """Whether the joints on a path down to a role cannot bend it.
+
+    The lower legs of animals may have a hock, which their rest pose shows.
+    """
+    part = lower.partition("_")[2]
+    if part in ("knee", "elbow"):
+        return True
+    if part not in ("foot", "hand", "toe"):
+        return False
+    ways = target.offsets[path[1:]]
+    lengths = np.linalg.norm(ways, axis=1)
+    straight = float(np.linalg.norm(ways.sum(axis=0))) > _STRAIGHT * float(lengths.sum())
+    return roles.kind == "biped" or straight
 
 
 def _path(skeleton: Skeleton, upper: int, lower: int) -> list[int]:

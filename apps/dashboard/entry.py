@@ -11,7 +11,7 @@ import streamlit as st
 
 from apps.dashboard.pages import PAGES, PageEntry
 from apps.dashboard.parts import theme
-from apps.dashboard.parts.address import go_to, remember_pages
+from apps.dashboard.parts.address import go_to, open_moment, remember_pages
 from apps.dashboard.parts.collection import (
     CLIPS_KEY,
     MODEL_KEY,
@@ -120,6 +120,7 @@ def dashboard() -> None:
     freeze_modules()
     st.set_page_config("deepphase", theme.icon(), "wide")
     theme.apply_theme()
+    open_moment()
     pages = [
         st.Page(page_of(each), title=each.name, icon=each.icon, url_path=each.address)
         for each in PAGES

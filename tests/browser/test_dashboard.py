@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 import os
 import time
 
@@ -155,6 +156,44 @@ def test_clouds_player_and_address_show_one_moment(visit):
         with page.expect_download() as download:
             shown.get_by_role("button", name=kind).click()
         assert download.value.path().read_bytes().startswith(begins)
+
+
+def test_an_address_leads_back_to_page_clip_colour_selection_and_moment(visit):
+    page = visit("manifold")
+    settled(page)
+
+    def choose(label: str, words: str) -> None:
+        page.get_by_role("combobox", name=label).click()
+        page.get_by_role("option", name=words, exact=True).click()
+
+    choose("Colour", "Speed")
+    page.wait_for_url(lambda url: "colour=Speed" in url)
+    choose("Play a clip", "run")
+    frame = titled_player(page, "run")
+    frame.evaluate("deepphasePlayer.pause()")
+    frame.evaluate("deepphasePlayer.seek(2.5)")
+    page.wait_for_url(lambda url: "now=2.50" in url)
+    # Another click does not load the player again.
+    page.get_by_text("Space", exact=True).click()
+    page.wait_for_url(lambda url: "view=Space" in url)
+    assert frame.evaluate("deepphasePlayer.time()") == 2.5
+    kept = page.url
+    page.goto("about:blank")
+    page.goto(kept)
+    frame = titled_player(page, "run")
+    shown = json.loads(frame.locator("#scene").text_content())
+    assert (shown["at"], shown["clipFrom"]) == (2.5, 0.0)
+    assert "at=2.50" in page.url
+    assert page.get_by_role("heading", level=1).inner_text() == "Manifold"
+    assert page.get_by_text("Phase manifold by speed over the ground").first.is_visible()
+    # Of another clip it is no moment.
+    choose("Play a clip", "jog")
+    frame = titled_player(page, "jog")
+    page.wait_for_url(lambda url: "at=" not in url and "now=" not in url)
+    assert json.loads(frame.locator("#scene").text_content())["at"] == 0
+    page.goto(f"{page.url}&passages=3:100-160,0:300-330")
+    titled_player(page, "Selected frames")
+    assert page.get_by_text("2 passages, 1.5 s").is_visible()
 
 
 def test_a_lasso_selects_and_the_skeleton_plays_it(visit):

@@ -247,6 +247,10 @@ def test_an_address_leads_to_what_was_seen(monkeypatch):
     (page,) = players(app)
     assert re.search(r'"at":\s*4.0', page)
     assert app.selectbox(key="clip").value == "run"
+    # The moment at which the player was stopped, on each page that plays a clip.
+    for page in ("data", "manifold", "channels"):
+        app = opened(page, monkeypatch, query={"clip": "run", "now": "4.50"})
+        assert re.search(r'"at":\s*4.5', players(app)[0])
     app = opened("manifold", monkeypatch, query={"passages": "3:100-160,0:300-330"})
     assert "2 passages, 1.5 s" in words(app)
     assert pictures(app)[0]["selected"] is not None

@@ -79,7 +79,11 @@ def page() -> None:
     phases = encodings(clips, model).phases(index)
     take = excerpt_take(clips, model, index, start_s, stop_s)
     show_player(
-        [take], height=_PLAYER_HEIGHT, title=take.name, at_s=min(max(0.0, at_s - start_s), _PART_S)
+        [take],
+        height=_PLAYER_HEIGHT,
+        title=take.name,
+        at_s=min(max(0.0, at_s - start_s), _PART_S),
+        clip_from_s=start_s,
     )
     with st.container(horizontal=True):
         offer_player(lambda: [take], "channels", "player html")

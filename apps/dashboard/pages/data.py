@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from apps.dashboard.parts.address import CLIP_KEY, remember_clip, shown_clip
+from apps.dashboard.parts.address import CLIP_KEY, moment_of, remember_clip, shown_clip
 from apps.dashboard.parts.clip_table import ClipRow, clip_rows, filtered, filters, ground_contacts
 from apps.dashboard.parts.collection import OpenClips, choose_own_clip, open_clips
 from apps.dashboard.parts.messages import error_sentence, plain, show_error, working
@@ -135,7 +135,14 @@ def _cells(row: ClipRow, labels: Sequence[str], contact: float | None) -> list[o
 def _played(clips: OpenClips, row: ClipRow) -> None:
     clip = clips.store.clip(row.index)
     takes = _takes(clip)
-    show_player(takes, height=_PLAYER_HEIGHT, title=row.name, playing=True)
+    show_player(
+        takes,
+        height=_PLAYER_HEIGHT,
+        title=row.name,
+        playing=True,
+        at_s=min(moment_of(row.name), _PLAYED_S),
+        clip_from_s=0.0,
+    )
     if row.seconds > _PLAYED_S:
         st.caption(f"The first {_PLAYED_S:g} s of {row.seconds:,.0f} s play here.")
     with st.container(horizontal=True):

@@ -307,6 +307,7 @@ def _player(clips: OpenClips, model: OpenModel, cloud: OpenCloud, colouring: Col
         title=take.name,
         playing=True,
         at_s=at_s - start / fps,
+        clip_from_s=start / fps,
     )
     offer_player(lambda: [take], "clip", "player html")
     return _Played([passage], False)

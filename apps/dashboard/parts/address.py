@@ -12,12 +12,27 @@ from streamlit.navigation.page import StreamlitPage
 # Key of the widgets that choose a clip, and the part of the address that says which.
 CLIP_KEY = "clip"
 _MOMENT, _MOMENT_CLIP = "at", "clip of the moment"
+# The part that the player writes where the reader stops (see `keepMoment` of the player's page).
+_STOPPED, _OPENED = "now", "address opened"
 _PAGES, _SHOWN = "pages", "shown clip"
 
 
 def remember_pages(pages: Mapping[str, StreamlitPage]) -> None:
     """Keep the pages of the navigation, by the last part of their addresses, for `go_to`."""
     st.session_state[_PAGES] = dict(pages)
+
+
+def open_moment() -> None:
+    """Take the moment at which a reader stopped from the address that a session begins with.
+
+    The player writes it while the page does not run: a later run that took it would load the player
+    again.
+    """
+    if _OPENED in st.session_state:
+        return
+    st.session_state[_OPENED] = True
+    if _STOPPED in st.query_params:
+        st.query_params[_MOMENT] = st.query_params.pop(_STOPPED)
 
 
 def go_to(page: str) -> None:
@@ -46,6 +61,8 @@ def shown_clip() -> str:
 
 def remember_clip(name: str) -> None:
     """Keep the clip that this page shows, for the next one."""
+    if shown_clip() not in ("", name):
+        st.query_params.pop(_STOPPED, None)
     st.session_state[_SHOWN] = name
 
 
@@ -56,6 +73,7 @@ def choose_clip(name: str) -> None:
 
 def put_moment(seconds: float) -> None:
     """Keep a moment of the chosen clip in the address."""
+    st.query_params.pop(_STOPPED, None)
     st.query_params[_MOMENT] = f"{seconds:.2f}"
     st.session_state[_MOMENT_CLIP] = st.session_state.get(CLIP_KEY)
 

@@ -28,6 +28,7 @@ def show_player(
     title: str = "Player",
     playing: bool = False,
     at_s: float = 0.0,
+    clip_from_s: float | None = None,
 ) -> None:
     """Display the player of these takes, which runs in the browser alone.
 
@@ -43,6 +44,9 @@ def show_player(
         The first take plays at once.
     at_s
         Time in the first take at which it opens, seconds.
+    clip_from_s
+        Time of the take's first frame in the chosen clip: where it is given, the address keeps the
+        moment at which the reader stops, see `address.open_moment`.
 
     Raises
     ------
@@ -57,6 +61,7 @@ def show_player(
         embedded=True,
         playing=playing,
         at_s=at_s,
+        clip_from_s=clip_from_s,
         max_bytes=_PLAYER_BYTES,
     )
     st.iframe(page, height=height)

@@ -99,6 +99,8 @@ class Clock {
     this.playing = false;
     this.song = null;
     this.last = 0;
+    // Called where the reader has stopped at a moment.
+    this.onRest = () => {};
   }
 
   open(take, song) {
@@ -120,7 +122,9 @@ class Clock {
   }
 
   toggle() {
-    this.playing ? this.pause() : this.play();
+    if (!this.playing) return this.play();
+    this.pause();
+    this.onRest();
   }
 
   play() {
@@ -144,6 +148,7 @@ class Clock {
       this.song.covers(this.time) ? this.song.playFrom(this.time, this.speed) : this.song.pause();
     }
     this.onChange();
+    if (!this.playing) this.onRest();
   }
 
   step(frames) {

@@ -226,6 +226,7 @@ def player_html(
     playing: bool = False,
     bare: bool = False,
     at_s: float = 0.0,
+    clip_from_s: float | None = None,
     max_bytes: int = MAX_BYTES,
 ) -> str:
     """The HTML of a page that plays takes, alone or in an iframe.
@@ -247,6 +248,9 @@ def player_html(
         Without title, buttons and curves: the bodies, the manifold and a line of time.
     at_s
         Time in the first take at which the page opens, seconds.
+    clip_from_s
+        Time of the first take's first frame in its clip. Where it is given, `embedded` pages keep
+        the moment at which the reader stops in the address of the page around them, as `now`.
     max_bytes
         Maximum size of the data in the page.
 
@@ -265,6 +269,7 @@ def player_html(
         "playing": playing,
         "bare": bare,
         "at": at_s,
+        "clipFrom": clip_from_s,
         "palette": palette(),
         "takes": [describe_take(take, packed) for take in takes],
     }

@@ -2,6 +2,8 @@
 
 const element = (id) => document.getElementById(id);
 const TIMES_KEPT = 600;
+// Milliseconds without a further change after which the moment is kept.
+const REST_MS = 250;
 // More channels than this get more room for their wheels.
 const MANY_CHANNELS = 6;
 
@@ -247,6 +249,19 @@ function startPlayer() {
     });
   }
 
+  // The address of the surrounding page names the moment at which the reader has stopped.
+  function keepMoment() {
+    let waiting = 0;
+    clock.onRest = () => {
+      clearTimeout(waiting);
+      waiting = setTimeout(() => {
+        const address = new URL(parent.location.href);
+        address.searchParams.set("now", (scene.clipFrom + clock.time).toFixed(2));
+        parent.history.replaceState(parent.history.state, "", address);
+      }, REST_MS);
+    };
+  }
+
   const turnTake = (by) => {
     const count = scene.takes.length;
     if (count > 1) tryToOpen((shownTake + by + count) % count);
@@ -276,6 +291,7 @@ function startPlayer() {
   if (scene.takes.length) {
     tryToOpen(0);
     clock.seek(scene.at);
+    if (scene.embedded && scene.clipFrom !== null) keepMoment();
     if (scene.playing && !matchMedia("(prefers-reduced-motion: reduce)").matches) playInView();
   } else {
     element("app").classList.add("nothing");

@@ -136,6 +136,8 @@ if TYPE_CHECKING:
     from deepphase.rigs.blender_rig import BlenderRig as BlenderRig
     from deepphase.rigs.body_rig import BodyRig as BodyRig
     from deepphase.rigs.config import RigConfig as RigConfig
+    from deepphase.rigs.effectors import inverse_of_effectors as inverse_of_effectors
+    from deepphase.rigs.effectors import named_effectors as named_effectors
     from deepphase.rigs.examples import motion_on_rig as motion_on_rig
     from deepphase.rigs.inverse import RigInverse as RigInverse
     from deepphase.rigs.inverse import RigSolution as RigSolution
@@ -248,12 +250,14 @@ _MODULES = {
     "constrained": "deepphase.editing.constrain",
     "corpus_of": "deepphase.corpus.prepare",
     "dance": "deepphase.synthetic.dance",
+    "named_effectors": "deepphase.rigs.effectors",
     "export_phase_model": "deepphase.export.phase_encoder",
     "find_damage": "deepphase.editing.damage",
     "find_roles": "deepphase.motion.roles",
     "fit_phases": "deepphase.phase.extractor",
     "foot_contacts": "deepphase.motion.contacts",
     "in_between": "deepphase.editing.inbetween",
+    "inverse_of_effectors": "deepphase.rigs.effectors",
     "joint_positions": "deepphase.motion.kinematics",
     "lay_on_ground": "deepphase.terrain.laying",
     "load": "deepphase.formats.load",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from apps.options.groups import ClipOptions
+from apps.options.groups import ClipOptions, LaidGroundOptions
 from apps.terminal import note, progress, table, warn
 from deepphase.errors import FormatError, ParameterError
 
@@ -17,8 +17,11 @@ if TYPE_CHECKING:
     from deepphase.rigs.character_rig import CharacterRig
     from deepphase.rigs.inverse import Method, RigInverse, RigSolution
     from deepphase.rigs.keys import RigKeys
+    from deepphase.terrain.heightmap import Heightmap
 
 _KEYS = ".json"
+# Length of the sides of made ground.
+_GROUND_M = 80.0
 
 
 def command(
@@ -27,8 +30,10 @@ def command(
     output: Path,
     method: str | None = None,
     smoothing: float = 0.03,
+    effectors: str | None = None,
     player: Path | None = None,
-    reading: ClipOptions = ClipOptions(),  # noqa: B008 (frozen)
+    ground: LaidGroundOptions = LaidGroundOptions(),  # noqa: B008 (frozen)
+    reading: ClipOptions = ClipOptions(),  # noqa: B008
 ) -> None:
     """Find the controls of a rig that give the joints of a clip, or play keys that were edited.
 
@@ -54,6 +59,10 @@ def command(
     smoothing
         Standard deviation of the Gaussian that smooths the curves before they are refined, seconds.
         0 for none.
+    effectors
+        Joints of the clip that are followed, separated by commas: seven (hips, head, hands, feet,
+        and chest or tail), feet, hands, roles such as left_hand, or names of joints. The others go
+        as in the poses that the rig was trained on. By default all joints are followed.
     player
         Page to write (.html) that plays the clip and the rig.
     """
@@ -61,6 +70,7 @@ def command(
     from deepphase.formats.load import MOTION_FORMATS, load, save
     from deepphase.rigs.blender_rig import CURVE_FILES, BlenderRig
     from deepphase.rigs.character_rig import CharacterRig
+    from deepphase.rigs.effectors import inverse_of_effectors, named_effectors
     from deepphase.rigs.examples import motion_on_rig
     from deepphase.rigs.inverse import RigInverse
     from deepphase.rigs.keys import RigKeys
@@ -86,6 +96,17 @@ def command(
     assert isinstance(body, CharacterRig)
     if isinstance(body, BlenderRig) and suffix in CURVE_FILES:
         body.check_curves_file(output)
+    edited = clip.suffix.lower() == _KEYS or (
+        clip.suffix.lower() == ".blend" and isinstance(body, BlenderRig)
+    )
+    if edited and (effectors is not None or ground.terrain is not None):
+        raise ParameterError(
+            "--effectors and --terrain are for motion files, and these are keys", path=clip
+        )
+    terrain = _terrain(ground)
+    if effectors is not None:
+        names = [name.strip() for name in effectors.split(",") if name.strip()]
+        trained = inverse_of_effectors(trained, named_effectors(body, names))
     given: Clip | None = None
     if clip.suffix.lower() == _KEYS:
         keys = RigKeys.load(clip)
@@ -95,13 +116,14 @@ def command(
         with progress() as report_progress:
             report_progress("reading", 0, 2, clip.name)
             read = load(clip, **reading.reader)
-            motion = motion_on_rig(read, body)
+            motion = motion_on_rig(read, body, terrain)
             report_progress("solving", 1, 2, clip.name)
             named: Method | None = method  # type: ignore[assignment]  # checked by the rig
             solved = trained.solve(motion.positions, named, fps=read.fps, smoothing_s=smoothing)
             report_progress("solving", 2, 2, clip.name)
         _report(trained, solved)
-        given = read
+        # On ground the clip would lie below it.
+        given = read if terrain is None else None
         keys = RigKeys.of_rig(body, solved.values, motion.placement, read.fps)
     made: Clip | None = None
     if suffix == _KEYS:
@@ -112,7 +134,7 @@ def command(
         made = _clip_of(keys, body)
         save(made, output)
     if player is not None:
-        _write_player(given, _clip_of(keys, body) if made is None else made, player)
+        _write_player(given, _clip_of(keys, body) if made is None else made, player, terrain)
     if isinstance(body, BlenderRig):
         body.close()
     note(f"{len(keys.values)} frames of {_moving(keys)} moving controls: {output}")
@@ -142,10 +164,16 @@ def _report(trained: RigInverse, solved: RigSolution) -> None:
 
     body = trained.rig
     assert isinstance(body, CharacterRig)
-    rows = [
-        (each.part, f"{100 * each.mean:.2f}", f"{100 * each.largest:.2f}")
-        for each in part_residuals(body, solved.errors)
-    ]
+    if trained.joints is None:
+        parts = [tuple(each) for each in part_residuals(body, solved.errors)]
+    else:
+        others = np.delete(solved.errors, trained.joints, axis=1)
+        followed = [(body.joints[joint], solved.errors[:, joint]) for joint in trained.joints]
+        parts = [
+            (name, float(errors.mean()), float(errors.max()))
+            for name, errors in (*followed, ("all others", others))
+        ]
+    rows = [(part, f"{100 * mean:.2f}", f"{100 * largest:.2f}") for part, mean, largest in parts]
     table(("part", "joints off, mean cm", "max cm"), rows)
     missed = np.flatnonzero(~solved.reached)
     if len(missed):
@@ -158,13 +186,29 @@ def _report(trained: RigInverse, solved: RigSolution) -> None:
         )
 
 
-def _write_player(given: Clip | None, made: Clip, path: Path) -> None:
+def _terrain(options: LaidGroundOptions) -> Heightmap | None:
+    """The ground that the options name; None for a flat floor."""
+    from apps.runs.chosen_ground import chosen_ground, ground_notes
+    from deepphase.terrain.made_ground import made_ground
+
+    chosen = chosen_ground(options)
+    for words in ground_notes(chosen):
+        note(words)
+    return made_ground(chosen, size_m=_GROUND_M) if isinstance(chosen, str) else chosen
+
+
+def _write_player(given: Clip | None, made: Clip, path: Path, ground: Heightmap | None) -> None:
     from dataclasses import replace
 
+    from apps.runs.ground_patch import ground_patch
     from deepphase.figures.player.actor import Actor
     from deepphase.figures.player.page import save_player
     from deepphase.figures.player.take import Take
 
     clips = [(made, "rig")] if given is None else [(given, "clip"), (made, "rig")]
     actors = [Actor.of_clip(replace(clip, name=name)) for clip, name in clips]
-    note(f"open {save_player(path, [Take('controls', actors)], title='Controls of a rig')}")
+    patch = None
+    if ground is not None:
+        patch = ground_patch(ground, actors[0].positions.reshape(-1, 3)[:, [0, 2]])
+    take = Take("controls", actors, terrain=patch)
+    note(f"open {save_player(path, [take], title='Controls of a rig')}")

@@ -280,6 +280,27 @@ class SteeringOptions(OptionGroup):
 
 
 @dataclass(frozen=True)
+class LaidGroundOptions(OptionGroup):
+    """Ground that the motion is laid on.
+
+    Parameters
+    ----------
+    terrain
+        Ground: noise, hills, steps, stairs, ramps, boxes, platforms, beam, pits or rocks, or a file
+        with heights (.npz, .npy or a greyscale image) around the origin.
+    terrain_spacing
+        Metres between the points of a file with heights; 0.05 if not given, and .npz has its own.
+    terrain_scale
+        Metres per unit of a file with heights: 1 for arrays and, from black to white, 2 for images,
+        if not given.
+    """
+
+    terrain: str | None = None
+    terrain_spacing: float | None = None
+    terrain_scale: float | None = None
+
+
+@dataclass(frozen=True)
 class LiveGroundOptions(OptionGroup):
     """Ground of the page.
 

@@ -36,7 +36,7 @@ class RootTrajectory:
     Parameters
     ----------
     positions
-        (frames, 3) metres: the hips projected onto the ground, y = 0.
+        (frames, 3) metres: the hips projected onto the ground, y = 0 where it is flat.
     directions
         (frames, 3) unit vectors on the ground: the facing.
     rotations
@@ -61,10 +61,18 @@ class RootTrajectory:
         return len(self.positions)
 
     @classmethod
-    def of_ground(cls, positions: Array, angles: Array) -> RootTrajectory:
-        """Trajectory from (frames, 2) x and z in metres and (frames,) radians about Y from +Z."""
+    def of_ground(
+        cls, positions: Array, angles: Array, heights: Array | float = 0.0
+    ) -> RootTrajectory:
+        """Trajectory from (frames, 2) x and z in metres and (frames,) radians about Y from +Z.
+
+        Parameters
+        ----------
+        heights : (frames,) metres, optional
+            Of the ground.
+        """
         return cls(
-            positions=np.insert(positions, 1, 0.0, axis=1),
+            positions=np.insert(positions, 1, heights, axis=1),
             directions=np.stack([np.sin(angles), np.zeros_like(angles), np.cos(angles)], axis=-1),
             rotations=quaternions.about_axis(_UP, angles),
             angles=angles,

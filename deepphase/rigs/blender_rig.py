@@ -262,7 +262,7 @@ class BlenderRig(CharacterRig):
         angles = np.unwrap(np.arctan2(there[:, 0, 2], there[:, 2, 2]))
         return (
             values,
-            RootTrajectory.of_ground(there[:, [0, 2], 3], angles),
+            RootTrajectory.of_ground(there[:, [0, 2], 3], angles, there[:, 1, 3]),
             float(opened["fps"]),
         )
 

@@ -19,6 +19,8 @@ from deepphase.rigs.body_rig import BodyRig
 from deepphase.rigs.character_rig import CharacterRig
 from deepphase.rigs.fitting import chosen_controls, find_pattern, fitted, named_controls
 from deepphase.rigs.keying import BodyMotion, keyed
+from deepphase.terrain.heightmap import Heightmap
+from deepphase.terrain.laying import lay_on_ground
 
 # Lengths of joints that differ by more than this share are those of another body.
 _OTHER_BODY = 0.02
@@ -145,24 +147,39 @@ class RigExamples:
         return self.taken(np.flatnonzero(~out)), self.taken(np.flatnonzero(out))
 
 
-def motion_on_rig(clip: Clip, rig: CharacterRig) -> BodyMotion:
+def motion_on_rig(clip: Clip, rig: CharacterRig, ground: Heightmap | None = None) -> BodyMotion:
     """The motion of a clip on the body of a rig; clips of other bodies are retargeted.
+
+    Parameters
+    ----------
+    ground
+        Ground that the motion is laid on; the placement of the character then has heights.
 
     Raises
     ------
     SkeletonError
-        If it is another kind of body.
+        If it is another kind of body, or has no feet to stand on the ground.
     """
-    names = set(clip.skeleton.names)
-    if set(rig.skeleton.names) <= names:
-        rows = [clip.skeleton.index(name) for name in rig.skeleton.names]
-        given, own = clip.skeleton.offsets[rows[1:]], rig.skeleton.offsets[1:]
-        size = np.linalg.norm(own, axis=1)
-        if np.abs(np.linalg.norm(given, axis=1) - size).sum() <= _OTHER_BODY * size.sum():
-            # Clips that controls gave are at rest as the rig is, and not as the clip that the rig
-            # was made of.
-            turned = quaternions.rotate(rig.rest_turns[rig.skeleton.parents[1:]], given)
-            if np.abs(given - own).sum() < np.abs(turned - own).sum():
-                rig = rig.for_own_rest()
-            return BodyMotion.of_clip(clip, rig)
-    return BodyMotion.of_clip(retarget(clip, rig.skeleton).clip, rig.for_own_rest())
+    fitting = _rig_of_clip(clip, rig)
+    if fitting is None:
+        clip, fitting = retarget(clip, rig.skeleton).clip, rig.for_own_rest()
+    if ground is None:
+        return BodyMotion.of_clip(clip, fitting)
+    laid = lay_on_ground(clip, ground)
+    return BodyMotion.of_clip(laid.clip, fitting).on_ground(laid.lift)
+
+
+def _rig_of_clip(clip: Clip, rig: CharacterRig) -> CharacterRig | None:
+    """The rig with the rest pose of a clip; None if the clip has another body."""
+    if not set(rig.skeleton.names) <= set(clip.skeleton.names):
+        return None
+    rows = [clip.skeleton.index(name) for name in rig.skeleton.names]
+    given, own = clip.skeleton.offsets[rows[1:]], rig.skeleton.offsets[1:]
+    size = np.linalg.norm(own, axis=1)
+    if np.abs(np.linalg.norm(given, axis=1) - size).sum() > _OTHER_BODY * size.sum():
+        return None
+    # Clips that controls gave are at rest as the rig is, and not as the clip that the rig was made
+    # of.
+    turned = quaternions.rotate(rig.rest_turns[rig.skeleton.parents[1:]], given)
+    rested = np.abs(given - own).sum() < np.abs(turned - own).sum()
+    return rig.for_own_rest() if rested else rig

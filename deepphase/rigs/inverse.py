@@ -116,6 +116,9 @@ class RigInverse:
         What was trained, else None; `jacobians` gives derivatives by normalised controls.
     config, report, provenance
         Config of the training, measures on held-out clips, and data.
+    joints
+        Indices of the joints that the regressions read and refinement follows, see
+        `inverse_of_effectors`; None for all.
     """
 
     rig: RigFunction
@@ -128,6 +131,7 @@ class RigInverse:
     config: Mapping[str, Any] = field(default_factory=dict)
     report: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    joints: Array | None = None
 
     def __repr__(self) -> str:
         return short_repr(
@@ -168,8 +172,11 @@ class RigInverse:
         return max(_MIN_REACH_M, _REACH_RATIO * float(measured.get("usual_m", 0.0)))
 
     def inputs(self, positions: Array) -> Array:
-        """(poses, 3 joints) what regressions read of positions (poses, joints, 3)."""
-        return np.asarray(positions.reshape(len(positions), -1) - self.scale.position_mean)
+        """(poses, 3 joints read) what regressions read of positions (poses, joints, 3)."""
+        flat = positions.reshape(len(positions), -1) - self.scale.position_mean
+        if self.joints is None:
+            return np.asarray(flat)
+        return np.asarray(flat.reshape(positions.shape)[:, self.joints].reshape(len(flat), -1))
 
     def regressed(self, positions: Array, kind: Literal["process", "network"]) -> Array:
         """(poses, controls) by regression alone, within the limits.
@@ -218,7 +225,7 @@ class RigInverse:
             Frames a second; standard deviation of the Gaussian that smooths what the regression
             says over time, before it is refined.
         weights : (joints,), optional
-            Of the joints in refinement.
+            Of the joints in refinement; 1 for those that are followed if not given.
         iterations
             Steps of refinement at most.
 
@@ -237,6 +244,9 @@ class RigInverse:
             raise ParameterError(
                 f"finite positions of {len(self.rig.joints)} joints expected, not {positions.shape}"
             )
+        if weights is None and self.joints is not None:
+            weights = np.zeros(len(self.rig.joints))
+            weights[self.joints] = 1.0
         kind, _, refinement = method.partition("-")
         if kind == "optimisation":
             values, refinement = (
@@ -274,6 +284,8 @@ class RigInverse:
         rig = self.rig
         if not isinstance(rig, BodyRig | BlenderRig):
             raise ParameterError("only rigs made from skeletons, and rigs in Blender, are saved")
+        if self.joints is not None:
+            raise ParameterError("an inverse of some joints is not saved; save that of all")
         arrays: dict[str, Array] = {"used": self.used}
         arrays |= {f"scale.{name}": value for name, value in vars(self.scale).items()}
         for name in ("process", "jacobians"):

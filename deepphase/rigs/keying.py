@@ -6,7 +6,7 @@ rig function learns.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -75,6 +75,12 @@ class BodyMotion:
         turned = quaternions.multiply(turned, quaternions.conjugate(rig.rest_turns))
         matrices = Rotation.from_quat(turned.reshape(-1, 4)).as_matrix()
         return cls(local, matrices.reshape(*turned.shape[:2], 3, 3), placement, clip.fps)
+
+    def on_ground(self, heights: Array) -> BodyMotion:
+        """The same motion with a character whose space is raised to heights (frames,) in metres."""
+        up = np.array([0.0, 1.0, 0.0]) * heights[:, None]
+        placement = replace(self.placement, positions=self.placement.positions + up)
+        return replace(self, positions=self.positions - up[:, None], placement=placement)
 
 
 def keyed(motion: BodyMotion, rig: BodyRig) -> Array:

@@ -19,6 +19,7 @@ from deepphase.rigs.rig_function import RigFunction
 
 FORMAT, VERSION = "deepphase.keys", 1
 _PLACEMENT = ("x", "z", "turn")
+_HEIGHT = "y"
 _MAX_BYTES = 500_000_000
 
 
@@ -36,6 +37,8 @@ class RigKeys:
         (frames, 3) metres along x and z, and radians about Y from +Z.
     fps
         Frames a second.
+    heights
+        (frames,) metres of the ground below the character; None for a flat floor.
     """
 
     names: tuple[str, ...]
@@ -43,6 +46,7 @@ class RigKeys:
     values: Array
     placement: Array
     fps: float
+    heights: Array | None = None
 
     @classmethod
     def of_rig(
@@ -51,7 +55,9 @@ class RigKeys:
         """Keys of values (frames, controls) of a rig."""
         ground = np.column_stack([placement.positions[:, [0, 2]], placement.angles])
         units = tuple(control.unit for control in rig.controls)
-        return cls(rig.names, units, values, ground, fps)
+        heights = placement.positions[:, 1]
+        flat = bool(np.abs(heights).max(initial=0.0) < 1e-6)
+        return cls(rig.names, units, values, ground, fps, None if flat else heights)
 
     def values_of(self, rig: RigFunction) -> Array:
         """(frames, controls) in the order of a rig; controls without curves rest.
@@ -68,7 +74,8 @@ class RigKeys:
 
     def trajectory(self) -> RootTrajectory:
         """The placement as a root trajectory."""
-        return RootTrajectory.of_ground(self.placement[:, :2], self.placement[:, 2])
+        heights = 0.0 if self.heights is None else self.heights
+        return RootTrajectory.of_ground(self.placement[:, :2], self.placement[:, 2], heights)
 
     def save(self, path: str | Path) -> None:
         """Write a JSON file, whole or not at all. Controls that never move have one value."""
@@ -77,15 +84,18 @@ class RigKeys:
             curve = np.round(self.values[:, column], 6)
             still = bool((curve == curve[0]).all())
             curves[name] = {"unit": unit, "values": curve[:1].tolist() if still else curve.tolist()}
+        placement = {
+            name: np.round(self.placement[:, column], 6).tolist()
+            for column, name in enumerate(_PLACEMENT)
+        }
+        if self.heights is not None:
+            placement[_HEIGHT] = np.round(self.heights, 6).tolist()
         content = {
             "format": FORMAT,
             "version": VERSION,
             "fps": self.fps,
             "frames": len(self.values),
-            "placement": {
-                name: np.round(self.placement[:, column], 6).tolist()
-                for column, name in enumerate(_PLACEMENT)
-            },
+            "placement": placement,
             "controls": curves,
         }
         with atomic_write(Path(path)) as file:
@@ -115,9 +125,15 @@ class RigKeys:
             curves: Mapping[str, Any] = content["controls"]
             values = [_curve(each["values"], frames, name) for name, each in curves.items()]
             ground = [_curve(content["placement"][name], frames, name) for name in _PLACEMENT]
+            heights = content["placement"].get(_HEIGHT)
             units = tuple(str(each["unit"]) for each in curves.values())
             return cls(
-                tuple(curves), units, np.stack(values, axis=1), np.stack(ground, axis=1), fps
+                tuple(curves),
+                units,
+                np.stack(values, axis=1),
+                np.stack(ground, axis=1),
+                fps,
+                None if heights is None else _curve(heights, frames, _HEIGHT),
             )
         except (OSError, KeyError, TypeError, ValueError, AttributeError, DeepPhaseError) as error:
             raise FormatError(

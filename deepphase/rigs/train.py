@@ -31,7 +31,12 @@ from deepphase.rigs.blender_rig import BlenderRig
 from deepphase.rigs.body_rig import BodyRig
 from deepphase.rigs.config import RigConfig
 from deepphase.rigs.examples import RigExamples
-from deepphase.rigs.gaussian_process import MultiquadricProcess, chosen_examples, chosen_width
+from deepphase.rigs.gaussian_process import (
+    JACOBIAN_RIDGE,
+    MultiquadricProcess,
+    chosen_examples,
+    chosen_width,
+)
 from deepphase.rigs.inverse import Method, ReluNetwork, RigInverse, RigScale
 from deepphase.rigs.rig_function import RigFunction
 from deepphase.rigs.sampling import sampled_controls
@@ -40,8 +45,6 @@ from deepphase.rigs.sampling import sampled_controls
 _MOVES = 1e-3
 # Smallest deviation of a control, in its unit: it measures errors and steps.
 _LEAST_DEVIATION = 5e-3
-# Ridge of derivatives: they need not be exact, and their weights are stored as float32.
-_JACOBIAN_RIDGE = 1e-2
 # Share of the largest singular value of the derivatives. Half of the values may be 0, so that their
 # median is no measure.
 _DAMPING = 0.005
@@ -325,7 +328,7 @@ def with_process(data: RigData, progress: Progress | None = None) -> RigInverse:
     learned = None
     if options.jacobians:
         flat = derivatives.reshape(len(derivatives), -1)
-        learned = MultiquadricProcess.fit(inputs[rows], flat, width, _JACOBIAN_RIDGE)
+        learned = MultiquadricProcess.fit(inputs[rows], flat, width, JACOBIAN_RIDGE)
         learned = replace(learned, weights=learned.weights.astype(np.float32))
     if progress is not None:
         progress("fitting the Gaussian process", 1, 1, f"width {width:.2g}")

@@ -11,6 +11,7 @@ from deepphase.errors import CheckpointError, FormatError, ParameterError
 from deepphase.formats.load import load, save
 from deepphase.motion.kinematics import joint_positions
 from deepphase.rigs.config import RigConfig
+from deepphase.rigs.effectors import inverse_of_effectors, named_effectors
 from deepphase.rigs.examples import RigExamples, motion_on_rig
 from deepphase.rigs.inverse import RigInverse
 from deepphase.rigs.keying import clip_of_controls, keyed
@@ -18,6 +19,8 @@ from deepphase.rigs.keys import RigKeys
 from deepphase.rigs.rig_parts import rig_of_parts, rig_parts
 from deepphase.rigs.train import train_rig
 from deepphase.synthetic.locomotion import locomotion
+from deepphase.terrain.heightmap import Heightmap
+from deepphase.terrain.laying import lay_on_ground
 
 TINY = {
     "process.examples": 60,
@@ -196,6 +199,58 @@ def test_keys_survive_their_file(person, poses, tmp_path):
         RigKeys.load(path)
 
 
+def test_a_few_joints_are_followed_and_the_others_go_as_learned(inverse, poses, tmp_path):
+    rig, targets = inverse.rig, poses.positions[:60:6]
+    seven = named_effectors(rig, ["seven"])
+    assert [rig.joints[joint] for joint in seven[:2]] == ["Hips", "Head"]
+    assert len(seven) == 7
+    feet = named_effectors(rig, ["feet"])
+    assert set(feet) <= set(seven)
+    for joints, near in ((seven, 0.04), (feet, 0.1)):
+        some = inverse_of_effectors(inverse, joints)
+        made = some.solve(targets, "process-computed")
+        assert made.errors[:, joints].max() < 5e-3
+        assert made.errors.mean() < near
+        alone = some.solve(targets, "optimisation")
+        assert made.errors.mean() < alone.errors.mean()
+    # Other joints are not read.
+    others = np.setdiff1d(np.arange(len(rig.joints)), feet)
+    moved = targets.copy()
+    moved[:, others] += 1.0
+    np.testing.assert_array_equal(
+        some.solve(moved, "process").values, some.regressed(targets, "process")
+    )
+    with pytest.raises(ParameterError, match="not saved"):
+        some.save(tmp_path / "some.rig")
+    with pytest.raises(ParameterError, match="no joint 'wing'"):
+        named_effectors(rig, ["wing"])
+    with pytest.raises(ParameterError, match="no joint is named"):
+        named_effectors(rig, [])
+
+
+def test_a_dog_has_four_feet_and_a_tail(dog):
+    assert len(named_effectors(dog, ["feet"])) == 4
+    seven = named_effectors(dog, ["seven"])
+    assert len(seven) == 7
+    assert seven[-1] == dog.roles.tail[-1]
+
+
+def test_motion_on_ground_is_that_of_a_raised_character(person, walk, tmp_path):
+    slope = Heightmap(0.1 * np.tile(np.arange(200.0) * 0.1, (200, 1)), 0.1, (-10.0, -10.0))
+    flat, laid = motion_on_rig(walk, person), motion_on_rig(walk, person, slope)
+    heights = laid.placement.positions[:, 1]
+    assert np.ptp(heights) > 0.01
+    # Hips are where they were in the space of the character.
+    np.testing.assert_allclose(laid.positions[:, 0], flat.positions[:, 0], atol=2e-3)
+    keys = RigKeys.of_rig(person, keyed(laid, person), laid.placement, laid.fps)
+    keys.save(tmp_path / "keys.json")
+    again = RigKeys.load(tmp_path / "keys.json")
+    np.testing.assert_allclose(again.heights, heights, atol=1e-6)
+    made = clip_of_controls(again.values_of(person), person, again.trajectory(), again.fps)
+    expected = joint_positions(lay_on_ground(walk, slope).clip)[:, 0]
+    np.testing.assert_allclose(joint_positions(made)[:, 0], expected, atol=1e-3)
+
+
 @pytest.mark.slow
 def test_commands(walk, tmp_path, capsys):
     captured, rig = tmp_path / "walk.bvh", tmp_path / "hero.rig"
@@ -228,5 +283,11 @@ def test_commands(walk, tmp_path, capsys):
     low = joint_positions(load(captured))[:, before]
     apart = np.linalg.norm(joint_positions(clip)[:, feet] - low, axis=-1)
     assert np.median(apart) < 0.12
+    ground = ["--effectors", "feet,head", "--terrain", "hills", "--player", str(page)]
+    assert main(["rig-controls", str(rig), str(captured), "-o", str(keys), *ground]) == 0
+    assert "all others" in capsys.readouterr().out
+    assert "y" in json.loads(keys.read_text())["placement"]
+    assert main(["rig-controls", str(rig), str(keys), "-o", str(made), *ground]) == 2
+    assert "these are keys" in capsys.readouterr().err
     assert main(["rig-controls", str(rig), str(captured), "-o", str(tmp_path / "x.txt")]) == 2
     assert main(["train", "rig", str(captured), "-o", str(rig)]) == 2

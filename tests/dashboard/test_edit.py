@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.editing.editor import MotionEditor
 from deepphase.editing.path_training import PathTraining, train_path
 from deepphase.editing.train import train_editor
 from deepphase.synthetic.locomotion import locomotion
@@ -45,6 +46,27 @@ def test_without_an_editor_the_page_says_how_to_make_one(monkeypatch):
     app = opened("edit", monkeypatch)
     assert "No editor is in the folder" in words(app)
     assert "deepphase train editor" in words(app)
+
+
+def test_an_editor_is_trained_on_the_open_clips_and_kept(folder, tmp_path, monkeypatch):
+    """In a folder it is a file there; without one it belongs to the session."""
+    seen = []
+
+    def trained(store, config, **given):
+        seen.append((len(store), config.training.windows))
+        return MotionEditor.load(folder / "walk.editor")
+
+    monkeypatch.setattr("deepphase.editing.train.train_editor", trained)
+    (tmp_path / "walks.store").write_bytes((folder / "walks.store").read_bytes())
+    for place in (tmp_path, None):
+        app = opened("edit", monkeypatch, place)
+        widget(app, "Train the editor").click().run()
+        assert not app.exception
+        chosen = next(each for each in app.selectbox if each.key == "editor")
+        assert chosen.value == ("trainings/My editor.editor" if place else "My editor.editor")
+        assert widget(app, "Apply")
+    assert (tmp_path / "trainings" / "My editor.editor").is_file()
+    assert seen[0] == (3, 20_000)
 
 
 def test_edits_stand_beside_the_clip_and_are_undone(folder, monkeypatch):

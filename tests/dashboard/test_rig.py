@@ -7,6 +7,7 @@ import pytest
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.rigs.body_rig import BodyRig
 from deepphase.rigs.config import RigConfig
+from deepphase.rigs.inverse import RigInverse
 from deepphase.rigs.train import train_rig
 from deepphase.synthetic.locomotion import locomotion
 from tests.dashboard.app_pages import opened, players, words
@@ -32,6 +33,22 @@ def test_without_a_rig_the_page_says_how_to_make_one(monkeypatch):
     app = opened("rig", monkeypatch)
     assert "The dashboard has no rig" in words(app)
     assert "deepphase train rig" in words(app)
+
+
+def test_a_rig_is_made_for_the_open_clips_and_kept(folder, tmp_path, monkeypatch):
+    def trained(store, rig, **given):
+        assert isinstance(rig, BodyRig)
+        return RigInverse.load(folder / "hero.rig")
+
+    monkeypatch.setattr("deepphase.rigs.train.train_rig", trained)
+    (tmp_path / "walks.store").write_bytes((folder / "walks.store").read_bytes())
+    app = opened("rig", monkeypatch, tmp_path)
+    next(each for each in app.button if each.label == "Train the rig").click().run()
+    assert not app.exception
+    assert next(each for each in app.selectbox if each.key == "rig").value == (
+        "trainings/My rig.rig"
+    )
+    assert (tmp_path / "trainings" / "My rig.rig").is_file()
 
 
 def test_the_rig_stands_beside_the_clip(folder, monkeypatch):

@@ -12,7 +12,14 @@ from streamlit.delta_generator import DeltaGenerator
 
 from apps.dashboard.parts.collection import OpenClips, open_clips, open_model
 from apps.dashboard.parts.edit_timeline import key_timeline, span_timeline
-from apps.dashboard.parts.editors import Edits, EditStep, edits_of, folder_editors, opened_editor
+from apps.dashboard.parts.editors import (
+    Edits,
+    EditStep,
+    edits_of,
+    known_editors,
+    offer_editor_training,
+    opened_editor,
+)
 from apps.dashboard.parts.messages import plain, show_error, working
 from apps.dashboard.parts.motion_bytes import motion_bytes
 from apps.dashboard.parts.pose_pad import pose_pad
@@ -85,13 +92,14 @@ def page() -> None:
 
 def _choices(timeline: DeltaGenerator) -> Edits | None:
     """Draw the choices; return the edits of the chosen clip, None without an editor."""
-    editors = folder_editors()
+    editors = known_editors()
     if not editors:
         st.info(
-            "No editor is in the folder. `deepphase train editor STORE -o human.editor` makes one "
-            "of your clips; then open the dashboard on its folder with `deepphase app FOLDER`.",
+            "No editor is in the folder. Train one on the open clips here, or with `deepphase "
+            "train editor STORE -o human.editor` in the folder that the dashboard was started on.",
             icon=":material/info:",
         )
+        offer_editor_training()
         return None
     name = st.selectbox("Editor", list(editors), key="editor")
     editor = opened_editor(editors[name])
@@ -126,6 +134,8 @@ def _choices(timeline: DeltaGenerator) -> Edits | None:
     listed = edits.steps[-_LISTED:]
     for number, step in enumerate(listed, start=1 + edits.dropped + len(edits.steps) - len(listed)):
         st.caption(f"{number}. {plain(step.words)}")
+    with st.expander("Train another editor", icon=":material/model_training:"):
+        offer_editor_training()
     return edits
 
 

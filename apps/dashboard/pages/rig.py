@@ -6,24 +6,29 @@ import threading
 from collections.abc import Hashable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import cast
 
 import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 
-from apps.dashboard.parts.collection import open_clips, open_folder
+from apps.dashboard.parts.collection import open_clips
 from apps.dashboard.parts.folder import Stamp
 from apps.dashboard.parts.messages import show_error, working
 from apps.dashboard.parts.theme import heading, wide_columns
+from apps.dashboard.parts.tool_trainings import known_tools, offer_tool_training
 from apps.dashboard.parts.widgets import offer, offer_player, show_figure, show_player, show_table
 from apps.reports.player_takes import takes_of_clips
+from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import DeepPhaseError
 from deepphase.figures.player.actor import Actor
 from deepphase.figures.player.take import Take
 from deepphase.figures.theme import channel_colour
 from deepphase.motion.clip import Clip
+from deepphase.progress import Progress
 from deepphase.rigs.blender_rig import BlenderRig
+from deepphase.rigs.body_rig import BodyRig
 from deepphase.rigs.character_rig import CharacterRig
 from deepphase.rigs.examples import motion_on_rig
 from deepphase.rigs.inverse import FORMAT, Method, RigInverse, RigSolution
@@ -71,19 +76,25 @@ def page() -> None:
         "A rig has controls that an animator sets. Find the controls that give the joints of a "
         "clip, look at how far the rig remains from it, and take the curves along.",
     )
-    rigs = _folder_rigs()
+    rigs = known_tools(FORMAT, "rig")
     if not rigs:
         st.info(
-            "The dashboard has no rig. `deepphase train rig CLIP --poses STORE -o hero.rig` makes "
-            "one for the body of a clip, in about a minute, or learns that of a .blend file; then "
-            "open the dashboard on its folder with `deepphase app FOLDER`.",
+            "The dashboard has no rig. Make one for the body of the open clips, which learns its "
+            "controls from their poses in two to three minutes. `deepphase train rig hero.blend -o "
+            "hero.rig` learns that of a .blend file.",
             icon=":material/info:",
         )
+        try:
+            _offer_training()
+        except DeepPhaseError as error:
+            show_error(error)
         return
     left, right = wide_columns("rig", [3, 7])
     try:
         with left:
             inverse, given, solved = _choices(rigs)
+            with st.expander("Make another rig", icon=":material/model_training:"):
+                _offer_training()
         with right:
             if solved is not None:
                 _result(inverse, solved)
@@ -130,9 +141,16 @@ def _known(key: Hashable) -> SolvedClip | None:
     return cast(SolvedClip, known[1]) if known is not None and known[0] == key else None
 
 
-def _folder_rigs() -> dict[str, Stamp]:
-    found = open_folder()
-    return {} if found is None else {each.name: each.stamp for each in found.of_format(FORMAT)}
+def _offer_training() -> None:
+    """Draw the training of a rig for the open clips; DeepPhaseError where they do not fit."""
+
+    def train(store: ClipStore, folder: Path, progress: Progress) -> RigInverse | None:
+        from deepphase.rigs.train import train_rig
+
+        rig = BodyRig.of_clip(store.clip(0))
+        return train_rig(store, rig, folder=folder, progress=progress, accelerator="cpu")
+
+    offer_tool_training("rig", FORMAT, "rig", train)
 
 
 @st.cache_resource(max_entries=_RIGS, show_spinner="Opening the rig")

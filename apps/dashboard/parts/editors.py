@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-from apps.dashboard.parts.collection import open_folder
 from apps.dashboard.parts.folder import Stamp
+from apps.dashboard.parts.tool_trainings import known_tools, offer_tool_training
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.editing.config import EditorConfig
 from deepphase.editing.editor import FORMAT, MotionEditor
 from deepphase.motion.clip import Clip
+from deepphase.progress import Progress
 
 _EDITORS, _MAX_STEPS = 3, 20
 _KEY = "edits"
@@ -90,10 +94,34 @@ class Edits:
         return last.state, before.state
 
 
-def folder_editors() -> dict[str, Stamp]:
-    """Name -> stamp of the editors in the folder."""
-    found = open_folder()
-    return {} if found is None else {each.name: each.stamp for each in found.of_format(FORMAT)}
+# Length of a training -> number of windows.
+_LENGTHS = {"Glance": 6_000, "Short": 20_000, "Usual": 60_000}
+# Windows a second on two processor cores, for the estimate on the page.
+_WINDOWS_A_SECOND = 150
+
+
+def known_editors() -> dict[str, Stamp]:
+    """Name -> stamp of the editors in the folder and of this session."""
+    return known_tools(FORMAT, "editor")
+
+
+def offer_editor_training() -> None:
+    """Draw the training of an editor on the open clips; DeepPhaseError where they do not fit."""
+    length = st.select_slider("Length", list(_LENGTHS), "Short", key="editor length")
+    windows = _LENGTHS[length]
+    minutes = max(1, round(windows / _WINDOWS_A_SECOND / 60))
+    st.caption(
+        f"{windows:,} windows, about {minutes} min on two processor cores. This page has to stay "
+        "open until then."
+    )
+
+    def train(store: ClipStore, folder: Path, progress: Progress) -> MotionEditor | None:
+        from deepphase.editing.train import train_editor
+
+        config = EditorConfig.load("masked", **{"training.windows": windows})
+        return train_editor(store, config, folder=folder, progress=progress, accelerator="cpu")
+
+    offer_tool_training("editor", FORMAT, "editor", train)
 
 
 @st.cache_resource(max_entries=_EDITORS, show_spinner="Opening the editor")

@@ -94,7 +94,7 @@ class OwnTraining:
         model = PhaseModel.load(self.run.model_file)
         folder = configured_folder()
         if folder is not None and os.access(folder, os.W_OK):
-            self.kept = _unused_file(folder / TRAININGS_FOLDER, self.name)
+            self.kept = unused_file(folder / TRAININGS_FOLDER, self.name)
             self.kept.parent.mkdir(exist_ok=True)
             model.save(self.kept)
             metrics = metrics_beside(self.run.model_file)
@@ -182,12 +182,12 @@ def passes_of(training: OwnTraining) -> float:
     return epochs[-1].epoch if epochs else 0.0
 
 
-def _unused_file(folder: Path, name: str) -> Path:
+def unused_file(folder: Path, name: str, suffix: str = ".model") -> Path:
     """A path in the folder for a model of that name, where no file lies."""
     stem = "".join(c if c.isalnum() or c in "-_ " else "_" for c in name).strip()[:60] or "training"
-    path, number = folder / f"{stem}.model", 2
+    path, number = folder / f"{stem}{suffix}", 2
     while path.exists():
-        path, number = folder / f"{stem} {number}.model", number + 1
+        path, number = folder / f"{stem} {number}{suffix}", number + 1
     return path
 
 

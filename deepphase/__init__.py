@@ -141,6 +141,7 @@ if TYPE_CHECKING:
     from deepphase.rigs.examples import motion_on_rig as motion_on_rig
     from deepphase.rigs.inverse import RigInverse as RigInverse
     from deepphase.rigs.inverse import RigSolution as RigSolution
+    from deepphase.rigs.key_thinning import thinned_keys as thinned_keys
     from deepphase.rigs.keying import clip_of_controls as clip_of_controls
     from deepphase.rigs.keys import RigKeys as RigKeys
     from deepphase.rigs.rig_function import Control as Control
@@ -305,6 +306,7 @@ _MODULES = {
     "train_editor": "deepphase.editing.train",
     "train_effectors": "deepphase.editing.effector_training",
     "train_path": "deepphase.editing.path_training",
+    "thinned_keys": "deepphase.rigs.key_thinning",
     "train_any_skeleton": "deepphase.phase.any_skeleton.training",
     "train_causal": "deepphase.phase.causal.training",
     "train_phase": "deepphase.phase.training.train",

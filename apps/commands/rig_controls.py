@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,7 @@ def command(
     output: Path,
     method: str | None = None,
     smoothing: float = 0.03,
+    keys_error: float | None = None,
     effectors: str | None = None,
     player: Path | None = None,
     ground: LaidGroundOptions = LaidGroundOptions(),  # noqa: B008 (frozen)
@@ -59,6 +61,9 @@ def command(
     smoothing
         Standard deviation of the Gaussian that smooths the curves before they are refined, seconds.
         0 for none.
+    keys_error
+        Centimetres by which joints may move where keys are left out, so that curves have few keys
+        to be edited. By default every frame has a key.
     effectors
         Joints of the clip that are followed, separated by commas: seven (hips, head, hands, feet,
         and chest or tail), feet, hands, roles such as left_hand, or names of joints. The others go
@@ -73,6 +78,7 @@ def command(
     from deepphase.rigs.effectors import inverse_of_effectors, named_effectors
     from deepphase.rigs.examples import motion_on_rig
     from deepphase.rigs.inverse import RigInverse
+    from deepphase.rigs.key_thinning import thinned_keys
     from deepphase.rigs.keys import RigKeys
 
     suffix = output.suffix.lower()
@@ -88,6 +94,8 @@ def command(
         )
     if not 0 <= smoothing <= 5:
         raise ParameterError(f"--smoothing must lie in 0 to 5 s, not {smoothing}")
+    if keys_error is not None and not 0 < keys_error <= 100:
+        raise ParameterError(f"--keys-error must lie above 0 and at most at 100 cm: {keys_error}")
     for path in (output, player):
         if path is not None:
             check_writable(path)
@@ -125,11 +133,26 @@ def command(
         # On ground the clip would lie below it.
         given = read if terrain is None else None
         keys = RigKeys.of_rig(body, solved.values, motion.placement, read.fps)
+    if keys_error is not None:
+        with progress() as report_progress:
+            report_progress("leaving out keys", 0, 1, clip.name)
+            keys = thinned_keys(keys, body, keys_error / 100.0)
+            report_progress("leaving out keys", 1, 1, clip.name)
     made: Clip | None = None
     if suffix == _KEYS:
         keys.save(output)
     elif isinstance(body, BlenderRig) and suffix in CURVE_FILES:
-        body.save_curves(keys.values_of(body), keys.trajectory(), keys.fps, output, clip.stem)
+        # FBX has every frame.
+        written = keys if suffix == ".blend" else keys.every_frame()
+        body.save_curves(
+            replace(written, rows=None).values_of(body),
+            replace(written, placement_rows=None).trajectory(),
+            keys.fps,
+            output,
+            clip.stem,
+            written.rows,
+            written.placement_rows,
+        )
     else:
         made = _clip_of(keys, body)
         save(made, output)
@@ -137,7 +160,8 @@ def command(
         _write_player(given, _clip_of(keys, body) if made is None else made, player, terrain)
     if isinstance(body, BlenderRig):
         body.close()
-    note(f"{len(keys.values)} frames of {_moving(keys)} moving controls: {output}")
+    few = "" if keys.rows is None else f" with {keys.key_count:,} keys"
+    note(f"{len(keys.values)} frames of {_moving(keys)} moving controls{few}: {output}")
 
 
 def _clip_of(keys: RigKeys, body: CharacterRig) -> Clip:
@@ -198,8 +222,6 @@ def _terrain(options: LaidGroundOptions) -> Heightmap | None:
 
 
 def _write_player(given: Clip | None, made: Clip, path: Path, ground: Heightmap | None) -> None:
-    from dataclasses import replace
-
     from apps.runs.ground_patch import ground_patch
     from deepphase.figures.player.actor import Actor
     from deepphase.figures.player.page import save_player

@@ -19,6 +19,7 @@ from deepphase.motion import quaternions
 from deepphase.motion.root_trajectory import RootTrajectory
 from deepphase.rigs.blender_body import BlenderBody, body_of_armature
 from deepphase.rigs.character_rig import CharacterRig
+from deepphase.rigs.keys import key_groups
 from deepphase.rigs.rig_function import Control
 from deepphase.temporary_files import temporary_folder
 
@@ -267,6 +268,12 @@ class BlenderRig(CharacterRig):
         )
 
     @property
+    def _key_groups(self) -> list[str]:
+        """Name of the group of keys of each control."""
+        found = {column: name for name, own in key_groups(self.names) for column in own}
+        return [found[column] for column in range(len(self.names))]
+
+    @property
     def _at_rest(self) -> Array:
         """(4, 4) placement of the character in the world, Y up, at rest."""
         return np.asarray(TO_Y_UP @ np.linalg.inv(self.body.to_character))
@@ -278,6 +285,8 @@ class BlenderRig(CharacterRig):
         fps: float,
         path: str | Path,
         name: str = "motion",
+        rows: Mapping[str, Array] | None = None,
+        placement_rows: Array | None = None,
     ) -> None:
         """Write the file of the rig with curves on its controls, or its armature as FBX.
 
@@ -292,6 +301,9 @@ class BlenderRig(CharacterRig):
             their meshes.
         name
             Of the action.
+        rows, placement_rows
+            Frames of the keys of each control and of the placement, of `RigKeys`; values and their
+            slopes are kept there. None for a key in every frame, as FBX has in any case.
 
         Raises
         ------
@@ -307,6 +319,11 @@ class BlenderRig(CharacterRig):
         placed[:, :3, 3] = placement.positions
         root = TO_Y_UP.T @ placed @ np.linalg.inv(self._at_rest) @ TO_Y_UP
         rate = max(1, round(fps))
+        listed = [
+            np.empty(0, np.int64) if rows is None else rows.get(group, np.arange(len(values)))
+            for group in self._key_groups
+        ]
+        listed.append(np.empty(0, np.int64) if placement_rows is None else placement_rows)
         with temporary_folder() as folder:
             output = folder / f"curves{path.suffix.lower()}"
             with BlenderSession(self.path, self.seconds) as session:
@@ -318,7 +335,12 @@ class BlenderRig(CharacterRig):
                         "fps": [rate, rate / fps],
                         "clip": name,
                     },
-                    {"values": self._limited(values), "root": root},
+                    {
+                        "values": self._limited(values),
+                        "root": root,
+                        "rows": np.concatenate(listed),
+                        "counts": np.array([len(each) for each in listed]),
+                    },
                 )
             content = output.read_bytes()
         with atomic_write(path) as file:

@@ -205,8 +205,13 @@ class RigScene:
         if self.rig.animation_data is None:
             self.rig.animation_data_create()
         self.rig.animation_data.action = action
-        self._key_root(action, times, root)
-        self._key_controls(action, times, values, rest)
+        # Keys of each control and of the root; none for a key in every frame.
+        starts = np.cumsum(arrays["counts"]).astype(int)[:-1]
+        rows = np.split(arrays["rows"].astype(int), starts)
+        if with_rest:
+            rows = [each[:0] for each in rows]
+        self._key_root(action, times, root, rows[-1])
+        self._key_controls(action, times, values, rest, rows)
         if with_rest:
             scene.frame_set(0)
             _export_fbx(self.rig, path)
@@ -525,7 +530,7 @@ class RigScene:
             return float(bone.rotation_euler[axis])
         return float(getattr(bone, channel)[axis])
 
-    def _key_root(self, action, times, moved) -> None:
+    def _key_root(self, action, times, moved, rows) -> None:
         """Key the path of the character on the root control, else on the armature."""
         import numpy as np
         from mathutils import Matrix
@@ -539,11 +544,11 @@ class RigScene:
             base, target = f'pose.bones["{_escaped(self.root.name)}"].', self.root
             rest = world @ np.array(self.root.bone.matrix_local)
             matrices = np.linalg.inv(rest) @ moved @ rest
-        _curves(action, self.rig, f"{base}location", times, matrices[:, :3, 3])
+        _curves(action, self.rig, f"{base}location", times, matrices[:, :3, 3], rows)
         turns = np.array([Matrix(each[:3, :3]).to_quaternion() for each in matrices])
-        self._key_turns(action, target, base, times, turns)
+        self._key_turns(action, target, base, times, turns, rows)
 
-    def _key_turns(self, action, target, base: str, times, turns) -> None:
+    def _key_turns(self, action, target, base: str, times, turns, rows) -> None:
         """Curves of turns (frames, 4) in the mode of a bone or object."""
         import numpy as np
         from mathutils import Quaternion
@@ -552,11 +557,11 @@ class RigScene:
         turns[1:] *= np.cumprod(np.where(flips < 0, -1.0, 1.0))[:, None]
         mode = target.rotation_mode
         if mode == "QUATERNION":
-            _curves(action, self.rig, f"{base}rotation_quaternion", times, turns)
+            _curves(action, self.rig, f"{base}rotation_quaternion", times, turns, rows)
         elif mode == "AXIS_ANGLE":
             pairs = [Quaternion(each).to_axis_angle() for each in turns]
-            rows = np.array([[angle, *axis] for axis, angle in pairs])
-            _curves(action, self.rig, f"{base}rotation_axis_angle", times, rows)
+            four = np.array([[angle, *axis] for axis, angle in pairs])
+            _curves(action, self.rig, f"{base}rotation_axis_angle", times, four, rows)
         else:
             angles, last = [], None
             for each in turns:
@@ -565,9 +570,9 @@ class RigScene:
                     quaternion.to_euler(mode) if last is None else quaternion.to_euler(mode, last)
                 )
                 angles.append(last[:])
-            _curves(action, self.rig, f"{base}rotation_euler", times, np.array(angles))
+            _curves(action, self.rig, f"{base}rotation_euler", times, np.array(angles), rows)
 
-    def _key_controls(self, action, times, values, rest) -> None:
+    def _key_controls(self, action, times, values, rest, rows) -> None:
         """Curves of all channels that move or do not rest."""
         import numpy as np
         from mathutils import Quaternion
@@ -582,11 +587,12 @@ class RigScene:
             if channel == "property":
                 for column, key in zip(columns, axes, strict=True):
                     path = f'{base}["{_escaped(key)}"]'
-                    _curves(action, self.rig, path, times, values[:, [column]], [0])
+                    _curves(action, self.rig, path, times, values[:, [column]], rows[column], [0])
                 continue
             if channel != "rotation" or bone.rotation_mode not in ("QUATERNION", "AXIS_ANGLE"):
                 path = _turn_path(bone) if channel == "rotation" else channel
-                _curves(action, self.rig, f"{base}.{path}", times, values[:, columns], axes)
+                moved, keyed = values[:, columns], rows[columns[0]]
+                _curves(action, self.rig, f"{base}.{path}", times, moved, keyed, axes)
                 continue
             vectors = np.zeros((len(values), 3))
             vectors[:, axes] = values[:, columns]
@@ -597,22 +603,44 @@ class RigScene:
                     for vector, angle in zip(vectors, angles.tolist(), strict=True)
                 ]
             )
-            self._key_turns(action, bone, f"{base}.", times, turns)
+            self._key_turns(action, bone, f"{base}.", times, turns, rows[columns[0]])
 
 
-def _curves(action, owner, path: str, times, values, axes=None) -> None:
+def _curves(action, owner, path: str, times, values, rows, axes=None) -> None:
+    """Curves of columns of values (frames, columns), with keys in some rows, or in all if none."""
     import numpy as np
     from armature import f_curve
 
-    for row in range(values.shape[1]):
-        axis = row if axes is None else axes[row]
+    for column in range(values.shape[1]):
+        axis = column if axes is None else axes[column]
         curve = f_curve(action, owner, path, axis)
-        column = values[:, row]
-        chosen = np.arange(len(column)) if np.ptp(column) > 1e-7 else np.array([0])
+        line = values[:, column]
+        chosen = rows if len(rows) else np.arange(len(line))
+        if np.ptp(line) <= 1e-7:
+            chosen = np.array([0])
         curve.keyframe_points.add(len(chosen))
-        points = np.stack([times[chosen], column[chosen]], axis=1).ravel()
-        curve.keyframe_points.foreach_set("co", points)
+        points = np.stack([times[chosen], line[chosen]], axis=1)
+        curve.keyframe_points.foreach_set("co", points.ravel())
+        if len(rows) and len(chosen) > 1:
+            _set_handles(curve, points, np.gradient(line)[chosen])
         curve.update()
+
+
+def _set_handles(curve, points, slopes) -> None:
+    """Handles at thirds of the way: the curve is a cubic with these slopes at its keys."""
+    import numpy as np
+
+    gaps = np.diff(points[:, 0]) / 3.0
+    for side, away in (
+        ("left", -np.concatenate([gaps[:1], gaps])),
+        ("right", np.concatenate([gaps, gaps[-1:]])),
+    ):
+        handles = np.stack([points[:, 0] + away, points[:, 1] + slopes * away], axis=1)
+        curve.keyframe_points.foreach_set(f"handle_{side}", handles.ravel())
+        for key in curve.keyframe_points:
+            setattr(key, f"handle_{side}_type", "ALIGNED")
+    for key in curve.keyframe_points:
+        key.interpolation = "BEZIER"
 
 
 def _export_fbx(rig, path: str) -> None:

@@ -66,6 +66,11 @@ class Cloud {
       button.addEventListener("click", acts[button.dataset.act]);
     }
     this.of("input").addEventListener("input", () => this.listEntries());
+    this.print = () => {
+      if (!this.width || !this.data) return;
+      this.drawBack();
+      this.drawFront();
+    };
     this.listen();
   }
 
@@ -215,9 +220,10 @@ class Cloud {
     const { clientWidth, clientHeight } = this.of(".plot");
     this.ratio = Math.min(window.devicePixelRatio || 1, 3);
     [this.width, this.height] = [clientWidth, clientHeight];
+    const size = [clientWidth, clientHeight].map((length) => Math.max(1, Math.round(length * this.ratio)));
     for (const canvas of [this.back, this.front]) {
-      canvas.width = Math.max(1, Math.round(clientWidth * this.ratio));
-      canvas.height = Math.max(1, Math.round(clientHeight * this.ratio));
+      // Even the same size would make it anew.
+      if (canvas.width !== size[0] || canvas.height !== size[1]) [canvas.width, canvas.height] = size;
     }
     this.stale = true;
   }
@@ -293,21 +299,26 @@ class Cloud {
     this.fresh = true;
   }
 
-  // The points, each as a copy of its group's small picture. Faint points come first; the others
+  // The points, each as a copy of its colour's small picture. Faint points come first; the others
   // take turns, so that no group hides the ones before it.
   drawPoints(context) {
     const reach = Math.ceil(this.size * 1.5) + 1;
     const side = 2 * reach;
-    const look = new Map(this.groups.map((group) => [group.key, { opacity: this.shown(group), picture: this.sprite(group, reach) }]));
+    const cell = Math.ceil(side * this.ratio);
+    const kindOf = (group) => `${group.colour} ${group.symbol || "circle"}`;
+    const kinds = [...new Set(this.groups.map(kindOf))];
+    const pictures = this.pictures(kinds, reach, cell);
+    const column = new Map(kinds.map((kind, at) => [kind, at * cell]));
+    const look = new Map(this.groups.map((group) => [group.key, { opacity: this.shown(group), from: column.get(kindOf(group)) }]));
     const draw = (faint) => {
       for (const i of this.order) {
-        const { opacity, picture } = look.get(this.keys[i]);
+        const { opacity, from } = look.get(this.keys[i]);
         const alpha = this.selected && !this.selected.has(i) ? 0.1 * opacity : opacity;
         if (alpha < 0.5 !== faint) continue;
         const [x, y] = [this.screen[2 * i], this.screen[2 * i + 1]];
         if (x < -reach || y < -reach || x > this.width + reach || y > this.height + reach) continue;
         if (alpha !== context.globalAlpha) context.globalAlpha = alpha;
-        context.drawImage(picture, x - reach, y - reach, side, side);
+        context.drawImage(pictures, from, 0, cell, cell, x - reach, y - reach, side, side);
       }
     };
     draw(true);
@@ -315,15 +326,24 @@ class Cloud {
     context.globalAlpha = 1;
   }
 
-  sprite(group, reach) {
-    const sprite = document.createElement("canvas");
-    sprite.width = sprite.height = Math.ceil(2 * reach * this.ratio);
-    const pen = sprite.getContext("2d");
-    pen.scale(this.ratio, this.ratio);
-    pen.translate(reach, reach);
-    pen.fillStyle = group.colour;
-    pen.fill(new Path2D(SYMBOLS[group.symbol || "circle"](this.size)));
-    return sprite;
+  // The pictures of all colours and symbols beside each other on one canvas, which is much faster to
+  // copy from than one canvas for each.
+  pictures(kinds, reach, cell) {
+    const known = `${this.size} ${this.ratio} ${kinds.join()}`;
+    if (this.pictured !== known) {
+      this.pictured = known;
+      this.drawn = document.createElement("canvas");
+      [this.drawn.width, this.drawn.height] = [Math.max(1, cell * kinds.length), cell];
+      const pen = this.drawn.getContext("2d");
+      kinds.forEach((kind, at) => {
+        const space = kind.lastIndexOf(" ");
+        const [colour, symbol] = [kind.slice(0, space), kind.slice(space + 1)];
+        pen.setTransform(this.ratio, 0, 0, this.ratio, at * cell + reach * this.ratio, reach * this.ratio);
+        pen.fillStyle = colour;
+        pen.fill(new Path2D(SYMBOLS[symbol](this.size)));
+      });
+    }
+    return this.drawn;
   }
 
   drawAxes(context) {
@@ -411,18 +431,26 @@ class Cloud {
     const step = () => {
       this.request = requestAnimationFrame(step);
       if (!this.root.isConnected || !this.width || !this.data) return;
-      if (this.stale) this.drawBack();
+      if (this.stale && this.inView()) this.drawBack();
       const time = this.played.length ? this.player()?.time() ?? null : null;
       if (time === this.time && !this.fresh) return;
       this.time = time;
-      this.fresh = false;
-      this.drawFront();
+      this.fresh = !this.inView();
+      if (!this.fresh) this.drawFront();
     };
+    addEventListener("beforeprint", this.print);
     step();
+  }
+
+  // Whether it can be seen: what cannot is drawn when it comes into view.
+  inView() {
+    const { top, bottom } = this.root.getBoundingClientRect();
+    return bottom > 0 && top < innerHeight;
   }
 
   stop() {
     cancelAnimationFrame(this.request);
+    removeEventListener("beforeprint", this.print);
   }
 
   drawFront() {

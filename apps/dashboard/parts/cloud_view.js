@@ -4,6 +4,8 @@ const clouds = new WeakMap();
 // Pixels around the mouse in which a point is hit, and seconds of the trail behind the moment.
 const REACH = 14;
 const TRAIL_S = 1.5;
+// Milliseconds after which clouds out of view are drawn, once those in view are.
+const LATER_MS = 800;
 const CURSOR = "#d55e00";
 const KINDS = { f4: Float32Array, u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, i1: Int8Array };
 const SYMBOLS = {
@@ -66,11 +68,6 @@ class Cloud {
       button.addEventListener("click", acts[button.dataset.act]);
     }
     this.of("input").addEventListener("input", () => this.listEntries());
-    this.print = () => {
-      if (!this.width || !this.data) return;
-      this.drawBack();
-      this.drawFront();
-    };
     this.listen();
   }
 
@@ -428,21 +425,21 @@ class Cloud {
 
   run() {
     cancelAnimationFrame(this.request);
+    const began = performance.now();
     const step = () => {
       this.request = requestAnimationFrame(step);
       if (!this.root.isConnected || !this.width || !this.data) return;
-      if (this.stale && this.inView()) this.drawBack();
+      if (this.stale && (this.inView() || performance.now() > began + LATER_MS)) this.drawBack();
       const time = this.played.length ? this.player()?.time() ?? null : null;
       if (time === this.time && !this.fresh) return;
       this.time = time;
       this.fresh = !this.inView();
       if (!this.fresh) this.drawFront();
     };
-    addEventListener("beforeprint", this.print);
     step();
   }
 
-  // Whether it can be seen: what cannot is drawn when it comes into view.
+  // Whether it can be seen: what cannot is drawn a little later.
   inView() {
     const { top, bottom } = this.root.getBoundingClientRect();
     return bottom > 0 && top < innerHeight;
@@ -450,7 +447,6 @@ class Cloud {
 
   stop() {
     cancelAnimationFrame(this.request);
-    removeEventListener("beforeprint", this.print);
   }
 
   drawFront() {

@@ -117,7 +117,7 @@ def command(
         note(f"{kept} of {len(rows)} were fitted before with the same options")
     note(f"{page.stat().st_size / 1e6:.1f} MB: open {page}")
     if len(rows) > 1:
-        next_step("train controller", clips[0], "--ball", output, "-o", "dribble.controller")
+        next_step("train", "controller", clips[0], "--ball", output, "-o", "dribble.controller")
 
 
 def _ball_of(clip: Clip, ball: Ball, reading: StoreOptions) -> BallTrack:

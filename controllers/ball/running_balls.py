@@ -2,7 +2,9 @@
 
 A ball's velocity is blended between that of the network's prediction and that of physics by the
 distance of the nearest foot (Starke et al. 2022, football dribbling). No blend makes a ball faster
-than it is, unless a foot that moves as fast touches it.
+than it is, unless a foot that moves as fast touches it. A foot that touches sends the ball, within
+what a foot gives, to where the goals will need it, and a foot that swings reaches for a ball that
+goes astray (`controllers.ball.reaching`).
 """
 
 from __future__ import annotations
@@ -15,6 +17,14 @@ import numpy as np
 
 from controllers.ball.ball_events import BallEvent, BallSchedule
 from controllers.ball.fitting import FOOT_RADIUS_M, leg_points
+from controllers.ball.reaching import (
+    GIVES,
+    NEXT_TOUCH_S,
+    ReachingFeet,
+    aims_of,
+    given_velocities,
+    velocities_to,
+)
 from controllers.schema.config import BALL_BLOCKS
 from controllers.schema.schema import ControllerSchema
 from deepphase.arrays import Array
@@ -32,8 +42,6 @@ LOST_M, FOUND_M = 1.0, 0.6
 _LOSING_M = 0.5
 # A touch: the foot is this near to the ball's surface, metres, and changes its velocity by this.
 _TOUCH_M, _TOUCHED = 0.06, 0.25
-# A foot gives a ball at most this multiple of its own speed; see `fit_kernel`.
-_GIVES = 1.6
 # Speed of the ball towards its predicted place, for each metre.
 _TO_PLACE_PER_S = 2.0
 # Collisions of feet that were not predicted: restitution.
@@ -42,8 +50,6 @@ _SOFT = 0.1
 _FARTHEST_M, _FASTEST = 1.2, 6.0
 # After a kick the ball is left alone for this time, seconds; a foot kicks at most this hard, m/s.
 _FREE_S, _HARDEST = 0.8, 14.0
-# A kick is made when the nearest foot is this near, metres.
-_KICK_M = 0.15
 
 
 @dataclass(frozen=True)
@@ -98,6 +104,8 @@ class RunningBalls:
         Positions and velocities over the floor, (characters, 3).
     lost
         (characters,) bool.
+    reaching
+        Offsets of the feet that reach for the balls.
     fetching
         (characters,) share of the way to the ball in the goals: more than 0 where the ball gets
         away, and 1 where it is lost.
@@ -147,6 +155,12 @@ class RunningBalls:
         self._free = np.zeros(count)
         self._kicks: list[Array | None] = [None] * count
         self._points: Array | None = None
+        self._aims = np.full((count, 2), np.nan)
+        self.reaching = ReachingFeet(count)
+        ahead = offsets[offsets > 0]
+        # Weights of the trajectory's samples at the time of the next touch.
+        weights = [np.interp(NEXT_TOUCH_S, ahead, each) for each in np.eye(len(ahead))]
+        self._at_touch = np.array(weights)
         self._schedule, self._frame = BallSchedule(settings.events), 0
 
     def kick(self, character: int, velocity: Array) -> None:
@@ -194,6 +208,17 @@ class RunningBalls:
         self.state = BallState(places, speeds)
         self._free[character] = 0.0
 
+    def aim(self, places: Array, angles: Array) -> None:
+        """Aim the next touches at where the bodies will need the balls.
+
+        Parameters
+        ----------
+        places, angles
+            (characters, samples, 2) metres and (characters, samples) radians, in the world: the
+            trajectories ahead.
+        """
+        self._aims = np.einsum("s,csk->ck", self._at_touch, aims_of(places, angles))
+
     def fill(self, inputs: Array, places: Array, angles: Array) -> None:
         """Write the blocks of the ball into raw inputs (characters, dims)."""
         now = (self.state.position, self.state.velocity)
@@ -211,7 +236,7 @@ class RunningBalls:
 
     def step(
         self, outputs: Array, rotations: Array, translations: Array, spec: Mapping[str, Any],
-        places: Array, angles: Array,
+        places: Array, angles: Array, swinging: Array | None = None,
     ) -> dict[str, Array]:  # fmt: skip
         """Move the balls by one frame.
 
@@ -225,6 +250,8 @@ class RunningBalls:
             ``fps`` and ``translated_joints`` of the frames.
         places, angles
             (characters,) complex metres and radians: the roots after the step.
+        swinging
+            (characters, 2) bool: feet that may reach for a ball; none by default.
 
         Returns
         -------
@@ -235,7 +262,7 @@ class RunningBalls:
         self._schedule.apply(self._frame * self._seconds, self, angles)
         self._frame += 1
         pose = Clip(self._skeleton, rotations, translations, **spec)
-        points, _ = leg_points(pose, self._roles)
+        points, foremost = leg_points(pose, self._roles)
         points -= self._floor
         before = points if self._points is None else self._points
         point_velocities = (points - before) / self._seconds
@@ -260,14 +287,20 @@ class RunningBalls:
         # The prediction is of a ball on flat ground; what flies is left to physics.
         wanted[:, 1] = free.velocity[:, 1]
         velocity = free.velocity + share[:, None] * (wanted - free.velocity)
+        to_aim = velocities_to(self._aims, free.position[:, ::2], ball)
+        aimed = (gap < _TOUCH_M) & (self._free <= 0) & np.isfinite(to_aim).all(axis=1)
+        given = given_velocities(free.velocity[:, ::2], to_aim, foot_velocity[:, ::2])
+        velocity[:, ::2] = np.where(aimed[:, None], given, velocity[:, ::2])
         # Energy comes from feet alone.
         size = np.sqrt(np.square(velocity).sum(axis=1))
         most = free.speed
         direction = velocity / np.maximum(size, 1e-9)[:, None]
-        given = _GIVES * np.maximum((foot_velocity * direction).sum(axis=1), 0.0)
+        given = GIVES * np.maximum((foot_velocity * direction).sum(axis=1), 0.0)
         most = np.where(gap < _TOUCH_M, np.maximum(most, given), most)
         velocity = direction * np.minimum(size, most)[:, None]
-        position = free.position + (velocity - free.velocity) * self._seconds
+        # A touch ends the frame; a prediction counts from its beginning.
+        moved_s = np.where(aimed, 0.0, self._seconds)[:, None]
+        position = free.position + (velocity - free.velocity) * moved_s
         position += ball.normal * np.maximum(-ball.height(position), 0.0)[:, None]
         state, impulses = touched(
             BallState(position, velocity), ball, points, point_velocities,
@@ -281,6 +314,8 @@ class RunningBalls:
             (change > _TOUCHED) | (impulses.sum(axis=1) > _TOUCHED * ball.mass_kg)
         )
         touch = np.where(touching | kicked[:, 0], nearest // (points.shape[1] // 2), -1)
+        if swinging is not None:
+            self._reach(points[:, list(foremost), ::2], swinging)
         self._free = np.maximum(self._free - self._seconds, 0.0)
         away = np.linalg.norm((points - self.state.position[:, None])[..., ::2], axis=-1).min(1)
         self.lost = np.where(self.lost, away > FOUND_M, away > LOST_M)
@@ -301,13 +336,20 @@ class RunningBalls:
             - FOOT_RADIUS_M,
         }
 
+    def _reach(self, tips: Array, swinging: Array) -> None:
+        """Let feet with these ends (characters, 2, 2) reach for the balls."""
+        places, velocities = (each[:, ::2] for each in (self.state.position, self.state.velocity))
+        wanted = velocities_to(self._aims, places, self.ball)
+        wanted[self._free > 0] = np.nan
+        self.reaching.move(tips, swinging, places, velocities, wanted, self._seconds)
+
     def _kicked(self, state: BallState, gap: Array) -> Array:
         """(characters, 1) bool: the ball is kicked now."""
         kicked = np.zeros((len(gap), 1), bool)
         self._kick_velocity = state.velocity.copy()
         for character, velocity in enumerate(self._kicks):
             # A velocity (3,), or the place (2,) of a pass.
-            if velocity is not None and gap[character] < _KICK_M:
+            if velocity is not None and gap[character] < _TOUCH_M:
                 kicked[character] = True
                 if len(velocity) == 2:
                     velocity = self._velocity_to(velocity, state.position[character])

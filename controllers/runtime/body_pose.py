@@ -67,6 +67,13 @@ class CharacterFeet:
             under = FootGround(ground, self.soles, characters)
         self._lock = FootLock(solver, characters, ground=under)
 
+    def swinging(self, contacts: Array) -> Array | None:
+        """(characters, 2) bool: both feet, left first, where they swing; None for other bodies.
+
+        `contacts` are those of `hold`.
+        """
+        return contacts[:, self.columns] <= _IN_CONTACT if len(self.columns) == 2 else None
+
     def hold(
         self,
         rotations: Array,
@@ -74,6 +81,7 @@ class CharacterFeet:
         contacts: Array,
         angles: Array,
         seconds: float,
+        offsets: Array | None = None,
     ) -> Array | None:
         """Change the local rotations (characters, joints, 4) so that feet in contact do not move.
 
@@ -87,6 +95,8 @@ class CharacterFeet:
             Facing, radians.
         seconds
             Time since the previous frame.
+        offsets : (characters, first limbs, 2), optional
+            Metres, x and z, by which feet are moved from the motion before they are locked.
 
         Returns
         -------
@@ -94,7 +104,7 @@ class CharacterFeet:
         """
         left = np.stack([np.cos(angles), np.zeros_like(angles), -np.sin(angles)], axis=1)
         touching = contacts[:, self.columns] > _IN_CONTACT
-        return self._lock.apply(rotations, local_positions, touching, left, seconds)
+        return self._lock.apply(rotations, local_positions, touching, left, seconds, offsets)
 
 
 @dataclass(frozen=True, eq=False)

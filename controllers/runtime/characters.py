@@ -232,6 +232,8 @@ class Characters:
         if self._barriers:
             future = self._around_barriers(future)
         trajectory, trajectory_angles = future.in_world(self._history.place, self._history.angle)
+        if self.balls is not None:
+            self.balls.aim(trajectory, trajectory_angles)
         self._labels.advance()
         self._input.fill(
             self._history, future, self._labels.current, self._phases, tracks, self.ground
@@ -254,7 +256,8 @@ class Characters:
         if self.settings.foot_ik:
             unlocked = rotations[:, self._feet.joints]
             local = self._poses.local_positions(translations)
-            drop = self._feet.hold(rotations, local, contacts, angle, self._seconds)
+            reaching = None if self.balls is None else self.balls.reaching.offsets
+            drop = self._feet.hold(rotations, local, contacts, angle, self._seconds, reaching)
             if drop is not None:
                 translations[:, 0, 1] -= drop
         tracks_made = self._labels.tracks
@@ -262,7 +265,8 @@ class Characters:
             tracks_made = {**tracks_made, BLOCKED: self._blocked}
         if self.balls is not None:
             spec = {"fps": self.spec.fps, "translated_joints": self.spec.translated_joints}
-            made = self.balls.step(outputs, rotations, translations, spec, place, angle)
+            swinging = self._feet.swinging(contacts) if self.settings.foot_ik else None
+            made = self.balls.step(outputs, rotations, translations, spec, place, angle, swinging)
             tracks_made = dict(tracks_made) | made
         return Frame(
             rotations,

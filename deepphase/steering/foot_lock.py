@@ -106,6 +106,7 @@ class FootLock:
         contacts: Array,
         left: Array,
         seconds: float,
+        offsets: Array | None = None,
     ) -> Array | None:
         """Lock the feet of one frame.
 
@@ -121,6 +122,8 @@ class FootLock:
             Unit vector to each body's left.
         seconds
             Time since the previous frame.
+        offsets : (characters, first limbs, 2), optional
+            Metres, x and z, by which feet are moved from the motion before they are locked.
 
         Returns
         -------
@@ -133,7 +136,11 @@ class FootLock:
         upper, _, last, tips = transforms.positions
         ground, length = tips[..., ::2], transforms.lengths
         targets = last.copy()
-        shift = self._held(ground, contacts.T, length, seconds) - ground
+        moving = ground
+        if offsets is not None:
+            moving = ground.copy()
+            moving[: offsets.shape[1]] += offsets.swapaxes(0, 1)
+        shift = self._held(moving, contacts.T, length, seconds) - ground
         targets[..., ::2] += shift
         drops = None
         if self._ground is not None:

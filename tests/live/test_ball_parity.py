@@ -96,7 +96,7 @@ def test_a_dribbled_kicked_passed_and_fetched_ball_goes_as_in_python(
     way = blocks.body.root
     place = (way.positions + 0.4 * way.directions)[FIRST + 101, ::2].tolist()
     events = [(40, "kick", ahead.tolist()), (100, "place", place), (130, "passTo", [2.0, 5.0])]
-    made, given, rows = [], [], []
+    made, given, rows, reached = [], [], [], []
     for frame in range(_FRAMES):
         for at, name, argument in events:
             if at == frame:
@@ -105,6 +105,7 @@ def test_a_dribbled_kicked_passed_and_fetched_ball_goes_as_in_python(
         given.append(stick_goal(goals, TOP_SPEED))
         made.append(characters.step(goals))
         rows.append(characters.network_inputs[0][0].copy())
+        reached.append(np.abs(characters.balls.reaching.offsets).max())
     options = {
         "start": 0,
         "position": blocks.body.root.positions[FIRST, ::2],
@@ -119,6 +120,8 @@ def test_a_dribbled_kicked_passed_and_fetched_ball_goes_as_in_python(
     tracks = {name: np.array([frame.tracks[name][0] for frame in made]) for name in made[0].tracks}
     balls = [frame["ball"] for frame in frames]
     lost = np.array([ball["lost"] for ball in balls])
+    # Feet reach for the ball where their places may be changed.
+    assert (max(reached) > 0.1) == foot_ik
     # Kicked away, and put back.
     assert lost.any()
     assert not lost.all()

@@ -15,7 +15,7 @@ FPS = 60.0
 LEFT = np.array([[1.0, 0.0, 0.0]])
 
 
-def sliding(contacts, *, speed=0.3, settings=None):
+def sliding(contacts, *, speed=0.3, settings=None, offsets=None):
     """Tips (frames, limbs, 3), as held and as moved, of a crouched body that slides along +Z."""
     skeleton, _ = body(HUMAN)
     roles = find_roles(skeleton)
@@ -34,7 +34,7 @@ def sliding(contacts, *, speed=0.3, settings=None):
         local[:, 0, 2] += speed * frame / FPS
         rotations = crouch.copy()
         moved.append(solver.transforms(rotations, local).positions[3, :, 0])
-        lock.apply(rotations, local, np.array([contact]), LEFT, 1 / FPS)
+        lock.apply(rotations, local, np.array([contact]), LEFT, 1 / FPS, offsets)
         held.append(solver.transforms(rotations, local).positions[3, :, 0])
     return np.array(held), np.array(moved)
 
@@ -86,6 +86,19 @@ def test_a_foot_that_swings_is_not_caught_until_it_is_slow():
     np.testing.assert_allclose(held, moved, atol=1e-6)
     held, moved = sliding(contacts, speed=0.4)
     assert np.ptp(held[-3:, 0, 2]) < 0.2 * np.ptp(moved[-3:, 0, 2])
+
+
+def test_a_foot_that_is_moved_from_the_motion_is_held_where_it_stands():
+    offsets = np.array([[[0.06, 0.04], [0.0, 0.0]]])
+    contacts = [(False, False)] * 10 + [(True, False)] * 20
+    held, moved = sliding(contacts, speed=0.2, offsets=offsets)
+    away = (held - moved)[:10, 0]
+    np.testing.assert_allclose(away[:, ::2], np.tile(offsets[0, 0], (10, 1)), atol=3e-3)
+    np.testing.assert_allclose(away[:, 1], 0.0, atol=3e-3)
+    np.testing.assert_allclose(held[:, 1], moved[:, 1], atol=1e-6)
+    settled = held[22:, 0]
+    assert np.ptp(settled, axis=0)[[0, 2]].max() < 1e-3
+    assert settled[0, 0] - moved[0, 0, 0] > 0.05
 
 
 def test_a_body_without_limbs_is_left_alone():

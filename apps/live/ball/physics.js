@@ -38,9 +38,12 @@ export class Ball {
     return [x, (radius - x * normal[0] - z * normal[2]) / normal[1], z];
   }
 
-  /** m/s at which a ball leaves that comes to rest after a distance in metres, on flat ground. */
-  speedToRoll(distance) {
-    return Math.sqrt(2 * this.deceleration * distance);
+  /** m/s at which a ball rolls a distance in metres over flat ground: to rest, or at most in some time. */
+  speedToRoll(distance, seconds = Infinity) {
+    const toRest = Math.sqrt(2 * this.deceleration * distance);
+    if (seconds === Infinity) return toRest;
+    const inTime = distance / seconds + 0.5 * this.deceleration * seconds;
+    return inTime < this.deceleration * seconds ? toRest : inTime;
   }
 
   /** Position and velocity some seconds later, without touches. */

@@ -4,12 +4,13 @@ import { dot, forwardKinematics, multiply, rotate, subtract } from "../runtime/q
 import { wrappedAngle } from "../runtime/springs.js";
 import { fromFacing, toFacing } from "../runtime/trajectory.js";
 import { Ball, size } from "./physics.js";
+import { aimOf, givenVelocity, GIVES, NEXT_TOUCH_S, ReachingFeet, velocityTo } from "./reaching.js";
 
 // These numbers are explained in controllers/ball/running_balls.py.
 const LOST_M = 1, FOUND_M = 0.6, LOSING_M = 0.5;
-const FOOT_RADIUS_M = 0.04, TOUCH_M = 0.06, TOUCHED = 0.25, GIVES = 1.6, TO_PLACE_PER_S = 2, SOFT = 0.1;
+const FOOT_RADIUS_M = 0.04, TOUCH_M = 0.06, TOUCHED = 0.25, TO_PLACE_PER_S = 2, SOFT = 0.1;
 const FARTHEST_M = 1.2, FASTEST = 6;
-const FREE_S = 0.8, HARDEST = 14, KICK_M = 0.15;
+const FREE_S = 0.8, HARDEST = 14;
 // Characters that fetch a ball stop this far from its middle, and foresee its way for this long, s.
 const STOP_M = 0.3, LEAD_S = 1;
 const POSITION = "ball_position", VELOCITY = "ball_velocity";
@@ -42,6 +43,8 @@ export class RunningBall {
     this.free = 0;
     this.pending = null;
     this.points = null;
+    this.aim = null;
+    this.reaching = new ReachingFeet();
     this.rotation = [0, 0, 0, 1];
     this.worldRotations = new Float64Array(4 * skeleton.parents.length);
     this.worldPositions = new Float64Array(3 * skeleton.parents.length);
@@ -100,6 +103,14 @@ export class RunningBall {
     return { places: Float64Array.from(places), angles: new Float64Array(moments.length).fill(Math.atan2(way[0], way[1])) };
   }
 
+  /** Aim the next touch at where the body will need its ball: `places` and `angles` ahead, in the world. */
+  aimAt({ places, angles }) {
+    const { offsets, now } = this.schema;
+    const ahead = offsets.subarray(now + 1);
+    const aims = Array.from(angles, (angle, i) => aimOf([places[2 * i], places[2 * i + 1]], angle));
+    this.aim = sampleAt(aims, ahead, aims.length - 1, NEXT_TOUCH_S);
+  }
+
   /** Write the blocks of the ball into raw inputs. */
   fill(inputs, root) {
     [POSITION, VELOCITY].forEach((name, k) => {
@@ -126,9 +137,10 @@ export class RunningBall {
    * @param localRotations, localPositions  pose of the frame
    * @param root  after the step
    * @param {number} seconds
+   * @param swinging  whether the left and the right foot may reach for the ball, or null
    * @returns `position` in m, `velocity`, `rotation`, `touch` (0 left, 1 right, -1 none), `lost` and `gap`
    */
-  step(outputs, localRotations, localPositions, root, seconds) {
+  step(outputs, localRotations, localPositions, root, seconds, swinging = null) {
     const { ball, schema } = this;
     const points = this.legPoints(localRotations, localPositions);
     const before = this.points || points;
@@ -147,17 +159,25 @@ export class RunningBall {
     // The prediction is of a ball on flat ground; what flies is left to physics.
     wanted[1] = free.velocity[1];
     let velocity = free.velocity.map((value, k) => value + guided * (wanted[k] - value));
+    const toAim = velocityTo(this.aim, ground(free.position), ball);
+    const aimed = gap < TOUCH_M && this.free <= 0 && toAim !== null;
+    if (aimed) {
+      const [x, z] = givenVelocity(ground(free.velocity), toAim, ground(speeds[nearest]));
+      velocity = [x, velocity[1], z];
+    }
     // Energy comes from feet alone.
     const fast = size(velocity);
     const direction = velocity.map((value) => value / Math.max(fast, 1e-9));
     let most = size(free.velocity);
     if (gap < TOUCH_M) most = Math.max(most, GIVES * Math.max(dot(speeds[nearest], direction), 0));
     velocity = direction.map((value) => value * Math.min(fast, most));
-    let position = free.position.map((value, k) => value + (velocity[k] - free.velocity[k]) * seconds);
+    // A touch ends the frame; a prediction counts from its beginning.
+    const moves = aimed ? 0 : seconds;
+    let position = free.position.map((value, k) => value + (velocity[k] - free.velocity[k]) * moves);
     const under = Math.max(-ball.height(position), 0);
     position = position.map((value, k) => value + ball.normal[k] * under);
     const met = ball.touched({ position, velocity }, points, speeds, FOOT_RADIUS_M, SOFT);
-    const kicks = this.pending !== null && gap < KICK_M;
+    const kicks = this.pending !== null && gap < TOUCH_M;
     if (kicks) {
       met.velocity = this.pending(met.position);
       this.pending = null;
@@ -168,6 +188,13 @@ export class RunningBall {
     const touch = touching || kicks ? Math.floor(nearest / (points.length / 2)) : -1;
     this.turn(met.position);
     this.state = { position: met.position, velocity: met.velocity };
+    if (swinging) {
+      const half = points.length / 2;
+      const tips = [points[half - 1], points[2 * half - 1]].map(ground);
+      const place = ground(met.position);
+      const wanted = this.free > 0 ? null : velocityTo(this.aim, place, ball);
+      this.reaching.move(tips, swinging, place, ground(met.velocity), wanted, seconds);
+    }
     this.free = Math.max(this.free - seconds, 0);
     const away = Math.min(...points.map((point) => Math.hypot(point[0] - met.position[0], point[2] - met.position[2])));
     this.lost = away > (this.lost ? FOUND_M : LOST_M);
@@ -230,6 +257,7 @@ export class RunningBall {
   }
 }
 
+const ground = ([x, , z]) => [x, z];
 const added = ([x, y, z], height) => [x, y + height, z];
 
 /** Rows [x, y, z] of a block. */

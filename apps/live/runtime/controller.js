@@ -86,7 +86,9 @@ export class ControllerCharacter {
     }
     this.setObstacles(goal);
     for (const barrier of this.barriers) future = this.around(barrier, future, root);
-    const ahead = trajectoryRows(futureInWorld(future, root));
+    const inWorld = futureInWorld(future, root);
+    const ahead = trajectoryRows(inWorld);
+    if (this.ball) this.ball.aimAt(inWorld);
     this.labels.advance();
     this.input.fill(this.history, future, this.labels.current, this.phases);
     if (this.ground) this.input.put("trajectory_height", this.ground.heights(this.input.trajectory, root));
@@ -109,7 +111,7 @@ export class ControllerCharacter {
     this.pose.inWorld(root, localRotations, localPositions);
     if (this.ground) localPositions[1] += this.ground.level(root);
     if (this.footIk) {
-      localPositions[1] -= this.feet.hold(localRotations, localPositions, this.contacts, root.angle, seconds, this.groundFeet);
+      localPositions[1] -= this.feet.hold(localRotations, localPositions, this.contacts, root.angle, seconds, this.groundFeet, this.ball && this.ball.reaching.offsets);
     }
     const times = Float32Array.from(schema.offsets.subarray(schema.now + 1));
     return frameOf(skeleton, root, localRotations, localPositions, {
@@ -122,7 +124,7 @@ export class ControllerCharacter {
       cost: null,
       jumped: false,
       row: null,
-      ball: this.ball && this.ball.step(outputs, localRotations, localPositions, root, seconds),
+      ball: this.ball && this.ball.step(outputs, localRotations, localPositions, root, seconds, this.footIk ? this.feet.swinging(this.contacts) : null),
     });
   }
 

@@ -57,18 +57,21 @@ export class FootLock {
    * @param {number} angle  facing in radians
    * @param {number} seconds  since the previous frame
    * @param ground  what moves feet to uneven ground, with a method `moved`
+   * @param offsets  [x, z] in m by which the first legs' feet are moved before they are locked, or null
    * @returns metres by which the whole body is then to be lowered
    */
-  hold(localRotations, localPositions, contacts, angle, seconds, ground = null) {
+  hold(localRotations, localPositions, contacts, angle, seconds, ground = null, offsets = null) {
     const { worldRotations, worldPositions } = this;
     forwardKinematics(this.parents, localRotations, localPositions, worldRotations, worldPositions);
     const at = (joint) => Array.from(worldPositions.subarray(3 * joint, 3 * joint + 3));
-    const states = this.legs.map((leg) => {
+    const states = this.legs.map((leg, index) => {
       const [upper, middle, last, tip] = [leg.upper, leg.middle, leg.last, leg.tip].map(at);
       const length = distance(upper, middle) + distance(middle, last);
       const place = [tip[0], tip[2]];
       const touching = contacts[leg.contact] > IN_CONTACT;
-      const held = holdPlace(leg, this.settings, place, touching, length, seconds);
+      const offset = offsets?.[index] ?? [0, 0];
+      const moving = [place[0] + offset[0], place[1] + offset[1]];
+      const held = holdPlace(leg, this.settings, moving, touching, length, seconds);
       return { upper, middle, last, tip, length, touching, shift: [held[0] - place[0], held[1] - place[1]] };
     });
     const { lifts, drop } = ground ? ground.moved(states, seconds) : { lifts: null, drop: 0 };
@@ -86,6 +89,11 @@ export class FootLock {
       });
     });
     return drop;
+  }
+
+  /** Whether the left and the right foot swing; null for bodies with other feet. */
+  swinging(contacts) {
+    return this.legs.length === 2 ? this.legs.map((leg) => !(contacts[leg.contact] > IN_CONTACT)) : null;
   }
 
   /** Turn a joint by a rotation in the world, given in the frame of its parent before the turn. */

@@ -207,6 +207,24 @@ def test_kicks_passes_and_lost_balls(walk, schema, blocks):
         balls.place(0, np.array([np.nan, 0.0]))
 
 
+def test_feet_reach_for_a_ball_beside_the_way_and_send_it_ahead(walk, schema, blocks):
+    root = blocks.body.root
+    ahead, left = root.directions[FIRST, ::2], root.directions[FIRST, ::-2] * (1.0, -1.0)
+    place = root.positions[FIRST, ::2] + 0.9 * ahead + 0.5 * left
+    balls = {}
+    for foot_ik in (False, True):
+        characters = dribbling(walk, schema, blocks, foot_ik=foot_ik)
+        characters.balls.place(0, place)
+        run = rollout(characters, None, 2.0)
+        balls[foot_ik] = run.tracks["ball"][0, -1, ::2]
+        assert (characters.balls.reaching.offsets != 0).any() == foot_ik
+    # Without, it passes the ball; with, the ball is in front of it.
+    np.testing.assert_allclose(balls[False], place, atol=1e-6)
+    there = balls[True] - run.positions[0, -1]
+    assert np.linalg.norm(there) < 0.8
+    assert there @ [np.sin(run.angles[0, -1]), np.cos(run.angles[0, -1])] > 0.3
+
+
 def test_characters_without_a_lost_ball_keep_their_goals():
     path = GroundPath(np.array([0.0, 10.0]), np.array([[0.0, 0.0], [0.0, 12.0]]))
     states = RootStates.at_rest(np.zeros((2, 2)))

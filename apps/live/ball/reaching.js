@@ -3,7 +3,8 @@
 import { springRate, faded, wrappedAngle } from "../runtime/springs.js";
 
 // These numbers are explained in controllers/ball/reaching.py.
-export const NEXT_TOUCH_S = 0.6, GIVES = 1.6;
+export const NEXT_TOUCH_S = 0.6;
+export const GIVES = 1.6;
 const AHEAD_M = 0.45, CONE = Math.PI / 3;
 const REACH_M = 0.4, FADE_M = 0.15, ASTRAY_M = 0.4, LEAD_S = 0.1, BEHIND_M = 0.12;
 const RATE = springRate(0.08);

@@ -9,6 +9,8 @@ const LIFTED = 0.15;
 const HEAD_SHARE = 0.06;
 // Bodies farther apart than this, in metres, or than three times their size are not all in view.
 const WIDEST_M = 5;
+// Metres from the camera to the nearest of several bodies, at least.
+const LEAST_ROOM_M = 2.4;
 const SHOWS = [
   ["follow", "Follow", "F"],
   ["contacts", "Contacts", ""],
@@ -86,7 +88,9 @@ class Stage extends Ground {
     const reach = Math.max(0, ...this.visibleBodies.map((body) => body.reach));
     const size = Math.max(this.height, 1.25 * reach);
     const spread = Math.min(this.spread(), Math.max(3 * size, WIDEST_M));
-    this.camera.distance = Math.max(2.35 * size, 1.5 * size + 2.1 * spread);
+    // Small bodies that stand apart: the nearest must not leave the picture at its side.
+    const room = this.visibleBodies.length > 1 ? Math.max(1.5 * size, LEAST_ROOM_M) : 1.5 * size;
+    this.camera.distance = Math.max(2.35 * size, room + 2.1 * spread);
     this.moved = [0, 0, 0];
     this.settled = false;
     this.onChange();

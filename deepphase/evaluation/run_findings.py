@@ -127,9 +127,13 @@ def _runaways(run: Run, living: Array, desired_speeds: Array) -> list[str]:
         away = np.linalg.norm(offsets, axis=-1).mean(axis=1)
     found = np.flatnonzero(too_fast | (away > RUNAWAY_M))
     order = found[np.lexsort((speeds[found], away[found]))[::-1]]
+    fetching = np.zeros(len(living))
+    if "ball_lost" in run.tracks:
+        fetching = run.tracks["ball_lost"][living].sum(axis=1) / run.fps
     return [
         f"at {speeds[each]:.2f} m/s where {desired:.2f} m/s was desired, {away[each]:.2f} m from "
         "the desired place on average"
+        + (f"; its ball was lost for {fetching[each]:.1f} s" if fetching[each] else "")
         for each in order.tolist()
     ]
 

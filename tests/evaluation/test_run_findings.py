@@ -72,6 +72,10 @@ def test_runaways_are_those_off_the_goal_or_faster_than_it(walked):
     (found,) = run_findings(replace(run, desired_positions=desired), data, speeds)
     assert found.startswith("1 of 3 characters ran away: the worst at 1.3")
     assert "1.30 m/s was desired, 2.83 m from the desired place" in found
+    lost = np.zeros(run.alive.shape, bool)
+    lost[2, 30:90] = True
+    fetching = replace(run, desired_positions=desired, tracks={"ball_lost": lost})
+    assert run_findings(fetching, data, speeds) == [f"{found}; its ball was lost for 1.0 s"]
     (found,) = run_findings(replace(run, desired_positions=None), data, speeds / 1.5)
     assert found.startswith("3 of 3 characters ran away")
 

@@ -34,8 +34,11 @@ _IMPORT = re.compile(
     r'^import\s+(?:\{(?P<names>[^}]*)\}|\*\s+as\s+(?P<space>\w+))\s+from\s+"(?P<path>[^"]+)";\n?',
     re.MULTILINE,
 )
+# One constant a line: of several, only the first would be found.
 _EXPORT = re.compile(
-    r"^export\s+(?=(?:async\s+)?function\*?\s+(\w+)|(?:class|const)\s+(\w+))", re.M
+    r"^export\s+(?=(?:async\s+)?function\*?\s+(\w+)|"
+    r"(?:class|const)\s+(\w+)\b(?!\s*=[^(){}\[\];\n]*,\s*\w+\s*=))",
+    re.M,
 )
 _LEFT = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
 

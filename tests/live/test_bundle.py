@@ -49,6 +49,7 @@ def test_modules_keep_their_own_names_and_run_once_in_the_order_of_imports(tmp_p
         ('import { app } from "./app.js";\n', "import one another: app.js -> b.js -> app.js"),
         ("export default 3;\n", "not bundled: export default 3"),
         ("export let x = 3;\n", "not bundled: export let"),
+        ("export const x = 3, y = 4;\n", "not bundled: export const x = 3, y"),
         ('import x from "./x.js";\n', "not bundled: import x"),
         ('const text = "</script>";\n', "would end the page's script"),
     ],

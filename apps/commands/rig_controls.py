@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -142,17 +141,7 @@ def command(
     if suffix == _KEYS:
         keys.save(output)
     elif isinstance(body, BlenderRig) and suffix in CURVE_FILES:
-        # FBX has every frame.
-        written = keys if suffix == ".blend" else keys.every_frame()
-        body.save_curves(
-            replace(written, rows=None).values_of(body),
-            replace(written, placement_rows=None).trajectory(),
-            keys.fps,
-            output,
-            clip.stem,
-            written.rows,
-            written.placement_rows,
-        )
+        body.save_keys(keys, output, clip.stem)
     else:
         made = _clip_of(keys, body)
         save(made, output)
@@ -222,6 +211,8 @@ def _terrain(options: LaidGroundOptions) -> Heightmap | None:
 
 
 def _write_player(given: Clip | None, made: Clip, path: Path, ground: Heightmap | None) -> None:
+    from dataclasses import replace
+
     from apps.runs.ground_patch import ground_patch
     from deepphase.figures.player.actor import Actor
     from deepphase.figures.player.page import save_player

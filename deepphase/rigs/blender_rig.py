@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from deepphase.motion import quaternions
 from deepphase.motion.root_trajectory import RootTrajectory
 from deepphase.rigs.blender_body import BlenderBody, body_of_armature
 from deepphase.rigs.character_rig import CharacterRig
-from deepphase.rigs.keys import key_groups
+from deepphase.rigs.keys import RigKeys, key_groups
 from deepphase.rigs.rig_function import Control
 from deepphase.temporary_files import temporary_folder
 
@@ -345,6 +346,26 @@ class BlenderRig(CharacterRig):
             content = output.read_bytes()
         with atomic_write(path) as file:
             file.write(content)
+
+    def save_keys(self, keys: RigKeys, path: str | Path, name: str = "motion") -> None:
+        """Write keys as `save_curves` does; FBX has the curves through them in every frame.
+
+        Raises
+        ------
+        FormatError, ParameterError, CheckpointError
+            As `save_curves`, and if the rig lacks a control.
+        """
+        if Path(path).suffix.lower() == ".fbx":
+            keys = keys.every_frame()
+        self.save_curves(
+            replace(keys, rows=None).values_of(self),
+            replace(keys, placement_rows=None).trajectory(),
+            keys.fps,
+            path,
+            name,
+            keys.rows,
+            keys.placement_rows,
+        )
 
     def check_curves_file(self, path: Path) -> None:
         """Check before long work that `save_curves` can write a file.

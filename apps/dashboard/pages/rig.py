@@ -6,6 +6,7 @@ import threading
 from collections.abc import Hashable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -212,6 +213,15 @@ def _result(inverse: RigInverse, solved: SolvedClip) -> None:
     show_figure(_curves(rig, solved, drawn), "rig curves", height=_CHART_HEIGHT, alt="Curves")
     with st.container(horizontal=True):
         offer("Keys (JSON)", lambda: _keys(solved), "keys.json", "application/json", "rig keys")
+        if isinstance(rig, BlenderRig):
+            for suffix, words in ((".blend", "Curves (Blender)"), (".fbx", "Motion (FBX)")):
+                offer(
+                    words,
+                    partial(_in_blender, rig, solved, suffix),
+                    f"{solved.given.name}{suffix}",
+                    "application/octet-stream",
+                    f"rig {suffix}",
+                )
         offer_player(takes, "rig", "rig html")
 
 
@@ -228,6 +238,14 @@ def _curves(rig: CharacterRig, solved: SolvedClip, names: list[str]) -> go.Figur
     chart.update_xaxes(title="Time (s)")
     chart.update_layout(margin={"t": 8, "b": 8, "l": 8, "r": 8}, showlegend=True)
     return chart
+
+
+def _in_blender(rig: BlenderRig, solved: SolvedClip, suffix: str) -> bytes:
+    """The file of the rig with the curves, or its armature and meshes with the motion."""
+    with temporary_folder() as folder, _IN_BLENDER:
+        path = folder / f"curves{suffix}"
+        rig.save_keys(solved.keys, path, solved.given.name)
+        return path.read_bytes()
 
 
 def _keys(solved: SolvedClip) -> bytes:

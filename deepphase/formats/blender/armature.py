@@ -96,10 +96,3 @@ def frame_range(armature, scene) -> tuple[int, int]:
     if data is not None and any(track.strips for track in data.nla_tracks):
         return scene.frame_start, scene.frame_end
     return scene.frame_start, scene.frame_start
-
-
-def f_curve(action, armature, path: str, axis: int):
-    """The curve of a property of an armature in an action, made if it has none."""
-    if hasattr(action, "fcurve_ensure_for_datablock"):
-        return action.fcurve_ensure_for_datablock(armature, path, index=axis)
-    return action.fcurves.new(path, index=axis)

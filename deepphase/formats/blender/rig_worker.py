@@ -12,13 +12,6 @@ import sys
 from pathlib import Path
 from typing import BinaryIO
 
-_AXES = "xyz"
-# Rest value and limits of places (metres), turns (radians) and scales.
-_CHANNELS = {
-    "location": ("t", "m", 0.0, -100.0, 100.0),
-    "rotation": ("r", "rad", 0.0, -6.3, 6.3),
-    "scale": ("s", "1", 1.0, 0.01, 10.0),
-}
 # Distance of joints, in metres, by which a rig without its other parts may differ from the whole.
 _SAME_M = 1e-4
 
@@ -135,13 +128,14 @@ class RigScene:
 
     def use(self, request: dict, arrays: dict) -> tuple[dict, dict]:
         """Choose the joints to evaluate, read the motion of the file, and find the controls."""
+        from controls import influences
         from mathutils import Matrix
 
         self.joints = list(request["joints"])
         if "world" in arrays:
             # A copy of the file may stand elsewhere in the frame that it was saved in.
             self.rest_world = Matrix(arrays["world"].tolist())
-        kept = self._influences()
+        kept = influences(self.rig, self.joints)
         self._find_controls(kept)
         data = self.rig.animation_data
         action = None if data is None else data.action
@@ -187,6 +181,7 @@ class RigScene:
         """Key curves on the controls, and write the file, or the armature as FBX."""
         import bpy
         import numpy as np
+        from curves import export_fbx
 
         values, root = arrays["values"], arrays["root"]
         scene = bpy.context.scene
@@ -214,7 +209,14 @@ class RigScene:
         self._key_controls(action, times, values, rest, rows)
         if with_rest:
             scene.frame_set(0)
-            _export_fbx(self.rig, path)
+            self._select_body()
+            deforms = any(bone.use_deform for bone in self.rig.data.bones)
+            export_fbx(
+                path,
+                use_selection=True,
+                object_types={"ARMATURE", "MESH"},
+                use_armature_deform_only=deforms,
+            )
         else:
             scene.frame_set(1)
             # The file is moved from here: paths to pictures that begin at its folder would break.
@@ -223,6 +225,21 @@ class RigScene:
                 filepath=path, check_existing=False, compress=True, relative_remap=False
             )
         return {}, {}
+
+    def _select_body(self) -> None:
+        """Select the armature and the objects that it deforms."""
+        import bpy
+
+        bpy.ops.object.select_all(action="DESELECT")
+        for each in bpy.data.objects:
+            bound = any(
+                modifier.type == "ARMATURE" and modifier.object is self.rig
+                for modifier in each.modifiers
+            )
+            if each is self.rig or bound:
+                each.hide_set(False)
+                each.select_set(True)
+        bpy.context.view_layer.objects.active = self.rig
 
     def motion(self):
         """(frames, controls and 16) values of the file's own action, and the root's matrices."""
@@ -247,7 +264,9 @@ class RigScene:
         return made
 
     def _find_controls(self, kept: set) -> None:
-        self.controls = self._found_controls(kept)
+        from controls import found_controls
+
+        self.controls = found_controls(self.rig, kept)
         self._order_controls()
 
     def _order_controls(self) -> None:
@@ -258,103 +277,6 @@ class RigScene:
             columns, axes = self.columns[name]
             columns.append(column)
             axes.append(each["axis"])
-
-    def _found_controls(self, kept: set) -> list:
-        bones = [bone for bone in self.rig.pose.bones if bone.name in kept]
-        shaped = [bone for bone in bones if bone.custom_shape is not None]
-        seen = [bone for bone in (shaped or bones) if _visible(bone.bone)]
-        driven = self._driven_paths()
-        controls = []
-        for bone in seen:
-            base = f'pose.bones["{_escaped(bone.name)}"]'
-            turn = _turn_path(bone)
-            locks = {
-                "location": list(bone.lock_location),
-                "rotation": list(bone.lock_rotation),
-                "scale": list(bone.lock_scale),
-            }
-            if bone.bone.use_connect and bone.parent is not None:
-                locks["location"] = [True] * 3
-            for channel, (letter, unit, rest, lower, upper) in _CHANNELS.items():
-                path = turn if channel == "rotation" else channel
-                if f"{base}.{path}" in driven:
-                    continue
-                # Limits of turns are those of angles, and not of rotation vectors.
-                by_angles = channel != "rotation" or turn == "rotation_euler"
-                limits = _limits(bone, channel) if by_angles else {}
-                for axis in range(3):
-                    if locks[channel][axis] or (f"{base}.{path}", axis) in driven:
-                        continue
-                    low, high = limits.get(axis, (lower, upper))
-                    controls.append(
-                        {
-                            "name": f"{bone.name}.{letter}{_AXES[axis]}",
-                            "unit": unit,
-                            "rest": rest,
-                            "lower": min(low, rest),
-                            "upper": max(high, rest),
-                            "group": bone.name,
-                            "bone": bone.name,
-                            "channel": channel,
-                            "axis": axis,
-                        }
-                    )
-        for bone in bones:
-            controls += _properties(bone, driven)
-        return controls
-
-    def _driven_paths(self) -> set:
-        data = self.rig.animation_data
-        found: set = set()
-        for curve in [] if data is None else data.drivers:
-            found.add((curve.data_path, curve.array_index))
-            if curve.data_path.endswith('"]'):
-                found.add(curve.data_path)
-        return found
-
-    def _influences(self) -> set:
-        """Names of all bones that the places of the joints may depend on."""
-        bones = self.rig.pose.bones
-        depends = {bone.name: self._sources(bone) for bone in bones}
-        for bone in bones:
-            for constraint in bone.constraints:
-                count = getattr(constraint, "chain_count", None)
-                if constraint.type not in ("IK", "SPLINE_IK") or count is None:
-                    continue
-                # A constraint on the last bone moves all bones of its chain.
-                above, length = bone.parent, 1
-                while above is not None and (count == 0 or length < count):
-                    depends[above.name].add(bone.name)
-                    above, length = above.parent, length + 1
-        data = self.rig.animation_data
-        for curve in [] if data is None else data.drivers:
-            name = _bone_of(curve.data_path)
-            if name in depends:
-                for variable in curve.driver.variables:
-                    for target in variable.targets:
-                        depends[name] |= {target.bone_target, _bone_of(target.data_path)} - {""}
-        kept, waiting = set(), [name for name in self.joints if name in depends]
-        while waiting:
-            name = waiting.pop()
-            if name in kept or name not in depends:
-                continue
-            kept.add(name)
-            waiting.extend(depends[name])
-        return kept
-
-    def _sources(self, bone) -> set:
-        found = set() if bone.parent is None else {bone.parent.name}
-        for handle in (bone.bone.bbone_custom_handle_start, bone.bone.bbone_custom_handle_end):
-            if handle is not None:
-                found.add(handle.name)
-        for constraint in bone.constraints:
-            targets = [constraint, *getattr(constraint, "targets", [])]
-            for target in targets:
-                for field in ("subtarget", "pole_subtarget"):
-                    name = getattr(target, field, "")
-                    if name:
-                        found.add(name)
-        return found
 
     def _root_bone(self):
         """The control that carries all joints without turning or bending any, if there is one."""
@@ -424,6 +346,7 @@ class RigScene:
         """
         import bpy
         import numpy as np
+        from controls import bone_of
 
         trials = self._trial_poses()
         before = [self._trial(pose) for pose in trials]
@@ -454,7 +377,7 @@ class RigScene:
         bpy.ops.object.mode_set(mode="OBJECT")
         data = self.rig.animation_data
         for curve in [] if data is None else list(data.drivers):
-            name = _bone_of(curve.data_path)
+            name = bone_of(curve.data_path)
             if name and name not in kept:
                 data.drivers.remove(curve)
         if not any(
@@ -533,6 +456,8 @@ class RigScene:
     def _key_root(self, action, times, moved, rows) -> None:
         """Key the path of the character on the root control, else on the armature."""
         import numpy as np
+        from controls import escaped
+        from curves import key_curves
         from mathutils import Matrix
 
         world = np.array(self.rest_world)
@@ -541,27 +466,27 @@ class RigScene:
             self.rig.rotation_mode = "QUATERNION"
             matrices = moved @ world
         else:
-            base, target = f'pose.bones["{_escaped(self.root.name)}"].', self.root
+            base, target = f'pose.bones["{escaped(self.root.name)}"].', self.root
             rest = world @ np.array(self.root.bone.matrix_local)
             matrices = np.linalg.inv(rest) @ moved @ rest
-        _curves(action, self.rig, f"{base}location", times, matrices[:, :3, 3], rows)
+        key_curves(action, self.rig, f"{base}location", times, matrices[:, :3, 3], rows)
         turns = np.array([Matrix(each[:3, :3]).to_quaternion() for each in matrices])
         self._key_turns(action, target, base, times, turns, rows)
 
     def _key_turns(self, action, target, base: str, times, turns, rows) -> None:
         """Curves of turns (frames, 4) in the mode of a bone or object."""
         import numpy as np
+        from curves import continuous_turns, key_curves
         from mathutils import Quaternion
 
-        flips = np.sign(np.einsum("fc,fc->f", turns[1:], turns[:-1]))
-        turns[1:] *= np.cumprod(np.where(flips < 0, -1.0, 1.0))[:, None]
+        turns = continuous_turns(turns)
         mode = target.rotation_mode
         if mode == "QUATERNION":
-            _curves(action, self.rig, f"{base}rotation_quaternion", times, turns, rows)
+            key_curves(action, self.rig, f"{base}rotation_quaternion", times, turns, rows)
         elif mode == "AXIS_ANGLE":
             pairs = [Quaternion(each).to_axis_angle() for each in turns]
             four = np.array([[angle, *axis] for axis, angle in pairs])
-            _curves(action, self.rig, f"{base}rotation_axis_angle", times, four, rows)
+            key_curves(action, self.rig, f"{base}rotation_axis_angle", times, four, rows)
         else:
             angles, last = [], None
             for each in turns:
@@ -570,29 +495,33 @@ class RigScene:
                     quaternion.to_euler(mode) if last is None else quaternion.to_euler(mode, last)
                 )
                 angles.append(last[:])
-            _curves(action, self.rig, f"{base}rotation_euler", times, np.array(angles), rows)
+            key_curves(action, self.rig, f"{base}rotation_euler", times, np.array(angles), rows)
 
     def _key_controls(self, action, times, values, rest, rows) -> None:
         """Curves of all channels that move or do not rest."""
         import numpy as np
+        from controls import escaped, turn_path
+        from curves import key_curves
         from mathutils import Quaternion
 
         for (name, channel), (columns, axes) in self.columns.items():
             bone = self.rig.pose.bones[name]
             if self.root is not None and name == self.root.name and channel != "property":
                 continue
-            base = f'pose.bones["{_escaped(name)}"]'
+            base = f'pose.bones["{escaped(name)}"]'
             if np.abs(values[:, columns] - rest[columns]).max() < 1e-6:
                 continue
             if channel == "property":
                 for column, key in zip(columns, axes, strict=True):
-                    path = f'{base}["{_escaped(key)}"]'
-                    _curves(action, self.rig, path, times, values[:, [column]], rows[column], [0])
+                    path = f'{base}["{escaped(key)}"]'
+                    key_curves(
+                        action, self.rig, path, times, values[:, [column]], rows[column], [0]
+                    )
                 continue
             if channel != "rotation" or bone.rotation_mode not in ("QUATERNION", "AXIS_ANGLE"):
-                path = _turn_path(bone) if channel == "rotation" else channel
+                path = turn_path(bone) if channel == "rotation" else channel
                 moved, keyed = values[:, columns], rows[columns[0]]
-                _curves(action, self.rig, f"{base}.{path}", times, moved, keyed, axes)
+                key_curves(action, self.rig, f"{base}.{path}", times, moved, keyed, axes)
                 continue
             vectors = np.zeros((len(values), 3))
             vectors[:, axes] = values[:, columns]
@@ -604,128 +533,6 @@ class RigScene:
                 ]
             )
             self._key_turns(action, bone, f"{base}.", times, turns, rows[columns[0]])
-
-
-def _curves(action, owner, path: str, times, values, rows, axes=None) -> None:
-    """Curves of columns of values (frames, columns), with keys in some rows, or in all if none."""
-    import numpy as np
-    from armature import f_curve
-
-    for column in range(values.shape[1]):
-        axis = column if axes is None else axes[column]
-        curve = f_curve(action, owner, path, axis)
-        line = values[:, column]
-        chosen = rows if len(rows) else np.arange(len(line))
-        if np.ptp(line) <= 1e-7:
-            chosen = np.array([0])
-        curve.keyframe_points.add(len(chosen))
-        points = np.stack([times[chosen], line[chosen]], axis=1)
-        curve.keyframe_points.foreach_set("co", points.ravel())
-        if len(rows) and len(chosen) > 1:
-            _set_handles(curve, points, np.gradient(line)[chosen])
-        curve.update()
-
-
-def _set_handles(curve, points, slopes) -> None:
-    """Handles at thirds of the way: the curve is a cubic with these slopes at its keys."""
-    import numpy as np
-
-    gaps = np.diff(points[:, 0]) / 3.0
-    for side, away in (
-        ("left", -np.concatenate([gaps[:1], gaps])),
-        ("right", np.concatenate([gaps, gaps[-1:]])),
-    ):
-        handles = np.stack([points[:, 0] + away, points[:, 1] + slopes * away], axis=1)
-        curve.keyframe_points.foreach_set(f"handle_{side}", handles.ravel())
-        for key in curve.keyframe_points:
-            setattr(key, f"handle_{side}_type", "ALIGNED")
-    for key in curve.keyframe_points:
-        key.interpolation = "BEZIER"
-
-
-def _export_fbx(rig, path: str) -> None:
-    import bpy
-
-    bpy.ops.object.select_all(action="DESELECT")
-    for each in bpy.data.objects:
-        bound = any(
-            modifier.type == "ARMATURE" and modifier.object is rig for modifier in each.modifiers
-        )
-        if each is rig or bound:
-            each.hide_set(False)
-            each.select_set(True)
-    bpy.context.view_layer.objects.active = rig
-    bpy.ops.export_scene.fbx(
-        filepath=path,
-        use_selection=True,
-        object_types={"ARMATURE", "MESH"},
-        use_armature_deform_only=any(bone.use_deform for bone in rig.data.bones),
-        add_leaf_bones=False,
-        bake_anim=True,
-        bake_anim_use_all_bones=True,
-        bake_anim_use_nla_strips=False,
-        bake_anim_use_all_actions=False,
-        bake_anim_simplify_factor=0.0,
-    )
-
-
-def _visible(bone) -> bool:
-    """Whether an animator can select the bone."""
-    if bone.hide or bone.hide_select:
-        return False
-    collections = getattr(bone, "collections", None)
-    if collections is None or not len(collections):
-        return True
-    return any(each.is_visible_effectively for each in collections)
-
-
-def _properties(bone, driven: set) -> list:
-    found = []
-    for key in bone.keys():  # noqa: SIM118 (no mapping)
-        value = bone[key]
-        path = f'pose.bones["{_escaped(bone.name)}"]["{_escaped(key)}"]'
-        if not isinstance(value, float) or path in driven:
-            continue
-        limits = bone.id_properties_ui(key).as_dict()
-        low, high = float(limits.get("min", 0.0)), float(limits.get("max", 1.0))
-        # Neither endless nor no number.
-        if not all(abs(each) < 1e6 for each in (low, high, value)):
-            continue
-        found.append(
-            {
-                "name": f"{bone.name}.{key}",
-                "unit": "1",
-                "rest": value,
-                "lower": min(low, value),
-                "upper": max(high, value),
-                "group": bone.name,
-                "bone": bone.name,
-                "channel": "property",
-                "axis": key,
-            }
-        )
-    return found
-
-
-def _limits(bone, channel: str) -> dict:
-    """Axis -> limits that a constraint of the bone sets on its own values."""
-    found = {}
-    kind = {"location": "LIMIT_LOCATION", "rotation": "LIMIT_ROTATION"}.get(channel)
-    for constraint in bone.constraints:
-        if constraint.type != kind or constraint.owner_space != "LOCAL" or constraint.mute:
-            continue
-        for axis, name in enumerate(_AXES):
-            low, high = -1e3, 1e3
-            if channel == "rotation" and getattr(constraint, f"use_limit_{name}"):
-                low, high = (getattr(constraint, f"{end}_{name}") for end in ("min", "max"))
-            if channel == "location":
-                if getattr(constraint, f"use_min_{name}"):
-                    low = getattr(constraint, f"min_{name}")
-                if getattr(constraint, f"use_max_{name}"):
-                    high = getattr(constraint, f"max_{name}")
-            if (low, high) != (-1e3, 1e3):
-                found[axis] = (max(low, -100.0), min(high, 100.0))
-    return found
 
 
 def _continue_vectors(rows, columns: list) -> None:
@@ -742,11 +549,6 @@ def _continue_vectors(rows, columns: list) -> None:
                 rows[row, columns] = other
 
 
-def _turn_path(bone) -> str:
-    modes = {"QUATERNION": "rotation_quaternion", "AXIS_ANGLE": "rotation_axis_angle"}
-    return modes.get(bone.rotation_mode, "rotation_euler")
-
-
 def _turn_vector(bone) -> list:
     """Rotation vector of a bone that has no angles."""
     if bone.rotation_mode == "AXIS_ANGLE":
@@ -761,11 +563,13 @@ def _turn_vector(bone) -> list:
 
 def _set_channel(bone, channel: str, axes: list, values) -> None:
     """Set some axes of a channel; the others are at rest."""
+    from controls import CHANNELS
+
     if channel == "property":
         for key, value in zip(axes, values, strict=True):
             bone[key] = float(value)
         return
-    vector = [_CHANNELS[channel][2]] * 3
+    vector = [CHANNELS[channel][2]] * 3
     for axis, value in zip(axes, values, strict=True):
         vector[axis] = float(value)
     if channel != "rotation":
@@ -795,22 +599,6 @@ def _set_turn(bone, quaternion) -> None:
         bone.rotation_axis_angle = (angle, *axis)
     else:
         bone.rotation_euler = quaternion.to_euler(bone.rotation_mode)
-
-
-def _bone_of(path: str) -> str:
-    """Name of the bone that a path of data leads through; empty if it is none."""
-    import bpy
-
-    for start in ('pose.bones["', 'bones["'):
-        if path.startswith(start):
-            return bpy.utils.unescape_identifier(path[len(start) :].split('"]')[0])
-    return ""
-
-
-def _escaped(name: str) -> str:
-    import bpy
-
-    return bpy.utils.escape_identifier(name)
 
 
 if __name__ == "__main__":

@@ -95,7 +95,7 @@ def _free_bones(armature) -> None:
 def _write(request: dict, folder: Path) -> dict:
     import bpy
     import numpy as np
-    from armature import f_curve
+    from curves import continuous_turns, export_fbx, key_curves
     from mathutils import Matrix
 
     arrays = np.load(folder / "in.npz", allow_pickle=False)
@@ -140,35 +140,20 @@ def _write(request: dict, folder: Path) -> dict:
             local = np.linalg.inv(poses[:, parent]) @ poses[:, column]
             basis = np.linalg.inv(back[parent] @ rest[column]) @ local
         turns = np.array([Matrix(each[:3, :3]).to_quaternion() for each in basis])
-        flips = np.sign(np.einsum("fc,fc->f", turns[1:], turns[:-1]))
-        turns[1:] *= np.cumprod(np.where(flips < 0, -1.0, 1.0))[:, None]
+        turns = continuous_turns(turns)
         places = basis[:, :3, 3]
         if with_rest:
             turns = np.concatenate([[[1.0, 0.0, 0.0, 0.0]], turns])
             places = np.concatenate([np.zeros((1, 3)), places])
         base = f'pose.bones["{bpy.utils.escape_identifier(name)}"].'
         for path, values in (("rotation_quaternion", turns), ("location", places)):
-            for axis in range(values.shape[1]):
-                curve = f_curve(action, armature, base + path, axis)
-                curve.keyframe_points.add(len(times))
-                points = np.stack([times, values[:, axis]], axis=1).ravel()
-                curve.keyframe_points.foreach_set("co", points)
-                curve.update()
+            key_curves(action, armature, base + path, times, values)
     path = str(folder / request["output"])
     if path.endswith(".blend"):
         bpy.ops.wm.save_as_mainfile(filepath=path, check_existing=False)
     else:
         scene.frame_set(0)
-        bpy.ops.export_scene.fbx(
-            filepath=path,
-            object_types={"ARMATURE"},
-            add_leaf_bones=False,
-            bake_anim=True,
-            bake_anim_use_all_bones=True,
-            bake_anim_use_nla_strips=False,
-            bake_anim_use_all_actions=False,
-            bake_anim_simplify_factor=0.0,
-        )
+        export_fbx(path, object_types={"ARMATURE"})
     return {"version": bpy.app.version_string}
 
 

@@ -178,7 +178,9 @@ def _report(trained: RigInverse, solved: RigSolution) -> None:
     body = trained.rig
     assert isinstance(body, CharacterRig)
     if trained.joints is None:
-        parts = [tuple(each) for each in part_residuals(body, solved.errors)]
+        parts = [
+            (each.part, each.mean, each.largest) for each in part_residuals(body, solved.errors)
+        ]
     else:
         others = np.delete(solved.errors, trained.joints, axis=1)
         followed = [(body.joints[joint], solved.errors[:, joint]) for joint in trained.joints]

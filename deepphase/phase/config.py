@@ -24,7 +24,7 @@ _MOST_CHANNELS, _MOST_HIDDEN = 128, 4096
 # Names that `register_autoencoder` adds. They stand here for the sake of programs that read
 # configurations without torch.
 _registered: list[str] = []
-_OF_ANY_SKELETON = ("proportions", "joint_dropout", "tempo")
+_OF_ANY_SKELETON = ("proportions", "joint_dropout")
 
 
 class UnregisteredAutoencoderError(ParameterError):
@@ -116,10 +116,13 @@ class TrainingConfig:
         Number of passes over all windows, if `windows` is 0.
     batch_size
         Number of windows in a batch, on each device.
+    optimizer
+        "adamw", or "muon", which makes the changes of each convolution's kernels orthogonal and
+        leaves the other weights to AdamW. It needs about a quarter of the windows.
     learning_rate
-        Highest learning rate of AdamW.
+        Highest learning rate.
     weight_decay
-        Weight decay of AdamW.
+        Decoupled weight decay, as a factor on the learning rate; with "muon" of the kernels alone.
     schedule
         Learning rate schedule. "cosine" rises linearly during `warmup`, then falls along a cosine
         to `final_rate`.
@@ -135,16 +138,19 @@ class TrainingConfig:
         Random seed for the split, the initial weights and the order of the windows.
     proportions
         Spread of the limbs' proportions in training (standard deviation of the logarithm of their
-        lengths). It and the next two apply to the preset "any_skeleton" only.
+        lengths). It and the next apply to the preset "any_skeleton" only.
     joint_dropout
         Largest share of the joints that a training body lacks.
     tempo
-        Largest change of the tempo in training, as a fraction.
+        Largest change of the tempo in training, as a fraction. Songs keep theirs.
+    heading_deg
+        Standard deviation of the body's heading in training, in degrees.
     """
 
     windows: int = 614_400
     epochs: float = 30.0
     batch_size: int = 256
+    optimizer: Literal["adamw", "muon"] = "adamw"
     learning_rate: float = 1e-3
     weight_decay: float = 1e-4
     schedule: Literal["constant", "cosine"] = "cosine"
@@ -156,6 +162,7 @@ class TrainingConfig:
     proportions: float = 0.0
     joint_dropout: float = 0.0
     tempo: float = 0.0
+    heading_deg: float = 0.0
 
     def __post_init__(self) -> None:
         require(self.windows >= 0, f"windows must not be negative, not {self.windows}")
@@ -169,8 +176,13 @@ class TrainingConfig:
             f"learning_rate must lie between 0 and 1, not {self.learning_rate}",
         )
         require(
-            0 <= self.weight_decay < 1,
-            f"weight_decay must be at least 0 and below 1, not {self.weight_decay}",
+            self.optimizer in ("adamw", "muon"),
+            f"optimizer {self.optimizer!r} is neither 'adamw' nor 'muon'",
+        )
+        require(
+            self.weight_decay >= 0 and self.weight_decay * self.learning_rate < 0.5,
+            "weight_decay must be at least 0, and its product with the learning rate below 0.5, "
+            f"not {self.weight_decay}",
         )
         require(
             self.schedule in ("constant", "cosine"),
@@ -181,13 +193,17 @@ class TrainingConfig:
         require(0 <= self.mirror <= 1, f"mirror must lie in 0 to 1, not {self.mirror}")
         require(0 <= self.seed < 2**31, f"seed must lie in 0 to 2147483647, not {self.seed}")
         require(0 < self.held_out < 0.9, f"held_out must lie in 0 to 0.9, not {self.held_out}")
-        for name in _OF_ANY_SKELETON:
+        for name in (*_OF_ANY_SKELETON, "tempo"):
             value = getattr(self, name)
             require(0 <= value <= 0.9, f"{name} must lie in 0 to 0.9, not {value}")
+        require(
+            0 <= self.heading_deg <= 180,
+            f"heading_deg must lie in 0 to 180, not {self.heading_deg}",
+        )
 
     def of_one_skeleton(self) -> TrainingConfig:
         """The same without the options that apply to the preset "any_skeleton" only."""
-        return replace(self, proportions=0.0, joint_dropout=0.0, tempo=0.0)
+        return replace(self, proportions=0.0, joint_dropout=0.0)
 
 
 @dataclass(frozen=True)

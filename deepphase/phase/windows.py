@@ -43,6 +43,41 @@ def gather(signals: Tensor, centres: Tensor, window: int) -> Tensor:
     return windows.permute(1, 2, 0)
 
 
+def gather_at_rates(velocities: Tensor, centres: Tensor, window: int, rates: Tensor) -> Tensor:
+    """Windows around frames as of motion at other speeds, their mean over time taken off.
+
+    Between two frames, velocities are interpolated linearly.
+
+    Parameters
+    ----------
+    velocities : (frames, channels)
+    centres : (batch,)
+        Frames at least `rates * (window // 2)` away from either end.
+    window
+        Frames; odd.
+    rates : (batch,)
+        Factors on the speed, above 0.
+
+    Returns
+    -------
+    As `gather`.
+    """
+    steps = torch.arange(window, device=centres.device) - window // 2
+    times = steps[:, None] * rates
+    below = torch.floor(times)
+    share = (times - below).unsqueeze(-1)
+    lower = (below.long() + centres).reshape(-1)
+    # Where a window ends on the last frame, the one behind it has no weight.
+    upper = (lower + 1).clamp(max=len(velocities) - 1)
+    before, after = (
+        velocities.index_select(0, frames).view(window, len(centres), -1)
+        for frames in (lower, upper)
+    )
+    windows = torch.lerp(before, after, share) * rates[:, None]
+    windows -= windows.mean(0)
+    return windows.permute(1, 2, 0)
+
+
 def padded(signals: Array, window: int, how: str = "constant") -> Array:
     """(frames + window - 1, channels): signals that go on for half a window on either side.
 

@@ -178,8 +178,8 @@ def test_joints_are_left_out_and_tempo_changes_within_their_limits():
 
 
 def test_options_for_several_skeletons_are_refused_for_one():
-    with pytest.raises(ParameterError, match="tempo applies to the preset 'any_skeleton'"):
-        PhaseConfig.load("default", **{"training.tempo": 0.2})
+    with pytest.raises(ParameterError, match="proportions applies to the preset 'any_skel"):
+        PhaseConfig.load("default", **{"training.proportions": 0.2})
     with pytest.raises(ParameterError, match=r"joint_dropout must lie in 0 to 0\.9"):
         PhaseConfig.load("any_skeleton", **{"training.joint_dropout": 1.0})
 

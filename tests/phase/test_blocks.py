@@ -37,6 +37,8 @@ def config(**changes) -> PhaseConfig:
         "training.batch_size": 24,
         "training.mirror": 0.0,
         "training.held_out": 0.25,
+        "training.tempo": 0.0,
+        "training.heading_deg": 0.0,
     }
     return PhaseConfig.load("default", **{**tiny, **changes})
 

@@ -64,7 +64,8 @@ def _train_and_validate(corpus: SignalCorpus, config: PhaseConfig) -> None:
         )
         data.trainer = module._trainer = trainer
         optimizer = module.configure_optimizers()["optimizer"]
-        windows = data.on_after_batch_transfer(data.batch(0, 8).to(device), 0)
+        batch = data.transfer_batch_to_device(data.batch(0, 8), device, 0)
+        windows = data.on_after_batch_transfer(batch, 0)
         module.training_step(windows).backward()
         optimizer.step()
         assert {each.grad.device for each in module.parameters()} == {device}

@@ -33,6 +33,8 @@ _CONFIG = {
     "training.batch_size": 16,
     "training.held_out": 0.25,
 }
+# Batches are then plain indices of windows.
+_PLAIN = {"training.tempo": 0.0, "training.heading_deg": 0.0}
 
 
 def clips() -> list:
@@ -62,8 +64,9 @@ def batches_of(data: PhaseData) -> list:
 @pytest.mark.parametrize("windows", [320, 16 * 250])
 def test_two_processes_take_the_batches_of_one_with_twice_the_batch(windows):
     """Short trainings too, which have fewer steps of two processes than of one."""
-    one = batches_of(data_of(0, 1, **{"training.batch_size": 32, "training.windows": windows}))
-    two = [batches_of(data_of(rank, 2, **{"training.windows": windows})) for rank in (0, 1)]
+    changes = {**_PLAIN, "training.windows": windows}
+    one = batches_of(data_of(0, 1, **{**changes, "training.batch_size": 32}))
+    two = [batches_of(data_of(rank, 2, **changes)) for rank in (0, 1)]
     assert len(one) == len(two[0]) == len(two[1]) == windows // 32
     for whole, *shares in zip(one, *two, strict=True):
         assert torch.equal(torch.stack(shares, 1).reshape(-1), whole)
@@ -71,7 +74,7 @@ def test_two_processes_take_the_batches_of_one_with_twice_the_batch(windows):
 
 @pytest.mark.parametrize("share", [0.5, 0.3])
 def test_two_processes_mirror_the_windows_that_one_would(share):
-    changes = {"training.mirror": share}
+    changes = {**_PLAIN, "training.mirror": share}
     whole = data_of(0, 1, **changes, **{"training.batch_size": 32})
     rows = whole.batch(0, 32)
     expected = whole.on_after_batch_transfer(rows, 0)

@@ -22,7 +22,8 @@ from deepphase.phase.config import PhaseConfig
 from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.phase.signals import JointVelocities
 from deepphase.phase.training.resumable import ResumableData
-from deepphase.phase.windows import Split, gather, split_by_source
+from deepphase.phase.training.variation import with_headings
+from deepphase.phase.windows import Split, gather, gather_at_rates, split_by_source
 from deepphase.progress import Progress
 
 _VALIDATION_WINDOWS = 2048
@@ -201,10 +202,18 @@ class AnySkeletonData(ResumableData, pl.LightningDataModule):
         else:
             change = change * np.ones((3, 1, 1), np.float32)
         kept = augmentation.kept(generator, body.found)
-        windows = _at_rate(body.points, torch.from_numpy(drawn[share]), self.window, rate)
-        windows = windows @ torch.from_numpy(_by_axis(change[:, kept])).T
-        windows -= windows.mean(0)
-        return _batch_of(windows.permute(1, 2, 0), kept, body.power)
+        own = torch.from_numpy(drawn[share])
+        if rate == 1.0:
+            windows = gather(body.points, own, self.window)
+        else:
+            rates = torch.full((len(own),), rate)
+            windows = gather_at_rates(body.points, own, self.window, rates)
+        if self.config.training.heading_deg:
+            spread = math.radians(self.config.training.heading_deg)
+            headings = spread * generator.normal(size=stop - start)[share]
+            windows = with_headings(windows, torch.from_numpy(headings.astype(np.float32)))
+        changed = windows.permute(2, 0, 1) @ torch.from_numpy(_by_axis(change[:, kept])).T
+        return _batch_of(changed.permute(1, 2, 0), kept, body.power)
 
     def transfer_batch_to_device(self, batch: Any, device: Any, dataloader_idx: int) -> Any:
         windows, read, write = batch.windows, batch.read, batch.write
@@ -238,20 +247,3 @@ def _wide_centres(centres: Array, window: int, tempo: float) -> Array:
     """Training centres with room for windows that are read at the highest tempo."""
     beyond = math.ceil((window // 2) * tempo) + 1
     return centres[np.isin(centres - beyond, centres) & np.isin(centres + beyond, centres)]
-
-
-def _at_rate(values: Tensor, centres: Tensor, window: int, rate: float) -> Tensor:
-    """(window, batch, signals) velocities around frames, as of motion `rate` times as fast."""
-    steps = torch.arange(window) - window // 2
-    if rate == 1.0:
-        frames = (steps[:, None] + centres).reshape(-1)
-        return values.index_select(0, frames).view(window, len(centres), -1)
-    times = steps * rate
-    below = torch.floor(times).long()
-    share = (times - below).float()[:, None, None]
-    lower = (below[:, None] + centres).reshape(-1)
-    before, after = (
-        values.index_select(0, frames).view(window, len(centres), -1)
-        for frames in (lower, (lower + 1).clamp(max=len(values) - 1))
-    )
-    return rate * torch.lerp(before, after, share)

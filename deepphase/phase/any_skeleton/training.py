@@ -55,6 +55,7 @@ class AnySkeletonModule(ResumableModule):
             make_autoencoder(3 * len(POINTS), FPS, config.network),
             learning_rate=options.learning_rate,
             weight_decay=options.weight_decay,
+            optimizer=options.optimizer,
         )
         self.config = config
 

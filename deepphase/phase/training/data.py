@@ -20,6 +20,7 @@ from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.phase.signals import JointVelocities
 from deepphase.phase.song_signals import SongSignals
 from deepphase.phase.training.resumable import ResumableData
+from deepphase.phase.training.variation import VariedWindows, WindowVariation
 from deepphase.phase.windows import BlockOrder, WindowOrder, gather, split_by_source
 from deepphase.progress import Progress
 
@@ -35,6 +36,8 @@ class PhaseData(ResumableData, pl.LightningDataModule):
     frames, and become windows (batch, signals, frames) there. Where the signals take more than
     `memory` bytes, they are in a file; blocks of them are in memory one after the other, and
     batches travel as windows.
+
+    Velocities are varied in speed and heading, as the config says; features of songs are not.
 
     Parameters
     ----------
@@ -104,6 +107,9 @@ class PhaseData(ResumableData, pl.LightningDataModule):
         self._values = torch.from_numpy(corpus.values)
         self._mirror = None if mirror is None else tuple(map(torch.from_numpy, mirror))
         self._train = torch.from_numpy(split.train)
+        self._stretches = _Stretches.of(split.train, self.window)
+        of_motion = isinstance(corpus.signals, JointVelocities)
+        self._variation = WindowVariation(options) if of_motion else None
         self._order = WindowOrder(len(split.train), options.seed)
 
     @property
@@ -122,22 +128,36 @@ class PhaseData(ResumableData, pl.LightningDataModule):
         """Windows of one pass over the data."""
         return len(self._train)
 
-    def batch(self, start: int, stop: int, share: slice = slice(None)) -> Tensor:
+    def batch(self, start: int, stop: int, share: slice = slice(None)) -> Tensor | VariedWindows:
         """Middle frames of a share of the windows at these positions; of blocks, the windows."""
+        drawn = self._variation.draws(start, stop) if self._variation else None
         if self.blocks is None:
-            return self._train[self._order(start, stop)[share]]
+            centres = self._train[self._order(start, stop)[share]]
+            if drawn is None:
+                return centres
+            rates, headings = drawn
+            return VariedWindows(centres, rates[share], headings[share])
         rank, step = share.start or 0, share.step or 1
         parts, position = [], start
         for block, first, last in self.blocks.blocks(start, stop):
             own = first + (rank - (position - start)) % step
             if own < last:
-                parts.append(self._windows(block, own, last, step))
+                where = slice(position - start + own - first, position - start + last - first, step)
+                varied = None if drawn is None else (drawn[0][where], drawn[1][where])
+                parts.append(self._windows(block, own, last, step, varied))
             position += last - first
         # As `gather` lays windows out.
         return torch.cat([part.permute(2, 0, 1) for part in parts], 1).permute(1, 2, 0)
 
-    def _windows(self, block: tuple[int, int], first: int, last: int, step: int) -> Tensor:
-        """Windows at every step-th position of a block."""
+    def _windows(
+        self,
+        block: tuple[int, int],
+        first: int,
+        last: int,
+        step: int,
+        varied: tuple[Tensor, Tensor] | None,
+    ) -> Tensor:
+        """Windows at every step-th position of a block, with their rates and headings."""
         assert self.blocks is not None
         # All that this device takes of the block, at these positions or others.
         key = (*block, first % step, step)
@@ -147,7 +167,8 @@ class PhaseData(ResumableData, pl.LightningDataModule):
             self._held = _Block.read(
                 key, self.corpus.values, self._train[rows].numpy(), self.window
             )
-        return self._held.windows(slice(first // step, -(-(last - first % step) // step)))
+        which = slice(first // step, -(-(last - first % step) // step))
+        return self._held.windows(which, varied)
 
     def _blocks(self, memory: int) -> BlockOrder | None:
         """The order in blocks of at most half that memory; None where all signals fit.
@@ -175,20 +196,25 @@ class PhaseData(ResumableData, pl.LightningDataModule):
             count, self.config.training.seed, shards, max(memory // 2 // each, 1) * lanes
         )
 
-    def on_after_batch_transfer(self, batch: Tensor, dataloader_idx: int) -> Tensor:
+    def on_after_batch_transfer(self, batch: Tensor | VariedWindows, dataloader_idx: int) -> Tensor:
         """Windows (batch, signals, frames) around these middle frames.
 
         In training a share of them is mirrored, where the body has two sides.
         """
-        if self._mirror is not None and self._mirror[0].device != batch.device:
-            self._mirror = tuple(part.to(batch.device) for part in self._mirror)
-        if batch.is_floating_point():
+        device = batch.device if isinstance(batch, Tensor) else batch.centres.device
+        if self._mirror is not None and self._mirror[0].device != device:
+            self._mirror = tuple(part.to(device) for part in self._mirror)
+        if isinstance(batch, Tensor) and batch.is_floating_point():
             windows = batch
         else:
             # Not a buffer of the module: buffers are broadcast between devices and stored.
-            if self._values.device != batch.device:
-                self._values = self._values.to(batch.device)
-            windows = gather(self._values, batch, self.window)
+            if self._values.device != device:
+                self._values = self._values.to(device)
+            if isinstance(batch, Tensor):
+                windows = gather(self._values, batch, self.window)
+            else:
+                room = self._stretches.room(batch.centres)
+                windows = batch.gathered(self._values, room, self.window)
         share = self.config.training.mirror
         if self._mirror is not None and share and self.trainer.training:
             order, sign = self._mirror
@@ -206,6 +232,39 @@ class PhaseData(ResumableData, pl.LightningDataModule):
 
 
 @dataclass(frozen=True, eq=False)
+class _Stretches:
+    """Runs of frames of one motion, for the room around a frame.
+
+    Parameters
+    ----------
+    starts, stops
+        (stretches,) sorted; frames start to stop - 1 of each.
+    """
+
+    starts: Tensor
+    stops: Tensor
+
+    @classmethod
+    def of(cls, centres: Array, window: int) -> _Stretches:
+        """Of the frames of the windows around sorted middle frames, of which none crosses an end.
+
+        Windows whose middle frames do not follow one another are of different motions.
+        """
+        first = np.append(True, np.diff(centres) > 1)
+        last = np.append(first[1:], True)
+        half = window // 2
+        return cls(
+            torch.from_numpy(centres[first] - half), torch.from_numpy(centres[last] + half + 1)
+        )
+
+    def room(self, frames: Tensor) -> Tensor:
+        """(frames,) the number of frames on the shorter side of each frame."""
+        starts, stops = self.starts.to(frames.device), self.stops.to(frames.device)
+        own = torch.searchsorted(starts, frames, right=True) - 1
+        return torch.minimum(frames - starts[own], stops[own] - 1 - frames)
+
+
+@dataclass(frozen=True, eq=False)
 class _Block:
     """Signals around some middle frames, in memory.
 
@@ -217,6 +276,8 @@ class _Block:
         (frames, signals)
     centres
         (windows,) middle frames in `values`.
+    stretches
+        The runs of frames in `values`.
     window
         Frames of a window.
     """
@@ -224,6 +285,7 @@ class _Block:
     key: tuple[int, ...]
     values: Tensor
     centres: Tensor
+    stretches: _Stretches
     window: int
 
     @classmethod
@@ -240,9 +302,15 @@ class _Block:
             values[offset : offset + stop - start] = signals[start:stop]
         release_pages(signals)
         run = np.searchsorted(starts, centres, side="right") - 1
-        local = centres - starts[run] + offsets[run]
-        return cls(key, torch.from_numpy(values), torch.from_numpy(local), window)
+        local = torch.from_numpy(centres - starts[run] + offsets[run])
+        ends = offsets + stops - starts
+        stretches = _Stretches(torch.from_numpy(offsets), torch.from_numpy(ends))
+        return cls(key, torch.from_numpy(values), local, stretches, window)
 
-    def windows(self, which: slice) -> Tensor:
-        """(windows, signals, frames)"""
-        return gather(self.values, self.centres[which], self.window)
+    def windows(self, which: slice, varied: tuple[Tensor, Tensor] | None = None) -> Tensor:
+        """(windows, signals, frames), with their rates and headings if given."""
+        centres = self.centres[which]
+        if varied is None:
+            return gather(self.values, centres, self.window)
+        room = self.stretches.room(centres)
+        return VariedWindows(centres, *varied).gathered(self.values, room, self.window)

@@ -58,6 +58,7 @@ class PhaseModule(ResumableModule):
             make_autoencoder(len(signals.names), signals.fps, config.network),
             learning_rate=options.learning_rate,
             weight_decay=options.weight_decay,
+            optimizer=options.optimizer,
         )
         self.config, self.signals = config, signals
 

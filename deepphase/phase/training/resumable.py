@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytorch_lightning as pl
 import torch
 from torch import Tensor
 
 from deepphase.phase.training.metrics import STEP, MetricsCsv, metrics_file
+from deepphase.phase.training.muon import Muon
 from deepphase.phase.training.resume import WholeCheckpoints, resume_point, sole_training
 from deepphase.phase.training.trainer import quiet_lightning, trainer_options
 from deepphase.phase.training.world import World, joined
@@ -121,7 +122,7 @@ class ResumableData:
 
 
 class ResumableModule(pl.LightningModule):
-    """AdamW with a learning rate that is a function of the step; loss and measures are logged.
+    """An optimizer whose learning rate is a function of the step; loss and measures are logged.
 
     Logged are loss, learning_rate and samples_per_s every `log_every_n_steps`, and
     explained_variance of the held-out data after each validation.
@@ -134,7 +135,9 @@ class ResumableModule(pl.LightningModule):
     network
         What is trained.
     learning_rate, weight_decay
-        Of AdamW.
+        Of the optimizer.
+    optimizer
+        "adamw" or "muon".
 
     Attributes
     ----------
@@ -145,10 +148,15 @@ class ResumableModule(pl.LightningModule):
     total_steps: int | None = None
 
     def __init__(
-        self, network: torch.nn.Module, *, learning_rate: float, weight_decay: float
+        self,
+        network: torch.nn.Module,
+        *,
+        learning_rate: float,
+        weight_decay: float,
+        optimizer: Literal["adamw", "muon"] = "adamw",
     ) -> None:
         super().__init__()
-        self.network = network
+        self.network, self._optimizer = network, optimizer
         self._learning_rate, self._weight_decay = learning_rate, weight_decay
         self.last_loss, self.explained = torch.tensor(math.nan), math.nan
 
@@ -158,12 +166,16 @@ class ResumableModule(pl.LightningModule):
 
     def configure_optimizers(self) -> Any:
         device = self.trainer.strategy.root_device.type
-        optimizer = torch.optim.AdamW(
-            self.network.parameters(),
-            lr=self._learning_rate,
-            weight_decay=self._weight_decay,
-            fused=device in ("cpu", "cuda", "mps"),
-        )
+        optimizer: torch.optim.Optimizer
+        if self._optimizer == "muon":
+            optimizer = Muon(self.network, self._learning_rate, self._weight_decay)
+        else:
+            optimizer = torch.optim.AdamW(
+                self.network.parameters(),
+                lr=self._learning_rate,
+                weight_decay=self._weight_decay,
+                fused=device in ("cpu", "cuda", "mps"),
+            )
         total = self.total_steps or self.trainer.estimated_stepping_batches
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: self.rate(step, total))
         return {

@@ -1,0 +1,79 @@
+"""Other speeds and headings of training windows, so that a model knows more than its clips."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from deepphase.phase.config import TrainingConfig
+from deepphase.phase.windows import gather_at_rates
+
+
+class VariedWindows(NamedTuple):
+    """Windows before they are gathered, each (batch,)."""
+
+    centres: Tensor  # middle frames
+    rates: Tensor  # factors on the speed
+    headings: Tensor  # rad, by which velocities are turned about the vertical axis
+
+    def gathered(self, velocities: Tensor, room: Tensor, window: int) -> Tensor:
+        """(batch, signals, frames)
+
+        Parameters
+        ----------
+        velocities : (frames, signals)
+            x, y, z of each joint, y up.
+        room : (batch,)
+            Frames of the same motion on either side of each centre, at least window // 2.
+            Rates that need more are lowered.
+        """
+        half = window // 2
+        # A rate that is rounded up would need one frame more.
+        highest = room * (1.0 - 1e-6) / half
+        rates = torch.where(self.rates * half > room, highest, self.rates)
+        windows = gather_at_rates(velocities, self.centres, window, rates)
+        return with_headings(windows, self.headings)
+
+
+class WindowVariation:
+    """Draws of a training, which depend on seed and position alone.
+
+    Parameters
+    ----------
+    options
+        `tempo`, `heading_deg` and `seed` count.
+    """
+
+    def __init__(self, options: TrainingConfig) -> None:
+        self._fastest = math.log1p(options.tempo)
+        self._heading = math.radians(options.heading_deg)
+        self._seed = options.seed
+
+    def __bool__(self) -> bool:
+        """Whether anything is varied."""
+        return self._fastest > 0 or self._heading > 0
+
+    def draws(self, start: int, stop: int) -> tuple[Tensor, Tensor]:
+        """Rates and headings, (stop - start,) each, of these positions of the training.
+
+        Half of the rates are 1.
+        """
+        generator = torch.Generator().manual_seed(self._seed * 1_000_003 + start)
+        count = stop - start
+        exponents = 2.0 * torch.rand(count, generator=generator) - 1.0
+        varied = torch.rand(count, generator=generator) < 0.5
+        rates = torch.exp(self._fastest * exponents * varied)
+        return rates, self._heading * torch.randn(count, generator=generator)
+
+
+def with_headings(windows: Tensor, headings: Tensor) -> Tensor:
+    """Windows (batch, signals, frames), in place turned about the y axis by (batch,) rad."""
+    cosine, sine = (part[:, None, None] for part in (torch.cos(headings), torch.sin(headings)))
+    x, z = windows[:, 0::3], windows[:, 2::3]
+    across = cosine * x + sine * z
+    windows[:, 2::3] = cosine * z - sine * x
+    windows[:, 0::3] = across
+    return windows

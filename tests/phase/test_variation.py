@@ -1,0 +1,158 @@
+"""Speeds and headings of training windows."""
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from deepphase.corpus.clip_store import ClipStore
+from deepphase.errors import ParameterError
+from deepphase.phase.config import PhaseConfig, TrainingConfig
+from deepphase.phase.signal_corpus import SignalCorpus
+from deepphase.phase.song_signals import SongSignals
+from deepphase.phase.training.data import PhaseData
+from deepphase.phase.training.variation import VariedWindows, WindowVariation, with_headings
+from deepphase.phase.windows import gather, gather_at_rates
+from tests.formula_motion import swinging
+
+
+def config(**changes) -> PhaseConfig:
+    tiny = {
+        "network.channels": 2,
+        "network.window_s": 0.5,
+        "network.kernel_s": 0.2,
+        "network.hidden": 4,
+        "training.windows": 640,
+        "training.batch_size": 24,
+        "training.mirror": 0.0,
+        "training.held_out": 0.25,
+        "training.tempo": 0.3,
+        "training.heading_deg": 20.0,
+    }
+    return PhaseConfig.load("default", **{**tiny, **changes})
+
+
+def data_of(rank: int = 0, size: int = 1, memory: int | None = None, **changes) -> PhaseData:
+    clips = [swinging(0.8 + 0.2 * each, 40.0, seed=each)[0] for each in range(4)]
+    data = PhaseData(ClipStore.from_clips(clips), config(**changes), memory=memory)
+    data.trainer = SimpleNamespace(world_size=size, global_rank=rank, global_step=0, training=True)
+    return data
+
+
+def windows_of(data: PhaseData, start: int, stop: int, share: slice = slice(None)) -> torch.Tensor:
+    return data.on_after_batch_transfer(data.batch(start, stop, share), 0)
+
+
+def test_a_window_at_a_rate_is_that_of_faster_motion():
+    """Velocities of cos(2 pi f t) at twice the speed are twice as large, at twice the rate."""
+    time = torch.arange(400) / 60.0
+    velocities = torch.sin(2.0 * math.pi * 1.3 * time)[:, None]
+    centres, rates = torch.tensor([200, 200, 200]), torch.tensor([1.0, 0.7, 1.4])
+    windows = gather_at_rates(velocities, centres, 61, rates)
+    inside = (torch.arange(61) - 30) / 60.0
+    for window, rate in zip(windows[:, 0], rates, strict=True):
+        expected = rate * torch.sin(2.0 * math.pi * 1.3 * (200 / 60 + rate * inside))
+        # Linear interpolation errs by (2 pi f / fps)^2 / 8.
+        torch.testing.assert_close(window, expected - expected.mean(), rtol=0, atol=5e-3)
+    torch.testing.assert_close(windows[:1], gather(velocities, centres[:1], 61))
+
+
+def test_no_window_leaves_its_clip():
+    """Rates beside a clip's ends are lowered to what fits."""
+    values = torch.cat([torch.zeros(40, 3), torch.full((40, 3), 100.0), torch.zeros(40, 3)])
+    values[40:80] += torch.arange(40)[:, None]
+    room = torch.tensor([10, 12, 19])
+    varied = VariedWindows(torch.tensor([50, 52, 59]), torch.full((3,), 1.5), torch.zeros(3))
+    windows = varied.gathered(values, room, 21)
+    rates = torch.tensor([1.0, 1.2, 1.5])
+    ramp = (torch.arange(21) - 10)[None, None] * rates[:, None, None].square()
+    torch.testing.assert_close(windows, ramp.expand(3, 3, 21), rtol=0, atol=1e-3)
+
+
+def test_every_window_of_a_training_is_found():
+    """Rates that are limited to the room, in each clip's first and last windows."""
+    data = data_of(**{"training.tempo": 0.9})
+    ends = torch.cat([data._train[:60], data._train[-60:]])
+    for rate in torch.tensor([1.3, 1.6, 1.9]):
+        varied = VariedWindows(ends, rate.expand(120), torch.zeros(120))
+        first = data._stretches.room(ends)
+        assert torch.isfinite(varied.gathered(data._values, first, data.window)).all()
+
+
+def test_room_is_counted_in_each_clip():
+    data = data_of(**{"training.held_out": 0.25})
+    stops = torch.from_numpy(data.corpus.stops)
+    starts = torch.from_numpy(data.corpus.starts)
+    centres = data._train
+    own = torch.searchsorted(stops, centres, right=True)
+    expected = torch.minimum(centres - starts[own], stops[own] - 1 - centres)
+    assert torch.equal(data._stretches.room(centres), expected)
+    assert int(expected.min()) == data.window // 2
+
+
+def test_headings_turn_velocities_and_keep_their_lengths():
+    windows = torch.randn(4, 6, 9, generator=torch.Generator().manual_seed(0))
+    quarter = with_headings(windows.clone(), torch.full((4,), math.pi / 2))
+    # A quarter turn about y takes z to x, and x to -z.
+    torch.testing.assert_close(quarter[:, 0::3], windows[:, 2::3], rtol=0, atol=1e-6)
+    torch.testing.assert_close(quarter[:, 2::3], -windows[:, 0::3], rtol=0, atol=1e-6)
+    assert torch.equal(quarter[:, 1::3], windows[:, 1::3])
+
+
+def test_draws_depend_on_seed_and_position_alone():
+    variation = WindowVariation(TrainingConfig(tempo=0.5, heading_deg=10.0, seed=3))
+    rates, headings = variation.draws(512, 4_608)
+    again = WindowVariation(TrainingConfig(tempo=0.5, heading_deg=10.0, seed=3)).draws(512, 4_608)
+    assert torch.equal(rates, again[0])
+    assert torch.equal(headings, again[1])
+    assert not torch.equal(rates, variation.draws(513, 4_609)[0])
+    assert float((rates == 1.0).float().mean()) == pytest.approx(0.5, abs=0.03)
+    assert 1 / 1.5 <= float(rates.min()) < 0.7
+    assert 1.45 < float(rates.max()) <= 1.5
+    assert float(torch.rad2deg(headings).std()) == pytest.approx(10.0, rel=0.05)
+    assert not WindowVariation(TrainingConfig())
+
+
+def test_windows_of_blocks_vary_as_those_in_memory():
+    """A block has less of a clip beside a window, so its rates may be lower: none is here."""
+    changes = {"training.tempo": 0.0}
+    blocks, whole = data_of(memory=800_000, **changes), data_of(**changes)
+    order = blocks.blocks
+    rows = [order.rows(each)[first:last] for each, first, last in order.blocks(0, 24)]
+    _, headings = blocks._variation.draws(0, 24)
+    centres = whole._train[np.concatenate(rows)]
+    expected = with_headings(gather(whole._values, centres, whole.window), headings)
+    torch.testing.assert_close(windows_of(blocks, 0, 24), expected, rtol=0, atol=1e-6)
+    faster = windows_of(data_of(memory=800_000), 0, 24)
+    assert torch.isfinite(faster).all()
+    assert not torch.allclose(faster, expected)
+
+
+@pytest.mark.parametrize("memory", [None, 800_000])
+def test_two_processes_vary_windows_as_one_would(memory):
+    whole = windows_of(data_of(memory=memory), 48, 96)
+    for rank in (0, 1):
+        share = windows_of(data_of(rank, 2, memory), 48, 96, slice(rank, None, 2))
+        torch.testing.assert_close(share, whole[rank::2], rtol=0, atol=1e-6)
+
+
+def test_songs_keep_their_tempo():
+    features = ("chroma", "onset_strength")
+    values = np.random.default_rng(0).random((600, 13), np.float32)
+    starts, stops = np.array([0, 300]), np.array([300, 600])
+    signals = SongSignals.of_values(values, starts, features)
+    corpus = SignalCorpus(signals, signals.scaled(values), starts, stops, ["a", "b"])
+    assert isinstance(PhaseData(corpus, config()).batch(0, 8), torch.Tensor)
+
+
+def test_impossible_variations_are_refused():
+    with pytest.raises(ParameterError, match=r"tempo must lie in 0 to 0\.9"):
+        TrainingConfig(tempo=1.0)
+    with pytest.raises(ParameterError, match="heading_deg must lie in 0 to 180"):
+        TrainingConfig(heading_deg=-1.0)
+    with pytest.raises(ParameterError, match="neither 'adamw' nor 'muon'"):
+        TrainingConfig(optimizer="sgd")
+    with pytest.raises(ParameterError, match="weight_decay must be at least 0"):
+        TrainingConfig(weight_decay=1_000.0)

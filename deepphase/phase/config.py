@@ -117,8 +117,8 @@ class TrainingConfig:
     batch_size
         Number of windows in a batch, on each device.
     optimizer
-        "adamw", or "muon", which makes the changes of each convolution's kernels orthogonal and
-        leaves the other weights to AdamW. It needs about a quarter of the windows.
+        Optimizer of the weights. "muon" makes the changes of each convolution's kernels orthogonal
+        and leaves the other weights to "adamw"; it needs about a quarter of the windows.
     learning_rate
         Highest learning rate.
     weight_decay

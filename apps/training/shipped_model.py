@@ -28,8 +28,7 @@ SEED, MINUTES, CLIP_S, VARIETY = 11, 12.0, 16.0, 2.0
 """Seed, minutes of each body, seconds of a clip and variety of the made motion."""
 CHANGES = {
     "network.channels": 16,
-    "training.windows": 80_000,
-    "training.learning_rate": 1.5e-3,
+    "training.windows": 160_000,
     "training.joint_dropout": 0.3,
 }
 """Differences from `configs/phase/any_skeleton.yaml`."""

@@ -4,7 +4,8 @@ python -m tests.benchmarks.compare_presets TRAIN.store HELD_OUT.store --channels
     --windows 153600 --runs sine_fit:1e-3 paper:1e-3 paper:1e-4 --seeds 0 1 2
 
 A run is PRESET:LEARNING_RATE. Prints one row a run and seed; every preset keeps its own kernel,
-width and weight decay (those of its recipe), and sees as many windows in batches of as many.
+width, optimizer, weight decay and variation (those of its recipe), and sees as many windows in
+batches of as many.
 """
 
 from __future__ import annotations

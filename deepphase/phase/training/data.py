@@ -210,6 +210,7 @@ class PhaseData(ResumableData, pl.LightningDataModule):
             # Not a buffer of the module: buffers are broadcast between devices and stored.
             if self._values.device != device:
                 self._values = self._values.to(device)
+                self._stretches = self._stretches.to(device)
             if isinstance(batch, Tensor):
                 windows = gather(self._values, batch, self.window)
             else:
@@ -259,9 +260,12 @@ class _Stretches:
 
     def room(self, frames: Tensor) -> Tensor:
         """(frames,) the number of frames on the shorter side of each frame."""
-        starts, stops = self.starts.to(frames.device), self.stops.to(frames.device)
-        own = torch.searchsorted(starts, frames, right=True) - 1
-        return torch.minimum(frames - starts[own], stops[own] - 1 - frames)
+        own = torch.searchsorted(self.starts, frames, right=True) - 1
+        return torch.minimum(frames - self.starts[own], self.stops[own] - 1 - frames)
+
+    def to(self, device: torch.device) -> _Stretches:
+        """The same on a device."""
+        return _Stretches(self.starts.to(device), self.stops.to(device))
 
 
 @dataclass(frozen=True, eq=False)

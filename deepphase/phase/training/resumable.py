@@ -67,8 +67,8 @@ class ResumableData:
         """Number of samples in one pass over the data."""
         raise NotImplementedError
 
-    def batch(self, start: int, stop: int, share: slice = slice(None)) -> Tensor:
-        """Indices of a share of the samples at these positions of the whole training."""
+    def batch(self, start: int, stop: int, share: slice = slice(None)) -> Any:
+        """A share of the samples at these positions of the training, or what they are made of."""
         raise NotImplementedError
 
     def validation_batch(self, rows: Tensor) -> Tensor:

@@ -301,7 +301,7 @@ class LaidGroundOptions(OptionGroup):
 
 
 @dataclass(frozen=True)
-class LiveGroundOptions(OptionGroup):
+class LiveGroundOptions(LaidGroundOptions):
     """Ground of the page.
 
     Parameters
@@ -310,16 +310,7 @@ class LiveGroundOptions(OptionGroup):
         Ground that the page begins on: noise, hills, steps, stairs, ramps, boxes, platforms, beam,
         pits or rocks, or a file with heights (.npz, .npy or a greyscale image) around the origin.
         The page offers the kinds of ground in any case.
-    terrain_spacing
-        Metres between the points of a file with heights; 0.05 if not given, and .npz has its own.
-    terrain_scale
-        Metres per unit of a file with heights: 1 for arrays and, from black to white, 2 for images,
-        if not given.
     """
-
-    terrain: str | None = None
-    terrain_spacing: float | None = None
-    terrain_scale: float | None = None
 
 
 def refuse_for_songs(group: OptionGroup, **options: Any) -> None:

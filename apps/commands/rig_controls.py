@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from deepphase.terrain.heightmap import Heightmap
 
 _KEYS = ".json"
-# Length of the sides of made ground.
-_GROUND_M = 80.0
 
 
 def command(
@@ -203,13 +201,12 @@ def _report(trained: RigInverse, solved: RigSolution) -> None:
 
 def _terrain(options: LaidGroundOptions) -> Heightmap | None:
     """The ground that the options name; None for a flat floor."""
-    from apps.runs.chosen_ground import chosen_ground, ground_notes
-    from deepphase.terrain.made_ground import made_ground
+    from apps.runs.chosen_ground import chosen_ground, ground_notes, heights_of
 
     chosen = chosen_ground(options)
     for words in ground_notes(chosen):
         note(words)
-    return made_ground(chosen, size_m=_GROUND_M) if isinstance(chosen, str) else chosen
+    return heights_of(chosen)
 
 
 def _write_player(given: Clip | None, made: Clip, path: Path, ground: Heightmap | None) -> None:

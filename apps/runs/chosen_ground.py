@@ -8,7 +8,10 @@ from apps.options.groups import LaidGroundOptions, SteeringOptions
 from deepphase.errors import ParameterError
 from deepphase.terrain.ground_file import read_ground
 from deepphase.terrain.heightmap import Heightmap
-from deepphase.terrain.made_ground import MADE_GROUNDS
+from deepphase.terrain.made_ground import INCH_M, MADE_GROUNDS, made_ground
+
+# Made ground reaches 40 m around the origin, as far as half a minute of walking.
+_MADE_M = 80.0
 
 # What a heightmap cannot have, or what characters do not do on it.
 _NO_GROUND = {
@@ -17,9 +20,7 @@ _NO_GROUND = {
 }
 
 
-def chosen_ground(
-    options: SteeringOptions | LaidGroundOptions,
-) -> str | Heightmap | None:
+def chosen_ground(options: SteeringOptions | LaidGroundOptions) -> str | Heightmap | None:
     """The kind of made ground in the options, the ground in their file, or None for a flat floor.
 
     Raises
@@ -42,6 +43,15 @@ def chosen_ground(
             hint=f"give a file, or {', '.join(MADE_GROUNDS)}",
         )
     return read_ground(name, spacing_m=spacing, height_scale=scale)
+
+
+def heights_of(
+    chosen: str | Heightmap | None, *, seed: int = 0, spacing_m: float = INCH_M
+) -> Heightmap | None:
+    """The ground of `chosen_ground`, made if it is a kind; None for a flat floor."""
+    if not isinstance(chosen, str):
+        return chosen
+    return made_ground(chosen, seed=seed, size_m=_MADE_M, spacing_m=spacing_m)
 
 
 def ground_notes(ground: str | Heightmap | None) -> list[str]:

@@ -10,7 +10,7 @@ from typing import cast
 import numpy as np
 
 from apps.options.groups import SteeringOptions
-from apps.runs.chosen_ground import chosen_ground
+from apps.runs.chosen_ground import chosen_ground, heights_of
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.evaluation.run_findings import run_findings
@@ -31,13 +31,11 @@ from deepphase.steering.run import (
     start_under_gamepad,
 )
 from deepphase.terrain.heightmap import Heightmap
-from deepphase.terrain.made_ground import made_ground
 
 Goal = GroundPath | Gamepad
 
 _SECONDS = 20.0
-# Made ground reaches 40 m around the origin, as far as half a minute of walking.
-_GROUND_M, _GROUND_SPACING_M = 80.0, 0.05
+_GROUND_SPACING_M = 0.05
 
 
 @dataclass(frozen=True)
@@ -84,19 +82,12 @@ class RunRequest:
             options.size,
             options.characters,
             options.root_motion,
-            _ground_of(options),
+            heights_of(chosen_ground(options), seed=options.seed, spacing_m=_GROUND_SPACING_M),
         )
 
     def __post_init__(self) -> None:
         if self.characters < 1:
             raise ParameterError(f"characters must be at least 1, not {self.characters}")
-
-
-def _ground_of(options: SteeringOptions) -> Heightmap | None:
-    chosen = chosen_ground(options)
-    if not isinstance(chosen, str):
-        return chosen
-    return made_ground(chosen, seed=options.seed, size_m=_GROUND_M, spacing_m=_GROUND_SPACING_M)
 
 
 @dataclass(frozen=True, eq=False)

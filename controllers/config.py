@@ -13,6 +13,7 @@ from controllers.schema.config import SchemaConfig
 from deepphase.config import as_mapping, check_known, load_config, section
 from deepphase.errors import ParameterError
 
+Optimizer = Literal["adamw", "muon"]
 Schedule = Literal["cosine", "restarts", "constant"]
 EndsRule = Literal["auto", "left_out", "continued"]
 ActionsRule = Literal["auto", "left_out", "kept"]
@@ -62,10 +63,14 @@ class ControllerTraining:
         the last weights; so do data that do not travel, and controllers with tracks.
     run_patience
         The training ends early after this many checks without a better run; 0 never ends it.
+    optimizer
+        Optimizer of the weights. "muon" makes the changes of blended layers orthogonal, over the
+        inputs that their experts share, and leaves the other weights to "adamw".
     learning_rate
-        Highest learning rate of AdamW. The papers have 1e-4.
+        Highest learning rate. The papers have 1e-4, with AdamW.
     weight_decay
-        Weight decay of AdamW.
+        Decoupled weight decay, as a factor on the learning rate; with "muon" of the blended layers
+        alone.
     schedule
         Learning rate schedule. "cosine" rises linearly during `warmup`, then falls along a cosine
         to `final_rate`; "restarts" repeats a cosine that falls to 0 (AdamWR).
@@ -126,6 +131,7 @@ class ControllerTraining:
     phase_weight: float = 1.0
     run_checks: int = 6
     run_patience: int = 0
+    optimizer: Optimizer = "adamw"
     learning_rate: float = 1e-3
     weight_decay: float = 1e-4
     schedule: Schedule = "cosine"
@@ -155,7 +161,12 @@ class ControllerTraining:
             raise ParameterError(
                 f"learning_rate must lie between 0 and 1, not {self.learning_rate}"
             )
-        for name in ("weight_decay", "warmup", "held_out", "unroll_after", "made_stops"):
+        if not 0 <= self.weight_decay * self.learning_rate < 0.5:
+            raise ParameterError(
+                "weight_decay must be at least 0, and its product with the learning rate below "
+                f"0.5, not {self.weight_decay}"
+            )
+        for name in ("warmup", "held_out", "unroll_after", "made_stops"):
             if not 0 <= getattr(self, name) < 1:
                 raise ParameterError(f"{name} must lie in 0 to 1, not {getattr(self, name)}")
         if not 0 < self.held_out < 0.9:
@@ -177,7 +188,12 @@ class ControllerTraining:
             raise ParameterError(f"phase_weight must be above 0, not {self.phase_weight}")
         if not (self.restart_epochs > 0 and self.restart_factor >= 1):
             raise ParameterError("restart_epochs must be positive, restart_factor at least 1")
-        for name, kind in (("schedule", Schedule), ("ends", EndsRule), ("actions", ActionsRule)):
+        for name, kind in (
+            ("optimizer", Optimizer),
+            ("schedule", Schedule),
+            ("ends", EndsRule),
+            ("actions", ActionsRule),
+        ):
             if getattr(self, name) not in get_args(kind):
                 raise ParameterError(
                     f"{name} {getattr(self, name)!r}", hint=f"one of {', '.join(get_args(kind))}"

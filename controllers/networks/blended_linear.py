@@ -26,6 +26,9 @@ class BlendedLinear(nn.Module):
         Input and output width.
     """
 
+    # Axis of the weight that counts inputs, which all points share, for `Muon`.
+    input_axes = (1,)
+
     def __init__(self, points: int, ins: int, outs: int) -> None:
         super().__init__()
         self.points, self.ins, self.outs = points, ins, outs

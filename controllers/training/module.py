@@ -73,6 +73,7 @@ class ControllerModule(ResumableModule):
             controller.network,
             learning_rate=options.learning_rate,
             weight_decay=options.weight_decay,
+            optimizer=options.optimizer,
         )
         self.controller = controller
         self._batch_size, self._pairs = batches.batch_size, batches.epoch_samples

@@ -3,9 +3,11 @@
 import pytest
 import torch
 
+from controllers.networks.blended_linear import BlendedLinear
 from controllers.networks.experts import Experts, ExpertsConfig
 from controllers.networks.network import NetworkDims
 from deepphase.errors import ParameterError
+from deepphase.phase.training.muon import Muon
 from tests.controllers.naive_blend import naive_body
 
 
@@ -78,3 +80,21 @@ def test_experts_need_a_gate():
         ExpertsConfig(experts=0)
     with pytest.raises(ParameterError, match="dropout"):
         ExpertsConfig(dropout=1.0)
+
+
+def test_muon_treats_the_inputs_of_all_experts_as_rows_of_one_matrix():
+    torch.manual_seed(0)
+    layer = BlendedLinear(3, 6, 5)
+    layer(torch.randn(20, 6), torch.rand(20, 3)).square().sum().backward()
+    before = layer.weight.detach().clone()
+    assert layer.weight.grad is not None
+    # Inputs of unequal gradients, as those of unequal variance have them.
+    layer.weight.grad *= torch.logspace(0.0, -2.0, 6)[None, :, None]
+    Muon(layer, lr=1e-3, weight_decay=0.0).step()
+    change = (before - layer.weight.detach()).transpose(0, 1).flatten(1)
+    sizes, unequal = (
+        torch.linalg.svdvals(each)
+        for each in (change, layer.weight.grad.transpose(0, 1).flatten(1))
+    )
+    assert unequal.max() > 50.0 * unequal.min()
+    assert sizes.max() < 2.0 * sizes.min()

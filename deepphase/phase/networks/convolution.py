@@ -45,6 +45,9 @@ class Convolution(nn.Module):
     `weight` is (kernel, in, out); Conv1d's is its `permute(2, 1, 0)`.
     """
 
+    # Axes of the weight that count inputs, for `Muon`.
+    input_axes = (0, 1)
+
     signal_transform: Tensor
     kernel_transform: Tensor
     inverse_transform: Tensor

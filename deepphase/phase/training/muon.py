@@ -1,4 +1,4 @@
-"""Muon for convolution kernels, AdamW for all other weights, as one optimizer."""
+"""Muon for weights that are matrices, AdamW for all others, as one optimizer."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-
-from deepphase.phase.networks.convolution import Convolution
 
 # Coefficients of the Newton-Schulz iteration, and the number of steps (Jordan et al. 2024).
 _QUINTIC = (3.4445, -4.7750, 2.0315)
@@ -20,23 +18,25 @@ _SHARE = 0.4
 
 
 class Muon(torch.optim.AdamW):
-    """Gradient descent whose changes of the kernels are orthogonal matrices.
+    """Gradient descent whose changes of matrices are orthogonal.
 
-    A kernel (taps, in, out) is a matrix (taps * in, out). Its momentum is replaced by the nearest
-    matrix with equal singular values: directions in which the gradient is small are learned as fast
-    as the others. All other weights are changed by AdamW, without decay.
+    A module whose `weight` is changed so has `input_axes`, the axes of `weight` that count its
+    inputs: (0, 1) of a kernel (taps, in, out), (1,) of experts (experts, in, out), whose inputs are
+    the same. They are the rows of a matrix, the other axes its columns. Its momentum is replaced by
+    the nearest matrix with equal singular values: directions in which the gradient is small are
+    learned as fast as the others. All other weights are changed by AdamW, without decay.
 
     `torch.optim.Muon` takes matrices alone, and a trainer one optimizer.
 
     Parameters
     ----------
     network
-        Its `Convolution` modules have the kernels.
+        Its modules with `input_axes` have the matrices.
     lr
-        Learning rate. The root mean square of a kernel's change is 0.4 times as large, about as
+        Learning rate. The root mean square of a matrix's change is 0.4 times as large, about as
         with AdamW.
     weight_decay
-        Decoupled weight decay of the kernels, as a factor on the learning rate.
+        Decoupled weight decay of the matrices, as a factor on the learning rate.
 
     Notes
     -----
@@ -44,12 +44,14 @@ class Muon(torch.optim.AdamW):
     """
 
     def __init__(self, network: nn.Module, lr: float, weight_decay: float) -> None:
-        kernels = [module.weight for module in network.modules() if isinstance(module, Convolution)]
-        own = set(map(id, kernels))
+        made = [module for module in network.modules() if hasattr(module, "input_axes")]
+        matrices: list[nn.Parameter] = [module.get_parameter("weight") for module in made]
+        self._input_axes: list[tuple[int, ...]] = [module.input_axes for module in made]
+        own = set(map(id, matrices))
         others = [weight for weight in network.parameters() if id(weight) not in own]
         super().__init__(
             [
-                {"params": kernels, "weight_decay": weight_decay},
+                {"params": matrices, "weight_decay": weight_decay},
                 {"params": others, "weight_decay": 0.0},
             ],
             lr=lr,
@@ -63,11 +65,12 @@ class Muon(torch.optim.AdamW):
             with torch.enable_grad():
                 loss = closure()
         group = self.param_groups[0]
-        gradients = [kernel.grad for kernel in group["params"]]
-        for kernel, gradient in zip(group["params"], gradients, strict=True):
+        weights = group["params"]
+        gradients = [weight.grad for weight in weights]
+        for weight, gradient, axes in zip(weights, gradients, self._input_axes, strict=True):
             if gradient is None:
                 continue
-            state = self.state[kernel]
+            state = self.state[weight]
             if not state:
                 # AdamW expects a step in every state that it reads back.
                 state["step"], state["momentum"] = torch.zeros(()), torch.zeros_like(gradient)
@@ -75,25 +78,38 @@ class Muon(torch.optim.AdamW):
             momentum = state["momentum"]
             momentum.lerp_(gradient, 1.0 - _MOMENTUM)
             # Nesterov's: the momentum as it will be.
-            change = _orthogonal(gradient.lerp(momentum, _MOMENTUM).flatten(0, 1))
+            change = _orthogonal(gradient.lerp(momentum, _MOMENTUM), axes)
             change /= change.square().mean().sqrt() + 1e-12
-            kernel.mul_(1.0 - group["lr"] * group["weight_decay"])
-            kernel.add_(change.view_as(kernel), alpha=-_SHARE * group["lr"])
+            weight.mul_(1.0 - group["lr"] * group["weight_decay"])
+            weight.add_(change, alpha=-_SHARE * group["lr"])
             # AdamW leaves weights without a gradient as they are.
-            kernel.grad = None
+            weight.grad = None
         super().step()
-        for kernel, gradient in zip(group["params"], gradients, strict=True):
-            kernel.grad = gradient
+        for weight, gradient in zip(weights, gradients, strict=True):
+            weight.grad = gradient
         return loss
 
 
-def _orthogonal(matrix: Tensor) -> Tensor:
-    """The matrix with singular values near 1, by Newton and Schulz's iteration."""
-    a, b, c = _QUINTIC
-    tall = matrix.shape[0] > matrix.shape[1]
-    wide = matrix.T if tall else matrix
+def _orthogonal(weight: Tensor, input_axes: tuple[int, ...]) -> Tensor:
+    """The tensor whose matrix has singular values near 1, by Newton and Schulz's iteration.
+
+    Each step multiplies the matrix by a polynomial of its Gram matrix. The steps are taken on the
+    small Gram matrix, whose products are a fraction of those with the whole matrix.
+    """
+    first = tuple(range(len(input_axes)))
+    moved = weight.movedim(input_axes, first)
+    matrix = moved.flatten(0, first[-1]).flatten(1)
+    wide = matrix.T if matrix.shape[0] > matrix.shape[1] else matrix
     wide = wide / (torch.linalg.matrix_norm(wide) + 1e-12)
-    for _ in range(_STEPS):
-        gram = wide @ wide.T
-        wide = a * wide + (b * gram + c * gram @ gram) @ wide
-    return wide.T if tall else wide
+    a, b, c = _QUINTIC
+    gram, product = wide @ wide.T, None
+    for step in range(_STEPS):
+        factor = b * gram + c * gram @ gram
+        factor.diagonal().add_(a)
+        product = factor if product is None else factor @ product
+        if step < _STEPS - 1:
+            gram = factor @ gram @ factor
+    assert product is not None
+    wide = product @ wide
+    matrix = wide.T if matrix.shape[0] > matrix.shape[1] else wide
+    return matrix.reshape(moved.shape).movedim(first, input_axes)

@@ -18,6 +18,7 @@ from controllers.networks.recurrent import Recurrent
 from controllers.networks.variational import Variational
 from controllers.runtime.controller import Controller
 from controllers.runtime.engine_description import describe_controller
+from controllers.runtime.int8_network import check_no_int8
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.phase.model import PhaseModel
@@ -59,6 +60,7 @@ def live_asset(
         return database_asset(source, weights)
     if isinstance(source, PhaseModel):
         return phase_asset(source)
+    check_no_int8(source.network)
     kind = _NETWORKS.get(type(source.network.network))
     if kind is None:
         raise ParameterError(

@@ -18,6 +18,7 @@ from controllers.data.initial_states import InitialStates
 from controllers.evaluation.phase_sensitivity import phase_sensitivity
 from controllers.evaluation.trials import path_errors, run_variation, survival
 from controllers.runtime.controller import Controller
+from controllers.runtime.grouped_network import grouped_network
 from controllers.runtime.int8_network import int8_network
 from controllers.runtime.start import CharacterSource
 from deepphase.corpus.clips import clips_in
@@ -305,10 +306,16 @@ def start_of_file(
     return InitialStates.of_clip(clip, np.array([frame]), controller.schema, phases)
 
 
-def in_form(controller: Controller, form: Form, int8: bool = False) -> Controller:
+def in_form(
+    controller: Controller, form: Form, int8: bool = False, groups: int | None = None
+) -> Controller:
     """A controller with its PFNN in this form, "cubic" is exact, or its blended layers in 8 bits.
+
+    With `groups`, also with weights that are blended for this many gates.
 
     Raises ParameterError for networks that do not have it.
     """
     made = controller if form == "cubic" else controller.precomputed(form)
+    if groups is not None:
+        return replace(made, network=grouped_network(made, groups))
     return replace(made, network=int8_network(made.network)) if int8 else made

@@ -114,6 +114,10 @@ class NormalisedController(nn.Module):
 
     def precomputed(self, form: str) -> NormalisedController:
         """This network in a precomputed form; see `ControllerNetwork.precomputed`."""
+        return self.with_network(self.network.precomputed(form))
+
+    def with_network(self, network: ControllerNetwork) -> NormalisedController:
+        """The same normalisation around another network with the same dimensions."""
         inputs, gate, outputs = (
             Normalisation(*(self.get_buffer(f"{name}_{part}").numpy() for part in _MOMENTS))
             for name in ("inputs", "gate", "outputs")
@@ -121,7 +125,7 @@ class NormalisedController(nn.Module):
         carried = None
         if self._carries:
             carried = (self.carried_columns.cpu().numpy(), self.carried_shares.cpu().numpy())
-        return NormalisedController(self.network.precomputed(form), inputs, gate, outputs, carried)
+        return NormalisedController(network, inputs, gate, outputs, carried)
 
     def target(self, outputs: Tensor, inputs: Tensor) -> Tensor:
         """Raw outputs (..., outputs) after raw inputs -> normalised targets of the loss."""

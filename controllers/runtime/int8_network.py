@@ -29,7 +29,7 @@ def int8_network(controller: NormalisedController) -> NormalisedController:
     ParameterError
         If the network has no blended layers, or this PyTorch no product of 8-bit integers.
     """
-    _check_products()
+    check_products()
     made = deepcopy(controller)
     layers = {
         name: layer for name, layer in made.named_modules() if isinstance(layer, BlendedLinear)
@@ -54,6 +54,7 @@ class Int8Blend(nn.Module):
     """
 
     bias: Tensor
+    in_8_bits = True
 
     def __init__(self, layer: BlendedLinear) -> None:
         super().__init__()
@@ -82,23 +83,25 @@ class Int8Blend(nn.Module):
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         # The integers are no parameters: what is saved would silently lack these weights.
-        raise _kept_in_memory()
+        raise kept_in_memory()
 
 
 def check_no_int8(network: nn.Module) -> None:
     """Raise ParameterError for a network in 8 bits: its weights are no parameters."""
-    if any(isinstance(each, Int8Blend) for each in network.modules()):
-        raise _kept_in_memory()
+    if any(getattr(each, "in_8_bits", False) for each in network.modules()):
+        raise kept_in_memory()
 
 
-def _kept_in_memory() -> ParameterError:
+def kept_in_memory() -> ParameterError:
+    """The error of saving or exporting a network in 8 bits."""
     return ParameterError(
         "a network in 8 bits cannot be saved or exported",
         hint="save or export the controller that it was made of",
     )
 
 
-def _check_products() -> None:
+def check_products() -> None:
+    """Raise ParameterError if this PyTorch has no product of 8-bit integers."""
     rows = torch.zeros((1, 8), dtype=torch.int8)
     try:
         torch._int_mm(rows, rows.expand(8, 8).contiguous())

@@ -11,7 +11,7 @@ from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.steering.path import GroundPath
 from deepphase.steering.root_states import RootStates
-from deepphase.steering.springs import decayed, spring_rate, wrapped_angle
+from deepphase.steering.springs import decayed_offset, spring_rate, wrapped_angle
 
 # Half the time over which the velocity of a path's line is taken, and m/s below which it stands.
 _LINE_S = 1.0 / 120.0
@@ -188,7 +188,7 @@ class PathGoals:
         leads = self._leads[which]
         places = root_states.positions[which] - self.origins[which]
         places = places - path.positions_at(now) - _led(leads, path.velocities_at(now))
-        deviation, _ = decayed(
+        deviation = decayed_offset(
             places[:, None],
             (root_states.velocities[which] - path.velocities_at(now))[:, None],
             settings.halflife_s,
@@ -198,7 +198,9 @@ class PathGoals:
         positions += _led(leads[:, None], path.velocities_at(later))
         turned = wrapped_angle(root_states.angles[which] - path.facings_at(now))
         rates = root_states.rates[which] - self._facing_rates(now)
-        twist, _ = decayed(turned[:, None], rates[:, None], settings.facing_halflife_s, offsets_s)
+        twist = decayed_offset(
+            turned[:, None], rates[:, None], settings.facing_halflife_s, offsets_s
+        )
         return positions, path.facings_at(later) + twist
 
     def target(self) -> tuple[Array, Array]:

@@ -59,6 +59,14 @@ def faded(
     return (offset + slope * seconds) * fading, (velocity - rate * slope * seconds) * fading
 
 
+def decayed_offset(
+    offset: Array, velocity: Array, halflife_s: float, seconds: float | Array
+) -> Array:
+    """The offset alone of `decayed`, in half the time."""
+    rate = spring_rate(halflife_s)
+    return (offset + (velocity + rate * offset) * seconds) * _fading(rate, seconds)
+
+
 def _fading(rate: float | Array, seconds: float | Array) -> float | Array:
     # A Python float keeps float32 offsets; a NumPy scalar would widen them.
     plain = isinstance(rate, float) and isinstance(seconds, float)
@@ -114,12 +122,42 @@ def spring_to_velocity(
     difference = velocity - goal
     slope = acceleration + rate * difference
     fading = _fading(rate, seconds)
-    lag = slope / rate
-    travelled = (difference + lag) * (1.0 - fading) / rate - lag * seconds * fading
     return (
-        position + goal * seconds + travelled,
+        _travelled(position, difference, slope, goal, rate, fading, seconds),
         goal + (difference + slope * seconds) * fading,
         (acceleration - rate * slope * seconds) * fading,
+    )
+
+
+def position_to_velocity(
+    position: Array,
+    velocity: Array,
+    acceleration: Array,
+    goal: Array,
+    halflife_s: float,
+    seconds: float | Array,
+) -> Array:
+    """The position alone of `spring_to_velocity`, in half the time."""
+    rate = spring_rate(halflife_s)
+    difference = velocity - goal
+    slope = acceleration + rate * difference
+    fading = _fading(rate, seconds)
+    return _travelled(position, difference, slope, goal, rate, fading, seconds)
+
+
+def _travelled(
+    position: Array,
+    difference: Array,
+    slope: Array,
+    goal: Array,
+    rate: float,
+    fading: float | Array,
+    seconds: float | Array,
+) -> Array:
+    # All that depends on the time alone is computed once for all characters.
+    eased = (1.0 - fading) / rate
+    return (
+        position + goal * seconds + difference * eased + slope * ((eased - seconds * fading) / rate)
     )
 
 

@@ -9,7 +9,11 @@ from deepphase.errors import ParameterError
 from deepphase.steering.gamepad import Gamepad
 from deepphase.steering.goal_sources import GamepadSettings
 from deepphase.steering.root_states import RootStates
-from deepphase.steering.springs import spring_to_angle, spring_to_velocity
+from deepphase.steering.springs import (
+    position_to_velocity,
+    spring_to_angle,
+    spring_to_velocity,
+)
 
 
 class VelocityGoals:
@@ -109,7 +113,7 @@ class VelocityGoals:
     ) -> tuple[Array, Array]:
         """As `GoalSource.trajectory`: from the current place, at the desired velocity."""
         settings = self.settings
-        positions, _, _ = spring_to_velocity(
+        positions = position_to_velocity(
             root_states.positions[which, None],
             self._velocity[which, None],
             self._acceleration[which, None],

@@ -25,14 +25,18 @@ from controllers.networks.registry import make_network
 from controllers.runtime.body_pose import BodyPoses
 from controllers.runtime.characters import Characters
 from controllers.runtime.controller import Controller
+from controllers.runtime.grouped_network import grouped_network
 from controllers.runtime.int8_network import int8_network
 from controllers.runtime.network_state import RunningNetwork
 from controllers.runtime.phase_kernel import advance_phases
 from controllers.schema.rotations_6d import from_six_numbers
+from deepphase.steering.velocity_goals import VelocityGoals
 
 GOAL_MS = 16.0
 DEMO = Path(apps.demo.__file__).parent / "gaits.controller"
 _SECONDS = 1.0 / 60.0
+# Frames before the first that is timed: characters are then on their way.
+_WARM_UP = 20
 
 
 def least_ms(rivals: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
@@ -102,18 +106,29 @@ def plain_blend(layer: BlendedLinear, x: torch.Tensor, blend: torch.Tensor) -> t
     return stacked @ layer.weight.flatten(0, 1) + blend @ layer.bias
 
 
-def bench_frames(name: str, controller: Controller, characters: int, rounds: int) -> None:
-    """The network alone, and a frame of `Characters` with it."""
-    rows = np.resize(np.arange(len(controller.starts)), characters)
-    crowd = Characters(controller, controller.starts.select(rows))
-    network = RunningNetwork(controller.network, characters, 0)
-    inputs, gate = (each.copy() for each in crowd.network_inputs)
-    spent = least_ms({"network": partial(network.step, inputs, gate), "all": crowd.step}, rounds)
-    around = spent["all"] - spent["network"]
-    print(
-        f"{name:22s} {spent['network']:9.1f} {around:9.1f} {spent['all']:9.1f} {GOAL_MS:7.0f}",
-        flush=True,
-    )
+def bench_frames(rivals: Mapping[str, Controller], characters: int, rounds: int) -> None:
+    """Networks alone, and frames of `Characters` with them and a goal each, by turns."""
+    runs: dict[str, Callable[[], object]] = {}
+    for name, controller in rivals.items():
+        rows = np.resize(np.arange(len(controller.starts)), characters)
+        crowd = Characters(controller, controller.starts.select(rows))
+        goals = VelocityGoals(crowd.root_states)
+        goals.set(np.random.default_rng(0).normal(size=(characters, 2)))
+        for _ in range(_WARM_UP):
+            crowd.step(goals)
+        network = RunningNetwork(controller.network, characters, 0)
+        inputs, gate = (each.copy() for each in crowd.network_inputs)
+        runs[f"{name}, network"] = partial(network.step, inputs, gate)
+        runs[name] = partial(crowd.step, goals)
+    spent = least_ms(runs, rounds)
+    exact = spent[next(iter(rivals))]
+    for name in rivals:
+        network_ms, whole = spent[f"{name}, network"], spent[name]
+        print(
+            f"{name:30s} {network_ms:9.1f} {whole - network_ms:9.1f} {whole:9.1f} {GOAL_MS:7.0f} "
+            f"{exact / whole:7.1f}x",
+            flush=True,
+        )
 
 
 def main() -> None:
@@ -126,16 +141,24 @@ def main() -> None:
     torch.set_num_threads(1)
     torch.manual_seed(0)
     bench_parts(Controller.load(DEMO), options.characters, options.rounds)
-    print("a frame, ms              network    around       all    goal")
+    print("a frame, ms                      network    around       all    goal   ratio")
     given = {path.stem: Controller.load(path) for path in options.controllers}
     if not given:
         large = Controller.load(DEMO)
         large.network.network = make_network("experts", large.schema.dims).eval()
         given = {"demo, 4 x 64": Controller.load(DEMO), "8 x 512, untrained": large}
     for name, controller in given.items():
-        bench_frames(name, controller, options.characters, options.rounds)
-        in_8_bits = replace(controller, network=int8_network(controller.network))
-        bench_frames(f"{name}, 8 bits", in_8_bits, options.characters, options.rounds)
+        rivals = {
+            name: controller.network,
+            f"{name}, 8 bits": int8_network(controller.network),
+            f"{name}, 64 groups": grouped_network(controller, 64),
+            f"{name}, 64 groups, no fade": grouped_network(controller, 64, 0.0),
+        }
+        bench_frames(
+            {key: replace(controller, network=each) for key, each in rivals.items()},
+            options.characters,
+            options.rounds,
+        )
 
 
 if __name__ == "__main__":

@@ -1,0 +1,288 @@
+"""Networks for crowds: characters with like gates share one set of blended weights, in 8 bits.
+
+A blended network multiplies every character's row by the weights of all its experts. Here the
+weights are blended in advance for a number of gates, and each character is computed with those of
+the nearest gate: one product in place of one for each expert.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.cluster.vq import kmeans2
+from torch import Tensor
+
+from controllers.networks.blended_linear import BlendedLinear
+from controllers.networks.experts import Experts
+from controllers.networks.network import ControllerNetwork, State
+from controllers.networks.normalised import NormalisedController
+from controllers.networks.pfnn import Pfnn
+from controllers.runtime.characters import Characters
+from controllers.runtime.controller import Controller
+from controllers.runtime.frame import CharacterSettings
+from controllers.runtime.grouped_kernel import (
+    OUTS_AT_ONCE,
+    ROWS_AT_ONCE,
+    UNSIGNED,
+    activate,
+    compiled_products,
+    has_vnni,
+    packed,
+    round_inputs,
+    scale_outputs,
+    sort_into_groups,
+)
+from controllers.runtime.int8_kernel import LARGEST, SMALLEST
+from controllers.runtime.int8_network import check_products, kept_in_memory
+from deepphase.arrays import Array
+from deepphase.errors import ParameterError
+from deepphase.steering.velocity_goals import VelocityGoals
+
+GROUPS = 64
+"""Default number of gates that weights are blended for."""
+FADE_S = 0.02
+"""Default time constant in seconds with which a change of weights fades in."""
+_MOST_GROUPS = 1024
+_LONGEST_FADE_S = 1.0
+# Characters that run to find usual gates, their seconds, and the seconds between new goals.
+_RUNNERS, _RUN_S, _GOAL_S = 256, 2.0, 0.5
+_KMEANS_ROUNDS = 15
+
+
+def grouped_network(
+    controller: Controller, groups: int = GROUPS, fade_s: float = FADE_S, seed: int = 0
+) -> NormalisedController:
+    """A copy of a controller's network whose weights are blended for a number of gates, in 8 bits.
+
+    The gates are the centres (k-means) of those of characters that run from the controller's
+    initial states for two seconds, to random velocities. Gates themselves are computed exactly. The
+    copy runs, and cannot be saved or exported.
+
+    Parameters
+    ----------
+    controller
+        Controller with a mixture of experts or a PFNN.
+    groups
+        Number of gates, from 1 to 1024: more are nearer to the exact network, and take more memory
+        and time.
+    fade_s
+        Time constant in seconds with which outputs go from those of one set of weights to those of
+        the next; 0 for none, which is quicker and rougher.
+    seed
+        Random seed of the runs and of the centres.
+
+    Raises
+    ------
+    ParameterError
+        If the network is of another kind, reads tracks, or is in 8 bits already; if `groups` or
+        `fade_s` is out of range; or if this PyTorch has no product of 8-bit integers.
+    """
+    check_products()
+    network = controller.network.network
+    if any(getattr(each, "in_8_bits", False) for each in network.modules()):
+        raise ParameterError("the network is in 8 bits already", hint="group the exact one")
+    if not isinstance(network, Experts | Pfnn):
+        raise ParameterError(
+            "the network has no blended layers to group",
+            hint="mixtures of experts and PFNN have them",
+        )
+    if controller.schema.config.tracks:
+        raise ParameterError("controllers that read tracks, such as music, run in no groups")
+    if not 1 <= groups <= _MOST_GROUPS:
+        raise ParameterError(f"{groups} groups of gates", hint=f"give 1 to {_MOST_GROUPS}")
+    if not 0.0 <= fade_s <= _LONGEST_FADE_S:
+        raise ParameterError(f"fade_s must lie in 0 to {_LONGEST_FADE_S}, not {fade_s}")
+    keep = math.exp(-1.0 / (controller.fps * fade_s)) if fade_s else 0.0
+    found = usual_blends(controller, seed)
+    centres, _ = kmeans2(
+        found.astype(np.float64),
+        min(groups, len(np.unique(found, axis=0))),
+        iter=_KMEANS_ROUNDS,
+        minit="++",
+        seed=seed,
+        missing="warn",
+    )
+    return controller.network.with_network(GroupedBlend(network, centres.astype(np.float32), keep))
+
+
+def usual_blends(controller: Controller, seed: int = 0) -> Array:
+    """(samples, points) shares of experts or control points in the weights, in short runs."""
+    random = np.random.default_rng(seed)
+    rows = np.resize(np.arange(len(controller.starts)), _RUNNERS)
+    settings = CharacterSettings(foot_ik=False, gating=True)
+    characters = Characters(controller, controller.starts.select(rows), settings=settings)
+    goals = VelocityGoals(characters.root_states)
+    frames, change = round(_RUN_S * controller.fps), round(_GOAL_S * controller.fps)
+    blends = []
+    for frame in range(frames):
+        if frame % change == 0:
+            speeds = random.uniform(0.0, controller.goal_limits.top_speed, _RUNNERS)
+            # A quarter of the goals stand.
+            speeds[random.random(_RUNNERS) < 0.25] = 0.0
+            ways = random.uniform(0.0, 2.0 * np.pi, _RUNNERS)
+            goals.set(speeds[:, None] * np.stack([np.sin(ways), np.cos(ways)], axis=1))
+        made = characters.step(goals)
+        assert made.gating is not None
+        blends.append(made.gating[made.alive])
+    return np.concatenate(blends)
+
+
+class GroupedBlend(ControllerNetwork):
+    """A blended network of three layers with weights for given blends, in 8 bits.
+
+    The state is the set of weights of each character, (batch,), and what is left of the difference
+    between the outputs with its last set and with this one, (batch, outputs).
+
+    Parameters
+    ----------
+    network
+        The network.
+    centres : (groups, points)
+        Blends of its weights; a character has the nearest.
+    keep
+        Share of that difference that is left after a frame; 0 for none, and no state.
+    """
+
+    in_8_bits = True
+
+    def __init__(self, network: Experts | Pfnn, centres: Array, keep: float = 0.0) -> None:
+        super().__init__(network.dims)
+        self._exact, self._keep = network, keep
+        self.centres = torch.from_numpy(centres)
+        self._offsets = 0.5 * self.centres.square().sum(dim=1)
+        layers = (network.layer_in, network.layer_mid, network.layer_out)
+        self._layers = [_GroupedLayer(layer, self.centres) for layer in layers]
+        self._starts = np.zeros(len(centres) + 1, np.int64)
+        self._seen: tuple[Tensor, Tensor] | None = None
+
+    @property
+    def megabytes(self) -> float:
+        """Size of the weights in MB."""
+        return sum(layer.megabytes for layer in self._layers)
+
+    def blend_weights(self, gate: Tensor) -> Tensor:
+        """As that of the exact network."""
+        # A frame asks for them twice: for its outputs and for the page.
+        if self._seen is None or not torch.equal(self._seen[0], gate):
+            self._seen = gate.clone(), self._exact.blend_weights(gate)
+        return self._seen[1]
+
+    def chosen(self, gate: Tensor) -> Tensor:
+        """(batch, gate) -> (batch,): place of the nearest of the centres."""
+        return self._closeness(gate).argmax(dim=1)
+
+    def _closeness(self, gate: Tensor) -> Tensor:
+        """(batch, groups): b . c - c . c / 2, the largest for the nearest centre."""
+        return self.blend_weights(gate) @ self.centres.T - self._offsets
+
+    def forward(self, inputs: Tensor, gate: Tensor) -> Tensor:
+        """(batch, inputs) and (batch, gate) -> (batch, outputs)."""
+        self.check_dims(inputs, gate)
+        return self._computed(inputs, self.chosen(gate))
+
+    def step(self, inputs: Tensor, gate: Tensor, state: State) -> tuple[Tensor, State]:
+        """As `ControllerNetwork.step`; a change of weights fades in."""
+        if not self._keep:
+            return self(inputs, gate), state
+        self.check_dims(inputs, gate)
+        now, count = self.chosen(gate), len(inputs)
+        if not state:
+            return self._computed(inputs, now), (now, torch.zeros(count, self.dims.outputs))
+        last, left = state
+        changed = (now != last).nonzero()[:, 0]
+        both = torch.cat([inputs, inputs[changed]])
+        outputs = self._computed(both, torch.cat([now, last[changed]]))
+        outputs, before = outputs[:count], outputs[count:]
+        left = self._keep * left
+        left[changed] += before - outputs[changed]
+        return outputs + left, (now, left)
+
+    def _computed(self, inputs: Tensor, chosen: Tensor) -> Tensor:
+        """The outputs of rows with these sets of weights."""
+        count = len(inputs)
+        given = inputs.contiguous().numpy()
+        rows = np.empty(count + ROWS_AT_ONCE * min(count, len(self.centres)), np.int64)
+        sort_into_groups(chosen.numpy(), self._starts, rows)
+        rows = rows[: self._starts[-1]]
+        first, middle, last = self._layers
+        scales, sums = np.empty(len(rows), np.float32), np.empty(len(rows), np.int32)
+        round_inputs(given, rows, first.rows(len(rows)), scales, sums)
+        for layer, following in ((first, middle), (middle, last)):
+            products = layer.products(len(rows), self._starts)
+            made = following.rows(len(rows))
+            activate(products, scales, sums, *layer.values, self._starts, made)
+        products = last.products(len(rows), self._starts)
+        outputs = np.empty((count, self.dims.outputs), np.float32)
+        scale_outputs(products, scales, sums, *last.values, self._starts, rows, outputs)
+        return torch.from_numpy(outputs)
+
+    def check_exportable(self) -> None:
+        """Raise ParameterError: only the exact network is exported."""
+        raise kept_in_memory()
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        raise kept_in_memory()
+
+
+class _GroupedLayer:
+    """A `BlendedLinear` with weights for given blends, for rows that are sorted by them."""
+
+    def __init__(self, layer: BlendedLinear, centres: Tensor) -> None:
+        self._outs, self._ins = layer.outs, -(-layer.ins // 4) * 4
+        groups = len(centres)
+        weight, bias = layer.weight.detach().cpu(), layer.bias.detach().cpu()
+        self._scales = np.empty((groups, layer.outs), np.float32)
+        self._biases = (centres @ bias).numpy()
+        rounded = np.empty((groups, self._ins, layer.outs), np.int8)
+        rounded[:, layer.ins :] = 0
+        for group, shares in enumerate(centres):
+            blended = torch.einsum("p,pio->io", shares, weight)
+            scale = blended.abs().amax(dim=0).clamp(min=SMALLEST) / LARGEST
+            rounded[group, : layer.ins] = torch.round(blended / scale).to(torch.int8).numpy()
+            self._scales[group] = scale.numpy()
+        self._compiled = compiled_products() if has_vnni() else None
+        self._weights = rounded if self._compiled is None else packed(rounded)
+        self._buffers: dict[str, Array] = {}
+
+    @property
+    def megabytes(self) -> float:
+        return float(self._weights.nbytes) / 1e6
+
+    @property
+    def values(self) -> tuple[int, Array, Array]:
+        """What is added to the stored weights, their scales (groups, outs), and the biases."""
+        return 0 if self._compiled is None else UNSIGNED, self._scales, self._biases
+
+    def rows(self, count: int) -> Array:
+        """(count, ins) int8: its inputs, to be filled."""
+        return self._buffer("rows", count, self._ins, np.int8)
+
+    def products(self, count: int, starts: Array) -> Array:
+        """(count, at least outs) int32: products of `rows`; the next call overwrites them."""
+        rows = self.rows(count)
+        if self._compiled is not None:
+            width = OUTS_AT_ONCE * self._weights.shape[1]
+            products = self._buffer("products", count, width, np.int32)
+            self._compiled(rows, self._weights, starts, products)
+            return products
+        products = self._buffer("products", count, self._outs, np.int32)
+        for group in np.flatnonzero(np.diff(starts)).tolist():
+            part = slice(starts[group], starts[group + 1])
+            torch._int_mm(
+                torch.from_numpy(rows[part]),
+                torch.from_numpy(self._weights[group]),
+                out=torch.from_numpy(products[part]),
+            )
+        return products
+
+    def _buffer(self, name: str, count: int, width: int, kind: Any) -> Array:
+        """An array that is used again: its pages are in memory, and what is not filled is 0."""
+        found = self._buffers.get(name)
+        if found is None or len(found) < count:
+            # Groups fill up differently from frame to frame.
+            found = np.zeros((count + count // 8, width), kind)
+            self._buffers[name] = found
+        return found[:count]

@@ -36,7 +36,8 @@ def command(
     against
         What to compare the phases with on the same clips, separated by commas: contact, pca and
         pfnn for baselines, which are fitted to these clips; velocity, pose and full_pose (both)
-        for those of a frame; or files of other models. The page then has DeepPhase's comparisons
+        for those of a frame; posture for the phases with the slow pose beside them; or files of
+        other models. The page then has DeepPhase's comparisons
         with a verdict.
     """
     from apps.reports.evaluation_report import evaluation_report

@@ -151,10 +151,11 @@ def evaluation_report(
     page = _page(store, health, measures)
     if rivals:
         compared = ComparedFrames.of(model, store, frames, inside, poses)
+        own = compared.gathered(phases)
         comparison = compare_features(
-            FrameFeatures.of_phases(MODEL, compared.gathered(phases)),
+            FrameFeatures.of_phases(MODEL, own),
             rival_features(
-                rivals, model, store, compared, description=description, progress=progress
+                rivals, model, own, store, compared, description=description, progress=progress
             ),
             compared,
             queries=queries,

@@ -15,7 +15,12 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import DeepPhaseError, ParameterError
 from deepphase.evaluation.frame_features import FrameFeatures
 from deepphase.evaluation.matches import Frames
+from deepphase.features.frame_rows import frame_rows
+from deepphase.features.layout import FeatureLayout
+from deepphase.features.normalisation import Moments
+from deepphase.features.pose import BodyFrames
 from deepphase.motion.contacts import foot_contacts
+from deepphase.motion.resample import resample
 from deepphase.motion.roles import body_parts, find_roles
 from deepphase.phase.baselines.strikes import strikes
 from deepphase.phase.extractor import (
@@ -29,9 +34,11 @@ from deepphase.phase.model import ClipPhases
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.progress import Progress
 
-VELOCITY, POSE, FULL_POSE = "velocity", "pose", "full_pose"
-RIVALS = (*BASELINES, VELOCITY, POSE, FULL_POSE)
+VELOCITY, POSE, FULL_POSE, POSTURE = "velocity", "pose", "full_pose", "posture"
+RIVALS = (*BASELINES, VELOCITY, POSE, FULL_POSE, POSTURE)
 """Names of features that are computed from the clips; other names are files of phase models."""
+# The layout of the phases of the model with posture.
+_WITH_POSTURE = "phase_posture"
 # Of a block that does not change.
 _NO_DEVIATION = 1e-9
 
@@ -161,6 +168,7 @@ def gathered_parameters(phases: Sequence[ClipPhases], inside: Sequence[Array]) -
 def rival_features(
     names: Sequence[str],
     model: PhaseExtractor,
+    own: PhaseParameters,
     store: ClipStore,
     compared: ComparedFrames,
     *,
@@ -169,7 +177,8 @@ def rival_features(
 ) -> list[FrameFeatures]:
     """The features of each name, on the frames that the model is measured on.
 
-    Baselines are fitted to these clips, with the model's window.
+    Baselines are fitted to these clips, with the model's window. `own` are the model's phase
+    parameters on these frames.
 
     Raises
     ------
@@ -190,10 +199,37 @@ def rival_features(
         elif name == FULL_POSE:
             parts = [_standardised(each) for each in (_flat(compared.poses), compared.velocities)]
             made.append(FrameFeatures(name, np.concatenate(parts, axis=1)))
+        elif name == POSTURE:
+            beside = _posture(model, own, store, compared)
+            made.append(FrameFeatures.of_phases(name, own, beside))
         else:
             parameters = _phases(name, model, store, compared, description)
             made.append(FrameFeatures.of_phases(reported[name], parameters))
     return made
+
+
+def _posture(
+    model: PhaseExtractor, own: PhaseParameters, store: ClipStore, compared: ComparedFrames
+) -> Array:
+    """(frames, values) posture, in the unit in which databases weigh it beside the manifold."""
+    first = store.clip(int(np.argmax(store.lengths)))
+    roles = find_roles(first.skeleton, description=model.signals.body, clip=first)
+    layout = FeatureLayout.load(_WITH_POSTURE).resolved(first.skeleton, roles, model.channels)
+    alone = FeatureLayout(*(each for each in layout if each.kind != "phase_manifold"))
+    parts = []
+    for number, kept in enumerate(compared.inside):
+        clip = store.clip(number)
+        if clip.fps != model.fps:
+            clip = resample(clip, model.fps)
+        rows, _ = frame_rows(alone, BodyFrames.of_clip(clip, model.signals.body))
+        parts.append(rows[kept])
+    posture = np.concatenate(parts)
+    moments = Moments(layout.dims)
+    moments.add(np.concatenate([own.manifold(), posture], axis=1))
+    scale = moments.normalisation(layout).scale
+    manifold = 2 * model.channels
+    weighed: Array = posture * (scale[manifold:] / scale[0])
+    return weighed
 
 
 def _flat(poses: Array) -> Array:

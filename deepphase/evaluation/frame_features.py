@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from deepphase.arrays import Array
 from deepphase.phase.parameters import PhaseParameters
 
@@ -20,16 +22,21 @@ class FrameFeatures:
         (frames, dimensions), compared by Euclidean distance; of phases their manifold.
     parameters
         (frames, channels) each, of phases.
+    beside
+        (frames, others): the last of `values`, which stay as they are when phases advance.
     """
 
     name: str
     values: Array
     parameters: PhaseParameters | None = None
+    beside: Array | None = None
 
     @classmethod
-    def of_phases(cls, name: str, parameters: PhaseParameters) -> FrameFeatures:
-        """Features of a phase model or baseline."""
-        return cls(name, parameters.manifold(), parameters)
+    def of_phases(
+        cls, name: str, parameters: PhaseParameters, beside: Array | None = None
+    ) -> FrameFeatures:
+        """Features of a phase model or baseline, with others (frames, others) beside them."""
+        return cls(name, _joined(parameters.manifold(), beside), parameters, beside)
 
     @property
     def advances(self) -> bool:
@@ -44,4 +51,9 @@ class FrameFeatures:
         """
         if self.parameters is None or not self.advances:
             return self.values[chosen]
-        return self.parameters[chosen].advanced(seconds).manifold()
+        manifold = self.parameters[chosen].advanced(seconds).manifold()
+        return _joined(manifold, None if self.beside is None else self.beside[chosen])
+
+
+def _joined(manifold: Array, beside: Array | None) -> Array:
+    return manifold if beside is None else np.concatenate([manifold, beside], axis=1)

@@ -40,6 +40,7 @@ FEATURE_KINDS = {
 """The kinds of features. All lie in the root space of their frame (Y up, facing +Z)."""
 
 _MAX_OFFSET_S = 60.0
+_MAX_SMOOTHING_S = 10.0
 _MAX_CHANNELS = 100_000
 
 
@@ -59,6 +60,10 @@ class Feature:
     offsets_s
         Seconds from the frame, rising. Required for the trajectory kinds; 0 by default for
         phase_manifold and track.
+    smoothing_s
+        For the joint kinds: standard deviation in seconds of a Gaussian low-pass filter over time;
+        0 is no filter. Positions filtered at 0.5 s are the slow pose: how a body holds itself,
+        without its steps.
     channels
         Phase channels, or values per frame of a track; 0 takes the number from the data.
     track
@@ -78,6 +83,7 @@ class Feature:
     kind: str = ""
     joints: tuple[str, ...] = ()
     offsets_s: tuple[float, ...] = ()
+    smoothing_s: float = 0.0
     channels: int = 0
     track: str = ""
     unit: str = ""
@@ -109,6 +115,10 @@ class Feature:
             raise self._wrong("offsets_s belong to all kinds but those of joints")
         if len(set(self.joints)) != len(self.joints):
             raise self._wrong("a joint occurs twice")
+        if not 0 <= self.smoothing_s <= _MAX_SMOOTHING_S:
+            raise self._wrong(f"smoothing_s must lie in 0 to {_MAX_SMOOTHING_S:g} s")
+        if self.smoothing_s and per != "joints":
+            raise self._wrong("smoothing_s belongs to joint_position and joint_velocity")
         if list(self.offsets_s) != sorted(set(self.offsets_s)):
             raise self._wrong("offsets_s must rise")
         if not all(abs(offset) <= _MAX_OFFSET_S for offset in self.offsets_s):
@@ -146,6 +156,8 @@ class Feature:
             parts.append(f"joints {', '.join(self.joints)}")
         if self.offsets_s and self.offsets_s != (0.0,):
             parts.append(f"at {', '.join(f'{offset:g}' for offset in self.offsets_s)} s")
+        if self.smoothing_s:
+            parts.append(f"low-pass filtered over {self.smoothing_s:g} s")
         parts.append(f"weight {self.weight:g}")
         return ", ".join(parts)
 
@@ -173,7 +185,7 @@ class Feature:
             }
             if not all(isinstance(joint, str) for joint in listed.get("joints", ())):
                 raise TypeError("joints must be names")
-            for key, kind in (("weight", float), ("channels", int)):
+            for key, kind in (("weight", float), ("smoothing_s", float), ("channels", int)):
                 if key in entry:
                     listed[key] = kind(entry[key])
             return cls(**{**entry, **listed, "name": str(entry["name"])})
@@ -186,7 +198,7 @@ class Feature:
         return {
             key: list(value) if isinstance(value, tuple) else value
             for key, value in values.items()
-            if value not in ((), "") and not (key == "channels" and value == 0)
+            if value not in ((), "") and not (key in ("channels", "smoothing_s") and value == 0)
         }
 
     def _wrong(self, fact: str, hint: str = "") -> ParameterError:

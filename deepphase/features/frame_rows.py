@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+from scipy.ndimage import gaussian_filter1d
 
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
@@ -53,6 +54,7 @@ def frame_rows(
         elif feature.kind.startswith("joint"):
             values = body.positions if feature.kind == "joint_position" else body.velocities
             block = values[:, body.index_of(feature.joints)].reshape(len(body), -1)
+            block = _slow(block, feature.smoothing_s, body.fps)
         else:
             source = (
                 manifold if feature.kind == "phase_manifold" else (tracks or {}).get(feature.track)
@@ -93,3 +95,16 @@ def _trajectory_block(feature: Feature, body: BodyFrames) -> tuple[Array, Array]
         path.positions, path.directions, body.root.positions, body.root.directions
     )
     return blocks[TRAJECTORY_PATH.index(feature.kind)], inside
+
+
+def _slow(values: Array, smoothing_s: float, fps: float) -> Array:
+    """(frames, values) after a Gaussian filter over time; the outermost frames are repeated.
+
+    Parameters
+    ----------
+    smoothing_s
+        Standard deviation in seconds; 0 leaves the values as they are.
+    """
+    if not smoothing_s:
+        return values
+    return gaussian_filter1d(values, smoothing_s * fps, axis=0, mode="nearest")

@@ -1,5 +1,7 @@
 """Features of frames against motion by formula."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -88,6 +90,28 @@ def test_pose_of_a_body():
     assert (rows[:, 6] > 0).all()  # the left foot lies to +X of a body that faces +Z
     assert (rows[:, 9] < 0).all()
     assert frames.joints == NAMES
+
+
+def test_the_slow_pose_keeps_posture_and_loses_the_swing():
+    clip, _ = swinging(2.0, 4.0)
+    frames = BodyFrames.of_clip(clip)
+    feet = {"joints": ("LeftFoot", "RightFoot")}
+    layout = FeatureLayout(
+        Feature("foot_position", **feet), Feature("slow_foot_position", **feet, smoothing_s=0.5)
+    )
+    rows, inside = frame_rows(layout, frames)
+    assert inside.all()
+    plain, slow = np.split(rows.astype(np.float64), 2, axis=1)
+    middle = slice(60, -60)
+    moving = plain[middle].std(0) > 0.05
+    assert moving.any()
+    # A Gaussian of 0.5 s leaves exp(-2 (pi 2 Hz 0.5 s)^2) of 2 Hz, which is nothing.
+    np.testing.assert_allclose(slow[middle][:, moving].std(0), 0, atol=2e-3)
+    np.testing.assert_allclose(slow[middle].mean(0), plain[middle].mean(0), atol=5e-3)
+    # A pose that is held stays as it is, to the very ends.
+    held = replace(frames, positions=np.repeat(frames.positions[:1], len(frames), axis=0))
+    rows, _ = frame_rows(layout, held)
+    np.testing.assert_allclose(rows[:, 6:], rows[:, :6], atol=1e-6)
 
 
 def test_phases_and_tracks_at_offsets():

@@ -11,7 +11,9 @@ from deepphase.motion.roles import find_roles
 from tests.formula_motion import body
 
 LAYOUT = FeatureLayout(
-    Feature("foot_position", joints=("LeftFoot", "RightFoot"), unit="m", weight=0.75),
+    Feature(
+        "foot_position", joints=("LeftFoot", "RightFoot"), smoothing_s=0.5, unit="m", weight=0.75
+    ),
     Feature("trajectory_position", offsets_s=(0.33, 0.67, 1.0), unit="m"),
     Feature("phase_manifold", channels=5),
 )

@@ -74,7 +74,7 @@ def command(
     if trained is None:  # a process of another device; the first one saves the model
         return
     trained.save(output)
-    finish(work, output)
+    finish(work, output, "causal")
     for line in trained.causal.words() if trained.causal else ():
         note(line)
     note(f"model: {output}")

@@ -73,7 +73,7 @@ def command(
     if trained is None:  # a process of another device; the first one saves the editor
         return
     trained.save(output)
-    finish(work, output)
+    finish(work, output, "effectors" if effectors else "path")
     if effectors:
         moving = effector_networks(trained).limits
         note(f"paths of {', '.join(moving.joints)}, of {moving.clips} clips")

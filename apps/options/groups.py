@@ -176,7 +176,8 @@ class TrainingOptions(OptionGroup):
         Lightning's strategy for several devices, such as auto, ddp or fsdp.
     logger
         Logger of loss, explained variance, learning rate and throughput. csv writes
-        OUTPUT.metrics.csv; tensorboard and wandb (Weights & Biases) log in addition to it.
+        OUTPUT.metrics.csv, or OUTPUT.PART.metrics.csv where a network is added to a model;
+        tensorboard and wandb (Weights & Biases) log in addition to it.
     """
 
     resume: bool = False

@@ -79,8 +79,10 @@ def resumable(world: World, work: Path, *, restart: bool) -> Iterator[None]:
         raise
 
 
-def finish(work: Path, output: Path) -> Path | None:
+def finish(work: Path, output: Path, part: str = "") -> Path | None:
     """Move the metrics of a training beside its model file, and discard its resume point.
+
+    `part` names the network that the training added to a model; see `metrics_beside`.
 
     Returns
     -------
@@ -89,6 +91,6 @@ def finish(work: Path, output: Path) -> Path | None:
     from deepphase.phase.training.metrics import move_metrics
     from deepphase.phase.training.resume import discard
 
-    metrics = move_metrics(work, output)
+    metrics = move_metrics(work, output, part)
     discard(work)
     return metrics

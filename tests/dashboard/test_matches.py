@@ -140,6 +140,21 @@ def test_the_page_plays_query_and_matches(monkeypatch):
     assert app.dataframe[0].value["At"].tolist() != before
 
 
+def test_posture_joins_the_search_by_phase(monkeypatch):
+    app = opened("matches", monkeypatch)
+    before = app.dataframe[0].value
+    assert "does not use the pose" in words(app)
+    (posture,) = [each for each in app.toggle if each.label == "With posture"]
+    posture.set_value(True).run()
+    assert not app.exception
+    assert "uses the slow pose alone" in words(app)
+    table = app.dataframe[0].value
+    # The first four matches are those by phase, the last four those by pose, which stay.
+    assert table["Joints"][:4].mean() <= before["Joints"][:4].mean()
+    assert (table["Phase"] != before["Phase"]).all()
+    np.testing.assert_array_equal(table["Pose"][4:], before["Pose"][4:])
+
+
 def test_another_rate_says_what_to_do(tmp_path, monkeypatch):
     write_store(tmp_path / "slow.store", [locomotion(3, 6.0, gait="walk", fps=30.0).clip])
     app = opened("matches", monkeypatch, tmp_path)

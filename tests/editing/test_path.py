@@ -158,7 +158,11 @@ def test_train_path_and_edit_path(tmp_path, walks, walker, capsys):
     walker.save(tmp_path / "walk.editor")
     store, editor = str(tmp_path / "walks.store"), str(tmp_path / "walk.editor")
     words = ["train", "path", store, "--editor", editor, "-o", editor, "--windows", "64"]
+    of_editor = tmp_path / "walk.editor.metrics.csv"
+    of_editor.write_text("those of the editor's own training\n")
     assert main([*words, "--accelerator", "cpu"]) == 0
+    assert of_editor.read_text().startswith("those of the editor")
+    assert (tmp_path / "walk.editor.path.metrics.csv").is_file()
     trained = MotionEditor.load(editor)
     assert 0.5 < trained.path.limits.usual < trained.path.limits.speed < 3.0
     out = tmp_path / "out.bvh"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import streamlit as st
 
 from apps.dashboard.parts.address import clip_chooser, moment_of, put_moment
@@ -10,6 +12,7 @@ from apps.dashboard.parts.databases import (
     BY_PHASE,
     BY_POSE,
     PHASE,
+    PHASE_POSTURE,
     Answer,
     Searched,
     find,
@@ -37,6 +40,7 @@ from deepphase.figures.match_distances import match_distances
 
 # Title of a pose -> feature layout of configs/matching.
 _POSES = {"All joints": "full_pose", "Feet and spine": "reduced_pose"}
+_WITH_POSTURE = PHASE_POSTURE, "phases and posture"
 _MAX_MATCHES, _PLAYER_HEIGHT = 5, 720
 _SECONDS = (1.0, 6.0)
 
@@ -58,18 +62,18 @@ def page() -> None:
             hint=f"prepare the clips with `deepphase prepare --fps {model.extractor.fps:g}`, or "
             "choose another model",
         )
-    index, frame, seconds, k, pose, elsewhere = _controls(clips)
+    chosen = _controls(clips)
     all_phases(clips, model)
-    by_phase = searched(clips, model, PHASE, "phases")
-    by_pose = searched(clips, model, _POSES[pose], "poses")
+    by_phase = searched(clips, model, *(_WITH_POSTURE if chosen.posture else (PHASE, "phases")))
+    by_pose = searched(clips, model, _POSES[chosen.pose], "poses")
     answer = find(
         by_phase,
         by_pose,
         model.extractor.signals,
-        clips.store.names[index],
-        frame,
-        k,
-        elsewhere=elsewhere,
+        clips.store.names[chosen.clip],
+        chosen.frame,
+        chosen.matches,
+        elsewhere=chosen.elsewhere,
     )
     if not answer.found:
         st.info(
@@ -78,10 +82,22 @@ def page() -> None:
             icon=":material/search_off:",
         )
         return
-    _show(by_phase, answer, seconds)
+    _show(by_phase, answer, chosen)
 
 
-def _controls(clips: OpenClips) -> tuple[int, int, float, int, str, bool]:
+class _Controls(NamedTuple):
+    """What the page's controls ask for."""
+
+    clip: int
+    frame: int
+    seconds: float
+    matches: int
+    pose: str
+    posture: bool
+    elsewhere: bool
+
+
+def _controls(clips: OpenClips) -> _Controls:
     store = clips.store
     columns = wide_columns("moment", [3, 4])
     index = clip_chooser(store.names, place=columns[0])
@@ -100,42 +116,56 @@ def _controls(clips: OpenClips) -> tuple[int, int, float, int, str, bool]:
             key=key,
             on_change=lambda: put_moment(float(st.session_state[key])),
         )
-    columns = st.columns([2, 2, 3, 3], gap="medium", vertical_alignment="bottom")
+    columns = st.columns([4, 4, 6, 4, 5], gap="medium", vertical_alignment="bottom")
     k = columns[0].slider("Matches", 1, _MAX_MATCHES, 4, key="matches")
     seconds = columns[1].slider("Seconds", *_SECONDS, 2.0, step=0.5, key="seconds")
     with columns[2]:
         pose = st.segmented_control(
             "Pose", list(_POSES), default="All joints", required=True, key="pose"
         )
+    posture = columns[3].toggle(
+        "With posture",
+        key="posture",
+        help="Search by phase and by the slow pose: positions of hips, chest, head, hands and feet "
+        "after a low-pass filter of half a second",
+    )
     elsewhere = False
     if len(store) > 1:
-        elsewhere = columns[3].toggle("Only in other clips", key="elsewhere")
-    return index, min(round(at_s * store.fps), last), seconds, k, pose or "All joints", elsewhere
+        elsewhere = columns[4].toggle("Only in other clips", key="elsewhere")
+    frame = min(round(at_s * store.fps), last)
+    return _Controls(index, frame, seconds, k, pose or "All joints", posture, elsewhere)
 
 
-def _show(searched_: Searched, answer: Answer, seconds: float) -> None:
+def _show(searched_: Searched, answer: Answer, chosen: _Controls) -> None:
     database = searched_.database
     left, right = wide_columns("matches", [5, 4])
-    take = matched_take(database, answer, seconds)
+    take = matched_take(database, answer, chosen.seconds)
     columns, rows = table_of(answer)
     chart = match_distances(
         answer.sets(),
         answer.others,
-        ("Distance in phase (standardised unit)", "Distance in pose (standardised unit)"),
+        (
+            f"Distance in {_searched_by(chosen)} (standardised unit)",
+            "Distance in pose (standardised unit)",
+        ),
     )
     with left:
         show_player([take], height=_PLAYER_HEIGHT, title=take.name)
         offer_player(lambda: [take], "matches", "player html")
-        _export(searched_, answer, seconds)
+        _export(searched_, answer, chosen.seconds)
     with right:
-        _table(answer)
+        _table(answer, chosen)
         offer_table(columns, rows, "matches", "matches csv")
         show_figure(chart, "distances")
         offer_figure(chart, "match_distances", "distances html")
-        _summary(answer)
+        _summary(answer, chosen)
 
 
-def _table(answer: Answer) -> None:
+def _searched_by(chosen: _Controls) -> str:
+    return "phase and posture" if chosen.posture else "phase"
+
+
+def _table(answer: Answer, chosen: _Controls) -> None:
     found = answer.found
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn
     show_table(
@@ -167,7 +197,7 @@ def _table(answer: Answer) -> None:
             ),
             "Furthest": text(help="The joint that differs most, and its distance"),
             "Phase": number(
-                format="%.2f", help="Distance of the phase manifolds, standardised units"
+                format="%.2f", help=f"Distance in {_searched_by(chosen)}, standardised units"
             ),
             "Pose": number(
                 format="%.2f", help="Distance of positions and velocities, standardised units"
@@ -176,7 +206,7 @@ def _table(answer: Answer) -> None:
     )
 
 
-def _summary(answer: Answer) -> None:
+def _summary(answer: Answer, chosen: _Controls) -> None:
     """Say why the first match of each search was found, and what both searches give on average."""
     both = [(by, found) for by in (BY_PHASE, BY_POSE) if (found := answer.of(by))]
     for by, found in both:
@@ -188,9 +218,10 @@ def _summary(answer: Answer) -> None:
         )
     if len(both) == 2:
         means = [100 * sum(e.joint_distance_m for e in found) / len(found) for _, found in both]
+        used = "uses the slow pose alone" if chosen.posture else "does not use the pose"
         st.caption(
             f"Joints are {means[0]:.1f} cm apart on average where phases match, {means[1]:.1f} cm "
-            "where poses do: the search by phase does not use the pose."
+            f"where poses do: the search by phase {used}."
         )
 
 

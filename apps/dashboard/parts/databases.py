@@ -287,7 +287,8 @@ def names_of(found: Sequence[MatchedMoment]) -> list[str]:
 
 # Pairs of clips and model in the cache of databases that all sessions share.
 _CACHED_PAIRS = 3
-PHASE = "phase"
+PHASE, PHASE_POSTURE = "phase", "phase_posture"
+"""Layouts that the search by phase compares."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -354,7 +355,7 @@ class Databases:
                 database = MotionDatabase.build(
                     self._read.store,
                     layout,
-                    KnownPhases(self._read) if layout == PHASE else None,
+                    KnownPhases(self._read) if layout in (PHASE, PHASE_POSTURE) else None,
                     progress=progress,
                 )
                 searcher = open_searcher(database, "exact", progress=progress)

@@ -115,19 +115,22 @@ def read_metrics(path: str | Path) -> dict[str, Array]:
     }
 
 
-def metrics_beside(model: Path) -> Path:
-    """Where the metrics of a finished training lie: MODEL.metrics.csv."""
-    return model.with_name(f"{model.name}.{_METRICS}")
+def metrics_beside(model: Path, part: str = "") -> Path:
+    """Where the metrics of a finished training lie: MODEL.metrics.csv, or MODEL.PART.metrics.csv.
+
+    `part` names a network that was added to the model, whose own metrics stay as they are.
+    """
+    return model.with_name(".".join(name for name in (model.name, part, _METRICS) if name))
 
 
-def move_metrics(folder: Path, model: Path) -> Path | None:
-    """Move the CSV of a finished training beside its model file, as MODEL.metrics.csv.
+def move_metrics(folder: Path, model: Path, part: str = "") -> Path | None:
+    """Move the CSV of a finished training beside its model file, as `metrics_beside` names it.
 
     Returns
     -------
     Where it is now; None where the training wrote none.
     """
-    source, target = metrics_file(folder), metrics_beside(model)
+    source, target = metrics_file(folder), metrics_beside(model, part)
     if not source.is_file():
         return None
     with atomic_write(target) as file:

@@ -26,6 +26,7 @@ from controllers.runtime.network_input import (
 )
 from controllers.runtime.network_state import RunningNetwork, running_phases
 from controllers.runtime.obstacles import Obstacles
+from controllers.runtime.standing import StandingRoots, goals_that_stand
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.evaluation.run_findings import BLOCKED
@@ -159,6 +160,7 @@ class Characters:
                 controller.ball,
                 float(controller.data.get("ball", {}).get("floor", 0.0)),
             )
+        self._standing = StandingRoots(count, self._seconds)
         self._alive = np.ones(count, bool)
         self._contacts = np.zeros((count, len(schema.feet)), np.float32)
         self._outputs = self._standing_outputs()
@@ -221,11 +223,13 @@ class Characters:
             finite, or a track is missing or has another shape.
         """
         future, desired, limited = self._future, None, None
+        stands = np.zeros(len(self), bool)
         if goal_source is not None:
             self._check(goal_source)
             root_states = self.root_states
             goals = self._fetching(goal_source)
             future, desired, limited = self._blend.blended(future, goals, root_states)
+            stands = goals_that_stand(desired, self.controller.schema.config.step_s)
             self._labels.set_goals(goal_source.labels())
             # The goals are those of the start of the step.
             goal_source.advance(root_states, self._seconds)
@@ -242,7 +246,7 @@ class Characters:
             self.balls.fill(self._input.inputs, self._history.place, self._history.angle)
         gating = self._network.gating(self._input.gate) if self.settings.gating else None
         outputs = self._bounded(self._network.step(self._input.inputs, self._input.gate))
-        self._move(outputs)
+        self._move(outputs, stands)
         pose, limb_errors = self._read_pose(outputs)
         contacts = np.clip(outputs[:, self._slices["contact"]], 0.0, 1.0)
         self._network.redraw(((contacts > 0.5) & (self._contacts <= 0.5)).any(axis=1))
@@ -332,10 +336,14 @@ class Characters:
         self._outputs = outputs
         return outputs
 
-    def _move(self, outputs: Array) -> None:
-        """Move the roots by the predicted step, and read the future trajectory from there."""
+    def _move(self, outputs: Array, stands: Array) -> None:
+        """Move the roots by the predicted step, and read the future trajectory from there.
+
+        `stands` is (characters,) bool: the goal stands.
+        """
         place, angle = self._history.place, self._history.angle
         velocity = complex_of(outputs[:, self._slices["root_velocity"]])[:, 0]
+        velocity = self._standing.steadied(velocity, stands)
         goal = place + self._seconds * velocity * np.exp(-1j * angle)
         for barrier in self._barriers:
             goal = barrier.kept_off(place, goal[:, None])[:, 0]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, true_runs
 from deepphase.evaluation.motion_measures import MeasuredMotion
 from deepphase.evaluation.run_measures import AT_REST_M_S, RUNAWAY_M, idle_speeds
 from deepphase.evaluation.survival import seconds_of
@@ -43,8 +43,9 @@ def run_findings(run: Run, data: Mapping[str, Any], desired_speeds: Array) -> li
     statue    in more than a quarter of the seconds with a desired speed, the joints moved less than
               half as fast as in the data's slowest travel, or the root less than a quarter as fast
               as desired
-    walks on  where standing had been desired for a second, the root moved faster than a body that
-              stands, on average
+    walks on  where standing was desired for a second or more, no half second of the root was as
+              slow as a body that stands, or it moved faster again more than half a second before
+              the goal did
     lifeless  where standing was desired, the joints moved less than half as fast as in the idle
               frames of the data, as a mean over its seconds
     facing    in more than a twentieth of the frames, the character faced its direction of travel
@@ -83,12 +84,13 @@ def run_findings(run: Run, data: Mapping[str, Any], desired_speeds: Array) -> li
             f"{_some(len(statues), count)} stood like a statue in more than {_STATUE_SHARE:.0%} "
             "of the seconds in which movement was desired"
         )
-    on = {each: _speed_at_rest(run, each, desired_speeds) for each in living.tolist()}
-    fast = [speed for speed in on.values() if speed > float(data.get("standing_speed", np.inf))]
+    standing = float(data.get("standing_speed", np.inf))
+    at_rest = [_speed_at_rest(run, each, standing, desired_speeds) for each in living.tolist()]
+    fast = [speed for speed in at_rest if speed > standing]
     if fast:
         findings.append(
-            f"{_some(len(fast), count)} walked on where standing was desired: after a second, at "
-            f"up to {max(fast):.2f} m/s"
+            f"{_some(len(fast), count)} walked on where standing was desired: at up to "
+            f"{max(fast):.2f} m/s in the slowest half second, or after they stood"
         )
     lifeless = [each for each in living.tolist() if _is_lifeless(run, each, data, desired_speeds)]
     if lifeless:
@@ -138,16 +140,27 @@ def _runaways(run: Run, living: Array, desired_speeds: Array) -> list[str]:
     ]
 
 
-def _speed_at_rest(run: Run, character: int, desired_speeds: Array) -> float:
-    """m/s: mean speed in the frames whose goal has stood for a second; 0 without any."""
+def _speed_at_rest(run: Run, character: int, standing: float, desired_speeds: Array) -> float:
+    """m/s: the slowest half second while a goal stood, or what followed where that stood.
+
+    The largest of all goals that stood for a second; 0 without any. The last half second belongs to
+    the next start, which a path shows ahead.
+    """
     desired = desired_speeds
     if run.commanded_velocities is not None:
         desired = np.linalg.norm(run.commanded_velocities[character], axis=-1)
-    frames = np.arange(len(run))
-    moving = np.maximum.accumulate(np.where(desired < AT_REST_M_S, -1, frames))
-    late = frames - moving > round(run.fps)
     speeds = np.linalg.norm(velocities(run.positions[character], run.fps), axis=-1)
-    return float(speeds[late].mean()) if late.any() else 0.0
+    half, found = round(0.5 * run.fps), 0.0
+    for begin, end in true_runs(desired < AT_REST_M_S):
+        if end - begin > round(run.fps):
+            means = np.convolve(speeds[begin:end], np.full(half, 1.0 / half), "valid")
+            slowest = float(means.min())
+            if slowest < standing:
+                stood = begin + int(np.argmax(means < standing))
+                after = speeds[stood : end - half]
+                slowest = float(after.mean()) if len(after) >= half else slowest
+            found = max(found, slowest)
+    return found
 
 
 def _is_lifeless(run: Run, character: int, data: Mapping[str, Any], desired_speeds: Array) -> bool:

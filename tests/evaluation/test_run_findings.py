@@ -54,8 +54,8 @@ def test_bodies_that_walk_where_they_should_stand_are_a_finding(walked):
     positions[1:, 120:] = positions[1:, 119:120]
     stopped = replace(run, positions=positions, desired_positions=None)
     (found,) = walked_on(stopped, data, stops)
-    assert found.startswith("1 of 3 characters walked on where standing was desired: after a")
-    assert "up to 1.3" in found
+    assert found.startswith("1 of 3 characters walked on where standing was desired: at up to 1.29")
+    assert found.endswith("in the slowest half second, or after they stood")
     # The commands of each character count before the desired speeds.
     commands = np.zeros((3, len(run), 2))
     commands[0], commands[:, :60] = [0.0, SPEED], [0.0, SPEED]
@@ -63,6 +63,20 @@ def test_bodies_that_walk_where_they_should_stand_are_a_finding(walked):
     # A goal that has stood for less than a second leaves time to stop.
     late = np.where(np.arange(len(run)) < 150, speeds, 0.0)
     assert walked_on(run, data, late) == []
+
+
+def test_a_late_stop_is_no_walking_on_but_a_second_walk_is(walked):
+    run, data, speeds = walked
+    stops = np.where(np.arange(len(run)) < 30, speeds, 0.0)
+    late = run.positions.copy()
+    # It stands for the last half second only.
+    late[:, -32:] = late[:, -33:-32]
+    stopped = replace(run, positions=late, desired_positions=None)
+    assert walked_on(stopped, data, stops) == []
+    again = run.positions.copy()
+    again[:, 60:100] = again[:, 60:61]
+    (found,) = walked_on(replace(stopped, positions=again), data, stops)
+    assert found.startswith("3 of 3 characters walked on")
 
 
 def test_runaways_are_those_off_the_goal_or_faster_than_it(walked):

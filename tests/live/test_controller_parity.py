@@ -103,6 +103,31 @@ def test_a_frame_has_all_that_python_s_frame_has(shipped, asset, tmp_path):
     assert frame["alive"] is True
 
 
+def test_a_body_that_stands_stays_in_its_place_as_in_python(shipped, tmp_path):
+    outputs = shipped.schema.outputs.slices["root_velocity"]
+    inputs, gate, made_of = (
+        Normalisation(*(shipped.network.get_buffer(f"{name}_{part}").numpy() for part in _MOMENTS))
+        for name in ("inputs", "gate", "outputs")
+    )
+    # Its root is always predicted to creep backwards by some centimetres a second.
+    mean, scale = made_of.mean.copy(), made_of.scale.copy()
+    mean[outputs], scale[outputs] = [0.01, -0.07], 500.0
+    network = NormalisedController(
+        shipped.network.network, inputs, gate, Normalisation(mean, scale)
+    )
+    creeping = replace(shipped, network=network)
+    sticks = wandering(2, 0)
+    sticks = replace(sticks, move=np.zeros_like(sticks.move), look=np.zeros_like(sticks.look))
+    made, goals = python_run(CharacterSource(creeping), sticks, 240)
+    places = np.concatenate([frame.positions for frame in made])
+    # 28 cm without the mean being taken from it.
+    assert np.linalg.norm(places[-1] - places[0]) < 0.06
+    frames = ask_node(
+        tmp_path, live_asset(creeping), "run", goals=goals, options={"goal": goals[0]}
+    )
+    assert largest_distance(positions_of(creeping, made), positions_in(frames)) < _MM
+
+
 def test_obstacles_turn_a_character_aside_as_in_python(shipped, asset, tmp_path):
     obstacles = Obstacles(
         [Wall((-3.0, 4.0), (3.0, 4.5)), Disk((5.0, 5.0), 1.0)],

@@ -11,6 +11,7 @@ import { Obstacles } from "./obstacles.js";
 import { createPhases } from "./phases.js";
 import { identityNumbers, PoseReader } from "./pose.js";
 import { createRandom } from "./random.js";
+import { goalStands, StandingRoot } from "./standing.js";
 import {
   BLENDS, fromFacing, futureInWorld, readFuture, startTrajectory, toFacing, TrajectoryBlend,
   trajectoryRows,
@@ -54,6 +55,7 @@ export class ControllerCharacter {
     this.trajectoryBlend = new TrajectoryBlend(schema, header.limits.speed);
     this.goals = new VelocityGoals(heading, header.settings, position);
     this.ball = header.ball && options.ball ? new options.ball(asset, inputs, this.history.root) : null;
+    this.standing = new StandingRoot(1 / schema.frameRate);
     this.obstacles = null;
     this.obstacleEntries = null;
     this.pose = new PoseReader(schema, asset.skeleton);
@@ -76,12 +78,13 @@ export class ControllerCharacter {
     const root = this.history.root;
     const seconds = 1 / schema.frameRate;
     let future = this.future, desired = new Float32Array(4 * (schema.later - 1));
-    let limited = false;
+    let limited = false, stands = false;
     if (goal) {
       this.goals.set(goal, seconds, root);
       const biases = typeof this.blend === "string" ? BLENDS[this.blend] : this.blend;
       const goals = this.ball ? this.ball.goals(this.goals) : this.goals;
       ({ future, desired, limited } = this.trajectoryBlend.blended(future, goals, root, biases));
+      stands = goalStands(desired, schema.stepSeconds);
       this.labels.set(goal.label);
     }
     this.setObstacles(goal);
@@ -96,7 +99,7 @@ export class ControllerCharacter {
     const predicted = this.network.step(this.input.inputs, this.input.gate, this.state);
     const gating = this.network.blendWeights && this.network.blendWeights.slice();
     const outputs = this.bounded(predicted);
-    this.move(outputs, root, seconds);
+    this.move(outputs, root, seconds, stands);
     this.readPose(outputs);
     this.readContacts(outputs);
     if (this.phases) this.phases.advance(outputs);
@@ -220,10 +223,10 @@ export class ControllerCharacter {
   }
 
   /** Move the root by the predicted step, and read the future trajectory from there. */
-  move(outputs, root, seconds) {
+  move(outputs, root, seconds, stands) {
     const { schema } = this.asset;
     const layout = schema.outputs;
-    const velocity = layout.view(outputs, "root_velocity");
+    const velocity = this.standing.steadied(layout.view(outputs, "root_velocity"), stands);
     const [stepX, stepZ] = fromFacing(seconds * velocity[0], seconds * velocity[1], root.angle);
     let place = [root.x + stepX, root.z + stepZ];
     for (const barrier of this.barriers) place = Array.from(barrier.keptOff([root.x, root.z], place));

@@ -1,0 +1,47 @@
+"""Roots of standing bodies: they sway about a place, and whoever walks is left alone."""
+
+import numpy as np
+import pytest
+
+from controllers.runtime.standing import StandingRoots, goals_that_stand
+
+FRAME_S = 1.0 / 60.0
+
+
+def moved(velocities, stands):
+    """(characters,) metres after these velocities (frames, characters), and the steadied ones."""
+    roots = StandingRoots(velocities.shape[1], FRAME_S)
+    made = np.array([roots.steadied(*each) for each in zip(velocities, stands, strict=True)])
+    return made.sum(axis=0) * FRAME_S, made
+
+
+def test_a_creeping_body_stays_and_one_that_sways_goes_on_swaying():
+    times = np.arange(600) * FRAME_S
+    creeping = np.stack([np.full(600, -0.06 + 0.02j), 0.03 * np.sin(np.pi * times) - 0.06], axis=1)
+    place, made = moved(creeping, np.ones((600, 2), bool))
+    # 63 and 60 cm without it.
+    assert (np.abs(place) < 0.03).all()
+    assert np.ptp(made[300:, 1].real) > 0.03
+
+
+@pytest.mark.parametrize(("speed", "stands"), [(-0.06, False), (0.4, True)])
+def test_goals_that_travel_and_bodies_that_walk_are_left_alone(speed, stands):
+    velocities = np.full((60, 1), speed + 0j)
+    _, made = moved(velocities, np.full((60, 1), stands))
+    np.testing.assert_array_equal(made, velocities)
+
+
+def test_the_first_step_is_not_held_back():
+    velocities = np.full((120, 1), -0.06 + 0j)
+    velocities[60:] = 1.0
+    stands = np.arange(120)[:, None] < 60
+    _, made = moved(velocities, stands)
+    assert abs(made[60, 0] - 1.0) < 0.06
+    assert abs(made[90, 0] - 1.0) < 1e-3
+
+
+def test_a_goal_stands_where_its_trajectory_ends_at_rest():
+    along = np.array([[0.1, 0.2, 0.22, 0.23], [0.1, 0.2, 0.3, 0.4]])
+    desired = np.stack([np.zeros_like(along), along], axis=-1)
+    assert goals_that_stand(desired, 1.0 / 6.0).tolist() == [True, False]
+    assert goals_that_stand(desired[:, :1], 1.0 / 6.0).tolist() == [False, False]

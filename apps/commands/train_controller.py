@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from apps.options.groups import StoreOptions, TrainingOptions
+from apps.options.groups import StoreOptions, TrainingOptions, parse_size
 from apps.terminal import next_step, note, progress
 from apps.training.processes import processes, shared_corpus
 from apps.training.resumable import finish, resumable, work_folder
@@ -24,6 +24,7 @@ def command(
     model: Path | None = None,
     terrain: list[Path] | None = None,
     ball: list[Path] | None = None,
+    memory: str | None = None,
     config: str = "experts",
     network: ControllerNetworkConfig = ExpertsConfig(),  # noqa: B008 (frozen)
     schema: SchemaConfig = SchemaConfig(),  # noqa: B008
@@ -48,6 +49,9 @@ def command(
     ball
         Folders and files of balls of the clips, from `deepphase fit ball` on the same store. The
         controller then dribbles.
+    memory
+        Memory for the training frames, such as 2GB or 500MB. Larger ones are kept in a temporary
+        file, from which batches are read. 1 GiB if not given.
     config
         Config of the network, its inputs and its training: a YAML file, or one of pfnn, experts,
         mann, lmp, no_phase, vinn, nn, nn_phase, erd, erd_phase, gp, pfgp, experts_paper,
@@ -74,6 +78,7 @@ def command(
             hint="give --model: the file of `deepphase train phase` or `deepphase fit phases`",
         )
     options = reading.corpus
+    limit = None if memory is None else parse_size(memory)
     trainer = run.trainer(output)
     with processes(trainer) as world, progress() as report_progress:
         work = world.first(lambda: work_folder(output, resume=run.resume, restart=run.restart))
@@ -90,6 +95,7 @@ def command(
                 grounds=grounds,
                 balls=balls,
                 description=options["description"],
+                memory=limit,
                 progress=report_progress,
             )
         )

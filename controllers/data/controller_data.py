@@ -84,6 +84,7 @@ class ControllerData:
         grounds: ClipGrounds | None = None,
         balls: ClipBalls | None = None,
         description: Mapping[str, Any] | None = None,
+        memory: int | None = None,
         progress: Progress | None = None,
     ) -> ControllerData:
         """Read the clips of a store by a config.
@@ -98,6 +99,8 @@ class ControllerData:
             Balls of the clips, for a config with `schema.ball`.
         description
             Skeleton description, if the roles of joints do not follow from names and structure.
+        memory
+            As in `ControllerSamples.read`.
 
         Raises
         ------
@@ -138,6 +141,7 @@ class ControllerData:
             tracks=tracks,
             grounds=grounds,
             balls=balls,
+            memory=memory,
             progress=progress,
         )
         split = SampleSplit.of_samples(samples, options.held_out, options.split_seed)
@@ -151,10 +155,11 @@ class ControllerData:
                 mirror=options.mirror,
                 ends=ends,
                 sudden=sudden,
+                memory=memory,
                 progress=progress,
             )
             rows = np.arange(len(samples), len(samples) + len(read))
-            samples = samples.joined(read)
+            samples = samples.joined(read, memory)
             split = replace(split, train=np.concatenate([split.train, rows]))
         return cls(store, phases, schema, samples, split, tracks, balls)
 

@@ -28,7 +28,7 @@ from deepphase.terrain.grounded_clip import ClipGrounds, GroundedClip
 
 ClipTracks = Callable[[Clip], Mapping[str, Array]]
 Ends = Literal["left_out", "continued"]
-# Larger samples, in bytes, are memory-mapped in an unnamed temporary file.
+# By default, larger samples, in bytes, are memory-mapped in an unnamed temporary file.
 _MAX_IN_MEMORY = 1 << 30
 # Number of rows that are normalised at a time.
 _ROWS_AT_ONCE = 1 << 14
@@ -82,6 +82,7 @@ class ControllerSamples:
         grounds: ClipGrounds | None = None,
         balls: ClipBalls | None = None,
         sudden: Mapping[str, SuddenGoal | None] | None = None,
+        memory: int | None = None,
         progress: Progress | None = None,
     ) -> ControllerSamples:
         """Read the samples of all clips.
@@ -106,6 +107,8 @@ class ControllerSamples:
             implausible are left out. By default a ball is fitted to every clip.
         sudden
             Name of a clip -> change that its trajectory ahead does not show before it happens.
+        memory
+            Bytes from which on samples are mapped from an unnamed temporary file; 1 GiB if None.
 
         Raises
         ------
@@ -117,7 +120,7 @@ class ControllerSamples:
         grounds = grounds if schema.config.heights else None
         each = 1 if grounds is None else 1 + grounds.most
         rows = store.frames * each * (2 if mirror else 1)
-        arrays = _Columns(schema, rows)
+        arrays = _Columns(schema, rows, memory)
         runs: list[tuple[int, int, int, str, str, bool]] = []
         count = 0
         # Contacts and phases of a clip are found once for each ground: it is read before training.
@@ -184,13 +187,13 @@ class ControllerSamples:
             np.array(flags, bool),
         )
 
-    def joined(self, other: ControllerSamples) -> ControllerSamples:
-        """These samples, then others of the same schema."""
+    def joined(self, other: ControllerSamples, memory: int | None = None) -> ControllerSamples:
+        """These samples, then others of the same schema; `memory` as in `read`."""
         count, arrays = len(self), []
         for name in ("inputs", "gate", "outputs"):
             mine, theirs = getattr(self, name), getattr(other, name)
             shape = (count + len(other), mine.shape[1])
-            both = _allocated(shape, mine.nbytes + theirs.nbytes > _MAX_IN_MEMORY)
+            both = _allocated(shape, mine.nbytes + theirs.nbytes > _limit(memory))
             both[:count], both[count:] = mine, theirs
             arrays.append(both)
         inputs, gate, outputs = arrays
@@ -290,9 +293,9 @@ def schema_of_store(
 class _Columns:
     """Arrays for the samples of a store, filled clip by clip."""
 
-    def __init__(self, schema: ControllerSchema, rows: int) -> None:
+    def __init__(self, schema: ControllerSchema, rows: int, memory: int | None) -> None:
         widths = (schema.dims.inputs, schema.dims.gate, schema.dims.outputs)
-        mapped = 4 * rows * sum(widths) > _MAX_IN_MEMORY
+        mapped = 4 * rows * sum(widths) > _limit(memory)
         self._schema = schema
         self._arrays = [_allocated((rows, width), mapped) for width in widths]
 
@@ -306,6 +309,10 @@ class _Columns:
     def filled(self, count: int) -> list[Array]:
         """The first `count` rows."""
         return [array[:count] for array in self._arrays]
+
+
+def _limit(memory: int | None) -> int:
+    return _MAX_IN_MEMORY if memory is None else memory
 
 
 def _allocated(shape: tuple[int, int], mapped: bool) -> Array:

@@ -218,9 +218,11 @@ def test_tracks_come_at_the_samples_of_the_trajectory(store):
         ControllerSamples.read(store, schema)
 
 
-def test_large_samples_are_mapped_and_equal(store, samples, monkeypatch):
-    monkeypatch.setattr(samples_module, "_MAX_IN_MEMORY", 0)
-    mapped = samples_for("experts", store)
+@pytest.mark.parametrize("given", [True, False])
+def test_large_samples_are_mapped_and_equal(store, samples, monkeypatch, given):
+    if not given:
+        monkeypatch.setattr(samples_module, "_MAX_IN_MEMORY", 0)
+    mapped = samples_for("experts", store, **({"memory": 1000} if given else {}))
     assert isinstance(mapped.inputs, np.memmap)
     for name in ("inputs", "gate", "outputs"):
         assert getattr(mapped, name).dtype == np.float32

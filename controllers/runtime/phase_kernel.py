@@ -43,7 +43,7 @@ def advance_phases(
         Distance of a cosine from -1 below which two directions are opposite.
     """
     turn = float32(2.0 * math.pi) * seconds
-    zero, one = float32(0.0), float32(1.0)
+    zero, half, one = float32(0.0), float32(0.5), float32(1.0)
     for n in range(frequency.shape[0]):
         for c in range(frequency.shape[1]):
             s, k = vectors[n, 2 * c], vectors[n, 2 * c + 1]
@@ -60,7 +60,14 @@ def advance_phases(
                 s, k = s / length, k / length
                 s, k = s * cosine + k * sine, k * cosine - s * sine
                 along = goal_s * s + goal_k * k
-                if goal_length > least_length and along >= nearly_opposite - one:
+                if not (goal_length > least_length and along >= nearly_opposite - one):
+                    pass
+                elif blend == half:
+                    # Half way lies the direction of the sum.
+                    s, k = s + goal_s, k + goal_k
+                    length = math.sqrt(s * s + k * k)
+                    s, k = s / length, k / length
+                else:
                     # Sine and cosine of the angle from the turned to the predicted direction.
                     angle = blend * math.atan2(goal_s * k - goal_k * s, along)
                     sine, cosine = math.sin(angle), math.cos(angle)

@@ -73,6 +73,19 @@ def test_changes_are_dotted_and_typed():
 
 
 @pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"training.optimizer": "sgd"}, "optimizer 'sgd'"),
+        ({"training.weight_decay": 600.0}, "product with the learning rate"),
+        ({"training.weight_decay": -1.0}, "weight_decay must be at least 0"),
+    ],
+)
+def test_what_an_optimizer_cannot_do_is_refused(changes, message):
+    with pytest.raises(ParameterError, match=message):
+        ControllerConfig.load("experts", **changes)
+
+
+@pytest.mark.parametrize(
     ("content", "message"),
     [
         ("[]", "not a mapping"),

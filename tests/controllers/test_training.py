@@ -109,9 +109,10 @@ def test_the_phase_that_tells_the_pose_is_chosen(order):
     assert data.schema.config.phase_channel == order.index(0)
 
 
-@pytest.mark.parametrize("name", ["experts", "erd"])
-def test_an_interrupted_training_ends_in_the_same_weights(name, tmp_path):
-    config = _config(name, **{"training.pose_noise": 0.1})
+@pytest.mark.parametrize(("name", "optimizer"), [("experts", "muon"), ("erd", "adamw")])
+def test_an_interrupted_training_ends_in_the_same_weights(name, optimizer, tmp_path):
+    changes = {"training.pose_noise": 0.1, "training.optimizer": optimizer}
+    config = _config(name, **changes)
     whole = _trained(config, tmp_path / "whole")
     shown = []
 

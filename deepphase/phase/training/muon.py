@@ -46,7 +46,7 @@ class Muon(torch.optim.AdamW):
     def __init__(self, network: nn.Module, lr: float, weight_decay: float) -> None:
         made = [module for module in network.modules() if hasattr(module, "input_axes")]
         matrices: list[nn.Parameter] = [module.get_parameter("weight") for module in made]
-        self._input_axes: list[tuple[int, ...]] = [module.input_axes for module in made]
+        self._input_axes: list[tuple[int, ...]] = [tuple(module.input_axes) for module in made]  # type: ignore[arg-type]
         own = set(map(id, matrices))
         others = [weight for weight in network.parameters() if id(weight) not in own]
         super().__init__(

@@ -27,7 +27,6 @@ from deepphase.temporary_files import temporary_folder
 SEED, MINUTES, CLIP_S, VARIETY = 11, 12.0, 16.0, 2.0
 """Seed, minutes of each body, seconds of a clip and variety of the made motion."""
 CHANGES = {
-    "network.channels": 16,
     "training.windows": 160_000,
     "training.joint_dropout": 0.3,
 }

@@ -145,6 +145,8 @@ class TrainingConfig:
         Largest change of the tempo in training, as a fraction. Songs keep theirs.
     heading_deg
         Standard deviation of the body's heading in training, in degrees.
+    reversal
+        Fraction of the windows that are played backwards. Songs are not.
     """
 
     windows: int = 614_400
@@ -163,6 +165,7 @@ class TrainingConfig:
     joint_dropout: float = 0.0
     tempo: float = 0.0
     heading_deg: float = 0.0
+    reversal: float = 0.0
 
     def __post_init__(self) -> None:
         require(self.windows >= 0, f"windows must not be negative, not {self.windows}")
@@ -200,6 +203,7 @@ class TrainingConfig:
             0 <= self.heading_deg <= 180,
             f"heading_deg must lie in 0 to 180, not {self.heading_deg}",
         )
+        require(0 <= self.reversal <= 1, f"reversal must lie in 0 to 1, not {self.reversal}")
 
     def of_one_skeleton(self) -> TrainingConfig:
         """The same without the options that apply to the preset "any_skeleton" only."""

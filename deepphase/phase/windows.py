@@ -52,11 +52,11 @@ def gather_at_rates(velocities: Tensor, centres: Tensor, window: int, rates: Ten
     ----------
     velocities : (frames, channels)
     centres : (batch,)
-        Frames at least `rates * (window // 2)` away from either end.
+        Frames at least `|rates| * (window // 2)` away from either end.
     window
         Frames; odd.
     rates : (batch,)
-        Factors on the speed, above 0.
+        Factors on the speed; below 0, the motion is played backwards.
 
     Returns
     -------

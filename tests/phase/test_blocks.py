@@ -39,6 +39,7 @@ def config(**changes) -> PhaseConfig:
         "training.held_out": 0.25,
         "training.tempo": 0.0,
         "training.heading_deg": 0.0,
+        "training.reversal": 0.0,
     }
     return PhaseConfig.load("default", **{**tiny, **changes})
 

@@ -34,7 +34,7 @@ _CONFIG = {
     "training.held_out": 0.25,
 }
 # Batches are then plain indices of windows.
-_PLAIN = {"training.tempo": 0.0, "training.heading_deg": 0.0}
+_PLAIN = {"training.tempo": 0.0, "training.heading_deg": 0.0, "training.reversal": 0.0}
 
 
 def clips() -> list:

@@ -30,6 +30,7 @@ def config(**changes) -> PhaseConfig:
         "training.held_out": 0.25,
         "training.tempo": 0.3,
         "training.heading_deg": 20.0,
+        "training.reversal": 0.0,
     }
     return PhaseConfig.load("default", **{**tiny, **changes})
 
@@ -57,6 +58,22 @@ def test_a_window_at_a_rate_is_that_of_faster_motion():
         # Linear interpolation errs by (2 pi f / fps)^2 / 8.
         torch.testing.assert_close(window, expected - expected.mean(), rtol=0, atol=5e-3)
     torch.testing.assert_close(windows[:1], gather(velocities, centres[:1], 61))
+
+
+def test_backwards_velocities_are_reversed_and_negated():
+    velocities = torch.randn(200, 6, generator=torch.Generator().manual_seed(0))
+    centres = torch.tensor([30, 77, 169])
+    forwards = gather(velocities, centres, 61)
+    backwards = gather_at_rates(velocities, centres, 61, -torch.ones(3))
+    torch.testing.assert_close(backwards, -forwards.flip(2))
+    # Rates that do not fit are lowered in either direction of time.
+    varied = VariedWindows(centres, torch.tensor([-1.0, -1.5, -1.5]), torch.zeros(3))
+    room = torch.tensor([30, 77, 30])
+    lowered = varied.gathered(velocities, room, 61)
+    torch.testing.assert_close(lowered[0], -forwards[0].flip(1))
+    torch.testing.assert_close(lowered[2], -forwards[2].flip(1), rtol=0, atol=1e-3)
+    faster = gather_at_rates(velocities, centres[1:2], 61, torch.tensor([1.5]))
+    torch.testing.assert_close(lowered[1], -faster[0].flip(1))
 
 
 def test_no_window_leaves_its_clip():
@@ -113,6 +130,13 @@ def test_draws_depend_on_seed_and_position_alone():
     assert 1.45 < float(rates.max()) <= 1.5
     assert float(torch.rad2deg(headings).std()) == pytest.approx(10.0, rel=0.05)
     assert not WindowVariation(TrainingConfig())
+    # Some play backwards, at the same speeds and headings.
+    options = TrainingConfig(tempo=0.5, heading_deg=10.0, reversal=0.3, seed=3)
+    both, turned = WindowVariation(options).draws(512, 4_608)
+    assert torch.equal(both.abs(), rates)
+    assert torch.equal(turned, headings)
+    assert float((both < 0).float().mean()) == pytest.approx(0.3, abs=0.03)
+    assert WindowVariation(TrainingConfig(reversal=0.1))
 
 
 def test_windows_of_blocks_vary_as_those_in_memory():
@@ -152,6 +176,8 @@ def test_impossible_variations_are_refused():
         TrainingConfig(tempo=1.0)
     with pytest.raises(ParameterError, match="heading_deg must lie in 0 to 180"):
         TrainingConfig(heading_deg=-1.0)
+    with pytest.raises(ParameterError, match="reversal must lie in 0 to 1"):
+        TrainingConfig(reversal=1.5)
     with pytest.raises(ParameterError, match="neither 'adamw' nor 'muon'"):
         TrainingConfig(optimizer="sgd")
     with pytest.raises(ParameterError, match="weight_decay must be at least 0"):

@@ -1,4 +1,4 @@
-"""Made bodies for training: other proportions, fewer joints, another tempo, and mirror images."""
+"""Made bodies for training: other proportions and fewer joints."""
 
 from __future__ import annotations
 
@@ -25,19 +25,10 @@ class Augmentation:
         Standard deviation of the logarithm of each limb's scale.
     joint_dropout
         Largest share of the body points that is left out.
-    tempo
-        Largest change of the tempo, as a share.
     """
 
     proportions: float = 0.0
     joint_dropout: float = 0.0
-    tempo: float = 0.0
-
-    def rate(self, generator: np.random.Generator) -> float:
-        """A factor on the tempo; 1 for half of the draws."""
-        if not self.tempo or generator.uniform() < 0.5:
-            return 1.0
-        return float((1.0 + self.tempo) ** generator.uniform(-1.0, 1.0))
 
     def kept(self, generator: np.random.Generator, index: Array) -> Array:
         """Those of some joints that a training body has."""

@@ -22,8 +22,8 @@ from deepphase.phase.config import PhaseConfig
 from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.phase.signals import JointVelocities
 from deepphase.phase.training.resumable import ResumableData
-from deepphase.phase.training.variation import with_headings
-from deepphase.phase.windows import Split, gather, gather_at_rates, split_by_source
+from deepphase.phase.training.variation import Stretches, VariedWindows, WindowVariation
+from deepphase.phase.windows import Split, gather, split_by_source
 from deepphase.progress import Progress
 
 _VALIDATION_WINDOWS = 2048
@@ -46,6 +46,8 @@ class TrainingBody:
         (points,) indices of the points that the skeleton has.
     split
         Its training and held-out frames.
+    stretches
+        The clips that the training frames are of.
     power
         Mean square of the windows of these points, (m/s)^2.
     """
@@ -54,6 +56,7 @@ class TrainingBody:
     points: Tensor
     found: Array
     split: Split
+    stretches: Stretches
     power: float
 
     @classmethod
@@ -86,7 +89,7 @@ class TrainingBody:
                 f"nothing moves in {store.group}",
                 hint="phases are learnt from movement; see `deepphase inspect`",
             )
-        return cls(corpus, values, found, split, power)
+        return cls(corpus, values, found, split, Stretches.of(split.train, window), power)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,11 +162,9 @@ class AnySkeletonData(ResumableData, pl.LightningDataModule):
             )
         self._share = np.sqrt(counts) / np.sqrt(counts).sum()
         self._count = int(counts.sum())
-        self._augmentation = Augmentation(options.proportions, options.joint_dropout, options.tempo)
+        self._augmentation = Augmentation(options.proportions, options.joint_dropout)
+        self._variation = WindowVariation(options)
         self._mirrored = list(mirrored_points())
-        self._wide = [
-            _wide_centres(body.split.train, self.window, options.tempo) for body in self.bodies
-        ]
         held = _VALIDATION_WINDOWS // len(self.bodies)
         chosen = [np.linspace(0, len(body.split.held_out) - 1, held) for body in self.bodies]
         self._held = [
@@ -189,12 +190,7 @@ class AnySkeletonData(ResumableData, pl.LightningDataModule):
         generator = np.random.default_rng([seed, start])
         number = int(generator.choice(len(self.bodies), p=self._share))
         body, augmentation = self.bodies[number], self._augmentation
-        rate = augmentation.rate(generator)
         centres = body.split.train
-        if rate > 1.0:
-            centres = self._wide[number]
-            rate = rate if len(centres) else 1.0
-            centres = centres if len(centres) else body.split.train
         drawn = centres[generator.integers(len(centres), size=stop - start)]
         change = augmentation.scaled(generator)
         if generator.uniform() < self.config.training.mirror:
@@ -203,15 +199,12 @@ class AnySkeletonData(ResumableData, pl.LightningDataModule):
             change = change * np.ones((3, 1, 1), np.float32)
         kept = augmentation.kept(generator, body.found)
         own = torch.from_numpy(drawn[share])
-        if rate == 1.0:
-            windows = gather(body.points, own, self.window)
+        if self._variation:
+            rates, headings = (each[share] for each in self._variation.draws(start, stop))
+            room = body.stretches.room(own)
+            windows = VariedWindows(own, rates, headings).gathered(body.points, room, self.window)
         else:
-            rates = torch.full((len(own),), rate)
-            windows = gather_at_rates(body.points, own, self.window, rates)
-        if self.config.training.heading_deg:
-            spread = math.radians(self.config.training.heading_deg)
-            headings = spread * generator.normal(size=stop - start)[share]
-            windows = with_headings(windows, torch.from_numpy(headings.astype(np.float32)))
+            windows = gather(body.points, own, self.window)
         changed = windows.permute(2, 0, 1) @ torch.from_numpy(_by_axis(change[:, kept])).T
         return _batch_of(changed.permute(1, 2, 0), kept, body.power)
 
@@ -241,9 +234,3 @@ def _by_axis(change: Array) -> Array:
     for axis in range(3):
         whole[:, axis, :, axis] = change[axis]
     return whole.reshape(3 * rows, 3 * columns)
-
-
-def _wide_centres(centres: Array, window: int, tempo: float) -> Array:
-    """Training centres with room for windows that are read at the highest tempo."""
-    beyond = math.ceil((window // 2) * tempo) + 1
-    return centres[np.isin(centres - beyond, centres) & np.isin(centres + beyond, centres)]

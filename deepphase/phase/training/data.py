@@ -20,7 +20,7 @@ from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.phase.signals import JointVelocities
 from deepphase.phase.song_signals import SongSignals
 from deepphase.phase.training.resumable import ResumableData
-from deepphase.phase.training.variation import VariedWindows, WindowVariation
+from deepphase.phase.training.variation import Stretches, VariedWindows, WindowVariation
 from deepphase.phase.windows import BlockOrder, WindowOrder, gather, split_by_source
 from deepphase.progress import Progress
 
@@ -107,7 +107,7 @@ class PhaseData(ResumableData, pl.LightningDataModule):
         self._values = torch.from_numpy(corpus.values)
         self._mirror = None if mirror is None else tuple(map(torch.from_numpy, mirror))
         self._train = torch.from_numpy(split.train)
-        self._stretches = _Stretches.of(split.train, self.window)
+        self._stretches = Stretches.of(split.train, self.window)
         of_motion = isinstance(corpus.signals, JointVelocities)
         self._variation = WindowVariation(options) if of_motion else None
         self._order = WindowOrder(len(split.train), options.seed)
@@ -233,42 +233,6 @@ class PhaseData(ResumableData, pl.LightningDataModule):
 
 
 @dataclass(frozen=True, eq=False)
-class _Stretches:
-    """Runs of frames of one motion, for the room around a frame.
-
-    Parameters
-    ----------
-    starts, stops
-        (stretches,) sorted; frames start to stop - 1 of each.
-    """
-
-    starts: Tensor
-    stops: Tensor
-
-    @classmethod
-    def of(cls, centres: Array, window: int) -> _Stretches:
-        """Of the frames of the windows around sorted middle frames, of which none crosses an end.
-
-        Windows whose middle frames do not follow one another are of different motions.
-        """
-        first = np.append(True, np.diff(centres) > 1)
-        last = np.append(first[1:], True)
-        half = window // 2
-        return cls(
-            torch.from_numpy(centres[first] - half), torch.from_numpy(centres[last] + half + 1)
-        )
-
-    def room(self, frames: Tensor) -> Tensor:
-        """(frames,) the number of frames on the shorter side of each frame."""
-        own = torch.searchsorted(self.starts, frames, right=True) - 1
-        return torch.minimum(frames - self.starts[own], self.stops[own] - 1 - frames)
-
-    def to(self, device: torch.device) -> _Stretches:
-        """The same on a device."""
-        return _Stretches(self.starts.to(device), self.stops.to(device))
-
-
-@dataclass(frozen=True, eq=False)
 class _Block:
     """Signals around some middle frames, in memory.
 
@@ -289,7 +253,7 @@ class _Block:
     key: tuple[int, ...]
     values: Tensor
     centres: Tensor
-    stretches: _Stretches
+    stretches: Stretches
     window: int
 
     @classmethod
@@ -308,7 +272,7 @@ class _Block:
         run = np.searchsorted(starts, centres, side="right") - 1
         local = torch.from_numpy(centres - starts[run] + offsets[run])
         ends = offsets + stops - starts
-        stretches = _Stretches(torch.from_numpy(offsets), torch.from_numpy(ends))
+        stretches = Stretches(torch.from_numpy(offsets), torch.from_numpy(ends))
         return cls(key, torch.from_numpy(values), local, stretches, window)
 
     def windows(self, which: slice, varied: tuple[Tensor, Tensor] | None = None) -> Tensor:

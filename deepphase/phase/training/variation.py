@@ -1,13 +1,16 @@
-"""Other speeds and headings of training windows, so that a model knows more than its clips."""
+"""Other speeds, headings and directions of time of training windows."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from deepphase.arrays import Array
 from deepphase.phase.config import TrainingConfig
 from deepphase.phase.windows import gather_at_rates
 
@@ -16,7 +19,7 @@ class VariedWindows(NamedTuple):
     """Windows before they are gathered, each (batch,)."""
 
     centres: Tensor  # middle frames
-    rates: Tensor  # factors on the speed
+    rates: Tensor  # factors on the speed; below 0, windows are played backwards
     headings: Tensor  # rad, by which velocities are turned about the vertical axis
 
     def gathered(self, velocities: Tensor, room: Tensor, window: int) -> Tensor:
@@ -33,9 +36,46 @@ class VariedWindows(NamedTuple):
         half = window // 2
         # A rate that is rounded up would need one frame more.
         highest = room * (1.0 - 1e-6) / half
-        rates = torch.where(self.rates * half > room, highest, self.rates)
+        lowered = torch.copysign(highest, self.rates)
+        rates = torch.where(self.rates.abs() * half > room, lowered, self.rates)
         windows = gather_at_rates(velocities, self.centres, window, rates)
         return with_headings(windows, self.headings)
+
+
+@dataclass(frozen=True, eq=False)
+class Stretches:
+    """Runs of frames of one motion, for the room around a frame.
+
+    Parameters
+    ----------
+    starts, stops
+        (stretches,) sorted; frames start to stop - 1 of each.
+    """
+
+    starts: Tensor
+    stops: Tensor
+
+    @classmethod
+    def of(cls, centres: Array, window: int) -> Stretches:
+        """Of the frames of the windows around sorted middle frames, of which none crosses an end.
+
+        Windows whose middle frames do not follow one another are of different motions.
+        """
+        first = np.append(True, np.diff(centres) > 1)
+        last = np.append(first[1:], True)
+        half = window // 2
+        return cls(
+            torch.from_numpy(centres[first] - half), torch.from_numpy(centres[last] + half + 1)
+        )
+
+    def room(self, frames: Tensor) -> Tensor:
+        """(frames,) the number of frames on the shorter side of each frame."""
+        own = torch.searchsorted(self.starts, frames, right=True) - 1
+        return torch.minimum(frames - self.starts[own], self.stops[own] - 1 - frames)
+
+    def to(self, device: torch.device) -> Stretches:
+        """The same on a device."""
+        return Stretches(self.starts.to(device), self.stops.to(device))
 
 
 class WindowVariation:
@@ -44,29 +84,32 @@ class WindowVariation:
     Parameters
     ----------
     options
-        `tempo`, `heading_deg` and `seed` count.
+        `tempo`, `heading_deg`, `reversal` and `seed` count.
     """
 
     def __init__(self, options: TrainingConfig) -> None:
         self._fastest = math.log1p(options.tempo)
         self._heading = math.radians(options.heading_deg)
+        self._reversal = options.reversal
         self._seed = options.seed
 
     def __bool__(self) -> bool:
         """Whether anything is varied."""
-        return self._fastest > 0 or self._heading > 0
+        return self._fastest > 0 or self._heading > 0 or self._reversal > 0
 
     def draws(self, start: int, stop: int) -> tuple[Tensor, Tensor]:
         """Rates and headings, (stop - start,) each, of these positions of the training.
 
-        Half of the rates are 1.
+        Half of the rates are 1 or -1.
         """
         generator = torch.Generator().manual_seed(self._seed * 1_000_003 + start)
         count = stop - start
         exponents = 2.0 * torch.rand(count, generator=generator) - 1.0
         varied = torch.rand(count, generator=generator) < 0.5
         rates = torch.exp(self._fastest * exponents * varied)
-        return rates, self._heading * torch.randn(count, generator=generator)
+        headings = self._heading * torch.randn(count, generator=generator)
+        backwards = torch.rand(count, generator=generator) < self._reversal
+        return torch.where(backwards, -rates, rates), headings
 
 
 def with_headings(windows: Tensor, headings: Tensor) -> Tensor:

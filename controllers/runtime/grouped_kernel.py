@@ -30,6 +30,9 @@ UNSIGNED = 128
 _BLOCKS = 2
 _INTS = ir.VectorType(ir.IntType(32), OUTS_AT_ONCE)
 _LONG, _INT = ir.IntType(64), ir.IntType(32)
+_ADDRESS = ir.IntType(8).as_pointer()
+# Arguments of LLVM's prefetch: for reading, to the second level of the cache, of data.
+_TO_READ = [ir.Constant(_INT, number) for number in (0, 2, 1)]
 
 
 def has_vnni() -> bool:
@@ -49,6 +52,10 @@ def _tile(rows: int) -> Callable[..., Any]:
             x, x_stride, weights, block_stride, steps, outputs, stride = arguments
             dot = builder.module.declare_intrinsic(
                 "llvm.x86.avx512.vpdpbusd.512", (), ir.FunctionType(_INTS, [_INTS] * 3)
+            )
+
+            fetch = builder.module.declare_intrinsic(
+                "llvm.prefetch", [_ADDRESS], ir.FunctionType(ir.VoidType(), [_ADDRESS, *[_INT] * 3])
             )
 
             def address(base, step, count):
@@ -74,6 +81,11 @@ def _tile(rows: int) -> Callable[..., Any]:
                 )
                 for block in range(_BLOCKS)
             ]
+            # More weights than a cache holds pass by in a frame: those of the next blocks come
+            # while these are multiplied.
+            for block in range(_BLOCKS, 2 * _BLOCKS):
+                place = address(address(weights, block_stride, at(block)), step, at(64))
+                builder.call(fetch, [builder.inttoptr(place, _ADDRESS), *_TO_READ])
             unset = ir.Constant(_INTS, ir.Undefined)
             grown = []
             for row in range(rows):

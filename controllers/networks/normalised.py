@@ -104,8 +104,8 @@ class NormalisedController(nn.Module):
     def normalised(self, inputs: Tensor, gate: Tensor) -> tuple[Tensor, Tensor]:
         """Raw inputs and gate -> normalised ones."""
         return (
-            (inputs - self.inputs_mean) * self.inputs_scale,
-            (gate - self.gate_mean) * self.gate_scale,
+            (inputs - self.inputs_mean).mul_(self.inputs_scale),
+            (gate - self.gate_mean).mul_(self.gate_scale),
         )
 
     def blend_weights(self, gate: Tensor) -> Tensor | None:
@@ -135,8 +135,8 @@ class NormalisedController(nn.Module):
 
     def raw(self, outputs: Tensor, inputs: Tensor) -> Tensor:
         """Normalised outputs (..., outputs) of the network, after raw inputs -> raw outputs."""
-        made = outputs * self.outputs_unit + self.outputs_mean
-        return made + self._carried(inputs) if self._carries else made
+        made = (outputs * self.outputs_unit).add_(self.outputs_mean)
+        return made.add_(self._carried(inputs)) if self._carries else made
 
     def _carried(self, inputs: Tensor) -> Tensor:
-        return self.carried_shares * torch.index_select(inputs, -1, self.carried_columns)
+        return torch.index_select(inputs, -1, self.carried_columns).mul_(self.carried_shares)

@@ -328,9 +328,9 @@ class Characters:
 
     def _bounded(self, outputs: Array) -> Array:
         """The outputs; where they have diverged, the last valid ones at rest."""
-        # The comparison is false for NaN.
-        bounded = (np.abs(outputs) < _MAX_OUTPUT).all(axis=1)
-        self._alive &= bounded
+        # Comparisons are false for NaN. Two numbers tell where all characters are well.
+        if not (outputs.min() > -_MAX_OUTPUT and outputs.max() < _MAX_OUTPUT):
+            self._alive &= (np.abs(outputs) < _MAX_OUTPUT).all(axis=1)
         if not self._alive.all():
             outputs = np.where(self._alive[:, None], outputs, _at_rest(self._outputs, self._slices))
         self._outputs = outputs

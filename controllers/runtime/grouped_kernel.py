@@ -16,18 +16,18 @@ from llvmlite import ir
 from numba import float32, int8, int32, int64, njit, uint8, void
 from numba.core.extending import intrinsic
 
-from controllers.runtime.int8_kernel import LARGEST, SMALLEST
+from controllers.runtime.int8_kernel import LARGEST, largest_size
 from deepphase.arrays import Array
 from deepphase.compiled import compiled
 
 OUTS_AT_ONCE = 16
 """Outputs of one instruction: numbers of 32 bits in a register of 512."""
-ROWS_AT_ONCE = 4
+ROWS_AT_ONCE = 2
 """Groups have a multiple of this many rows."""
 UNSIGNED = 128
 """Added to weights, as the instruction multiplies unsigned by signed integers."""
 
-_BLOCKS = 2
+_BLOCKS, _MANY = 2, 8
 _INTS = ir.VectorType(ir.IntType(32), OUTS_AT_ONCE)
 _LONG, _INT = ir.IntType(64), ir.IntType(32)
 _ADDRESS = ir.IntType(8).as_pointer()
@@ -134,7 +134,7 @@ def compiled_products() -> Callable[..., None]:
     outputs : (rows, 16 * blocks) int32
         Products with the weights as they are stored, of all rows.
     """
-    many, few = _tile(2 * ROWS_AT_ONCE), _tile(ROWS_AT_ONCE)
+    many, few = _tile(_MANY), _tile(ROWS_AT_ONCE)
 
     @njit(
         void(int8[:, ::1], uint8[:, :, :, ::1], int64[::1], int32[:, ::1]),
@@ -152,9 +152,9 @@ def compiled_products() -> Callable[..., None]:
                 while row < starts[n + 1]:
                     inside = first_x + row * x_stride
                     out = first_out + row * stride + 64 * block
-                    if row + 2 * ROWS_AT_ONCE <= starts[n + 1]:
+                    if row + _MANY <= starts[n + 1]:
                         many(inside, x_stride, first + block * panel, panel, fours, out, stride)
-                        row += 2 * ROWS_AT_ONCE
+                        row += _MANY
                     else:
                         few(inside, x_stride, first + block * panel, panel, fours, out, stride)
                         row += ROWS_AT_ONCE
@@ -164,12 +164,9 @@ def compiled_products() -> Callable[..., None]:
 
 @njit(error_model="numpy", fastmath={"reassoc"})
 def _round(values, rounded, scales, sums, row):
-    largest, total = float32(SMALLEST), float32(0.0)
-    for i in range(len(values)):
-        largest = max(largest, abs(values[i]))
-        total += abs(values[i])
+    largest = largest_size(values)
     # No integer stands for NaN: the scale takes it to the outputs.
-    if not np.isfinite(total):
+    if np.isnan(largest):
         scales[row], sums[row] = np.nan, 0
         rounded[:] = int8(0)
         return
@@ -179,7 +176,7 @@ def _round(values, rounded, scales, sums, row):
     for i in range(len(values)):
         number = int32(np.rint(values[i] * finer))
         rounded[i] = int8(number)
-        whole += number
+        whole = int32(whole + number)
     sums[row] = whole
 
 
@@ -214,7 +211,7 @@ def round_inputs(inputs, rows, rounded, scales, sums):
     inputs
         (characters, ins).
     rows
-        (rows,) character of each row.
+        (rows,) place in `inputs` of each row.
     rounded
         (rows, at least ins), filled here; what is beyond the inputs is left as it is.
     scales, sums
@@ -288,6 +285,40 @@ def scale_outputs(products, scales, sums, surplus, weight_scales, biases, starts
             for i in range(outs):
                 product = float32(products[row, i] - less)
                 outputs[character, i] = size * weight_scales[group, i] * product + biases[group, i]
+
+
+@compiled(
+    void(float32[:, ::1], float32[:, ::1], int64[::1], float32, float32[:, ::1], float32[:, ::1]),
+    error_model="numpy",
+)
+def fade_changes(made, left, changed, keep, outputs, leaving):
+    """Add what is left of the differences between outputs with the last and with these weights.
+
+    Parameters
+    ----------
+    made
+        (characters + changed, outs): the outputs, and those of the changed characters with their
+        last weights.
+    left
+        (characters, outs) what was left of the differences.
+    changed
+        (changed,) characters whose weights are others than in the last frame.
+    keep
+        Share of a difference that is left after a frame.
+    outputs, leaving
+        (characters, outs), filled here: the sums, and what is left now.
+    """
+    count = len(left)
+    for n in range(count):
+        for i in range(left.shape[1]):
+            leaving[n, i] = keep * left[n, i]
+    for row in range(len(changed)):
+        n = changed[row]
+        for i in range(left.shape[1]):
+            leaving[n, i] += made[count + row, i] - made[n, i]
+    for n in range(count):
+        for i in range(left.shape[1]):
+            outputs[n, i] = made[n, i] + leaving[n, i]
 
 
 @compiled(void(int64[::1], int64[::1], int64[::1]), error_model="numpy")

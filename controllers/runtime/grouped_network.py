@@ -29,6 +29,7 @@ from controllers.runtime.grouped_kernel import (
     UNSIGNED,
     activate,
     compiled_products,
+    fade_changes,
     has_vnni,
     packed,
     round_inputs,
@@ -193,23 +194,27 @@ class GroupedBlend(ControllerNetwork):
             return self._computed(inputs, now), (now, torch.zeros(count, self.dims.outputs))
         last, left = state
         changed = (now != last).nonzero()[:, 0]
-        both = torch.cat([inputs, inputs[changed]])
-        outputs = self._computed(both, torch.cat([now, last[changed]]))
-        outputs, before = outputs[:count], outputs[count:]
-        left = self._keep * left
-        left[changed] += before - outputs[changed]
-        return outputs + left, (now, left)
+        made = self._computed(inputs, torch.cat([now, last[changed]]), changed)
+        outputs, leaving = torch.empty_like(left), torch.empty_like(left)
+        fade_changes(
+            *(made.numpy(), left.numpy(), changed.numpy(), self._keep),
+            *(outputs.numpy(), leaving.numpy()),
+        )
+        return outputs, (now, leaving)
 
-    def _computed(self, inputs: Tensor, chosen: Tensor) -> Tensor:
-        """The outputs of rows with these sets of weights."""
-        count = len(inputs)
+    def _computed(self, inputs: Tensor, chosen: Tensor, again: Tensor | None = None) -> Tensor:
+        """The outputs of rows with these sets of weights, then those of rows `again`."""
+        count = len(chosen)
         given = inputs.contiguous().numpy()
         rows = np.empty(count + ROWS_AT_ONCE * min(count, len(self.centres)), np.int64)
         sort_into_groups(chosen.numpy(), self._starts, rows)
         rows = rows[: self._starts[-1]]
         first, middle, last = self._layers
         scales, sums = np.empty(len(rows), np.float32), np.empty(len(rows), np.int32)
-        round_inputs(given, rows, first.rows(len(rows)), scales, sums)
+        given_rows = rows
+        if again is not None:
+            given_rows = np.concatenate([np.arange(len(inputs)), again.numpy()])[rows]
+        round_inputs(given, given_rows, first.rows(len(rows)), scales, sums)
         for layer, following in ((first, middle), (middle, last)):
             products = layer.products(len(rows), self._starts)
             made = following.rows(len(rows))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import float32, int8, int32, void
+from numba import float32, int8, int32, njit, void
 
 from deepphase.compiled import compiled
 
@@ -11,6 +11,23 @@ LARGEST = 127.0
 """Largest integer that values are rounded to."""
 SMALLEST = 1e-30
 """Least of the largest values of a row or column: what is smaller counts as 0."""
+
+# Bits of a float32 without its sign, and those of infinity.
+_ABSOLUTE, _INFINITE = 0x7FFFFFFF, 0x7F800000
+
+
+@njit(error_model="numpy")
+def largest_size(values):
+    """Largest size of float32 numbers (n,), at least `SMALLEST`; NaN if one is not finite."""
+    # The bits of positive numbers are in the order of the numbers, infinity and NaN last, and the
+    # largest of integers is found on whole registers.
+    bits = values.view(np.int32)
+    most = int32(0)
+    for i in range(len(bits)):
+        most = int32(max(most, int32(bits[i] & int32(_ABSOLUTE))))
+    if most >= int32(_INFINITE):
+        return float32(np.nan)
+    return max(np.int32(most).view(np.float32), float32(SMALLEST))
 
 
 @compiled(
@@ -29,12 +46,9 @@ def round_rows(values, rounded, scales):
         (rows,), filled here; NaN for a row with a value that is not finite.
     """
     for row in range(values.shape[0]):
-        largest, total = float32(SMALLEST), float32(0.0)
-        for i in range(values.shape[1]):
-            largest = max(largest, abs(values[row, i]))
-            total += abs(values[row, i])
+        largest = largest_size(values[row])
         # No integer stands for NaN: the scale takes it to the outputs.
-        if not np.isfinite(total):
+        if np.isnan(largest):
             scales[row] = np.nan
             rounded[row] = int8(0)
             continue

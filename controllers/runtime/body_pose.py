@@ -173,13 +173,13 @@ class BodyPoses:
         count, joints = len(numbers), len(self.body)
         numbers = np.ascontiguousarray(numbers, np.float32).reshape(count, joints, -1)
         rotations, axes, positions = (
-            np.empty((count, joints, width), np.float32) for width in (4, 9, 3)
+            np.empty((count, joints, width), np.float32) for width in (4, _ROTATION_NUMBERS, 3)
         )
         hips = np.ascontiguousarray(hips, np.float32)
         read_poses(
             numbers, hips, self._order, self._parents, self._offsets, rotations, axes, positions
         )
-        return BodyPose(rotations, axes[..., :_ROTATION_NUMBERS], positions)
+        return BodyPose(rotations, axes, positions)
 
     def in_world(
         self, pose: BodyPose, places: Array, angles: Array, level: Array | None = None

@@ -288,37 +288,45 @@ def scale_outputs(products, scales, sums, surplus, weight_scales, biases, starts
 
 
 @compiled(
-    void(float32[:, ::1], float32[:, ::1], int64[::1], float32, float32[:, ::1], float32[:, ::1]),
+    void(float32[:, ::1], float32[:, ::1], int64[::1], float32, float32[:, ::1]),
     error_model="numpy",
 )
-def fade_changes(made, left, changed, keep, outputs, leaving):
+def fade_changes(made, left, changed, keep, leaving):
     """Add what is left of the differences between outputs with the last and with these weights.
 
     Parameters
     ----------
     made
-        (characters + changed, outs): the outputs, and those of the changed characters with their
-        last weights.
+        (characters + changed, outs): the outputs, to which it is added, and those of the changed
+        characters with their last weights.
     left
         (characters, outs) what was left of the differences.
     changed
-        (changed,) characters whose weights are others than in the last frame.
+        (changed,) characters whose weights are others than in the last frame, in rising order.
     keep
         Share of a difference that is left after a frame.
-    outputs, leaving
-        (characters, outs), filled here: the sums, and what is left now.
+    leaving
+        (characters, outs), filled here: what is left now.
     """
-    count = len(left)
+    count, outs, row = len(left), left.shape[1], 0
     for n in range(count):
-        for i in range(left.shape[1]):
-            leaving[n, i] = keep * left[n, i]
-    for row in range(len(changed)):
-        n = changed[row]
-        for i in range(left.shape[1]):
-            leaving[n, i] += made[count + row, i] - made[n, i]
-    for n in range(count):
-        for i in range(left.shape[1]):
-            outputs[n, i] = made[n, i] + leaving[n, i]
+        if row < len(changed) and changed[row] == n:
+            for i in range(outs):
+                leaving[n, i] = keep * left[n, i] + (made[count + row, i] - made[n, i])
+            row += 1
+        else:
+            for i in range(outs):
+                leaving[n, i] = keep * left[n, i]
+        for i in range(outs):
+            made[n, i] += leaving[n, i]
+
+
+@compiled(void(float32[::1]), error_model="numpy", fastmath={"contract"})
+def elu_in_place(values):
+    """ELU of values (n,), to six digits."""
+    for i in range(len(values)):
+        value = values[i]
+        values[i] = value if value > float32(0.0) else _exp(value) - float32(1.0)
 
 
 @compiled(void(int64[::1], int64[::1], int64[::1]), error_model="numpy")

@@ -29,6 +29,7 @@ from controllers.runtime.grouped_kernel import (
     UNSIGNED,
     activate,
     compiled_products,
+    elu_in_place,
     fade_changes,
     has_vnni,
     packed,
@@ -165,15 +166,25 @@ class GroupedBlend(ControllerNetwork):
         return sum(layer.megabytes for layer in self._layers)
 
     def blend_weights(self, gate: Tensor) -> Tensor:
-        """As that of the exact network."""
+        """As that of the exact network, to six digits."""
         # A frame asks for them twice: for its outputs and for the page.
-        if self._seen is None or not torch.equal(self._seen[0], gate):
-            self._seen = gate.clone(), self._exact.blend_weights(gate)
+        if self._seen is None or not np.array_equal(self._seen[0].numpy(), gate.numpy()):
+            self._seen = gate.clone(), self._blends(gate)
         return self._seen[1]
+
+    def _blends(self, gate: Tensor) -> Tensor:
+        network = self._exact
+        if not isinstance(network, Experts):
+            return network.blend_weights(gate)
+        # PyTorch's ELU takes as long as the products.
+        for layer in (network.gate_in, network.gate_mid):
+            gate = layer(gate)
+            elu_in_place(gate.detach().numpy().reshape(-1))
+        return torch.softmax(network.gate_out(gate), dim=-1)
 
     def chosen(self, gate: Tensor) -> Tensor:
         """(batch, gate) -> (batch,): place of the nearest of the centres."""
-        return self._closeness(gate).argmax(dim=1)
+        return torch.from_numpy(self._closeness(gate).numpy().argmax(axis=1))
 
     def _closeness(self, gate: Tensor) -> Tensor:
         """(batch, groups): b . c - c . c / 2, the largest for the nearest centre."""
@@ -195,12 +206,9 @@ class GroupedBlend(ControllerNetwork):
         last, left = state
         changed = (now != last).nonzero()[:, 0]
         made = self._computed(inputs, torch.cat([now, last[changed]]), changed)
-        outputs, leaving = torch.empty_like(left), torch.empty_like(left)
-        fade_changes(
-            *(made.numpy(), left.numpy(), changed.numpy(), self._keep),
-            *(outputs.numpy(), leaving.numpy()),
-        )
-        return outputs, (now, leaving)
+        leaving = torch.empty_like(left)
+        fade_changes(made.numpy(), left.numpy(), changed.numpy(), self._keep, leaving.numpy())
+        return made[:count], (now, leaving)
 
     def _computed(self, inputs: Tensor, chosen: Tensor, again: Tensor | None = None) -> Tensor:
         """The outputs of rows with these sets of weights, then those of rows `again`."""

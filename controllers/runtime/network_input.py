@@ -281,6 +281,9 @@ class NetworkInput:
         self._trajectory = TrajectoryBlocks(self._slices, later)
         self._gate_trajectory = TrajectoryBlocks(self._gate_slices, later)
         self._now = self._offsets.index(0.0)
+        # Places, directions and velocities of all samples; a root is at 0 now, and faces +Z.
+        self._every = np.zeros((3, len(self.inputs), len(self._offsets)), np.complex128)
+        self._every[1, :, self._now] = 1j
         feet = [schema.joints.index(name) for name in schema.feet]
         self._feet = (3 * np.array(feet)[:, None] + np.arange(3)).reshape(-1)
         self.pose = {
@@ -341,12 +344,12 @@ class NetworkInput:
         """
         count, now = len(self.inputs), self._now
         places, directions, velocities, labels = history.samples()
-        trajectory = np.zeros((3, count, len(self._offsets)), np.complex128)
+        trajectory = self._every
         for block, values in zip(trajectory, (places, directions, velocities), strict=True):
             block[:, :now] = values
-        trajectory[1, :, now] = 1j
         trajectory[0, :, now + 1 :] = future.places
-        trajectory[1, :, now + 1 :] = np.sin(future.angles) + 1j * np.cos(future.angles)
+        trajectory[1, :, now + 1 :].real = np.sin(future.angles)
+        trajectory[1, :, now + 1 :].imag = np.cos(future.angles)
         trajectory[2, :, now:] = future.velocities
         blocks: dict[str, Array] = {}
         if label.shape[1]:

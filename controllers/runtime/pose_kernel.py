@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from numba import float32, int64, void
 
 from deepphase.compiled import compiled
@@ -44,12 +45,13 @@ def read_poses(numbers, hips, order, parents, offsets, rotations, axes, position
     rotations
         (characters, joints, 4) quaternions (x, y, z, w).
     axes
-        (characters, joints, 9) unit x, y and z axes.
+        (characters, joints, 6) unit x and y axes.
     positions
         (characters, joints, 3) metres.
     """
     least = float32(_MIN_LENGTH)
     one, zero = float32(1.0), float32(0.0)
+    z_axes = np.empty((numbers.shape[1], 3), np.float32)
     for n in range(numbers.shape[0]):
         for j in range(numbers.shape[1]):
             x0, x1, x2 = numbers[n, j, 0], numbers[n, j, 1], numbers[n, j, 2]
@@ -72,7 +74,7 @@ def read_poses(numbers, hips, order, parents, offsets, rotations, axes, position
             z0, z1, z2 = x1 * y2 - x2 * y1, x2 * y0 - x0 * y2, x0 * y1 - x1 * y0
             axes[n, j, 0], axes[n, j, 1], axes[n, j, 2] = x0, x1, x2
             axes[n, j, 3], axes[n, j, 4], axes[n, j, 5] = y0, y1, y2
-            axes[n, j, 6], axes[n, j, 7], axes[n, j, 8] = z0, z1, z2
+            z_axes[j, 0], z_axes[j, 1], z_axes[j, 2] = z0, z1, z2
             # Shepperd 1978: the largest of the four squared components gives the others.
             xx, yy = one + x0 - y1 - z2, one - x0 + y1 - z2
             zz, ww = one - x0 - y1 + z2, one + x0 + y1 + z2
@@ -97,7 +99,7 @@ def read_poses(numbers, hips, order, parents, offsets, rotations, axes, position
                 positions[n, place, c] = positions[n, above, c] + (
                     offsets[place, 0] * axes[n, above, c]
                     + offsets[place, 1] * axes[n, above, 3 + c]
-                    + offsets[place, 2] * axes[n, above, 6 + c]
+                    + offsets[place, 2] * z_axes[above, c]
                 )
 
 

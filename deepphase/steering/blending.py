@@ -42,11 +42,15 @@ def blended_positions(predicted: Array, desired: Array, bias: float) -> Array:
     -------
     (..., samples, axes)
     """
-    weights = desired_weights(predicted.shape[-2], bias)[:, None]
-    start = np.zeros_like(predicted[..., :1, :])
-    steps = (1.0 - weights) * np.diff(predicted, axis=-2, prepend=start)
-    steps = steps + weights * np.diff(desired, axis=-2, prepend=start)
-    return np.cumsum(steps, axis=-2)
+    samples, axes = predicted.shape[-2:]
+    weights = desired_weights(samples, bias)
+    # Differences, their shares and their sums are one product with numbers that all rows have.
+    differences = np.eye(samples) - np.eye(samples, k=-1)
+    sums = np.tril(np.ones((samples, samples)))
+    return sum(
+        (rows.reshape(-1, samples * axes) @ np.kron(sums @ (share * differences), np.eye(axes)).T)
+        for rows, share in ((predicted, 1.0 - weights[:, None]), (desired, weights[:, None]))
+    ).reshape(predicted.shape)
 
 
 def blended_angles(predicted: Array, desired: Array, bias: float) -> Array:

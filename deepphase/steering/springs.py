@@ -93,6 +93,14 @@ def spring_to_angle(
     return spring_to(angle, rate, angle + wrapped_angle(goal - angle), halflife_s, seconds)
 
 
+def sprung_angle(
+    angle: Array, rate: Array, goal: Array, halflife_s: float, seconds: float | Array
+) -> Array:
+    """The angle alone of `spring_to_angle`, in half the time."""
+    goal = angle + wrapped_angle(goal - angle)
+    return goal + decayed_offset(angle - goal, rate, halflife_s, seconds)
+
+
 def spring_to_velocity(
     position: Array,
     velocity: Array,

@@ -13,6 +13,7 @@ from deepphase.steering.springs import (
     position_to_velocity,
     spring_to_angle,
     spring_to_velocity,
+    sprung_angle,
 )
 
 
@@ -124,7 +125,7 @@ class VelocityGoals:
             settings.halflife_s,
             offsets_s,
         )
-        angles, _ = spring_to_angle(
+        angles = sprung_angle(
             self._angle[which, None],
             self._rate[which, None],
             self._goal_angles()[which, None],
@@ -139,7 +140,7 @@ class VelocityGoals:
 
     def labels(self) -> list[dict[str, str]]:
         """As `GoalSource.labels`: none."""
-        return [{} for _ in self._angle]
+        return [{}] * len(self._angle)
 
     def command(self) -> tuple[Array, Array]:
         """As `VelocityCommands.command`."""

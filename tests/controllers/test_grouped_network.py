@@ -78,7 +78,7 @@ def test_characters_at_a_centre_are_within_two_percent(experts):
 
 
 @pytest.mark.parametrize("name", ["experts", "pfnn"])
-def test_more_groups_are_nearer(store, name):
+def test_more_groups_are_nearer(store, name, monkeypatch):
     controller, samples = untrained(name, store)
     rows = [torch.from_numpy(each.copy()) for each in (samples.inputs, samples.gate)]
     inputs, gate = controller.network.normalised(*rows)
@@ -87,6 +87,7 @@ def test_more_groups_are_nearer(store, name):
         # Untrained gates hardly differ.
         blends = torch.softmax(20.0 * network.blend_weights(gate), dim=1)
         network.blend_weights = lambda gate: blends
+        monkeypatch.setattr(GroupedBlend, "blend_weights", lambda self, gate: blends)
         exact = network(inputs, gate)
         away = [
             distance(GroupedBlend(network, centres.numpy())(inputs, gate), exact)
@@ -94,6 +95,15 @@ def test_more_groups_are_nearer(store, name):
         ]
     assert away[0] > 1.5 * away[2]
     assert away[0] > away[1] > away[2]
+
+
+def test_gates_are_those_of_the_exact_network(experts):
+    controller, (_, gate) = experts
+    network = controller.network.network
+    with torch.inference_mode():
+        exact = network.blend_weights(gate)
+        found = GroupedBlend(network, exact[:1].numpy()).blend_weights(gate)
+    torch.testing.assert_close(found, exact, rtol=0.0, atol=1e-6)
 
 
 def test_processors_without_the_instruction_compute_the_same(experts, monkeypatch):

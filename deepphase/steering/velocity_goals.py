@@ -114,14 +114,16 @@ class VelocityGoals:
     ) -> tuple[Array, Array]:
         """As `GoalSource.trajectory`: from the current place, at the desired velocity."""
         settings = self.settings
+
+        def columns(values: Array) -> Array:
+            # (characters, 2, 1): rows of offsets are longer, and quicker, than rows of x and z.
+            return values[which][:, :, None]
+
         positions = position_to_velocity(
-            *(
-                each[which][:, :, None]  # (characters, 2, offsets): long rows are quicker
-                for each in (
-                    *(root_states.positions, self._velocity),
-                    *(self._acceleration, self._desired),
-                )
-            ),
+            columns(root_states.positions),
+            columns(self._velocity),
+            columns(self._acceleration),
+            columns(self._desired),
             settings.halflife_s,
             offsets_s,
         )

@@ -13,6 +13,7 @@ from deepphase.steering.springs import (
     spring_to,
     spring_to_angle,
     spring_to_velocity,
+    sprung_angle,
     wrapped_angle,
 )
 
@@ -74,3 +75,10 @@ def test_an_impossible_halflife_is_refused(halflife):
         spring_rate(halflife)
     with pytest.raises(ParameterError, match="halflife"):
         damping_share(halflife, 0.1)
+
+
+def test_the_angle_alone_is_that_of_the_spring():
+    angle, rate, goal = np.random.default_rng(0).normal(scale=3.0, size=(3, 20, 1))
+    seconds = np.linspace(0.0, 1.0, 7)
+    found = sprung_angle(angle, rate, goal, 0.2, seconds)
+    np.testing.assert_array_equal(found, spring_to_angle(angle, rate, goal, 0.2, seconds)[0])

@@ -37,8 +37,7 @@ def command(
         What to compare the phases with on the same clips, separated by commas: contact, pca and
         pfnn for baselines, which are fitted to these clips; velocity, pose and full_pose (both)
         for those of a frame; posture for the phases with the slow pose beside them; or files of
-        other models. The page then has DeepPhase's comparisons
-        with a verdict.
+        other models. The page then has DeepPhase's comparisons with a verdict.
     """
     from apps.reports.evaluation_report import evaluation_report
     from apps.reports.rival_features import checked_rivals

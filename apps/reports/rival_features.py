@@ -218,9 +218,7 @@ def _posture(
     alone = FeatureLayout(*(each for each in layout if each.kind != "phase_manifold"))
     parts = []
     for number, kept in enumerate(compared.inside):
-        clip = store.clip(number)
-        if clip.fps != model.fps:
-            clip = resample(clip, model.fps)
+        clip = resample(store.clip(number), model.fps)
         rows, _ = frame_rows(alone, BodyFrames.of_clip(clip, model.signals.body))
         parts.append(rows[kept])
     posture = np.concatenate(parts)

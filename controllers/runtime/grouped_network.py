@@ -184,11 +184,9 @@ class GroupedBlend(ControllerNetwork):
 
     def chosen(self, gate: Tensor) -> Tensor:
         """(batch, gate) -> (batch,): place of the nearest of the centres."""
-        return torch.from_numpy(self._closeness(gate).numpy().argmax(axis=1))
-
-    def _closeness(self, gate: Tensor) -> Tensor:
-        """(batch, groups): b . c - c . c / 2, the largest for the nearest centre."""
-        return self.blend_weights(gate) @ self.centres.T - self._offsets
+        # b . c - c . c / 2 is the largest for the nearest centre.
+        closeness = self.blend_weights(gate) @ self.centres.T - self._offsets
+        return torch.from_numpy(closeness.numpy().argmax(axis=1))
 
     def forward(self, inputs: Tensor, gate: Tensor) -> Tensor:
         """(batch, inputs) and (batch, gate) -> (batch, outputs)."""

@@ -5,6 +5,8 @@ The near future follows the prediction, the far future the goal.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from deepphase.arrays import Array
@@ -43,14 +45,27 @@ def blended_positions(predicted: Array, desired: Array, bias: float) -> Array:
     (..., samples, axes)
     """
     samples, axes = predicted.shape[-2:]
+    blends = _step_blends(samples, axes, bias)
+    return sum(
+        rows.reshape(-1, samples * axes) @ blend
+        for rows, blend in zip((predicted, desired), blends, strict=True)
+    ).reshape(predicted.shape)
+
+
+@lru_cache(maxsize=32)
+def _step_blends(samples: int, axes: int, bias: float) -> tuple[Array, Array]:
+    """Matrices (samples * axes,) * 2 that predicted and desired places are multiplied by.
+
+    Differences, their shares and their sums are one product, which is the same in every frame.
+    """
     weights = desired_weights(samples, bias)
-    # Differences, their shares and their sums are one product with numbers that all rows have.
     differences = np.eye(samples) - np.eye(samples, k=-1)
     sums = np.tril(np.ones((samples, samples)))
-    return sum(
-        (rows.reshape(-1, samples * axes) @ np.kron(sums @ (share * differences), np.eye(axes)).T)
-        for rows, share in ((predicted, 1.0 - weights[:, None]), (desired, weights[:, None]))
-    ).reshape(predicted.shape)
+    predicted, desired = (
+        np.kron(sums @ (share * differences), np.eye(axes)).T
+        for share in (1.0 - weights[:, None], weights[:, None])
+    )
+    return predicted, desired
 
 
 def blended_angles(predicted: Array, desired: Array, bias: float) -> Array:

@@ -126,12 +126,11 @@ def spring_to_velocity(
     -----
     The position is the integral of the spring's velocity, in closed form.
     """
-    rate = spring_rate(halflife_s)
-    difference = velocity - goal
-    slope = acceleration + rate * difference
-    fading = _fading(rate, seconds)
+    place, rate, difference, slope, fading = _sprung_place(
+        position, velocity, acceleration, goal, halflife_s, seconds
+    )
     return (
-        _travelled(position, difference, slope, goal, rate, fading, seconds),
+        place,
         goal + (difference + slope * seconds) * fading,
         (acceleration - rate * slope * seconds) * fading,
     )
@@ -146,27 +145,28 @@ def position_to_velocity(
     seconds: float | Array,
 ) -> Array:
     """The position alone of `spring_to_velocity`, in half the time."""
+    return _sprung_place(position, velocity, acceleration, goal, halflife_s, seconds)[0]
+
+
+def _sprung_place(
+    position: Array,
+    velocity: Array,
+    acceleration: Array,
+    goal: Array,
+    halflife_s: float,
+    seconds: float | Array,
+) -> tuple[Array, float, Array, Array, float | Array]:
+    """The position, and what velocity and acceleration are made of: rate, parts, and fading."""
     rate = spring_rate(halflife_s)
     difference = velocity - goal
     slope = acceleration + rate * difference
     fading = _fading(rate, seconds)
-    return _travelled(position, difference, slope, goal, rate, fading, seconds)
-
-
-def _travelled(
-    position: Array,
-    difference: Array,
-    slope: Array,
-    goal: Array,
-    rate: float,
-    fading: float | Array,
-    seconds: float | Array,
-) -> Array:
     # All that depends on the time alone is computed once for all characters.
     eased = (1.0 - fading) / rate
-    return (
+    place = (
         position + goal * seconds + difference * eased + slope * ((eased - seconds * fading) / rate)
     )
+    return place, rate, difference, slope, fading
 
 
 def damping_share(halflife_s: float, seconds: float) -> float:

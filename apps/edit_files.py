@@ -157,9 +157,9 @@ def save_page(
     ghost
         Draw the first clip faint.
     """
-    from deepphase.figures.player.actor import Actor
-    from deepphase.figures.player.page import save_player
-    from deepphase.figures.player.take import Take
+    from deepphase.viewer.actor import Actor
+    from deepphase.viewer.page import save_player
+    from deepphase.viewer.take import Take
 
     actors = [Actor.of_clip(clip, ghost=ghost and number == 0) for number, clip in enumerate(clips)]
     take = Take(name or clips[0].name, actors)

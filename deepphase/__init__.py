@@ -81,9 +81,6 @@ if TYPE_CHECKING:
     from deepphase.export.phase_encoder import export_phase_model as export_phase_model
     from deepphase.features.feature import Feature as Feature
     from deepphase.features.layout import FeatureLayout as FeatureLayout
-    from deepphase.figures.player.actor import Actor as Actor
-    from deepphase.figures.player.page import save_player as save_player
-    from deepphase.figures.player.take import Take as Take
     from deepphase.formats.load import load as load
     from deepphase.formats.load import load_all as load_all
     from deepphase.formats.load import save as save
@@ -172,10 +169,13 @@ if TYPE_CHECKING:
     from deepphase.terrain.heightmap import Heightmap as Heightmap
     from deepphase.terrain.laying import lay_on_ground as lay_on_ground
     from deepphase.terrain.made_ground import made_ground as made_ground
+    from deepphase.viewer.actor import Actor as Actor
+    from deepphase.viewer.page import save_player as save_player
+    from deepphase.viewer.take import Take as Take
 
 # Public name -> the module that defines it.
 _MODULES = {
-    "Actor": "deepphase.figures.player.actor",
+    "Actor": "deepphase.viewer.actor",
     "AnySkeletonModel": "deepphase.phase.any_skeleton.model",
     "BlenderRig": "deepphase.rigs.blender_rig",
     "BodyRig": "deepphase.rigs.body_rig",
@@ -244,7 +244,7 @@ _MODULES = {
     "StreamingEncoder": "deepphase.phase.streaming",
     "StyledMotion": "deepphase.editing.style",
     "SyntheticMotion": "deepphase.synthetic.locomotion",
-    "Take": "deepphase.figures.player.take",
+    "Take": "deepphase.viewer.take",
     "VelocityGoals": "deepphase.steering.velocity_goals",
     "between_keys": "deepphase.editing.inbetween",
     "clip_of_controls": "deepphase.rigs.keying",
@@ -294,7 +294,7 @@ _MODULES = {
     "run_measures": "deepphase.evaluation.run_measures",
     "save": "deepphase.formats.load",
     "save_phases": "deepphase.phase.phase_file",
-    "save_player": "deepphase.figures.player.page",
+    "save_player": "deepphase.viewer.page",
     "similar_clips": "deepphase.editing.similarity",
     "song_features": "deepphase.music.cache",
     "song_summary": "deepphase.music.song_summary",

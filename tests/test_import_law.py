@@ -44,11 +44,15 @@ LAYERS = [
         "deepphase.editing",
         "deepphase.rigs",
     },
+    {"deepphase.viewer"},
     {"matching", "controllers"},
     {"apps"},
 ]
 OURS = ("deepphase", "controllers", "matching", "apps")
-TORCH_FREE = {name for layer in LAYERS[:10] for name in layer} | {"deepphase.figures"}
+TORCH_FREE = {name for layer in LAYERS[:10] for name in layer} | {
+    "deepphase.figures",
+    "deepphase.viewer",
+}
 
 
 def unit_of(module: str) -> str:

@@ -169,7 +169,7 @@ def _play(
     """Write a player of encoded clips, and return these by name."""
     from apps.reports.player_takes import takes_of_clips
     from deepphase.corpus.clips import clips_in
-    from deepphase.figures.player.page import save_player
+    from deepphase.viewer.page import save_player
 
     entries = {entry.name: entry for entry in clips_in(files, skeleton=group)}
     shown = [each for each in phases if each.name in entries][:_PLAYER_CLIPS]
@@ -182,7 +182,7 @@ def _play(
 def _steer(output: Path) -> None:
     """Write the page in which the shipped controller is steered."""
     from apps.demo.controller import CONTROLLER
-    from apps.live.bundle import save_live_page
+    from apps.live.page import save_live_page
     from apps.live.sources import asset_of
 
     save_live_page(output / LIVE, asset_of(CONTROLLER), name=CONTROLLER.stem)

@@ -83,7 +83,7 @@ def _web_page(
     body: Path | None,
     ground: LiveGroundOptions,
 ) -> None:
-    from apps.live.bundle import save_live_page
+    from apps.live.page import save_live_page
     from apps.live.sources import asset_of, check_walks_on_ground
     from apps.runs.chosen_ground import chosen_ground, ground_notes
 

@@ -12,9 +12,9 @@ from deepphase.errors import DeepPhaseError, FormatError
 
 if TYPE_CHECKING:
     from controllers.ball.ball_track import BallTrack
-    from deepphase.figures.player.take import Take
     from deepphase.motion.ball import Ball
     from deepphase.motion.clip import Clip
+    from deepphase.viewer.take import Take
 
 # Takes of the page, and rows of the table.
 _MAX_SHOWN, _MAX_ROWS = 12, 40
@@ -55,8 +55,8 @@ def command(
     from controllers.ball.ball_file import IMPLAUSIBLE, SUFFIX, as_row, load_ball, save_ball
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.clips import clips_in
-    from deepphase.figures.player.page import save_player
     from deepphase.motion.ball import Ball
+    from deepphase.viewer.page import save_player
 
     ball = Ball(radius, mass, restitution, rolling)
     entries = clips_in(
@@ -140,8 +140,8 @@ def _ball_of(clip: Clip, ball: Ball, reading: StoreOptions) -> BallTrack:
 def _take(clip: Clip, track: BallTrack) -> Take:
     import numpy as np
 
-    from deepphase.figures.player.actor import Actor
-    from deepphase.figures.player.take import Curve, Marker, Take
+    from deepphase.viewer.actor import Actor
+    from deepphase.viewer.take import Curve, Marker, Take
 
     actor = Actor.of_clip(clip)
     positions = track.positions + np.array([0.0, actor.floor, 0.0])

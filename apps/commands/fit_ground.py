@@ -12,13 +12,13 @@ from apps.terminal import list_left_out, next_step, note, progress, table
 from deepphase.errors import DeepPhaseError, FormatError, ParameterError
 
 if TYPE_CHECKING:
-    from deepphase.figures.player.take import Take
     from deepphase.motion.clip import Clip
     from deepphase.motion.roles import Roles
     from deepphase.terrain.fitting import PatchLibrary
     from deepphase.terrain.foot_track import FootTrack
     from deepphase.terrain.grounded_clip import ClipGround
     from deepphase.terrain.heightmap import Heightmap
+    from deepphase.viewer.take import Take
 
 # Takes of the page; more open slowly.
 _MAX_SHOWN = 12
@@ -69,8 +69,8 @@ def command(
     """
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.clips import clips_in
-    from deepphase.figures.player.page import save_player
     from deepphase.terrain.made_ground import MADE_GROUNDS
+    from deepphase.viewer.page import save_player
 
     chosen = tuple(MADE_GROUNDS) if kinds is None else tuple(kinds.split(","))
     settings: dict[str, object] = {
@@ -156,11 +156,11 @@ class _GroundMaker:
 
     def make(self, clip: Clip, stem: str) -> list[Take]:
         """Make the grounds of a clip; a take of each."""
-        from deepphase.figures.player.actor import Actor
-        from deepphase.figures.player.take import Take
         from deepphase.motion.roles import find_roles
         from deepphase.terrain.foot_track import FootTrack
         from deepphase.terrain.grounded_clip import GroundedClip
+        from deepphase.viewer.actor import Actor
+        from deepphase.viewer.take import Take
 
         track = FootTrack.of_clip(clip)
         roles, actor = find_roles(clip.skeleton, clip=clip), Actor.of_clip(clip)

@@ -45,10 +45,10 @@ def command(
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.clips import clips_in
     from deepphase.corpus.motion_files import song_beside
-    from deepphase.figures.player.actor import Actor
-    from deepphase.figures.player.page import save_player
-    from deepphase.figures.player.take import Take
     from deepphase.motion.clip import Clip
+    from deepphase.viewer.actor import Actor
+    from deepphase.viewer.page import save_player
+    from deepphase.viewer.take import Take
 
     if max_clips < 1:
         raise ParameterError(f"--max-clips must be at least 1, not {max_clips}")

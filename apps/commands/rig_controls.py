@@ -213,9 +213,9 @@ def _write_player(given: Clip | None, made: Clip, path: Path, ground: Heightmap 
     from dataclasses import replace
 
     from apps.runs.ground_patch import ground_patch
-    from deepphase.figures.player.actor import Actor
-    from deepphase.figures.player.page import save_player
-    from deepphase.figures.player.take import Take
+    from deepphase.viewer.actor import Actor
+    from deepphase.viewer.page import save_player
+    from deepphase.viewer.take import Take
 
     clips = [(made, "rig")] if given is None else [(given, "clip"), (made, "rig")]
     actors = [Actor.of_clip(replace(clip, name=name)) for clip, name in clips]

@@ -11,7 +11,6 @@ from controllers.dance.dancer import Dancer
 from controllers.dance.dancing import LOCKED_BAND, NetworkDance, generate_dances
 from controllers.dance.reference import DanceReference
 from deepphase.errors import ParameterError
-from deepphase.figures.player.take import Curve, Gating, Marker
 from deepphase.motion.clip import Clip
 from deepphase.motion.resample import low_passed_clip
 from deepphase.motion.roles import find_roles
@@ -22,6 +21,7 @@ from deepphase.music.dance_request import DanceRequest
 from deepphase.music.features import SongFeatures
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.progress import Progress
+from deepphase.viewer.take import Curve, Gating, Marker
 from matching.database.database import MotionDatabase
 from matching.music.dancing import DEFAULT_LOCK, dance_with_database
 from matching.music.music_search import DanceSettings

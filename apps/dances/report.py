@@ -21,16 +21,16 @@ from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write
 from deepphase.errors import FormatError
 from deepphase.export.film import write_film
-from deepphase.figures.player.actor import Actor
-from deepphase.figures.player.page import save_player
-from deepphase.figures.player.song import PlayerSong
-from deepphase.figures.player.take import Channels, Take
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.root_motion import RootMotion
 from deepphase.music.audio import SAMPLE_RATE, read_sound
 from deepphase.music.features import SongFeatures
 from deepphase.music.spectra import MEL_RANGE_HZ
 from deepphase.progress import Progress
+from deepphase.viewer.actor import Actor
+from deepphase.viewer.page import save_player
+from deepphase.viewer.song import PlayerSong
+from deepphase.viewer.take import Channels, Take
 
 # Frames per column of the spectrogram: 30 columns per second match the resolution of the player.
 _FRAMES_PER_COLUMN = 2

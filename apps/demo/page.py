@@ -23,12 +23,12 @@ from deepphase.figures.image import write_images
 from deepphase.figures.manifold import Colouring, manifold_2d, manifold_3d
 from deepphase.figures.parameters_over_time import parameters_over_time
 from deepphase.figures.phase_and_truth import phase_and_truth
-from deepphase.figures.player.page import player_html
 from deepphase.motion.clip import Clip
 from deepphase.phase.model import ClipPhases, PhaseModel
 from deepphase.phase.parameter_errors import weighted_percentile
 from deepphase.progress import Progress
 from deepphase.synthetic.truth_file import Truth
+from deepphase.viewer.page import player_html
 
 DemoFigures = dict[str, go.Figure]
 

@@ -10,11 +10,11 @@ from apps.demo.dances import SONGS, made_dances
 from apps.demo.model import PHASES as SHIPPED_MODEL
 from apps.reports.player_takes import takes_of_clips
 from deepphase.corpus.clip_store import ClipStore
-from deepphase.figures.player.take import Take
 from deepphase.motion.clip import Clip
 from deepphase.phase.model import ClipPhases, PhaseModel
 from deepphase.progress import Progress
 from deepphase.temporary_files import temporary_folder
+from deepphase.viewer.take import Take
 
 _MATCHES, _MATCH_S = 4, 4.0
 _PATH, _PATH_S = "circle", 12.0

@@ -27,7 +27,7 @@ from matching.database.database import MotionDatabase
 
 Weights = Literal["float32", "float16"]
 
-# The networks that the runtime evaluates; see `apps/live/runtime/network.js`.
+# The networks that the runtime evaluates; see `deepphase/viewer/runtime/network.js`.
 _NETWORKS = {
     Experts: "experts",
     Pfnn: "pfnn",

@@ -18,7 +18,7 @@ _HINT = "choose a model of motion with the preset sine_fit"
 
 
 def phase_asset(model: PhaseModel) -> bytes:
-    """The asset of a phase model, which the modules of `apps/live/encoder/` read.
+    """The asset of a phase model, which the modules of `deepphase/viewer/runtime/encoder/` read.
 
     Convolutions are stored in the frequency domain: ``to_bins`` (2 * bins, frames in), ``kernel``
     (2, bins, ins, outs), its real and imaginary parts, ``to_time`` (frames out, 2 * bins) and

@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from apps.dashboard.script.hosts import is_own_request
-from apps.live.bundle import live_page
+from apps.live.page import live_page
 from apps.live.sources import asset_of
 from apps.printable import printable
 from apps.reports.page import Link, Page

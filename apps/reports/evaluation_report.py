@@ -35,7 +35,6 @@ from deepphase.evaluation.matches import (
     interval_95,
     query_frames,
 )
-from deepphase.figures.player.page import save_player
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.health import Health
 from deepphase.phase.health import measure as measure_phases
@@ -44,6 +43,7 @@ from deepphase.phase.model import ClipPhases, PhaseModel
 from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.progress import Progress
 from deepphase.temporary_files import mapped_array
+from deepphase.viewer.page import save_player
 
 FORMAT, VERSION = "deepphase.report", 1
 _PLAYER = "player.html"

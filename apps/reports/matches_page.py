@@ -11,12 +11,12 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write
-from deepphase.figures.player.actor import Actor
-from deepphase.figures.player.costs import ComparedCosts, CostComparison, CostOption
-from deepphase.figures.player.page import save_player
-from deepphase.figures.player.take import Marker, Take
 from deepphase.formats.load import save
 from deepphase.motion.clip import Clip
+from deepphase.viewer.actor import Actor
+from deepphase.viewer.costs import ComparedCosts, CostComparison, CostOption
+from deepphase.viewer.page import save_player
+from deepphase.viewer.take import Marker, Take
 from matching.database.database import MotionDatabase
 from matching.database.queries import QueryMoment
 from matching.search.cost_terms import cost_terms

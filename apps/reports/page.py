@@ -14,8 +14,8 @@ import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
 from deepphase.atomic_write import atomic_write
-from deepphase.figures.page_data import json_in_page
 from deepphase.figures.theme import DARK, LIGHT
+from deepphase.viewer.page_data import json_in_page
 
 Look = Literal["auto", "light", "dark"]
 
@@ -154,7 +154,7 @@ class Page:
         Parameters
         ----------
         player
-            HTML as of `deepphase.figures.player.page.player_html`.
+            HTML as of `deepphase.viewer.page.player_html`.
         title
             Name of the frame for screen readers.
         height

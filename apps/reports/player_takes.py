@@ -10,9 +10,6 @@ import numpy as np
 from apps.reports.manifold_cloud import PhaseCloud
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import FormatError
-from deepphase.figures.player.actor import Actor
-from deepphase.figures.player.song import PlayerSong
-from deepphase.figures.player.take import Channels, Curve, ManifoldCloud, Take, point_colours
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import velocities
 from deepphase.music.cache import song_features
@@ -20,6 +17,9 @@ from deepphase.music.spectra import MEL_RANGE_HZ
 from deepphase.phase.extractor import PhaseExtractor
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.model import ClipPhases
+from deepphase.viewer.actor import Actor
+from deepphase.viewer.song import PlayerSong
+from deepphase.viewer.take import Channels, Curve, ManifoldCloud, Take, point_colours
 
 # Frames of the features (60 Hz) in one column of the spectrogram.
 _FRAMES_PER_COLUMN = 2

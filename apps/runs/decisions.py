@@ -12,7 +12,7 @@ import numpy as np
 from apps.runs.files import write_table
 from apps.runs.request import MeasuredRun
 from deepphase.errors import FormatError, ParameterError
-from deepphase.figures.player.costs import ComparedCosts, CostComparison, CostOption
+from deepphase.viewer.costs import ComparedCosts, CostComparison, CostOption
 from matching.database.database import MotionDatabase
 from matching.player.decisions import Decision, decisions
 from matching.player.player import Player

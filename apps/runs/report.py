@@ -21,11 +21,11 @@ from apps.runs.section import Section
 from apps.runs.take import run_take
 from deepphase.atomic_write import atomic_write
 from deepphase.evaluation.run_measures import RUN_MEASURES, data_values, joint_rotations
-from deepphase.figures.player.costs import CostComparison
-from deepphase.figures.player.page import save_player
 from deepphase.progress import Progress
 from deepphase.steering.run import Runner, RunnerSource
 from deepphase.terrain.ground_measures import GROUND_MEASURES
+from deepphase.viewer.costs import CostComparison
+from deepphase.viewer.page import save_player
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ import numpy as np
 from apps.runs.ground_patch import ground_patch
 from apps.runs.request import MeasuredRun
 from deepphase.arrays import Array
-from deepphase.figures.player.actor import Actor, feet_labels, joints_and_tips
-from deepphase.figures.player.costs import CostComparison
-from deepphase.figures.player.take import Channels, Curve, Gating, Marker, Take
 from deepphase.motion.kinematics import global_transforms
 from deepphase.motion.roles import find_roles
 from deepphase.steering.run import Run
+from deepphase.viewer.actor import Actor, feet_labels, joints_and_tips
+from deepphase.viewer.costs import CostComparison
+from deepphase.viewer.take import Channels, Curve, Gating, Marker, Take
 
 _IN_CONTACT = 0.5
 # Maximum number of characters in one take; pages with more open slowly.

@@ -13,7 +13,7 @@ from deepphase.phase.model import PhaseModel
 from deepphase.phase.networks.presets import make_autoencoder
 from deepphase.phase.signals import JointVelocities
 from deepphase.synthetic.locomotion import locomotion
-from tests.figures.player_pages import PageParts, wav_bytes
+from tests.viewer.player_pages import PageParts, wav_bytes
 
 
 @pytest.fixture(scope="module")

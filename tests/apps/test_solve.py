@@ -14,7 +14,7 @@ from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.point_track import PointTrack
 from deepphase.solving.point_tree import plain_names
 from deepphase.synthetic.locomotion import locomotion
-from tests.figures.player_pages import wav_bytes
+from tests.viewer.player_pages import wav_bytes
 
 
 @pytest.fixture(scope="module")

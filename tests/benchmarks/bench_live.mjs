@@ -1,9 +1,9 @@
 // The JavaScript runtime: networks of random weights, and searches of random rows.
 //
 // node tests/benchmarks/bench_live.mjs [rounds]
-import { networkOf } from "../../apps/live/runtime/network.js";
-import { createRandom } from "../../apps/live/runtime/random.js";
-import { RowSearch } from "../../apps/live/runtime/search.js";
+import { networkOf } from "../../deepphase/viewer/runtime/network.js";
+import { createRandom } from "../../deepphase/viewer/runtime/random.js";
+import { RowSearch } from "../../deepphase/viewer/runtime/search.js";
 
 const ROUNDS = Number(process.argv[2] || 200);
 // The released PFNN's inputs and outputs; the gate of 13 samples of 5 channels; rows of a database.

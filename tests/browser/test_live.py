@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from apps.demo.controller import CONTROLLER
-from apps.live.bundle import live_page
+from apps.live.page import live_page
 from apps.live.sources import asset_of
 from deepphase.formats.load import load
 from deepphase.motion.kinematics import joint_positions

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from deepphase.figures.player.actor import Actor, links_of
-from deepphase.figures.player.page import player_html
-from deepphase.figures.player.song import PlayerSong
-from deepphase.figures.player.take import Channels, Curve, Marker, Take
+from deepphase.viewer.actor import Actor, links_of
+from deepphase.viewer.page import player_html
+from deepphase.viewer.song import PlayerSong
+from deepphase.viewer.take import Channels, Curve, Marker, Take
 from tests.browser.dashboard_pages import PATIENCE_S
 from tests.figures.made_phases import FPS, made_phases
-from tests.figures.player_pages import made_actor, made_costs, made_take, wav_bytes
+from tests.viewer.player_pages import made_actor, made_costs, made_take, wav_bytes
 
 HOSTILE = "</script><b onmouseover=alert(1)>name</b><img src=x onerror=alert(2)>"
 # Pixels of a part of a canvas, on a canvas of their own: reading slows a canvas down.

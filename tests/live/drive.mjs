@@ -1,25 +1,25 @@
 // Runs the JavaScript runtime for tests: reads a request from stdin and writes its answer to stdout.
 import { readFileSync, writeFileSync } from "node:fs";
 
-import { projectManifold, readArrays, readAsset } from "../../apps/live/runtime/asset.js";
-import { CausalStream } from "../../apps/live/encoder/causal_stream.js";
-import { phasesOfClip } from "../../apps/live/encoder/clip_phases.js";
-import { Ball } from "../../apps/live/ball/physics.js";
-import { Heightmap } from "../../apps/live/ground/heightmap.js";
-import { WalkedGround } from "../../apps/live/ground/walked_ground.js";
-import { RunningBall } from "../../apps/live/ball/running_ball.js";
-import { createCharacter } from "../../apps/live/runtime/character.js";
-import { firstLabel, goalOf, sampleFrames } from "../../apps/live/page/driver.js";
-import { kept } from "../../apps/live/page/history.js";
-import { Camera } from "../../apps/live/page/camera.js";
-import { buildMannequin } from "../../apps/live/page/mannequin.js";
-import { bvhText, glbBytes } from "../../apps/live/page/save.js";
-import { readBody } from "../../apps/live/page/skin.js";
-import { networkOf } from "../../apps/live/runtime/network.js";
-import { add, cross, distance, dot, inverse, point, rotate, subtract, turn } from "../../apps/live/page/vectors.js";
+import { projectManifold, readArrays, readAsset } from "../../deepphase/viewer/runtime/asset.js";
+import { CausalStream } from "../../deepphase/viewer/runtime/encoder/causal_stream.js";
+import { phasesOfClip } from "../../deepphase/viewer/runtime/encoder/clip_phases.js";
+import { Ball } from "../../deepphase/viewer/runtime/ball/physics.js";
+import { Heightmap } from "../../deepphase/viewer/runtime/ground/heightmap.js";
+import { WalkedGround } from "../../deepphase/viewer/runtime/ground/walked_ground.js";
+import { RunningBall } from "../../deepphase/viewer/runtime/ball/running_ball.js";
+import { createCharacter } from "../../deepphase/viewer/runtime/character.js";
+import { firstLabel, goalOf, sampleFrames } from "../../deepphase/viewer/input/driver.js";
+import { kept } from "../../deepphase/viewer/timeline/history.js";
+import { Camera } from "../../deepphase/viewer/scene/camera.js";
+import { buildMannequin } from "../../deepphase/viewer/body/mannequin.js";
+import { bvhText, glbBytes } from "../../deepphase/viewer/body/save.js";
+import { readBody } from "../../deepphase/viewer/body/skin.js";
+import { networkOf } from "../../deepphase/viewer/runtime/network.js";
+import { add, cross, distance, dot, inverse, point, rotate, subtract, turn } from "../../deepphase/viewer/scene/vectors.js";
 import { foreignBody } from "./foreign.mjs";
-import { createRandom } from "../../apps/live/runtime/random.js";
-import { RowSearch } from "../../apps/live/runtime/search.js";
+import { createRandom } from "../../deepphase/viewer/runtime/random.js";
+import { RowSearch } from "../../deepphase/viewer/runtime/search.js";
 
 const request = JSON.parse(readFileSync(0, "utf8"));
 if (request.withoutWebAssembly) globalThis.WebAssembly = undefined;

@@ -1,7 +1,7 @@
 /** A body in a glb file by other conventions than those of the page's own files. */
 
-import { inverseMatrix, movedPlaces } from "../../apps/live/page/nodes.js";
-import { multiply, product, rotate } from "../../apps/live/page/vectors.js";
+import { inverseMatrix, movedPlaces } from "../../deepphase/viewer/body/nodes.js";
+import { multiply, product, rotate } from "../../deepphase/viewer/scene/vectors.js";
 
 const HALF = Math.SQRT1_2;
 // Z up, in centimetres, as meshes of other programs are.

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import apps.live
 from apps.demo.controller import CONTROLLER
 from apps.live.asset import live_asset
 from controllers.runtime.controller import Controller
 from controllers.runtime.start import CharacterSource
+from deepphase.viewer.bundle import VIEWER
 from tests.live.node import ask_node, needs_node, python_run, wandering
 from tests.live.test_controller_parity import largest_distance, positions_in, positions_of
 
-RUNTIME = Path(apps.live.__file__).parent / "runtime"
+RUNTIME = VIEWER / "runtime"
 
 
 @pytest.fixture(scope="module")

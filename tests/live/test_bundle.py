@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from apps.live import bundle
-from apps.live.bundle import bundled_script, live_page
+from apps.live.page import live_page
 from deepphase.errors import ParameterError
 from deepphase.terrain.heightmap import Heightmap
+from deepphase.viewer.bundle import VIEWER, bundled_script
 from tests.live.node import NODE, needs_node
 
 
@@ -68,7 +68,7 @@ def test_a_page_holds_all_it_needs_and_texts_stay_texts():
     assert page.count("<script") == page.count("</script>") == 5
     assert not re.findall(r"(?:src|href)\s*=\s*[\"'](?!data:)[^\"']", page)
     assert "import " not in re.sub(r"//.*|/\*.*?\*/", "", page, flags=re.S).split("<script>")[1]
-    assert Path(bundle.__file__).parent.joinpath("page", "app.js").is_file()
+    assert VIEWER.joinpath("steer.js").is_file()
 
 
 def test_a_page_holds_the_heights_around_the_origin():

@@ -24,9 +24,9 @@ from apps.dashboard.parts.widgets import (
 )
 from apps.reports.player_takes import takes_of_clips
 from deepphase.errors import DeepPhaseError
-from deepphase.figures.player.take import Take
 from deepphase.motion.clip import Clip
 from deepphase.motion.roles import find_roles
+from deepphase.viewer.take import Take
 
 # Collections of up to so many frames get their contacts measured at once, in about a second.
 _MAX_AUTO_FRAMES = 40_000

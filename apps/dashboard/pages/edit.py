@@ -37,13 +37,13 @@ from deepphase.editing.repair import repaired
 from deepphase.editing.style import MAX_AMOUNT, styled
 from deepphase.editing.targets import JointTarget
 from deepphase.errors import DeepPhaseError, ParameterError
-from deepphase.figures.player.actor import Actor
-from deepphase.figures.player.take import Take
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.limbs import subtree_mask
 from deepphase.motion.roles import find_roles
 from deepphase.phase.model import PhaseModel
+from deepphase.viewer.actor import Actor
+from deepphase.viewer.take import Take
 
 # Longest part of a clip that is edited, in seconds.
 _EDITED_S = 60.0

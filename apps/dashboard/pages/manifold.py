@@ -36,8 +36,8 @@ from apps.reports.player_takes import takes_of_clips
 from deepphase.arrays import Array
 from deepphase.figures.colouring import Colouring
 from deepphase.figures.manifold import axis_title, manifold_2d, manifold_3d
-from deepphase.figures.player.take import Take
 from deepphase.phase.manifold import ManifoldProjection
+from deepphase.viewer.take import Take
 
 _PLANE, _SPACE = "Plane", "Space"
 _PCA, _UMAP = "PCA", "UMAP"

@@ -23,8 +23,6 @@ from apps.dashboard.parts.widgets import offer, offer_player, show_figure, show_
 from apps.reports.player_takes import takes_of_clips
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import DeepPhaseError
-from deepphase.figures.player.actor import Actor
-from deepphase.figures.player.take import Take
 from deepphase.figures.theme import channel_colour
 from deepphase.motion.clip import Clip
 from deepphase.progress import Progress
@@ -37,6 +35,8 @@ from deepphase.rigs.keying import clip_of_controls
 from deepphase.rigs.keys import RigKeys
 from deepphase.rigs.residuals import part_residuals
 from deepphase.temporary_files import temporary_folder
+from deepphase.viewer.actor import Actor
+from deepphase.viewer.take import Take
 
 _RIGS, _KEY = 3, "solved rig"
 # Longest part of a clip, seconds: Blender evaluates some ten poses a second.

@@ -23,8 +23,6 @@ from deepphase.evaluation.channel_joints import (
     part_energy,
     spread_windows,
 )
-from deepphase.figures.player.actor import links_of
-from deepphase.figures.player.take import Take
 from deepphase.figures.window_fit import WindowExample
 from deepphase.motion.clip import Clip
 from deepphase.motion.roles import body_parts, find_roles
@@ -33,6 +31,8 @@ from deepphase.phase.model import ClipPhases, PhaseModel
 from deepphase.phase.networks.embedding_autoencoder import EmbeddingAutoencoder
 from deepphase.phase.phase_file import save_phases
 from deepphase.temporary_files import temporary_folder
+from deepphase.viewer.actor import links_of
+from deepphase.viewer.take import Take
 
 ChannelMeasure = Literal["alone", "silent"]
 

@@ -19,12 +19,12 @@ import streamlit as st
 from apps.dashboard.parts.theme import is_dark
 from deepphase.arrays import Array
 from deepphase.figures.colouring import Colouring
-from deepphase.figures.player.take import point_colours
 from deepphase.figures.theme import CYCLIC, DARK, LIGHT, NEUTRAL, SEQUENTIAL, percentile_range
 from deepphase.motion.clip import Clip
 from deepphase.motion.kinematics import joint_positions
 from deepphase.motion.roles import Roles
 from deepphase.motion.root_trajectory import root_trajectory, to_root_space
+from deepphase.viewer.take import point_colours
 
 _FOLDER = Path(__file__).parent
 _component = st.components.v2.component(

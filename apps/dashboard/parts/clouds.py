@@ -20,14 +20,14 @@ from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.figures.colouring import Colouring
 from deepphase.figures.excerpt import thinning, thinning_note
-from deepphase.figures.player.actor import Actor
-from deepphase.figures.player.take import Channels, ManifoldCloud, Marker, Take, point_colours
 from deepphase.motion.clip import Clip
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.model import ClipPhases
 from deepphase.phase.parameters import PhaseParameters
+from deepphase.viewer.actor import Actor
+from deepphase.viewer.take import Channels, ManifoldCloud, Marker, Take, point_colours
 
 # Numbers of points to choose from, the default first.
 POINTS = (5_000, 10_000, MAX_POINTS)

@@ -24,10 +24,10 @@ from controllers.dance.dancer import Dancer
 from controllers.dance.health import dance_words
 from deepphase.errors import DeepPhaseError
 from deepphase.features.layout import FeatureLayout
-from deepphase.figures.player.take import Take
 from deepphase.formats.array_file import read_header
 from deepphase.progress import Progress
 from deepphase.temporary_files import temporary_folder
+from deepphase.viewer.take import Take
 from matching.database.database import MotionDatabase
 from matching.music.dancing import DEFAULT_LOCK
 from matching.music.song_tracks import has_song_tracks

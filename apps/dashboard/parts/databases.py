@@ -20,8 +20,6 @@ from deepphase.arrays import Array
 from deepphase.cycles import wrapped
 from deepphase.errors import ParameterError
 from deepphase.figures.match_distances import MatchSet
-from deepphase.figures.player.actor import Actor
-from deepphase.figures.player.take import Marker, Take
 from deepphase.figures.theme import NEUTRAL, channel_colour
 from deepphase.motion.clip import Clip
 from deepphase.phase.health import Health
@@ -29,6 +27,8 @@ from deepphase.phase.manifold import ManifoldProjection
 from deepphase.phase.model import ClipPhases
 from deepphase.phase.signals import JointVelocities
 from deepphase.progress import Progress
+from deepphase.viewer.actor import Actor
+from deepphase.viewer.take import Marker, Take
 from matching.database.database import MotionDatabase
 from matching.search.moments import Moment, following, nearest_moments
 from matching.search.searcher import Searcher, open_searcher

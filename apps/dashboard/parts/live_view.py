@@ -17,8 +17,8 @@ from apps.dashboard.parts.steered_runs import MeasureRow, measure_rows
 from apps.dashboard.parts.theme import is_dark
 from apps.dashboard.parts.uploads import UPLOAD_FPS, prepared_upload
 from apps.live.asset import live_asset
-from apps.live.bundle import live_page
 from apps.live.driven_run import driven_run, read_driven
+from apps.live.page import live_page
 from deepphase.errors import DeepPhaseError, FormatError
 from deepphase.evaluation.run_measures import run_measures
 from deepphase.motion.clip import Clip

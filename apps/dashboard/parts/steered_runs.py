@@ -20,13 +20,13 @@ from apps.runs.request import RunRequest, measured_run
 from apps.runs.take import run_take
 from controllers.runtime.frame import CharacterSettings
 from deepphase.evaluation.run_measures import RUN_MEASURES, RunMeasures, data_values
-from deepphase.figures.player.take import Take
 from deepphase.motion.clip import Clip
 from deepphase.motion.root_motion import RootMotion
 from deepphase.progress import Progress
 from deepphase.steering.path import GroundPath
 from deepphase.steering.run import Runner, RunnerSource
 from deepphase.temporary_files import temporary_folder
+from deepphase.viewer.take import Take
 from matching.player.player import PlayerSettings
 from matching.player.source import PlayerSource
 

@@ -11,10 +11,10 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from apps.dashboard.parts.theme import TABLE_KEY, is_dark
-from deepphase.figures.player.page import player_html
-from deepphase.figures.player.take import Take
 from deepphase.figures.theme import themed
 from deepphase.formats.units import unit_in_words
+from deepphase.viewer.page import player_html
+from deepphase.viewer.take import Take
 
 Selection = Literal["points", "box", "lasso"]
 # Largest page of a player that browsers load without a pause.

@@ -1,0 +1,156 @@
+"""The live page: one HTML file with runtime, page and asset that opens offline."""
+
+from __future__ import annotations
+
+import base64
+import html
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from deepphase.atomic_write import atomic_write
+from deepphase.errors import FormatError
+from deepphase.terrain.heightmap import Heightmap
+from deepphase.viewer.bundle import VIEWER, bundled_script
+from deepphase.viewer.page_data import json_in_page
+
+Look = Literal["auto", "light", "dark"]
+
+# Beginning of glb files: their name and version.
+_GLB = b"glTF\x02\0\0\0"
+_MAX_BODY_BYTES = 200_000_000
+# Points along each side of a ground that a page holds: 1.4 MB of heights.
+_MAX_GROUND_POINTS = 600
+# The page may load nothing from the network, whatever a name contains.
+_POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline' 'wasm-unsafe-eval'; style-src 'unsafe-inline'; "
+    "img-src data: blob:; media-src blob:"
+)
+
+
+def live_page(
+    asset: bytes,
+    *,
+    name: str,
+    look: Look = "auto",
+    chooser: str = "",
+    keeps: bool = False,
+    body: Path | None = None,
+    large_panels: bool = False,
+    ground: str | Heightmap | None = None,
+) -> str:
+    """The HTML of a page in which a character is steered.
+
+    Parameters
+    ----------
+    asset
+        Content of a live asset (`apps.live.asset.live_asset`).
+    name
+        Title of the page and beginning of the names of files that it saves.
+    look
+        "light", "dark", or "auto" for the browser's colour scheme. A button on the page switches
+        it.
+    chooser
+        Address of a page with other files, for a button that leads there.
+    keeps
+        Add a button that sends what was driven to the page around: a message with a JSON text under
+        "driven", of which `apps.live.driven_run` makes a run.
+    body
+        glb file with a skinned mesh to show in place of the mannequin; the page reads it.
+    large_panels
+        Let the phase manifold and the weights take half of the page.
+    ground
+        Ground to begin on: a kind of made ground, or heights, of which the page has 600
+        points of each side around the origin. Characters with a ball stay on a flat floor.
+
+    Raises
+    ------
+    FormatError
+        If the body is no glb file.
+    """
+    about_ground, heights = _ground_parts(ground)
+    parts = {
+        "look": html.escape(look),
+        "panels": "large" if large_panels else "small",
+        "policy": _POLICY,
+        "title": html.escape(name),
+        "style": (VIEWER / "steer.css").read_text(encoding="utf-8"),
+        "data": json_in_page(
+            {
+                "name": name,
+                "chooser": chooser,
+                "keeps": keeps,
+                "body": body.name if body else "",
+                "ground": about_ground,
+            }
+        ),
+        "asset": base64.b64encode(asset).decode("ascii"),
+        "body": base64.b64encode(_read_glb(body) if body else b"").decode("ascii"),
+        "ground": base64.b64encode(heights).decode("ascii"),
+        "script": bundled_script(VIEWER, "steer.js"),
+    }
+    # One pass over the template, so that inserted text is never expanded.
+    segments = (VIEWER / "steer.html").read_text(encoding="utf-8").split("%%")
+    return "".join(parts[each] if at % 2 else each for at, each in enumerate(segments))
+
+
+def _ground_parts(ground: str | Heightmap | None) -> tuple[Any, bytes]:
+    """What a page says about its ground, and its heights."""
+    if not isinstance(ground, Heightmap):
+        return ground, b""
+    spacing, origin, cuts = float(ground.spacing_m), [], []
+    # Columns go along x, rows along z.
+    for start, count in zip(ground.origin, ground.heights.shape[::-1], strict=True):
+        around = round(-start / spacing) - _MAX_GROUND_POINTS // 2
+        first = min(max(around, 0), max(count - _MAX_GROUND_POINTS, 0))
+        cuts.append(slice(first, first + _MAX_GROUND_POINTS))
+        origin.append(start + spacing * first)
+    heights = np.ascontiguousarray(ground.heights[cuts[1], cuts[0]], "<f4")
+    about = {
+        "name": ground.name,
+        "columns": heights.shape[1],
+        "spacing": spacing,
+        "origin": origin,
+    }
+    return about, heights.tobytes()
+
+
+def _read_glb(path: Path) -> bytes:
+    try:
+        content = path.read_bytes() if path.stat().st_size <= _MAX_BODY_BYTES else None
+    except OSError as error:
+        raise FormatError(f"not readable: {error.strerror}", path=path) from error
+    if content is None:
+        raise FormatError(
+            f"a body has at most {_MAX_BODY_BYTES / 1e6:.0f} MB",
+            hint="use smaller textures",
+            path=path,
+        )
+    if content[:8] != _GLB:
+        raise FormatError("not a glb file", hint="export a binary glTF 2.0 file", path=path)
+    return content
+
+
+def save_live_page(
+    path: str | Path,
+    asset: bytes,
+    *,
+    name: str,
+    body: Path | None = None,
+    ground: str | Heightmap | None = None,
+) -> int:
+    """Write the page of `live_page` atomically, and return its size in bytes.
+
+    Raises
+    ------
+    FormatError
+        If the body is no glb file.
+    CheckpointError
+        If the file cannot be written.
+    """
+    page = live_page(asset, name=name, body=body, ground=ground)
+    content = page.encode("utf-8", "replace")
+    with atomic_write(path) as file:
+        file.write(content)
+    return len(content)

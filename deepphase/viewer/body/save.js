@@ -1,0 +1,241 @@
+// Files of what was driven: BVH, and glb with the mannequin's mesh.
+
+import { ballColours, unitSphere } from "./ball_shape.js";
+import { groundMesh } from "../scene/ground_shape.js";
+import { inverse, multiply, point, rotate, subtract, turn } from "../scene/vectors.js";
+
+// A joint that leaves its place at its parent by more than this has a position in every frame (m).
+const MOVES_BY = 2e-4;
+const CM = 100;
+const ENDS = new Map([["Float32", 5126], ["Uint32", 5125], ["Uint8", 5121]]);
+
+// Local transforms of a frame: translation and rotation of every joint relative to its parent.
+function localPose(skeleton, frame) {
+  const translations = [];
+  const rotations = [];
+  skeleton.names.forEach((_, j) => {
+    const parent = skeleton.parents[j];
+    const place = point(frame.positions, j);
+    const turned = turn(frame.rotations, j);
+    if (parent < 0) {
+      translations.push(place);
+      rotations.push(turned);
+      return;
+    }
+    const back = inverse(turn(frame.rotations, parent));
+    translations.push(rotate(back, subtract(place, point(frame.positions, parent))));
+    rotations.push(multiply(back, turned));
+  });
+  return { translations, rotations };
+}
+
+// Joints whose place at their parent changes, and the place of the others.
+function lengthsOf(skeleton, poses) {
+  return skeleton.names.map((_, j) => {
+    const rest = skeleton.parents[j] < 0 ? [0, 0, 0] : poses[0].translations[j];
+    const moves = skeleton.parents[j] < 0 || poses.some((pose) =>
+      pose.translations[j].some((v, a) => Math.abs(v - rest[a]) > MOVES_BY));
+    return { moves, rest };
+  });
+}
+
+// Angles in degrees of the rotation Rz * Rx * Ry.
+function eulerZXY([w, x, y, z]) {
+  const degrees = 180 / Math.PI;
+  const sine = Math.min(Math.max(2 * (y * z + w * x), -1), 1);
+  if (Math.abs(sine) > 0.999999) {
+    return [2 * Math.atan2(z, w) * degrees, Math.asin(sine) * degrees, 0];
+  }
+  return [
+    Math.atan2(-2 * (x * y - w * z), 1 - 2 * (x * x + z * z)) * degrees,
+    Math.asin(sine) * degrees,
+    Math.atan2(-2 * (x * z - w * y), 1 - 2 * (x * x + y * y)) * degrees,
+  ];
+}
+
+// The text of a BVH file, in centimetres.
+export function bvhText(skeleton, frames, frameRate) {
+  const poses = frames.map((frame) => localPose(skeleton, frame));
+  const lengths = lengthsOf(skeleton, poses);
+  const children = skeleton.names.map((_, j) => skeleton.names.map((__, k) => k).filter((k) => skeleton.parents[k] === j));
+  const order = [];
+  const lines = ["HIERARCHY"];
+  const numbers = (values) => values.map((v) => (CM * v).toFixed(5)).join(" ");
+  const visit = (j, indent) => {
+    order.push(j);
+    lines.push(`${indent}${skeleton.parents[j] < 0 ? "ROOT" : "JOINT"} ${skeleton.names[j].replace(/\s+/g, "_")}`, `${indent}{`);
+    lines.push(`${indent}\tOFFSET ${numbers(lengths[j].rest)}`);
+    const channels = "Zrotation Xrotation Yrotation";
+    lines.push(lengths[j].moves
+      ? `${indent}\tCHANNELS 6 Xposition Yposition Zposition ${channels}`
+      : `${indent}\tCHANNELS 3 ${channels}`);
+    children[j].forEach((k) => visit(k, `${indent}\t`));
+    const ends = [...(skeleton.endParents ?? [])].flatMap((k, at) => (k === j ? [point(skeleton.endOffsets, at)] : []));
+    // Every branch of a BVH ends in an end site.
+    if (!ends.length && !children[j].length) ends.push([0, 0, 0]);
+    for (const end of ends) lines.push(`${indent}\tEnd Site`, `${indent}\t{`, `${indent}\t\tOFFSET ${numbers(end)}`, `${indent}\t}`);
+    lines.push(`${indent}}`);
+  };
+  skeleton.names.forEach((_, j) => skeleton.parents[j] < 0 && visit(j, ""));
+  lines.push("MOTION", `Frames: ${frames.length}`, `Frame Time: ${(1 / frameRate).toFixed(8)}`);
+  for (const pose of poses) {
+    lines.push(order.map((j) => {
+      const angles = eulerZXY(pose.rotations[j]).map((v) => v.toFixed(5)).join(" ");
+      return lengths[j].moves ? `${numbers(pose.translations[j])} ${angles}` : angles;
+    }).join(" "));
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+// The bytes of a glb file: skeleton, skinned mannequin, its ball and the ground (a `Heightmap`) if there
+// are any, and animation.
+export function glbBytes(skeleton, frames, frameRate, mesh, tint, { ballRadius, ground } = {}) {
+  const poses = frames.map((frame) => localPose(skeleton, frame));
+  const lengths = lengthsOf(skeleton, poses);
+  const file = new GlbFile();
+  const joints = skeleton.names.map((_, j) => j);
+  file.json.nodes = joints.map((j) => {
+    const children = joints.filter((k) => skeleton.parents[k] === j);
+    const [w, x, y, z] = poses[0].rotations[j];
+    const node = { name: skeleton.names[j], translation: poses[0].translations[j], rotation: [x, y, z, w] };
+    return children.length ? { ...node, children } : node;
+  });
+  const roots = joints.filter((j) => skeleton.parents[j] < 0);
+  const body = joints.length;
+  file.json.nodes.push({ name: "mannequin", mesh: 0, skin: 0 });
+  file.json.scenes = [{ nodes: [...roots, body] }];
+  file.json.skins = [{ joints, skeleton: roots[0], inverseBindMatrices: file.add(inverseBinds(mesh.pose), "MAT4") }];
+  const colour = mesh.colours ? [1, 1, 1] : [16, 8, 0].map((shift) => (((parseInt(tint.slice(1), 16) >> shift) & 255) / 255) ** 2.2);
+  file.json.materials = [{ name: "mannequin", pbrMetallicRoughness: { baseColorFactor: [...colour, 1], metallicFactor: 0, roughnessFactor: 0.6 } }];
+  file.json.meshes = [{
+    name: "mannequin",
+    primitives: [{
+      attributes: {
+        POSITION: file.add(mesh.positions, "VEC3", { target: 34962, bounds: true }),
+        NORMAL: file.add(mesh.normals, "VEC3", { target: 34962 }),
+        JOINTS_0: file.add(mesh.joints, "VEC4", { target: 34962 }),
+        WEIGHTS_0: file.add(mesh.weights, "VEC4", { target: 34962 }),
+        ...(mesh.colours ? { COLOR_0: file.add(mesh.colours, "VEC4", { target: 34962 }) } : {}),
+      },
+      indices: file.add(mesh.indices, "SCALAR", { target: 34963 }),
+      material: 0,
+    }],
+  }];
+  const times = file.add(Float32Array.from(frames, (_, i) => i / frameRate), "SCALAR", { bounds: true });
+  const animation = { name: "driven", samplers: [], channels: [] };
+  const animate = (node, path, values, type) => {
+    animation.channels.push({ sampler: animation.samplers.length, target: { node, path } });
+    animation.samplers.push({ input: times, output: file.add(values, type) });
+  };
+  for (const j of joints) {
+    const turns = new Float32Array(4 * poses.length);
+    let before = [0, 0, 0, 0];
+    poses.forEach((pose, i) => {
+      let q = pose.rotations[j];
+      // The sign of a quaternion is free; the shorter way is interpolated.
+      if (q.reduce((sum, v, a) => sum + v * before[a], 0) < 0) q = q.map((v) => -v);
+      before = q;
+      const size = Math.hypot(...q);
+      turns.set([q[1] / size, q[2] / size, q[3] / size, q[0] / size], 4 * i);
+    });
+    animate(j, "rotation", turns, "VEC4");
+    if (lengths[j].moves) animate(j, "translation", Float32Array.from(poses.flatMap((pose) => pose.translations[j])), "VEC3");
+  }
+  if (frames[0].ball) addBall(file, frames, ballRadius, animate);
+  if (ground) addMesh(file, "ground", groundMesh(ground, false), [0.42, 0.45, 0.4]);
+  file.json.animations = [animation];
+  return file.bytes();
+}
+
+// A node with a mesh of its own, in one colour or with those of its vertices; returns its number.
+function addMesh(file, name, { positions, normals, indices, colours }, colour = [1, 1, 1]) {
+  const { nodes, meshes, materials, scenes } = file.json;
+  const node = nodes.push({ name, mesh: meshes.length }) - 1;
+  scenes[0].nodes.push(node);
+  meshes.push({
+    name,
+    primitives: [{
+      attributes: {
+        POSITION: file.add(positions, "VEC3", { target: 34962, bounds: true }),
+        NORMAL: file.add(normals, "VEC3", { target: 34962 }),
+        ...(colours ? { COLOR_0: file.add(colours, "VEC4", { target: 34962 }) } : {}),
+      },
+      indices: file.add(indices, "SCALAR", { target: 34963 }),
+      material: materials.length,
+    }],
+  });
+  materials.push({ name, pbrMetallicRoughness: { baseColorFactor: [...colour, 1], metallicFactor: 0, roughnessFactor: 0.6 } });
+  return node;
+}
+
+// A node with a ball that moves and turns.
+function addBall(file, frames, radius, animate) {
+  const { positions: normals, indices } = unitSphere(24, 48);
+  const positions = normals.map((value) => radius * value);
+  const node = addMesh(file, "ball", { positions, normals, indices, colours: ballColours(normals) });
+  animate(node, "translation", Float32Array.from(frames.flatMap(({ ball }) => ball.position)), "VEC3");
+  animate(node, "rotation", Float32Array.from(frames.flatMap(({ ball }) => ball.rotation)), "VEC4");
+}
+
+function inverseBinds(pose) {
+  return Float32Array.from(pose.rotations.flatMap((q, j) => {
+    const back = inverse(q);
+    const columns = [[1, 0, 0], [0, 1, 0], [0, 0, 1]].map((axis) => [...rotate(back, axis), 0]);
+    return [...columns.flat(), ...rotate(back, pose.positions[j]).map((v) => -v), 1];
+  }));
+}
+
+const SIZES = { SCALAR: 1, VEC3: 3, VEC4: 4, MAT4: 16 };
+
+class GlbFile {
+  constructor() {
+    this.json = { asset: { version: "2.0", generator: "deepphase" }, scene: 0, accessors: [], bufferViews: [], buffers: [] };
+    this.parts = [];
+    this.length = 0;
+  }
+
+  // Add an array, and return the number of its accessor.
+  add(values, type, { target, bounds } = {}) {
+    const { accessors, bufferViews } = this.json;
+    const size = SIZES[type];
+    const accessor = {
+      bufferView: bufferViews.length,
+      componentType: ENDS.get(values.constructor.name.replace("Array", "")),
+      count: values.length / size,
+      type,
+    };
+    if (bounds) {
+      accessor.min = new Array(size).fill(Infinity);
+      accessor.max = new Array(size).fill(-Infinity);
+      values.forEach((v, i) => {
+        accessor.min[i % size] = Math.min(accessor.min[i % size], v);
+        accessor.max[i % size] = Math.max(accessor.max[i % size], v);
+      });
+    }
+    bufferViews.push({ buffer: 0, byteOffset: this.length, byteLength: values.byteLength, ...(target ? { target } : {}) });
+    const padding = (4 - (values.byteLength % 4)) % 4;
+    this.parts.push(new Uint8Array(values.buffer, values.byteOffset, values.byteLength), new Uint8Array(padding));
+    this.length += values.byteLength + padding;
+    return accessors.push(accessor) - 1;
+  }
+
+  bytes() {
+    this.json.buffers = [{ byteLength: this.length }];
+    const text = new TextEncoder().encode(JSON.stringify(this.json));
+    const padded = new Uint8Array(4 * Math.ceil(text.length / 4)).fill(32);
+    padded.set(text);
+    const out = new Uint8Array(28 + padded.length + this.length);
+    const view = new DataView(out.buffer);
+    const words = [0x46546c67, 2, out.length, padded.length, 0x4e4f534a];
+    words.forEach((word, at) => view.setUint32(4 * at, word, true));
+    out.set(padded, 20);
+    view.setUint32(20 + padded.length, this.length, true);
+    view.setUint32(24 + padded.length, 0x004e4942, true);
+    let at = 28 + padded.length;
+    for (const part of this.parts) {
+      out.set(part, at);
+      at += part.length;
+    }
+    return out;
+  }
+}

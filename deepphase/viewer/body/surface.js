@@ -1,0 +1,144 @@
+// A closed mesh around shapes that blend into one another: a field on a grid, and surface nets.
+//
+// Every shape is a function from a point to the approximate distance from its surface. The field
+// is their smooth minimum, -k log sum exp(-d / k), which does not depend on their order. Surface
+// nets: Gibson, "Constrained Elastic Surface Nets", 1998; here without the relaxation.
+
+import { clamp } from "../scene/vectors.js";
+
+// Beyond this many blending lengths, a shape no longer contributes.
+const REACH = 7;
+
+// Shapes: {low, high, distance(x, y, z)}, with the corners of a box that holds the surface.
+export function meshAround(shapes, cell, blend) {
+  const margin = REACH * blend + 2 * cell;
+  const low = [0, 1, 2].map((a) => Math.min(...shapes.map((s) => s.low[a])) - margin);
+  const high = [0, 1, 2].map((a) => Math.max(...shapes.map((s) => s.high[a])) + margin);
+  const size = low.map((v, a) => Math.ceil((high[a] - v) / cell) + 1);
+  const sums = new Float64Array(size[0] * size[1] * size[2]);
+  const strides = [1, size[0], size[0] * size[1]];
+  const reach = REACH * blend;
+  for (const shape of shapes) {
+    const from = low.map((v, a) => Math.max(0, Math.floor((shape.low[a] - reach - v) / cell)));
+    const to = low.map((v, a) => Math.min(size[a] - 1, Math.ceil((shape.high[a] + reach - v) / cell)));
+    for (let k = from[2]; k <= to[2]; k++) {
+      const z = low[2] + k * cell;
+      for (let j = from[1]; j <= to[1]; j++) {
+        const y = low[1] + j * cell;
+        const row = strides[1] * j + strides[2] * k;
+        for (let i = from[0]; i <= to[0]; i++) {
+          const d = shape.distance(low[0] + i * cell, y, z);
+          if (d < reach) sums[row + i] += Math.exp(Math.min(-d / blend, 60));
+        }
+      }
+    }
+  }
+  // Positive outside.
+  const field = new Float32Array(sums.length);
+  for (let at = 0; at < sums.length; at++) field[at] = sums[at] > 0 ? -blend * Math.log(sums[at]) : REACH * blend;
+  return { ...netsOf(field, size, strides, low, cell), sample: sampler(field, size, strides, low, cell) };
+}
+
+// Corners of a cell and their pairs, which are its edges, in plain numbers.
+const CORNERS = Array.from({ length: 8 }, (_, c) => [c & 1, (c >> 1) & 1, c >> 2]);
+const EDGES = Int32Array.from([0, 1, 2, 3, 4, 5, 6, 7].flatMap((a) => [1, 2, 4].flatMap((bit) => (a & bit ? [] : [a, a | bit]))));
+
+function netsOf(field, size, strides, low, cell) {
+  const offsets = Int32Array.from(CORNERS, ([i, j, k]) => i + j * strides[1] + k * strides[2]);
+  const [xs, ys, zs] = [0, 1, 2].map((a) => Float64Array.from(CORNERS, (corner) => corner[a]));
+  const values = new Float64Array(8);
+  const vertexOf = new Int32Array(field.length).fill(-1);
+  const positions = [];
+  const indices = [];
+  // A quad for an edge of the grid along an axis that crosses the surface, between four cells.
+  const quad = (at, u, v, inside) => {
+    const [a, b, c, d] = [at, at - u, at - u - v, at - v].map((each) => vertexOf[each]);
+    if (inside) indices.push(a, b, c, a, c, d);
+    else indices.push(a, d, c, a, c, b);
+  };
+  for (let k = 0; k < size[2] - 1; k++) {
+    for (let j = 0; j < size[1] - 1; j++) {
+      const row = strides[1] * j + strides[2] * k;
+      for (let i = 0; i < size[0] - 1; i++) {
+        const at = i + row;
+        // Farther from the surface than the cell is long.
+        if (field[at] > 2 * cell || field[at] < -2 * cell) continue;
+        let mask = 0;
+        for (let c = 0; c < 8; c++) {
+          values[c] = field[at + offsets[c]];
+          if (values[c] < 0) mask |= 1 << c;
+        }
+        if (mask === 0 || mask === 255) continue;
+        let x = 0, y = 0, z = 0, count = 0;
+        for (let e = 0; e < EDGES.length; e += 2) {
+          const a = EDGES[e], b = EDGES[e + 1];
+          if (((mask >> a) & 1) === ((mask >> b) & 1)) continue;
+          const t = values[a] / (values[a] - values[b]);
+          x += xs[a] + t * (xs[b] - xs[a]);
+          y += ys[a] + t * (ys[b] - ys[a]);
+          z += zs[a] + t * (zs[b] - zs[a]);
+          count++;
+        }
+        vertexOf[at] = positions.length / 3;
+        positions.push(low[0] + cell * (i + x / count), low[1] + cell * (j + y / count), low[2] + cell * (k + z / count));
+        const inside = mask & 1;
+        if (j > 0 && k > 0 && inside !== ((mask >> 1) & 1)) quad(at, strides[1], strides[2], inside);
+        if (k > 0 && i > 0 && inside !== ((mask >> 2) & 1)) quad(at, strides[2], strides[0], inside);
+        if (i > 0 && j > 0 && inside !== ((mask >> 4) & 1)) quad(at, strides[0], strides[1], inside);
+      }
+    }
+  }
+  return { positions: Float32Array.from(positions), indices: Uint32Array.from(indices) };
+}
+
+// The field at any point, by trilinear interpolation.
+function sampler(field, size, strides, low, cell) {
+  const place = (v, a) => Math.min(Math.max((v - low[a]) / cell, 0), size[a] - 1.001);
+  return (x, y, z) => {
+    const [px, py, pz] = [place(x, 0), place(y, 1), place(z, 2)];
+    const [i, j, k] = [Math.floor(px), Math.floor(py), Math.floor(pz)];
+    const [u, v, w] = [px - i, py - j, pz - k];
+    const at = i + strides[1] * j + strides[2] * k;
+    const row = (from) => field[from] * (1 - u) + field[from + 1] * u;
+    const sheet = (from) => row(from) * (1 - v) + row(from + strides[1]) * v;
+    return sheet(at) * (1 - w) + sheet(at + strides[2]) * w;
+  };
+}
+
+// Unit normals of the field at the mesh's vertices.
+export function normalsOf(mesh, step) {
+  const { positions, sample } = mesh;
+  const normals = new Float32Array(positions.length);
+  for (let at = 0; at < positions.length; at += 3) {
+    const x = positions[at];
+    const y = positions[at + 1];
+    const z = positions[at + 2];
+    const dx = sample(x + step, y, z) - sample(x - step, y, z);
+    const dy = sample(x, y + step, z) - sample(x, y - step, z);
+    const dz = sample(x, y, z + step) - sample(x, y, z - step);
+    const size = Math.hypot(dx, dy, dz) || 1;
+    normals[at] = dx / size;
+    normals[at + 1] = dy / size;
+    normals[at + 2] = dz / size;
+  }
+  return normals;
+}
+
+// Share of light that reaches each vertex past the mesh itself, by the field along its normal.
+export function opennessOf(mesh, normals, reach) {
+  const { positions, sample } = mesh;
+  const openness = new Float32Array(positions.length / 3);
+  for (let v = 0; v < openness.length; v++) {
+    let hidden = 0;
+    let weight = 1;
+    for (let step = 1; step <= 4; step++) {
+      const h = (reach * step) / 4;
+      const at = 3 * v;
+      const open = sample(positions[at] + h * normals[at], positions[at + 1] + h * normals[at + 1], positions[at + 2] + h * normals[at + 2]);
+      hidden += weight * Math.max(0, h - open);
+      weight *= 0.7;
+    }
+    openness[v] = clamp(1 - (1.1 * hidden) / reach, 0, 1);
+  }
+  return openness;
+}

@@ -1,0 +1,347 @@
+// The page: one clock, the views that draw its time, and the animation loop.
+
+import { scene, look } from "./page_content.js";
+import { arrayOf, Timed, Series, Body } from "./tracks/take_data.js";
+import { Song, Clock } from "./timeline/clock.js";
+import { shortNumber } from "./scene/surface2d.js";
+import { Stage } from "./scene/stage.js";
+import { Wheels } from "./tracks/wheels.js";
+import { Manifold } from "./clouds/manifold.js";
+import { GatingBars } from "./tracks/gating.js";
+import { CostTable } from "./tracks/costs.js";
+import { lanesOf } from "./tracks/lane_kinds.js";
+import { Lanes } from "./tracks/lanes.js";
+import { Overview } from "./timeline/overview.js";
+import { Capture } from "./scene/capture.js";
+import { pressed, addControls, addChips, fillActors } from "./input/controls.js";
+
+export const element = (id) => document.getElementById(id);
+const TIMES_KEPT = 600;
+// Milliseconds without a further change after which the moment is kept.
+const REST_MS = 250;
+// More channels than this get more room for their wheels.
+const MANY_CHANNELS = 6;
+
+function showMessage(text) {
+  element("message").textContent = text;
+  element("message").hidden = !text;
+}
+
+function startPlayer() {
+  const stats = { drawn: [], between: [] };
+  let requested = false;
+  let last = 0;
+  let shownTake = 0;
+  let take = null;
+
+  const invalidate = () => {
+    if (requested) return;
+    requested = true;
+    requestAnimationFrame(frame);
+  };
+  const clock = new Clock(invalidate);
+  const stage = new Stage(element("stage"), invalidate);
+  const wheels = new Wheels(element("wheels"), invalidate);
+  const manifold = new Manifold(element("manifold"), [element("manifold-2d"), element("manifold-3d")], invalidate);
+  const gating = new GatingBars(element("gating"), invalidate);
+  const costs = new CostTable({
+    text: element("costs-text"), legend: element("costs-legend"), rows: element("costs-rows"),
+  });
+  const capture = new Capture({
+    app: element("app"), clock, button: element("film"), onProblem: showMessage,
+  });
+  let overview = null;
+  const lanes = new Lanes({
+    box: element("lanes-box"), list: element("lanes"), axis: element("axis"),
+    choice: element("lane-choice"), cursor: element("cursor"), overviewRow: element("overview-row"),
+    onSeek: (time) => clock.seek(time),
+    onView: () => { if (overview) overview.stale = true; },
+    onChange: invalidate,
+  });
+  overview = new Overview({
+    row: element("overview-row"), canvas: element("overview"), lanes,
+    onSeek: (time) => clock.seek(time), onChange: invalidate,
+  });
+
+  function frame(now) {
+    requested = false;
+    const began = performance.now();
+    const passed = last ? Math.min((now - last) / 1000, 0.1) : 0;
+    if (clock.playing && last) keep(stats.between, now - last);
+    clock.tick(now);
+    const moving = stage.draw(clock.time, passed);
+    wheels.draw(clock.time);
+    manifold.draw(clock.time);
+    gating.draw(clock.time);
+    costs.draw(clock.time);
+    lanes.draw(clock.time);
+    overview.draw(clock.time);
+    updateTexts();
+    capture.draw();
+    keep(stats.drawn, performance.now() - began);
+    last = clock.playing || moving ? now : 0;
+    if (clock.playing || moving) invalidate();
+  }
+
+  function keep(values, value) {
+    values.push(value);
+    if (values.length > TIMES_KEPT) values.shift();
+  }
+
+  // Element -> its text, to write only what changes.
+  const written = new Map();
+  function write(id, text, put) {
+    if (written.get(id) === text) return;
+    written.set(id, text);
+    put(element(id), text);
+  }
+
+  function updateTexts() {
+    const put = (each, text) => { each.textContent = text; };
+    write("now", `${clock.time.toFixed(2)} / ${clock.duration.toFixed(2)} s   frame ${clock.frame + 1} of ${clock.frames}`,
+      (each) => {
+        each.replaceChildren();
+        const [seconds, frames] = [document.createElement("b"), document.createElement("span")];
+        seconds.textContent = `${clock.time.toFixed(2)} s`;
+        frames.textContent = `of ${clock.duration.toFixed(2)} s · frame ${clock.frame + 1} of ${clock.frames}`;
+        each.append(seconds, frames);
+      });
+    write("speed", `${clock.speed}×`, put);
+    write("play", clock.playing ? "Pause" : "Play", (each, text) => {
+      each.setAttribute("aria-label", text);
+      each.classList.toggle("playing", clock.playing);
+    });
+    write("loop", String(clock.loop), (each) => pressed(each, clock.loop));
+    write("grid-size", stage.gridStep ? `grid ${shortNumber(stage.gridStep)} m` : "", put);
+    if (!clock.playing || Math.round(clock.time * 2) !== written.get("slider")) {
+      written.set("slider", Math.round(clock.time * 2));
+      const row = element("overview-row");
+      row.setAttribute("aria-valuenow", clock.time.toFixed(2));
+      row.setAttribute("aria-valuetext", `${clock.time.toFixed(2)} seconds of ${clock.duration.toFixed(2)}`);
+    }
+  }
+
+  function partsOf(described) {
+    const bodies = described.actors.map((actor, index) =>
+      new Body(actor, index, described.actors.length === 1));
+    let channels = null;
+    if (described.channels) {
+      const part = described.channels;
+      channels = new Timed(part, part.phase.shape[0]);
+      channels.interior = arrayOf(part.interior);
+      // Frames whose window reaches past the clip have amplitudes of their own, and set no scale.
+      for (const name of ["phase", "frequency", "amplitude", "offset"]) {
+        channels[name] = new Series(part, part[name], channels.interior);
+      }
+    }
+    const weights = described.gating && new Series(described.gating, described.gating.values);
+    return { bodies, channels, gating: weights };
+  }
+
+  function openTake(index) {
+    shownTake = index;
+    take = scene.takes[index];
+    showMessage("");
+    clock.pause();
+    const parts = partsOf(take);
+    const song = take.song && new Song(take.song, showMessage, (end) => {
+      clock.duration = Math.max(take.duration, end);
+      lanes.open(lanesOf({ take, ...parts, song }), clock.duration, take.markers);
+      overview.open(take, clock.duration);
+      invalidate();
+    });
+    clock.open(take, song);
+    if (song) song.audio.volume = Number(element("volume").value);
+    stage.open(parts.bodies, take.terrain);
+    wheels.open(parts.channels);
+    manifold.open(take.manifold);
+    gating.open(parts.gating);
+    costs.open(take.costs);
+    lanes.open(lanesOf({ take, ...parts, song }), clock.duration, take.markers);
+    overview.open(take, clock.duration);
+    fillActors(stage, element, invalidate);
+    element("take").value = String(index);
+    element("note").textContent = take.note;
+    element("note").hidden = !take.note;
+    element("volume-label").hidden = !song;
+    element("manifold-card").hidden = !take.manifold;
+    element("manifold-axes").hidden = take.manifold?.path.shape[1] === 2;
+    element("manifold-colours").textContent = take.manifold?.colourTitle ? `coloured by ${take.manifold.colourTitle}` : "";
+    element("gating-card").hidden = !parts.gating;
+    element("costs-card").hidden = !take.costs;
+    element("wheels").hidden = !parts.channels;
+    element("wheels-card").classList.toggle("many", (parts.channels?.phase.columns ?? 0) > MANY_CHANNELS);
+    element("wheels-card").hidden = !parts.channels && Boolean(take.manifold || take.costs);
+    const stageOnly = !parts.channels && !take.manifold && !parts.gating && !take.costs;
+    element("app").classList.toggle("stage-only", stageOnly && parts.bodies.length > 0);
+    showEmpty("wheels-empty", parts.channels ? "" :
+      "This clip has no phases. “deepphase play CLIP --model MODEL” adds those of a phase model.");
+    showEmpty("stage-empty", parts.bodies.length ? "" : "No skeleton in this clip.");
+    invalidate();
+  }
+
+  function showEmpty(id, text) {
+    element(id).textContent = text;
+    element(id).hidden = !text;
+  }
+
+  function tryToOpen(index) {
+    try {
+      openTake(index);
+    } catch (problem) {
+      showMessage(`This clip cannot be shown: ${problem.message}. Make the page again, or choose another clip.`);
+      console.error(problem);
+    }
+  }
+
+  const preferred = matchMedia("(prefers-color-scheme: dark)");
+  let [chosenLook, printed] = [scene.look, false];
+  function applyLook() {
+    const dark = !printed && (chosenLook === "auto" ? preferred.matches : chosenLook === "dark");
+    Object.assign(look, scene.palette.looks[dark ? "dark" : "light"], { dark });
+    document.documentElement.dataset.look = dark ? "dark" : "light";
+    for (const name of ["page", "wall", "ink", "soft", "line"]) {
+      document.documentElement.style.setProperty(`--${name}`, look[name]);
+    }
+    manifold.redraw();
+    costs.redraw();
+    lanes.redraw();
+    overview.stale = true;
+    for (const [i, body] of stage.bodies.entries()) {
+      const dot = element("actors").children[i]?.firstChild;
+      if (dot) dot.style.background = body.colour;
+    }
+    invalidate();
+  }
+  preferred.addEventListener("change", applyLook);
+  // Paper is white. What is printed is drawn at once: no animation frame comes before it.
+  for (const [event, on] of [["beforeprint", true], ["afterprint", false]]) {
+    addEventListener(event, () => {
+      printed = on;
+      applyLook();
+      frame(performance.now());
+    });
+  }
+  const toggleLook = () => {
+    chosenLook = look.dark ? "light" : "dark";
+    applyLook();
+  };
+
+  // Play while the page is in view. Sound waits for the reader, as browsers ask for.
+  function playInView() {
+    if (clock.song) return;
+    let [inView, wanted] = [false, true];
+    new IntersectionObserver((entries) => {
+      const seen = entries[entries.length - 1].isIntersecting;
+      if (seen === inView) return;
+      inView = seen;
+      if (!seen) {
+        wanted = clock.playing;
+        clock.pause();
+      } else if (wanted) clock.play();
+    }, { threshold: 0.05 }).observe(element("app"));
+  }
+
+  // The surrounding frame takes the height of the content, so that nothing hides in it.
+  function fitFrame() {
+    element("app").classList.add("embedded");
+    const outer = window.frameElement;
+    if (!outer) return;
+    const fit = () => {
+      const height = Math.ceil(element("app").getBoundingClientRect().height);
+      if (height > 50) outer.style.height = `${height + 2}px`;
+    };
+    new ResizeObserver(fit).observe(element("app"));
+    // A page that is printed smaller says so; its frames keep the width that they have been drawn in.
+    addEventListener("beforeprint", () => {
+      const zoom = getComputedStyle(outer).getPropertyValue("--printed-zoom");
+      if (!zoom) return;
+      element("app").style.width = `${element("app").getBoundingClientRect().width}px`;
+      document.documentElement.style.zoom = zoom;
+    });
+    addEventListener("afterprint", () => {
+      element("app").style.width = document.documentElement.style.zoom = "";
+    });
+  }
+
+  // The address of the surrounding page names the moment at which the reader has stopped.
+  function keepMoment() {
+    let waiting = 0;
+    clock.onRest = () => {
+      clearTimeout(waiting);
+      waiting = setTimeout(() => {
+        const address = new URL(parent.location.href);
+        address.searchParams.set("now", (scene.clipFrom + clock.time).toFixed(2));
+        parent.history.replaceState(parent.history.state, "", address);
+      }, REST_MS);
+    };
+  }
+
+  const turnTake = (by) => {
+    const count = scene.takes.length;
+    if (count > 1) tryToOpen((shownTake + by + count) % count);
+  };
+  element("title").textContent = scene.title;
+  for (const [index, each] of scene.takes.entries()) {
+    const option = document.createElement("option");
+    option.value = String(index);
+    option.textContent = each.name;
+    element("take").append(option);
+  }
+  element("takes").hidden = scene.takes.length < 2;
+  element("take").addEventListener("change", () => {
+    tryToOpen(Number(element("take").value));
+    element("take").blur();
+  });
+  element("volume").addEventListener("input", () => {
+    if (clock.song) clock.song.audio.volume = Number(element("volume").value);
+  });
+  document.addEventListener("visibilitychange", () => { last = clock.last = 0; });
+  addChips(stage, element, invalidate);
+  addControls({ clock, stage, lanes, capture, element, turnTake, toggleLook });
+  element("app").hidden = false;
+  applyLook();
+  if (scene.embedded) fitFrame();
+  element("app").classList.toggle("bare", Boolean(scene.bare));
+  if (scene.takes.length) {
+    tryToOpen(0);
+    clock.seek(scene.at);
+    if (scene.embedded && scene.clipFrom !== null) keepMoment();
+    if (scene.playing && !matchMedia("(prefers-reduced-motion: reduce)").matches) playInView();
+  } else {
+    element("app").classList.add("nothing");
+    showMessage("Nothing to play: this page has no clip. “deepphase play CLIP” makes a page with yours.");
+  }
+
+  // Interface for a surrounding page and for tests.
+  window.deepphasePlayer = {
+    state: () => ({
+      time: clock.time, frame: clock.frame, frames: clock.frames, duration: clock.duration,
+      playing: clock.playing, speed: clock.speed, loop: clock.loop, take: shownTake,
+      view: [lanes.from, lanes.to], plot: [lanes.left, lanes.right],
+      camera: { yaw: stage.camera.yaw, pitch: stage.camera.pitch, distance: stage.camera.distance,
+        target: [...stage.camera.target] },
+      songTime: clock.song ? clock.song.time : null, songRuns: Boolean(clock.song?.running),
+      shows: { ...stage.shows }, dark: look.dark, filmed: capture.bytes,
+    }),
+    time: () => clock.time,
+    play: () => clock.play(),
+    pause: () => clock.pause(),
+    seek: (time) => clock.seek(time),
+    // Position of a joint at the time cursor, in the world and in pixels of the stage.
+    joint: (actor, joint) => {
+      const body = stage.bodies[actor];
+      const world = [...body.poseAt(clock.time).slice(3 * joint, 3 * joint + 3)];
+      return { world, screen: [...stage.camera.project(...world)] };
+    },
+    stats: () => ({ drawn: [...stats.drawn], between: [...stats.between] }),
+  };
+}
+
+try {
+  startPlayer();
+} catch (problem) {
+  element("app").hidden = false;
+  showMessage(`The player cannot start: ${problem.message}. Make the page again, or open it in a newer browser.`);
+  console.error(problem);
+}

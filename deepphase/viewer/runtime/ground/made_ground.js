@@ -1,0 +1,119 @@
+/** Generated ground of the kinds of deepphase/terrain/made_ground.py; its random shapes are others. */
+
+import { createRandom } from "../random.js";
+import { Heightmap } from "./heightmap.js";
+
+const SIZE_M = 24, SPACING_M = 0.08;
+const TREAD_M = 0.3, RISER_M = 0.17, LANDING_M = 2, STRIP_M = 3, STEEPEST = Math.tan((20 * Math.PI) / 180);
+
+/** Smooth noise of a wavelength in metres, with a standard deviation of about 1. */
+function noise(random, wavelength) {
+  const cell = 0.5 * wavelength;
+  const count = Math.ceil(SIZE_M / cell) + 4;
+  const values = Float32Array.from({ length: count * count }, () => 3.4 * (random.uniform() - 0.5));
+  // Quadratic splines between the values of a lattice.
+  const line = (at, t) => 0.5 * (1 - t) ** 2 * values[at - 1] + (0.5 + t * (1 - t)) * values[at] + 0.5 * t * t * values[at + 1];
+  return (x, z) => {
+    const u = (x + 0.5 * SIZE_M) / cell + 1, v = (z + 0.5 * SIZE_M) / cell + 1;
+    const i = Math.floor(u), j = Math.floor(v), across = u - i, down = v - j;
+    const at = j * count + i;
+    return 1.7 * (0.5 * (1 - down) ** 2 * line(at - count, across) + (0.5 + down * (1 - down)) * line(at, across)
+      + 0.5 * down * down * line(at + count, across));
+  };
+}
+
+/** The highest of shapes at random places: `shape(random)` -> its reach, and its height at (x, z) from its middle. */
+function scattered(random, perSquareMetre, shape) {
+  const cells = new Map();
+  const key = (x, z) => 1024 * Math.floor(x / 2) + Math.floor(z / 2);
+  for (let n = Math.ceil(perSquareMetre * SIZE_M ** 2); n > 0; n--) {
+    const [x, z] = [0, 1].map(() => SIZE_M * (random.uniform() - 0.5));
+    const one = { x, z, ...shape(random) };
+    for (let cx = x - one.reach; cx <= x + one.reach + 2; cx += 2) {
+      for (let cz = z - one.reach; cz <= z + one.reach + 2; cz += 2) {
+        const cell = key(Math.min(cx, x + one.reach), Math.min(cz, z + one.reach));
+        cells.set(cell, (cells.get(cell) ?? new Set()).add(one));
+      }
+    }
+  }
+  return (x, z) => [...(cells.get(key(x, z)) ?? [])].map((one) => one.height(x - one.x, z - one.z));
+}
+
+const between = (random, low, high) => low + (high - low) * random.uniform();
+
+function boxes(perSquareMetre, sizes, tall) {
+  return (random) => {
+    const heights = scattered(random, perSquareMetre, () => {
+      const angle = between(random, 0, Math.PI), [c, s] = [Math.cos(angle), Math.sin(angle)];
+      const [width, depth, top] = [between(random, ...sizes), between(random, ...sizes), between(random, ...tall)];
+      const inside = (x, z) => Math.abs(x * c + z * s) < 0.5 * width && Math.abs(z * c - x * s) < 0.5 * depth;
+      return { reach: 0.5 * Math.hypot(width, depth), height: (x, z) => (inside(x, z) ? top : 0) };
+    });
+    return (x, z) => Math.max(0, ...heights(x, z));
+  };
+}
+
+const KINDS = {
+  noise(random) {
+    const octaves = [4, 2, 1, 0.5].map((wavelength) => [0.03 * wavelength, noise(random, wavelength)]);
+    return (x, z) => octaves.reduce((sum, [size, of]) => sum + size * of(x, z), 0);
+  },
+  hills(random) {
+    const [long, short] = [noise(random, 8), noise(random, 1)];
+    return (x, z) => 0.25 * long(x, z) + 0.02 * short(x, z);
+  },
+  steps(random) {
+    const smooth = noise(random, 3);
+    return (x, z) => 0.12 * Math.round((0.35 * smooth(x, z)) / 0.12);
+  },
+  stairs(random) {
+    const treads = 5 + Math.floor(5 * random.uniform()), flight = treads * TREAD_M, period = 2 * (flight + LANDING_M);
+    return (_, z) => {
+      const along = z + 0.5 * LANDING_M - period * Math.floor((z + 0.5 * LANDING_M) / period);
+      const up = Math.ceil((along - LANDING_M) / TREAD_M);
+      const down = treads - Math.ceil((along - 2 * LANDING_M - flight) / TREAD_M) + 1;
+      return RISER_M * Math.min(Math.max(Math.min(up, down), 0), treads);
+    };
+  },
+  ramps(random) {
+    const levels = [0];
+    for (let n = Math.ceil(SIZE_M / STRIP_M) + 1; n > 0; n--) levels.push(0.7 * levels[levels.length - 1] + STRIP_M * between(random, -STEEPEST, STEEPEST));
+    return (_, z) => {
+      const place = (z + 0.5 * SIZE_M) / STRIP_M, strip = Math.floor(place);
+      return levels[strip] + (place - strip) * (levels[strip + 1] - levels[strip]);
+    };
+  },
+  boxes: boxes(0.33, [0.4, 1.2], [0.1, 0.4]),
+  platforms: boxes(0.25, [0.6, 2], [0.2, 1]),
+  beam: () => (x) => (Math.abs(x) <= 0.1 ? 0 : -0.5),
+  pits(random) {
+    const depths = scattered(random, 0.12, () => {
+      const reach = between(random, 0.3, 0.7);
+      return { reach, height: (x, z) => -0.6 * Math.min(Math.max((reach - Math.hypot(x, z)) / 0.1, 0), 1) };
+    });
+    return (x, z) => Math.min(0, ...depths(x, z));
+  },
+  rocks(random) {
+    const base = noise(random, 2);
+    const heights = scattered(random, 1.2, () => {
+      const [angle, tall] = [between(random, 0, Math.PI), between(random, 0.05, 0.35)];
+      const reach = tall * between(random, 1.2, 2.5), width = reach * between(random, 0.6, 1);
+      const [c, s] = [Math.cos(angle), Math.sin(angle)];
+      const height = (x, z) => tall * Math.sqrt(Math.max(1 - ((x * c + z * s) / reach) ** 2 - ((z * c - x * s) / width) ** 2, 0));
+      return { reach, height };
+    });
+    return (x, z) => 0.04 * base(x, z) + Math.max(0, ...heights(x, z));
+  },
+};
+
+/** Names of the kinds. */
+export const GROUND_KINDS = Object.keys(KINDS);
+
+/** Ground of a kind around the origin, whose height there is 0. */
+export function madeGround(kind, seed) {
+  const height = KINDS[kind](createRandom(seed + 1));
+  const points = Math.round(SIZE_M / SPACING_M) + 1;
+  const map = Heightmap.centred(points, SPACING_M, height);
+  const here = map.at(0, 0);
+  return new Heightmap(map.heights.map((value) => value - here), points, SPACING_M, map.origin);
+}

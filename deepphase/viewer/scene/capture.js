@@ -1,0 +1,116 @@
+// Pictures and films of what the page shows: its canvases and headings, where they are.
+
+import { scene, look } from "../page_content.js";
+import { FONT, fitted } from "./surface2d.js";
+import { pressed } from "../input/controls.js";
+
+const FILM_FPS = 30;
+// Milliseconds after which a part of the film is handed over.
+const PART_MS = 200;
+const FILM_KINDS = ["video/webm;codecs=vp9", "video/webm;codecs=vp8", "video/webm", "video/mp4"];
+
+export class Capture {
+  constructor({ app, clock, button, onProblem }) {
+    Object.assign(this, { app, clock, button, onProblem });
+    this.canvas = document.createElement("canvas");
+    this.recorder = null;
+    this.bytes = 0;
+  }
+
+  // Draw the page on the canvas.
+  compose() {
+    const { app, canvas } = this;
+    const whole = app.getBoundingClientRect();
+    const ratio = window.devicePixelRatio || 1;
+    // Encoders of films ask for even numbers.
+    const size = [whole.width, whole.height].map((length) => 2 * Math.round((length * ratio) / 2));
+    if (canvas.width !== size[0] || canvas.height !== size[1]) [canvas.width, canvas.height] = size;
+    const context = canvas.getContext("2d");
+    context.setTransform(ratio, 0, 0, ratio, -whole.left * ratio, -whole.top * ratio);
+    context.fillStyle = look.page;
+    context.fillRect(whole.left, whole.top, whole.width, whole.height);
+    for (const card of app.querySelectorAll("section")) {
+      const box = card.getBoundingClientRect();
+      context.strokeStyle = look.line;
+      context.strokeRect(box.left, box.top, box.width, box.height);
+    }
+    for (const shown of app.querySelectorAll("canvas")) {
+      const box = shown.getBoundingClientRect();
+      if (!box.width || !box.height) continue;
+      if (shown.id === "stage") {
+        context.fillStyle = look.wall;
+        context.fillRect(box.left, box.top, box.width, box.height);
+      }
+      context.drawImage(shown, box.left, box.top, box.width, box.height);
+    }
+    context.textBaseline = "middle";
+    context.textAlign = "left";
+    for (const words of app.querySelectorAll("h1, h2, .lane-name b, #note, #now b, #now span")) {
+      const box = words.getBoundingClientRect();
+      if (!box.width || !box.height) continue;
+      const style = getComputedStyle(words);
+      const text = words.tagName === "H2" ? words.firstChild.textContent : words.textContent;
+      context.font = `${style.fontWeight} ${style.fontSize} ${FONT}`;
+      context.fillStyle = style.color;
+      const indent = parseFloat(style.paddingLeft) || 0;
+      context.fillText(fitted(context, text.trim(), box.width), box.left + indent, box.top + box.height / 2);
+    }
+    const cursor = app.querySelector("#cursor").getBoundingClientRect();
+    if (cursor.height) {
+      context.fillStyle = "#d55e00";
+      context.fillRect(cursor.left, cursor.top, 1.5, cursor.height);
+    }
+    return canvas;
+  }
+
+  save(blob, suffix) {
+    if (!blob) return;
+    const link = document.createElement("a");
+    const name = scene.title.replace(/[^\p{L}\p{N}_-]+/gu, "_").slice(0, 60) || "player";
+    link.href = URL.createObjectURL(blob);
+    link.download = `${name}.${suffix}`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  }
+
+  picture() {
+    this.compose().toBlob((blob) => this.save(blob, "png"), "image/png");
+  }
+
+  // Begin a film, which plays from the moment shown, or end it.
+  film() {
+    if (this.recorder) return this.recorder.stop();
+    const kind = window.MediaRecorder && FILM_KINDS.find((each) => MediaRecorder.isTypeSupported(each));
+    if (!kind) return this.onProblem("This browser records no films: take a picture, or another browser.");
+    this.compose();
+    const stream = this.canvas.captureStream(FILM_FPS);
+    for (const track of this.clock.song?.tracks() ?? []) stream.addTrack(track);
+    const parts = [];
+    this.recorder = new MediaRecorder(stream, { mimeType: kind, videoBitsPerSecond: 6_000_000 });
+    this.bytes = 0;
+    this.recorder.addEventListener("dataavailable", (event) => {
+      parts.push(event.data);
+      this.bytes += event.data.size;
+    });
+    this.recorder.addEventListener("stop", () => {
+      this.recorder = null;
+      this.clock.loop = this.looped;
+      this.clock.pause();
+      pressed(this.button, false);
+      for (const track of stream.getVideoTracks()) track.stop();
+      this.save(new Blob(parts, { type: kind }), kind.includes("mp4") ? "mp4" : "webm");
+    });
+    this.looped = this.clock.loop;
+    this.clock.loop = false;
+    pressed(this.button, true);
+    this.recorder.start(PART_MS);
+    this.clock.play();
+  }
+
+  // Once for each frame that the page has drawn.
+  draw() {
+    if (!this.recorder) return;
+    this.compose();
+    if (!this.clock.playing) this.recorder.stop();
+  }
+}

@@ -1,0 +1,350 @@
+// The picture: bodies, ground, walls and pits with soft shadows, and marks on the ground. WebGL2.
+
+import { unitSphere } from "../body/ball_shape.js";
+import { MOST_PITS } from "./obstacles.js";
+import * as glsl from "./shaders.js";
+import { lookAt, orthographic, product, unit } from "./vectors.js";
+
+export const MOST_CHARACTERS = 12;
+// Texels of the shadows' picture along each side, and places in it that shade a pixel; the second ones
+// are those of software.
+const SHADOW_SIZES = [2048, 1024], SHADE_SAMPLES = [12, 5];
+// Share of pixels along each side that software begins with.
+const SOFTWARE_QUALITY = 0.7;
+const TO_LIGHT = unit([0.5, 1.0, 0.28]);
+
+const linear = (hex) => [16, 8, 0].map((shift) => (((parseInt(hex.slice(1), 16) >> shift) & 255) / 255) ** 2.2);
+
+export const LOOKS = {
+  light: {
+    fog: "#e9edf1", ground: "#f3f5f7", line: "#a9b4c0", solid: "#d4dae1", key: [0.74, 0.71, 0.66], sky: [0.5, 0.53, 0.58],
+    floor: [0.26, 0.25, 0.25],
+  },
+  dark: {
+    fog: "#15181c", ground: "#3a414a", line: "#76828f", solid: "#59636f", key: [0.8, 0.76, 0.7], sky: [0.2, 0.24, 0.3],
+    floor: [0.07, 0.075, 0.085],
+  },
+};
+
+// Whether the browser draws without a graphics card, by the name of what it draws with.
+function drawsBySoftware() {
+  const gl = document.createElement("canvas").getContext("webgl2");
+  if (!gl) return false;
+  const masked = gl.getParameter(gl.RENDERER);
+  // Firefox has one name only, and warns of the other.
+  const info = masked === "WebKit WebGL" ? gl.getExtension("WEBGL_debug_renderer_info") : null;
+  const name = info ? gl.getParameter(info.UNMASKED_RENDERER_WEBGL) : masked;
+  return /swiftshader|llvmpipe|softpipe|software|basic render/i.test(name);
+}
+
+export class Renderer {
+  constructor(canvas) {
+    this.canvas = canvas;
+    // Without a graphics card, pictures have fewer pixels and simpler shadows.
+    const bySoftware = Number(drawsBySoftware());
+    const gl = canvas.getContext("webgl2", { antialias: !bySoftware, alpha: false, powerPreference: "high-performance" });
+    if (!gl) throw new Error("This browser has no WebGL2, which the page draws with.");
+    this.gl = gl;
+    this.shadowSize = SHADOW_SIZES[bySoftware];
+    this.shadeSamples = SHADE_SAMPLES[bySoftware];
+    this.programs = {
+      body: this.program(glsl.BODY_VERTEX, glsl.BODY_FRAGMENT),
+      bodyShadow: this.program(glsl.BODY_SHADOW_VERTEX, glsl.EMPTY_FRAGMENT),
+      ground: this.program(glsl.GROUND_VERTEX, glsl.GROUND_FRAGMENT),
+      terrain: this.program(glsl.SOLID_VERTEX, glsl.GROUND_FRAGMENT),
+      solid: this.program(glsl.SOLID_VERTEX, glsl.SOLID_FRAGMENT),
+      solidShadow: this.program(glsl.SOLID_VERTEX, glsl.EMPTY_FRAGMENT),
+      ball: this.program(glsl.BALL_VERTEX, glsl.BALL_FRAGMENT),
+      ballShadow: this.program(glsl.BALL_VERTEX, glsl.EMPTY_FRAGMENT),
+      mark: this.program(glsl.MARK_VERTEX, glsl.MARK_FRAGMENT),
+      disc: this.program(glsl.MARK_VERTEX, glsl.DISC_FRAGMENT),
+      ring: this.program(glsl.MARK_VERTEX, glsl.RING_FRAGMENT),
+    };
+    this.ground = this.vertices([[0, 2, Float32Array.of(-1, -1, -1, 1, 1, -1, 1, 1)]]);
+    this.solids = null;
+    this.marks = { mark: this.dynamic(), disc: this.dynamic(), ring: this.dynamic() };
+    // Without an attribute, vertices have no colour of their own.
+    gl.vertexAttrib4f(5, 0, 0, 0, 0);
+    this.look = LOOKS.light;
+    this.quality = bySoftware ? SOFTWARE_QUALITY : 1;
+    this.shadow = this.shadowTarget();
+    this.pits = [];
+  }
+
+  program(vertex, fragment) {
+    const { gl } = this;
+    const program = gl.createProgram();
+    for (const [kind, source] of [[gl.VERTEX_SHADER, vertex], [gl.FRAGMENT_SHADER, fragment]]) {
+      const shader = gl.createShader(kind);
+      gl.shaderSource(shader, source.replaceAll("SHADE_SAMPLES", this.shadeSamples));
+      gl.compileShader(shader);
+      if (!gl.getShaderParameter(shader, gl.COMPILE_STATUS)) throw new Error(gl.getShaderInfoLog(shader));
+      gl.attachShader(program, shader);
+    }
+    gl.linkProgram(program);
+    if (!gl.getProgramParameter(program, gl.LINK_STATUS)) throw new Error(gl.getProgramInfoLog(program));
+    const places = {};
+    const count = gl.getProgramParameter(program, gl.ACTIVE_UNIFORMS);
+    for (let at = 0; at < count; at++) {
+      const name = gl.getActiveUniform(program, at).name.replace("[0]", "");
+      places[name] = gl.getUniformLocation(program, name);
+    }
+    return { program, places };
+  }
+
+  shadowTarget() {
+    const { gl } = this;
+    const texture = gl.createTexture();
+    gl.bindTexture(gl.TEXTURE_2D, texture);
+    gl.texStorage2D(gl.TEXTURE_2D, 1, gl.DEPTH_COMPONENT24, this.shadowSize, this.shadowSize);
+    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, gl.LINEAR);
+    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, gl.LINEAR);
+    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_COMPARE_MODE, gl.COMPARE_REF_TO_TEXTURE);
+    const target = gl.createFramebuffer();
+    gl.bindFramebuffer(gl.FRAMEBUFFER, target);
+    gl.framebufferTexture2D(gl.FRAMEBUFFER, gl.DEPTH_ATTACHMENT, gl.TEXTURE_2D, texture, 0);
+    gl.bindFramebuffer(gl.FRAMEBUFFER, null);
+    return { texture, target };
+  }
+
+  // A vertex array of float attributes: [[place, size, values], ...].
+  vertices(attributes, indices = null) {
+    const { gl } = this;
+    const array = gl.createVertexArray();
+    gl.bindVertexArray(array);
+    for (const [place, size, values] of attributes) {
+      gl.bindBuffer(gl.ARRAY_BUFFER, gl.createBuffer());
+      gl.bufferData(gl.ARRAY_BUFFER, values, gl.STATIC_DRAW);
+      gl.enableVertexAttribArray(place);
+      if (values instanceof Uint8Array) gl.vertexAttribIPointer(place, size, gl.UNSIGNED_BYTE, 0, 0);
+      else gl.vertexAttribPointer(place, size, gl.FLOAT, false, 0, 0);
+    }
+    if (indices) {
+      gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, gl.createBuffer());
+      gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, indices, gl.STATIC_DRAW);
+    }
+    gl.bindVertexArray(null);
+    return { array, count: indices ? indices.length : attributes[0][2].length / attributes[0][1] };
+  }
+
+  // Vertices that change with every picture: position (3), colour (4), place across (2).
+  dynamic() {
+    const { gl } = this;
+    const array = gl.createVertexArray();
+    const buffer = gl.createBuffer();
+    gl.bindVertexArray(array);
+    gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
+    for (const [place, size, offset] of [[0, 3, 0], [1, 4, 12], [2, 2, 28]]) {
+      gl.enableVertexAttribArray(place);
+      gl.vertexAttribPointer(place, size, gl.FLOAT, false, 36, offset);
+    }
+    gl.bindVertexArray(null);
+    return { array, buffer };
+  }
+
+  // Take over the mesh of a mannequin or a user's body; `pose` is its bind pose.
+  setBody(mesh) {
+    const { gl } = this;
+    const surface = new Float32Array(2 * mesh.accent.length);
+    mesh.accent.forEach((value, v) => surface.set([value, mesh.openness[v]], 2 * v));
+    const attributes = [[0, 3, mesh.positions], [1, 3, mesh.normals], [2, 4, mesh.joints], [3, 4, mesh.weights], [4, 2, surface]];
+    if (mesh.colours) attributes.push([5, 4, mesh.colours]);
+    this.body = this.vertices(attributes, mesh.indices);
+    this.doubleSided = Boolean(mesh.doubleSided);
+    this.bind = mesh.pose;
+    this.jointCount = mesh.pose.positions.length;
+    this.matrices = new Float32Array(12 * this.jointCount * MOST_CHARACTERS);
+    this.poses ??= gl.createTexture();
+    gl.bindTexture(gl.TEXTURE_2D, this.poses);
+    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, gl.NEAREST);
+    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, gl.NEAREST);
+    gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA32F, 3 * this.jointCount, MOST_CHARACTERS, 0, gl.RGBA, gl.FLOAT, null);
+  }
+
+  // Walls as boxes, pits as wells: {positions, normals} and their circles (x, z, radius).
+  setObstacles({ positions, normals }, pits) {
+    this.solids = positions.length ? this.vertices([[0, 3, Float32Array.from(positions)], [1, 3, Float32Array.from(normals)]]) : null;
+    this.pits = pits;
+  }
+
+  // Uneven ground in place of the plane: {positions, normals, indices}, or null.
+  setTerrain(mesh) {
+    this.terrain = mesh && this.vertices([[0, 3, mesh.positions], [1, 3, mesh.normals]], mesh.indices);
+  }
+
+  // Joint matrices of each character: pose of the joint times the inverse of its bind pose.
+  pose(characters) {
+    const { positions, rotations } = this.bind;
+    const out = this.matrices;
+    characters.forEach((character, row) => {
+      for (let j = 0; j < this.jointCount; j++) {
+        const [bw, bx, by, bz] = rotations[j];
+        const [w, x, y, z] = character.rotations.subarray(4 * j, 4 * j + 4);
+        // q = pose * inverse(bind)
+        const qw = w * bw + x * bx + y * by + z * bz;
+        const qx = -w * bx + x * bw - y * bz + z * by;
+        const qy = -w * by + y * bw - z * bx + x * bz;
+        const qz = -w * bz + z * bw - x * by + y * bx;
+        const at = 12 * (row * this.jointCount + j);
+        const m = [
+          1 - 2 * (qy * qy + qz * qz), 2 * (qx * qy - qw * qz), 2 * (qx * qz + qw * qy),
+          2 * (qx * qy + qw * qz), 1 - 2 * (qx * qx + qz * qz), 2 * (qy * qz - qw * qx),
+          2 * (qx * qz - qw * qy), 2 * (qy * qz + qw * qx), 1 - 2 * (qx * qx + qy * qy),
+        ];
+        const p = positions[j];
+        for (let r = 0; r < 3; r++) {
+          out[at + 4 * r] = m[3 * r];
+          out[at + 4 * r + 1] = m[3 * r + 1];
+          out[at + 4 * r + 2] = m[3 * r + 2];
+          out[at + 4 * r + 3] = character.positions[3 * j + r] - m[3 * r] * p[0] - m[3 * r + 1] * p[1] - m[3 * r + 2] * p[2];
+        }
+      }
+    });
+    const { gl } = this;
+    gl.bindTexture(gl.TEXTURE_2D, this.poses);
+    gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, 3 * this.jointCount, characters.length, gl.RGBA, gl.FLOAT, out, 0);
+  }
+
+  // Fit the canvas to its place; true where its size has changed.
+  resize() {
+    const ratio = Math.min(window.devicePixelRatio || 1, 2) * this.quality;
+    const width = Math.max(1, Math.round(this.canvas.clientWidth * ratio));
+    const height = Math.max(1, Math.round(this.canvas.clientHeight * ratio));
+    if (this.canvas.width === width && this.canvas.height === height) return;
+    [this.canvas.width, this.canvas.height] = [width, height];
+  }
+
+  // Draw a picture. Characters: {positions, rotations, tint, accent}; balls: {model}; marks: vertices by
+  // program.
+  draw({ camera, characters, balls, marks, reach, gridStep }) {
+    const { gl, look } = this;
+    this.resize();
+    camera.aspect = this.canvas.width / this.canvas.height;
+    camera.update();
+    this.pose(characters);
+    const middle = camera.target;
+    const light = product(
+      orthographic(reach, reach, 0.1, 6 * reach),
+      lookAt([0, 1, 2].map((a) => middle[a] + TO_LIGHT[a] * 3 * reach), middle, [0, 0, 1]),
+    );
+    this.snap(light);
+    gl.enable(gl.DEPTH_TEST);
+    gl.enable(gl.CULL_FACE);
+    gl.bindFramebuffer(gl.FRAMEBUFFER, this.shadow.target);
+    gl.viewport(0, 0, this.shadowSize, this.shadowSize);
+    gl.clear(gl.DEPTH_BUFFER_BIT);
+    gl.enable(gl.POLYGON_OFFSET_FILL);
+    gl.polygonOffset(1.5, 3);
+    this.bodies("bodyShadow", { camera: light }, characters);
+    this.solid("solidShadow", { camera: light });
+    this.balls("ballShadow", { camera: light }, balls);
+    gl.disable(gl.POLYGON_OFFSET_FILL);
+    gl.bindFramebuffer(gl.FRAMEBUFFER, null);
+    gl.viewport(0, 0, this.canvas.width, this.canvas.height);
+    const fog = linear(look.fog);
+    gl.clearColor(...fog.map((v) => v ** (1 / 2.2)), 1);
+    gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
+    const far = 90 * gridStep;
+    const shared = {
+      camera: camera.matrix, eye: camera.eye, toLight: TO_LIGHT, keyColour: look.key, skyColour: look.sky, floorColour: look.floor,
+      fogColour: fog, fogRange: [Math.max(0.25 * far, camera.distance), Math.max(far, 2.2 * camera.distance)], lightMatrix: light,
+      shadowTexel: 1 / this.shadowSize, shadowMap: 1, poses: 0,
+    };
+    gl.activeTexture(gl.TEXTURE1);
+    gl.bindTexture(gl.TEXTURE_2D, this.shadow.texture);
+    gl.activeTexture(gl.TEXTURE0);
+    gl.disable(gl.CULL_FACE);
+    const pits = new Float32Array(3 * MOST_PITS);
+    this.pits.forEach((pit, at) => pits.set(pit, 3 * at));
+    this.use(this.terrain ? "terrain" : "ground", {
+      ...shared, middle, reach: 1.2 * shared.fogRange[1] + camera.distance, groundColour: linear(look.ground), lineColour: linear(look.line), gridStep,
+      pits, pitCount: this.pits.length,
+    });
+    gl.bindVertexArray((this.terrain ?? this.ground).array);
+    if (this.terrain) gl.drawElements(gl.TRIANGLES, this.terrain.count, gl.UNSIGNED_INT, 0);
+    else gl.drawArrays(gl.TRIANGLE_STRIP, 0, 4);
+    this.solid("solid", { ...shared, solidColour: linear(look.solid) });
+    this.blended("disc", marks.disc, shared);
+    this.blended("mark", marks.mark, shared);
+    this.blended("ring", marks.ring, shared);
+    gl.enable(gl.CULL_FACE);
+    this.bodies("body", shared, characters);
+    this.balls("ball", shared, balls);
+  }
+
+  // Move the light's picture by whole texels only, so that shadows do not shimmer.
+  snap(light) {
+    for (const row of [12, 13]) {
+      const texel = 2 / this.shadowSize;
+      light[row] = Math.round(light[row] / texel) * texel;
+    }
+  }
+
+  bodies(name, uniforms, characters) {
+    if (!characters.length) return;
+    const { gl } = this;
+    const colours = (key) => Float32Array.from(characters.flatMap((c) => linear(c[key])));
+    const tints = name === "body" ? { tints: colours("tint"), accents: colours("accent") } : {};
+    this.use(name, { poses: 0, ...uniforms, ...tints });
+    gl.bindTexture(gl.TEXTURE_2D, this.poses);
+    if (this.doubleSided) gl.disable(gl.CULL_FACE);
+    gl.bindVertexArray(this.body.array);
+    gl.drawElementsInstanced(gl.TRIANGLES, this.body.count, gl.UNSIGNED_INT, 0, characters.length);
+    gl.enable(gl.CULL_FACE);
+  }
+
+  balls(name, uniforms, balls) {
+    if (!balls.length) return;
+    const { gl } = this;
+    if (!this.sphere) {
+      const { positions, indices } = unitSphere();
+      this.sphere = this.vertices([[0, 3, positions]], indices);
+    }
+    for (const { model } of balls) {
+      this.use(name, { ...uniforms, model });
+      gl.bindVertexArray(this.sphere.array);
+      gl.drawElements(gl.TRIANGLES, this.sphere.count, gl.UNSIGNED_INT, 0);
+    }
+  }
+
+  solid(name, uniforms) {
+    if (!this.solids) return;
+    this.use(name, uniforms);
+    this.gl.bindVertexArray(this.solids.array);
+    this.gl.drawArrays(this.gl.TRIANGLES, 0, this.solids.count);
+  }
+
+  blended(name, values, shared) {
+    if (!values.length) return;
+    const { gl } = this;
+    gl.enable(gl.BLEND);
+    gl.blendFunc(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA);
+    gl.depthMask(false);
+    gl.enable(gl.POLYGON_OFFSET_FILL);
+    gl.polygonOffset(-2, -8);
+    this.use(name, { camera: shared.camera });
+    const { array, buffer } = this.marks[name];
+    gl.bindVertexArray(array);
+    gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
+    gl.bufferData(gl.ARRAY_BUFFER, Float32Array.from(values), gl.STREAM_DRAW);
+    gl.drawArrays(gl.TRIANGLES, 0, values.length / 9);
+    gl.disable(gl.POLYGON_OFFSET_FILL);
+    gl.depthMask(true);
+    gl.disable(gl.BLEND);
+  }
+
+  use(name, uniforms) {
+    const { gl } = this;
+    const { program, places } = this.programs[name];
+    gl.useProgram(program);
+    for (const [key, value] of Object.entries(uniforms)) {
+      const place = places[key];
+      if (!place) continue;
+      if (key === "shadowMap" || key === "poses" || key === "pitCount") gl.uniform1i(place, value);
+      else if (typeof value === "number") gl.uniform1f(place, value);
+      else if (value.length === 2) gl.uniform2fv(place, value);
+      else if (value.length === 16) gl.uniformMatrix4fv(place, false, value);
+      else gl.uniform3fv(place, value);
+    }
+  }
+}

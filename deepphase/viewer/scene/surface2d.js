@@ -1,0 +1,115 @@
+// Canvases in the resolution of the screen, and drawing helpers of all views.
+
+export const FONT = getComputedStyle(document.documentElement).getPropertyValue("--font");
+export const fontOf = (size, weight = "") => `${weight} ${size}px ${FONT}`;
+
+export function faded(colour, opacity) {
+  const number = parseInt(colour.slice(1), 16);
+  return `rgba(${number >> 16}, ${(number >> 8) & 255}, ${number & 255}, ${opacity})`;
+}
+
+// A colour part of the way towards another.
+export function mixed(one, other, part) {
+  const [a, b] = [parseInt(one.slice(1), 16), parseInt(other.slice(1), 16)];
+  const at = (shift) => Math.round(((a >> shift) & 255) * (1 - part) + ((b >> shift) & 255) * part);
+  return `#${[at(16), at(8), at(0)].map((v) => v.toString(16).padStart(2, "0")).join("")}`;
+}
+
+// Round numbers between two ends, at most `most` of them.
+export function niceTicks(low, high, most) {
+  const span = high - low;
+  if (!(span > 0)) return [low];
+  const rough = span / Math.max(most, 1);
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((f) => f * power).find((s) => s >= rough * 0.75);
+  const ticks = [];
+  for (let tick = Math.ceil(low / step - 1e-6); tick * step <= high + step * 1e-6; tick++) {
+    ticks.push(Number((tick * step).toPrecision(10)));
+  }
+  return ticks;
+}
+
+export const shortNumber = (value) =>
+  Math.abs(value) >= 100000 || (value && Math.abs(value) < 0.001)
+    ? value.toExponential(0)
+    : String(Number(value.toPrecision(3))).replace("-", "\u2212");
+
+// Text, shortened at its end to fit a width.
+export function fitted(context, text, width) {
+  if (context.measureText(text).width <= width) return text;
+  let [low, high] = [0, Math.min(text.length, 200)];
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (context.measureText(`${text.slice(0, middle)}…`).width <= width) low = middle;
+    else high = middle - 1;
+  }
+  return low ? `${text.slice(0, low)}…` : "";
+}
+
+export class Surface {
+  constructor(canvas, onResize) {
+    this.canvas = canvas;
+    this.context = canvas.getContext("2d");
+    this.onResize = onResize;
+    this.visible = true;
+    this.width = 0;
+    this.height = 0;
+    this.ratio = 0;
+    this.resizing = new ResizeObserver(() => this.fit());
+    this.resizing.observe(canvas);
+    this.intersecting = new IntersectionObserver((entries) => {
+      this.visible = entries[entries.length - 1].isIntersecting;
+      if (this.visible) this.onResize();
+    }, { rootMargin: "200px" });
+    this.intersecting.observe(canvas);
+  }
+
+  fit() {
+    const ratio = Math.min(window.devicePixelRatio || 1, 3);
+    const { clientWidth, clientHeight } = this.canvas;
+    if (clientWidth === this.width && clientHeight === this.height && ratio === this.ratio) return;
+    [this.width, this.height, this.ratio] = [clientWidth, clientHeight, ratio];
+    this.canvas.width = Math.max(1, Math.round(clientWidth * ratio));
+    this.canvas.height = Math.max(1, Math.round(clientHeight * ratio));
+    this.onResize();
+  }
+
+  get drawable() {
+    return this.visible && this.width > 4 && this.height > 4;
+  }
+
+  // An empty canvas to draw on, in CSS pixels.
+  begin() {
+    if ((window.devicePixelRatio || 1) !== this.ratio) this.fit();
+    this.context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+    this.context.clearRect(0, 0, this.width, this.height);
+    return this.context;
+  }
+
+  release() {
+    this.resizing.disconnect();
+    this.intersecting.disconnect();
+  }
+}
+
+// Dragging with the pointer: `move(event, dx, dy)` for each step, `start` before, if given.
+export function onDrag(element, { start, move, end }) {
+  let last = null;
+  element.addEventListener("pointerdown", (event) => {
+    if (event.button === 1) return;
+    last = [event.clientX, event.clientY];
+    element.setPointerCapture(event.pointerId);
+    start?.(event);
+  });
+  element.addEventListener("pointermove", (event) => {
+    if (!last) return;
+    move(event, event.clientX - last[0], event.clientY - last[1]);
+    last = [event.clientX, event.clientY];
+  });
+  for (const name of ["pointerup", "pointercancel"]) {
+    element.addEventListener(name, () => {
+      if (last) end?.();
+      last = null;
+    });
+  }
+}

@@ -1,0 +1,232 @@
+// What a picture shows of the frames at a moment: bodies, marks on the ground, wheels, panels.
+
+import { ballBetween } from "../body/ball_shape.js";
+import { Camera } from "./camera.js";
+import { groundMesh } from "./ground_shape.js";
+import { Marks } from "./marks.js";
+import { buildMannequin } from "../body/mannequin.js";
+import { Canvas, Panels } from "../tracks/panels.js";
+import { Renderer, LOOKS, MOST_CHARACTERS } from "./renderer.js";
+import { mix } from "./vectors.js";
+
+// (body, accent) of each character.
+const TINTS = [
+  ["#e9e4da", "#1f5fa8"], ["#e7a24a", "#4a3420"], ["#6fb7d6", "#173a4d"], ["#8fc48a", "#23452a"],
+  ["#e08b85", "#56221f"], ["#b7a3dc", "#35265c"], ["#f0d36b", "#574613"], ["#7fc9bd", "#1d4842"],
+  ["#d89cc3", "#542145"], ["#b9bfc7", "#333a42"], ["#c9a27c", "#472f18"], ["#9db4e8", "#23355f"],
+];
+// A picture that takes longer than this (s) is drawn with fewer pixels.
+const SLOW_S = 0.028;
+// Seconds of slow pictures after which there are fewer pixels, and the least share of them.
+const SLOW_FOR_S = 1, LEAST_QUALITY = 0.55;
+// Seconds in which the camera fits itself to a body that has become longer, and follows its middle.
+const FIT_S = 0.8, AHEAD_S = 0.5;
+// Share of the picture's width from which on panels push its middle aside.
+const LEAST_BESIDE = 0.2;
+// Cells of the first mannequin, in those of the final one: a picture is shown at once.
+const COARSE = 2.5;
+
+export class View {
+  constructor(elements) {
+    this.elements = elements;
+    this.renderer = new Renderer(elements.stage);
+    this.overlay = new Canvas(elements.overlay);
+    this.canvases = Object.fromEntries(["manifold", "gating", "cost"].map((name) => [name, new Canvas(elements[name])]));
+    this.marks = new Marks();
+    this.shown = { trajectory: true, contacts: true, wheels: true, panels: true };
+    this.look = { name: "light", dark: false };
+    this.slow = 0;
+  }
+
+  open(asset, frames) {
+    this.asset = asset;
+    this.size = bodySize(frames);
+    this.frames = frames;
+    this.setBody(buildMannequin(asset.skeleton, frames, COARSE));
+    this.camera = new Camera(this.size);
+    this.panels = new Panels(asset, this.look);
+    const show = (name, has) => { this.elements[`${name}-card`].hidden = !has; };
+    show("manifold", asset.manifold);
+    show("gating", asset.experts > 1);
+    show("cost", asset.kind === "database");
+  }
+
+  // Build the mannequin in full, where a coarse one is still shown.
+  refine() {
+    if (this.frames) this.setBody(buildMannequin(this.asset.skeleton, this.frames));
+  }
+
+  setBody(mesh) {
+    if (this.mesh) this.frames = null;
+    this.mesh = mesh;
+    this.renderer.setBody(mesh);
+  }
+
+  // Height of the ground at a place.
+  level(x, z) {
+    return this.map ? this.map.at(x, z) : 0;
+  }
+
+  // Draw the ground of a `Heightmap`; null for the plane.
+  setGround(map) {
+    this.map = map;
+    this.renderer.setTerrain(map && groundMesh(map));
+    this.marks.level = this.camera.level = (x, z) => this.level(x, z);
+  }
+
+  setLook(name) {
+    this.look.name = name;
+    this.look.dark = name === "dark";
+    this.renderer.look = LOOKS[name];
+  }
+
+  // Find the free part of the picture, between the bar and the panels.
+  measure() {
+    const { stage, bar, side } = this.elements;
+    const box = stage.getBoundingClientRect();
+    const top = bar.getBoundingClientRect().top;
+    this.camera.covered = top > box.top ? Math.min((box.bottom - top) / box.height, 0.6) : 0;
+    const beside = side.offsetWidth / box.width;
+    this.camera.beside = beside > LEAST_BESIDE ? beside : 0;
+    this.freeWidth = (side.offsetWidth ? side.offsetLeft : box.width) - 8;
+  }
+
+  tint(index) {
+    return TINTS[index % MOST_CHARACTERS];
+  }
+
+  // Draw frames part of the way from `before` to `now`; `trail`: frames of the first character.
+  draw({ before, now, part, trail, seconds, placing }) {
+    const started = performance.now();
+    const { camera, size } = this;
+    const blend = before.length === now.length ? part : 1;
+    const characters = now.map((frame, i) => this.body(blend < 1 ? before[i] : frame, frame, blend, i));
+    const lead = characters[0];
+    const { heading } = now[0].root;
+    const { length, ahead, height } = extentOf({ positions: lead.positions, root: { position: lead.place, heading } }, this.level(...lead.place));
+    // A body that sat at first is longer when it runs.
+    Object.assign(size, { length: Math.max(size.length, length), ahead: mix(ahead, size.ahead, Math.exp(-seconds / AHEAD_S)) });
+    camera.fit(size, 1 - Math.exp(-seconds / FIT_S));
+    lead.middle = [lead.place[0] + size.ahead * Math.sin(heading), lead.place[1] + size.ahead * Math.cos(heading)];
+    camera.follow(lead.middle, heading, seconds, height);
+    const radius = this.asset.ball?.radius_m;
+    const balls = now.flatMap(({ ball }, i) => (ball ? [ballBetween(blend < 1 ? before[i].ball : ball, ball, blend, radius)] : []));
+    this.mark(now, characters, lead, placing);
+    for (const ball of balls) this.marks.ball(ball, radius);
+    const spread = Math.max(...characters.map((c) => Math.hypot(c.place[0] - lead.place[0], c.place[1] - lead.place[1])));
+    this.renderer.draw({
+      camera,
+      characters,
+      balls,
+      marks: this.marks.vertices,
+      reach: Math.min(Math.max(2.2 * size.height, spread + 1.5 * size.height), 9 * size.height),
+      gridStep: size.gridStep,
+    });
+    const context = this.overlay.begin();
+    if (context && this.shown.wheels && now[0].phases) this.wheels(context, lead, trail);
+    if (this.shown.panels) {
+      this.panels.manifold(this.canvases.manifold, trail, this.asset.frameRate, seconds);
+      this.panels.gating(this.canvases.gating, trail, this.asset.frameRate);
+      this.panels.cost(this.canvases.cost, trail, this.asset.frameRate);
+    }
+    this.adapt((performance.now() - started) / 1000, seconds);
+  }
+
+  // Fewer pixels where pictures come too slowly for several in a row.
+  adapt(took, seconds) {
+    const time = Math.max(took, seconds);
+    this.slow = time > SLOW_S ? this.slow + Math.min(time, 0.5 * SLOW_FOR_S) : Math.max(this.slow - 4 * time, 0);
+    if (this.slow > SLOW_FOR_S && this.renderer.quality > LEAST_QUALITY) {
+      this.renderer.quality = Math.max(0.85 * this.renderer.quality, LEAST_QUALITY);
+      this.slow = 0;
+    }
+  }
+
+  body(before, now, part, index) {
+    const [tint, accent] = this.tint(index);
+    const positions = new Float32Array(now.positions.length);
+    for (let i = 0; i < positions.length; i++) positions[i] = mix(before.positions[i], now.positions[i], part);
+    const rotations = new Float32Array(now.rotations.length);
+    for (let j = 0; j < rotations.length; j += 4) {
+      const [a, b] = [before.rotations.subarray(j, j + 4), now.rotations.subarray(j, j + 4)];
+      const sign = a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3] < 0 ? -1 : 1;
+      const q = [0, 1, 2, 3].map((i) => mix(sign * a[i], b[i], part));
+      const norm = Math.hypot(...q) || 1;
+      for (let i = 0; i < 4; i++) rotations[j + i] = q[i] / norm;
+    }
+    const place = [0, 1].map((a) => mix(before.root.position[a], now.root.position[a], part));
+    return { positions, rotations, tint, accent, place };
+  }
+
+  mark(now, characters, lead, placing) {
+    const { marks, size } = this;
+    const { skeleton } = this.asset;
+    marks.clear(this.look.name);
+    characters.forEach(({ positions }, i) => {
+      const feet = skeleton.feet;
+      for (const joint of feet) {
+        const height = Math.max(positions[3 * joint + 1] - this.level(positions[3 * joint], positions[3 * joint + 2]), 0);
+        const near = Math.exp(-height / (0.09 * size.unit));
+        marks.shade(positions[3 * joint], positions[3 * joint + 2], (0.14 + 0.1 * (1 - near)) * size.unit, 0.42 * near);
+      }
+      const [x, z] = [0, 2].map((a) => positions[3 * (skeleton.roles?.hips ?? 0) + a]);
+      marks.shade(x, z, 0.42 * size.unit, 0.16);
+      const { contacts } = now[i];
+      if (this.shown.contacts && contacts) {
+        feet.forEach((joint, at) => marks.contact(positions[3 * joint], positions[3 * joint + 2], contacts[at], size.unit));
+      }
+    });
+    const { trajectory } = now[0];
+    if (this.shown.trajectory && trajectory) {
+      if (trajectory.desired) marks.trajectory(trajectory.desired, "desired", size.unit, 0.75);
+      if (trajectory.predicted) marks.trajectory(trajectory.predicted, "predicted", size.unit);
+    }
+    if (placing) marks.line(...placing, "desired", size.unit);
+  }
+
+  wheels(context, lead, trail) {
+    const { camera, overlay, size } = this;
+    const place = (p) => {
+      const at = camera.project(p);
+      return at && [at[0] * overlay.width, at[1] * overlay.height];
+    };
+    const [x, z] = lead.middle;
+    const [head, feet] = [place([x, camera.floor + size.height, z]), place([x, camera.floor, z])];
+    if (!head || !feet) return;
+    const tall = Math.hypot(head[0] - feet[0], head[1] - feet[1]);
+    const count = trail[trail.length - 1].phases.phase.length;
+    const rows = count > 6 ? Math.ceil(count / 2) : count;
+    const radius = Math.min(Math.max((0.42 * Math.max(tall, 0.3 * overlay.height)) / rows, 15), 46);
+    const gap = Math.max(tall * (size.length / size.height) * 0.45, 0.3 * tall);
+    const columns = count > 6 ? 2.4 : 0;
+    const right = Math.max(head[0], feet[0]) + gap + radius;
+    const left = Math.min(head[0], feet[0]) - gap - (1 + columns) * radius;
+    // To the left of the body where panels are in the way, and over it where there is no room.
+    const fits = right + (1 + columns) * radius < this.freeWidth || left < radius;
+    const middle = Math.min(fits ? right : left, this.freeWidth - (1 + columns) * radius);
+    this.panels.wheels(context, trail, this.asset.frameRate, middle, (head[1] + feet[1]) / 2, radius);
+  }
+}
+
+// Height and length of the body in metres, how far its middle is ahead of its root, a unit for marks,
+// and the step of the ground's grid. Frames: some in which it stands or walks; it may sit in others.
+export function bodySize(frames) {
+  const extents = frames.map((frame) => extentOf(frame));
+  const { length, ahead, reach } = extents.reduce((most, each) => (each.length > most.length ? each : most));
+  const height = Math.max(...extents.map((each) => each.height));
+  const unit = Math.min(Math.max(height, 1.6 * reach) / 1.75, 3);
+  return { height, length, ahead, unit, gridStep: unit < 0.6 ? 0.125 : 0.25 };
+}
+
+// Height and length of a body in a frame, how far its middle is ahead of its root, where hips are at the rear
+// end of an animal, and its farthest joint from it; `floor`: height of the ground under it.
+function extentOf({ positions, root }, floor = 0) {
+  const count = positions.length / 3;
+  const way = [Math.sin(root.heading), Math.cos(root.heading)];
+  const joints = Array.from({ length: count }, (_, j) => [0, 2].map((axis, at) => positions[3 * j + axis] - root.position[at]));
+  const along = joints.map(([x, z]) => x * way[0] + z * way[1]);
+  const ahead = (Math.max(...along) + Math.min(...along)) / 2;
+  const farthest = (from) => Math.max(0.1, ...joints.map(([x, z]) => Math.hypot(x - from * way[0], z - from * way[1])));
+  const heights = Array.from({ length: count }, (_, j) => positions[3 * j + 1] - floor);
+  return { height: 1.08 * Math.max(0.1, ...heights), length: 2 * farthest(ahead), ahead, reach: farthest(0) };
+}

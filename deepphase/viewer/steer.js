@@ -1,0 +1,618 @@
+// The page: it reads the asset, runs the loop, and connects keys and buttons to the character.
+
+import { Heightmap } from "./runtime/ground/heightmap.js";
+import { GROUND_KINDS, madeGround } from "./runtime/ground/made_ground.js";
+import { readAsset } from "./runtime/asset.js";
+import { Driver, firstLabel, sampleFrames } from "./input/driver.js";
+import { patchAround } from "./scene/ground_shape.js";
+import { Input, isTyping } from "./input/input.js";
+import { Obstacles } from "./scene/obstacles.js";
+import { paint, readBody } from "./body/skin.js";
+import { bvhText, glbBytes } from "./body/save.js";
+import { canRecord, record } from "./scene/video.js";
+import { View } from "./scene/view.js";
+import { MOST_CHARACTERS } from "./scene/renderer.js";
+
+// After a hidden tab or a long picture, at most this much time is made up for.
+const MOST_S = 0.25;
+const SLOW_MOTION = 0.25;
+const MESSAGE_MS = 4000, ERROR_MS = 15_000;
+// Pictures of a video, at least.
+const LEAST_PICTURES = 12;
+// m/s of a kick along the ground, and of a high one, ahead and up.
+const KICK = [5, 0], HIGH_KICK = [4.5, 3.5];
+const PLACING = {
+  wall: "drag on the ground to draw a wall", pit: "click on the ground to put a pit", pass: "click on the ground to pass the ball there",
+};
+// The ground in the list that the page was made with.
+const GIVEN = "given";
+// Seconds of the past that the panels show.
+const TRAIL_S = 4;
+
+const element = (id) => document.getElementById(id);
+const IDS = [
+  "stage", "overlay", "title", "note", "labels", "chooser", "look", "help", "manifold", "gating", "cost", "manifold-card", "gating-card",
+  "cost-card", "row", "stick", "hint", "status", "pause", "back", "forward", "speed", "time", "clock", "live", "save-bvh", "save-glb",
+  "save-video", "keep", "count", "wall", "pit", "clear", "behind", "reset", "views", "side", "bar", "keys", "close", "body", "body-file",
+  "ground", "ground-kind", "ball", "ball-keys", "kick", "pass", "fetch", "new-ball",
+];
+
+function bytesOf(text) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
+  const letters = atob(text);
+  const bytes = new Uint8Array(letters.length);
+  for (let i = 0; i < bytes.length; i++) bytes[i] = letters.charCodeAt(i);
+  return bytes;
+}
+
+class App {
+  constructor(asset, options, heights) {
+    this.el = Object.fromEntries(IDS.map((id) => [id, element(id)]));
+    this.asset = asset;
+    this.options = options;
+    this.view = new View(this.el);
+    this.look = matchMedia("(prefers-color-scheme: dark)");
+    this.setLook(document.documentElement.dataset.look);
+    const samples = sampleFrames(asset, firstLabel(asset));
+    this.view.open(asset, samples);
+    const sizes = new ResizeObserver(() => this.view.measure());
+    for (const each of [this.el.stage, this.el.bar, this.el.side]) sizes.observe(each);
+    this.view.measure();
+    this.obstacles = new Obstacles(this.view.size.unit * 1.75);
+    this.driver = new Driver(asset, this.obstacles, this.view.size.unit * 1.75);
+    this.input = new Input(this.el.stick);
+    this.paused = false;
+    this.recording = null;
+    // Index into the history that is shown; null for the present.
+    this.shownIndex = null;
+    this.owed = 0;
+    this.last = null;
+    this.pictures = 0;
+    this.mouse = null;
+    this.facesMouse = false;
+    this.placing = null;
+    this.placingFrom = null;
+    this.grounds = 0;
+    this.step();
+    this.step();
+    this.write();
+    this.connect();
+    this.beginOnGround(options.ground, heights);
+    requestAnimationFrame((now) => this.tick(now));
+  }
+
+  // Names and labels of the asset.
+  write() {
+    const { asset, el } = this;
+    const parts = [asset.kind === "database" ? "motion matching" : "controller", `${asset.skeleton.names.length} joints`];
+    if (asset.phases) parts.push(`${asset.phases.channels} phase channels`);
+    if (asset.experts > 1) parts.push(`${asset.experts} experts`);
+    parts.push(`${Math.round(asset.frameRate)} Hz`);
+    el.note.textContent = parts.join(" · ");
+    const keyed = (key, text) => `<kbd>${key}</kbd> ${text}`;
+    el.hint.innerHTML = [keyed("W A S D", "walk"), keyed("Shift", "run"), "drag to turn the camera", keyed("?", "help")].join(" &nbsp; ");
+    el.labels.hidden = !asset.labels || asset.labels.values.length < 2;
+    (asset.labels?.values ?? []).forEach((value, index) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = String(value).replaceAll("_", " ");
+      button.setAttribute("aria-pressed", value === firstLabel(asset));
+      if (index < 9) button.append(Object.assign(document.createElement("kbd"), { textContent: index + 1 }));
+      button.addEventListener("click", () => this.setLabel(index));
+      el.labels.append(button);
+    });
+    // Balls roll on flat ground.
+    el.ground.hidden = Boolean(asset.ball);
+    for (const kind of GROUND_KINDS) el["ground-kind"].append(new Option(kind));
+    el.ball.hidden = el["ball-keys"].hidden = !asset.ball;
+    el["save-video"].disabled = !canRecord();
+    el.keep.hidden = !this.options.keeps;
+    if (this.options.chooser) {
+      el.chooser.hidden = false;
+      el.chooser.addEventListener("click", () => location.assign(this.options.chooser));
+    }
+  }
+
+  connect() {
+    const { el } = this;
+    const click = (id, run) => el[id].addEventListener("click", run);
+    click("pause", () => this.setPaused(!this.paused));
+    click("back", () => this.show((this.shownIndex ?? this.history.count - 1) - 1));
+    click("forward", () => this.forward());
+    click("live", () => this.goLive());
+    click("reset", () => this.reset());
+    click("clear", () => this.clearObstacles());
+    click("wall", () => this.setPlacing("wall"));
+    click("pit", () => this.setPlacing("pit"));
+    click("kick", (event) => this.kick(event.shiftKey));
+    click("pass", () => this.setPlacing("pass"));
+    click("new-ball", () => this.driver.newBall());
+    click("fetch", () => this.setFetching(!this.driver.fetches));
+    click("behind", () => this.setBehind(!this.view.camera.behind));
+    click("help", () => el.keys.showModal());
+    click("close", () => el.keys.close());
+    click("look", () => this.setLook(this.view.look.dark ? "light" : "dark"));
+    click("save-bvh", () => this.saveBvh());
+    click("keep", () => {
+      parent.postMessage({ driven: JSON.stringify(this.drivenRun()) }, "*");
+      this.say("kept");
+    });
+    click("save-glb", () => this.saveGlb());
+    click("save-video", () => (this.recording ? this.endVideo() : this.saveVideo()));
+    el.time.addEventListener("input", () => this.show(Number(el.time.value)));
+    el.count.addEventListener("change", () => this.setCount(Number(el.count.value)));
+    el["ground-kind"].addEventListener("change", () => this.setGround(el["ground-kind"].value));
+    // The keys belong to the character again.
+    for (const id of ["count", "speed", "ground-kind"]) el[id].addEventListener("change", () => el[id].blur());
+    for (const button of el.views.children) {
+      button.addEventListener("click", () => {
+        const { shown } = this.view;
+        const { view } = button.dataset;
+        shown[view] = !shown[view];
+        button.setAttribute("aria-pressed", shown[view]);
+        el.side.hidden = !shown.panels;
+      });
+    }
+    this.look.addEventListener("change", () => this.setLook("auto"));
+    addEventListener("keydown", (event) => this.onKey(event));
+    this.input.onPadButton = (button) => this.onPadButton(button);
+    this.connectBody();
+    this.connectStage();
+    this.drag(el.manifold, (event, dx, dy) => this.view.panels.turnManifold(dx, dy));
+  }
+
+  // A body is a file that is chosen, or dropped onto the page.
+  connectBody() {
+    const { body, "body-file": input } = this.el;
+    const open = async (file) => file && this.setBody(new Uint8Array(await file.arrayBuffer()), file.name);
+    body.addEventListener("click", () => input.click());
+    input.addEventListener("change", () => {
+      open(input.files[0]);
+      input.value = "";
+      body.blur();
+    });
+    addEventListener("dragover", (event) => event.preventDefault());
+    addEventListener("drop", (event) => {
+      event.preventDefault();
+      open(event.dataTransfer?.files[0]);
+    });
+  }
+
+  // Show the skinned mesh of a glb file in place of the mannequin.
+  async setBody(bytes, name) {
+    try {
+      const mesh = readBody(bytes, this.asset.skeleton);
+      await paint(mesh);
+      this.view.setBody(mesh);
+      this.say(`${name}: ${mesh.matched} of ${this.asset.skeleton.names.length} joints`);
+    } catch (problem) {
+      this.say(`${name} cannot be the body: ${problem.message}`, ERROR_MS);
+    }
+  }
+
+  drag(target, move, end = () => {}) {
+    const places = new Map();
+    target.addEventListener("pointerdown", (event) => {
+      places.set(event.pointerId, [event.clientX, event.clientY]);
+      target.setPointerCapture(event.pointerId);
+    });
+    target.addEventListener("pointermove", (event) => {
+      const before = places.get(event.pointerId);
+      if (!before) return;
+      places.set(event.pointerId, [event.clientX, event.clientY]);
+      move(event, event.clientX - before[0], event.clientY - before[1], places, before);
+    });
+    for (const name of ["pointerup", "pointercancel"]) {
+      target.addEventListener(name, (event) => places.delete(event.pointerId) && end(event));
+    }
+  }
+
+  connectStage() {
+    const { stage } = this.el;
+    const { camera } = this.view;
+    const groundAt = (event) => {
+      const box = stage.getBoundingClientRect();
+      return camera.onGround((event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height);
+    };
+    stage.addEventListener("contextmenu", (event) => event.preventDefault());
+    stage.addEventListener("pointerdown", (event) => {
+      if (event.button === 2) this.looks = true;
+      this.mouse = event.pointerType === "mouse" ? [event.clientX, event.clientY] : null;
+      if (this.placing && event.button === 0) this.placingFrom = groundAt(event);
+    });
+    stage.addEventListener("pointermove", (event) => {
+      if (event.pointerType === "mouse") this.mouse = [event.clientX, event.clientY];
+      this.placingTo = this.placingFrom && groundAt(event);
+    });
+    stage.addEventListener("pointerup", (event) => {
+      if (event.button === 2) this.looks = false;
+      if (this.placingFrom) this.place(groundAt(event));
+    });
+    this.groundAt = groundAt;
+    this.drag(stage, (event, dx, dy, places, before) => {
+      if (this.placingFrom || this.looks) return;
+      if (places.size === 2) {
+        // Two fingers: the distance between them is the zoom.
+        const [other] = [...places].filter(([id]) => id !== event.pointerId).map(([, place]) => place);
+        const gap = (p) => Math.hypot(p[0] - other[0], p[1] - other[1]) || 1;
+        camera.zoom(Math.log(gap(before) / gap([event.clientX, event.clientY])));
+      } else camera.turn(dx, dy);
+    });
+    stage.addEventListener("wheel", (event) => {
+      camera.zoom(event.deltaY * 0.001 * (event.deltaMode ? 20 : 1));
+      event.preventDefault();
+    }, { passive: false });
+  }
+
+  onKey(event) {
+    if (isTyping(event.target) || event.ctrlKey || event.metaKey || event.altKey) return;
+    const { key, code } = event;
+    const act = {
+      KeyC: () => this.setBehind(!this.view.camera.behind),
+      KeyF: () => { this.facesMouse = !this.facesMouse; this.say(this.facesMouse ? "faces the mouse" : "faces its way"); },
+      KeyG: () => this.setSpeed(Number(this.el.speed.value) < 1 ? 1 : SLOW_MOTION),
+      KeyR: () => this.reset(),
+      KeyX: () => this.setPlacing("wall"),
+      KeyP: () => this.setPlacing("pit"),
+      ...(this.asset.ball && {
+        KeyK: () => this.kick(event.shiftKey),
+        KeyT: () => this.setPlacing("pass"),
+        KeyB: () => this.setFetching(!this.driver.fetches),
+        KeyN: () => this.driver.newBall(),
+      }),
+      KeyH: () => this.el.keys.showModal(),
+    }[code] ?? {
+      " ": () => this.setPaused(!this.paused),
+      ",": () => this.show((this.shownIndex ?? this.history.count - 1) - 1),
+      ".": () => this.forward(),
+      "+": () => this.setCount(this.driver.characters.length + 1),
+      "-": () => this.setCount(this.driver.characters.length - 1),
+      "?": () => this.el.keys.showModal(),
+    }[key];
+    if (act && !(key === " " && event.target.tagName === "BUTTON")) {
+      act();
+      event.preventDefault();
+    } else if (/^[1-9]$/.test(key)) this.setLabel(Number(key) - 1);
+  }
+
+  onPadButton(button) {
+    const labels = this.asset.labels?.values ?? [];
+    const now = Math.max(labels.indexOf(this.driver.label), 0);
+    if (button === 0) this.setPaused(!this.paused);
+    else if (button === 1) this.reset();
+    else if (button === 2 && this.asset.ball) this.kick();
+    else if (button === 3 && this.asset.ball) this.driver.newBall();
+    else if (button === 4 && labels.length) this.setLabel((now + labels.length - 1) % labels.length);
+    else if (button === 5 && labels.length) this.setLabel((now + 1) % labels.length);
+  }
+
+  get history() {
+    return this.driver.history;
+  }
+
+  setLook(name) {
+    const chosen = name === "light" || name === "dark" ? name : this.look.matches ? "dark" : "light";
+    document.documentElement.dataset.look = chosen;
+    this.view.setLook(chosen);
+  }
+
+  setLabel(index) {
+    const { labels } = this.asset;
+    if (!labels || index >= labels.values.length) return;
+    this.driver.label = labels.values[index];
+    [...this.el.labels.children].forEach((button, at) => button.setAttribute("aria-pressed", at === index));
+  }
+
+  // Walk on the ground that the page was made with: the name of a kind, or a map's name and grid.
+  beginOnGround(ground, heights) {
+    const select = this.el["ground-kind"];
+    if (!ground || this.el.ground.hidden) return;
+    if (ground.columns) {
+      this.givenGround = new Heightmap(heights, ground.columns, ground.spacing, ground.origin);
+      select.add(new Option(ground.name, GIVEN), 1);
+    }
+    select.value = ground.columns ? GIVEN : ground;
+    this.setGround(select.value);
+  }
+
+  // Walk on ground of a kind, which is another each time; on a flat floor without a kind.
+  setGround(kind) {
+    const made = kind && kind !== GIVEN;
+    const map = made ? madeGround(kind, this.grounds++) : kind ? this.givenGround : null;
+    this.driver.setGround(map);
+    this.view.setGround(map);
+    this.obstacles.level = (x, z) => this.view.level(x, z);
+    this.clearObstacles();
+    this.reset();
+  }
+
+  setSpeed(value) {
+    this.el.speed.value = String(value);
+  }
+
+  setPaused(paused) {
+    if (!paused && this.shownIndex !== null) return this.goLive();
+    this.paused = paused;
+    this.el.pause.setAttribute("aria-pressed", paused);
+    this.el.pause.setAttribute("aria-label", paused ? "Continue" : "Pause");
+  }
+
+  setBehind(on) {
+    this.view.camera.behind = on;
+    this.el.behind.setAttribute("aria-pressed", on);
+  }
+
+  setCount(count) {
+    const wanted = Math.min(Math.max(Math.round(count) || 1, 1), MOST_CHARACTERS);
+    this.driver.setCount(wanted);
+    this.el.count.value = wanted;
+  }
+
+  setPlacing(kind) {
+    this.placing = this.placing === kind ? null : kind;
+    for (const each of Object.keys(PLACING)) this.el[each].setAttribute("aria-pressed", this.placing === each);
+    this.el.stage.classList.toggle("placing", Boolean(this.placing));
+    if (this.placing) this.say(PLACING[this.placing]);
+  }
+
+  kick(high = false) {
+    this.driver.kick(this.wanted().velocity, ...(high ? HIGH_KICK : KICK));
+    this.say("kicks with the next touch");
+  }
+
+  setFetching(on) {
+    this.driver.fetches = on;
+    this.el.fetch.setAttribute("aria-pressed", on);
+    this.say(on ? "a lost ball is fetched" : "a lost ball is yours to fetch");
+  }
+
+  place(to) {
+    const from = this.placingFrom;
+    this.placingFrom = this.placingTo = null;
+    if (!from || !to) return;
+    if (this.placing === "pass") {
+      this.driver.ball.passTo(to);
+      this.say("passes with the next touch");
+      return this.setPlacing("pass");
+    }
+    const moved = Math.hypot(to[0] - from[0], to[1] - from[1]) > 0.15 * this.obstacles.size;
+    if (this.placing === "wall" && moved) this.obstacles.addWall(from, to);
+    else if (!this.obstacles.remove(from) && this.placing === "pit") this.obstacles.addPit(from);
+    this.view.renderer.setObstacles(...this.obstacles.shapes());
+  }
+
+  clearObstacles() {
+    this.obstacles.all = [];
+    this.view.renderer.setObstacles(...this.obstacles.shapes());
+  }
+
+  reset() {
+    this.driver.reset();
+    this.step();
+    this.step();
+    this.goLive();
+    this.view.camera.jump([0, 0]);
+  }
+
+  // Show a frame of the past, and pause.
+  show(index) {
+    if (this.recording) return;
+    this.paused = true;
+    this.shownIndex = Math.min(Math.max(index, 0), this.history.count - 1);
+    this.el.pause.setAttribute("aria-pressed", true);
+    this.el.live.hidden = false;
+  }
+
+  forward() {
+    if (this.shownIndex !== null && this.shownIndex < this.history.count - 1) return this.show(this.shownIndex + 1);
+    this.setPaused(true);
+    this.step();
+    this.shownIndex = this.history.count - 1;
+  }
+
+  goLive() {
+    this.shownIndex = null;
+    this.paused = false;
+    this.owed = 0;
+    this.el.live.hidden = true;
+    this.el.pause.setAttribute("aria-pressed", false);
+    this.el.pause.setAttribute("aria-label", "Pause");
+  }
+
+  say(text, time = MESSAGE_MS) {
+    this.el.status.textContent = text;
+    clearTimeout(this.saying);
+    this.saying = setTimeout(() => { this.el.status.textContent = ""; }, time);
+  }
+
+  // Velocity (x, z) in m/s and facing that the user asks for.
+  wanted() {
+    const { move, look, turn, analog, fast } = this.input.read();
+    const { camera } = this.view;
+    if (turn[0] || turn[1]) camera.turn(-6 * turn[0], -4 * turn[1]);
+    const { right, away } = camera.ground();
+    const onGround = ([x, y]) => [0, 1].map((a) => right[a] * x + away[a] * y);
+    const { walk = 1.2, run = 2.5 } = this.asset.speeds ?? {};
+    const speed = analog || fast ? run : walk;
+    const velocity = onGround(move).map((v) => v * speed);
+    if (velocity[0] || velocity[1]) this.el.hint.classList.add("gone");
+    return { velocity, facing: look ? onGround(look) : this.mouseFacing() };
+  }
+
+  mouseFacing() {
+    if (!this.mouse || !(this.looks || this.facesMouse)) return null;
+    const ground = this.groundAt({ clientX: this.mouse[0], clientY: this.mouse[1] });
+    if (!ground) return null;
+    const { position } = this.driver.characters[0].frame.root;
+    const way = [ground[0] - position[0], ground[1] - position[1]];
+    return Math.hypot(...way) > 0.05 ? way : null;
+  }
+
+  step() {
+    const { velocity, facing } = this.wanted();
+    const lost = this.driver.ball?.lost;
+    this.driver.step(velocity, facing);
+    if (lost === false && this.driver.ball.lost) this.say(this.driver.fetches ? "fetches the lost ball" : "the ball is lost");
+  }
+
+  tick(now) {
+    const seconds = this.last === null ? 0 : Math.min((now - this.last) / 1000, MOST_S);
+    this.last = now;
+    this.pictures++;
+    if (this.recording) this.playBack(seconds);
+    else if (!this.paused) this.advance(seconds * Number(this.el.speed.value));
+    else this.input.read();
+    this.draw(seconds);
+    if (this.pictures === 2) setTimeout(() => this.view.refine());
+    requestAnimationFrame((next) => this.tick(next));
+  }
+
+  // Steps of the asset's rate, however often pictures are drawn.
+  advance(seconds) {
+    this.owed += seconds * this.asset.frameRate;
+    while (this.owed >= 1) {
+      this.step();
+      this.owed -= 1;
+    }
+  }
+
+  draw(seconds) {
+    const { history } = this;
+    const last = this.shownIndex ?? history.count - 1;
+    const still = this.shownIndex !== null || this.paused;
+    const from = Math.max(0, last + 1 - Math.round(TRAIL_S * history.frameRate));
+    this.view.draw({
+      before: history.at(Math.max(last - 1, 0)).frames,
+      now: history.at(last).frames,
+      part: still ? 1 : this.owed,
+      trail: history.range(from, last + 1).map((entry) => entry.frames[0]),
+      seconds,
+      placing: this.placingFrom && this.placingTo ? [this.placingFrom, this.placingTo] : null,
+    });
+    this.writeTime(last);
+  }
+
+  writeTime(last) {
+    const { el, history } = this;
+    el.time.max = history.count - 1;
+    el.time.value = last;
+    const back = (history.count - 1 - last) / history.frameRate;
+    const text = this.shownIndex === null ? (this.paused ? "paused" : "live") : `−${back.toFixed(2)} s`;
+    if (el.clock.textContent !== text) el.clock.textContent = text;
+    const { row } = history.at(last).frames[0];
+    const where = row ? `${row.clip} ${row.time.toFixed(2)} s` : "";
+    if (el.row.textContent !== where) el.row.textContent = where;
+  }
+
+  driven() {
+    return this.history.range().map((entry) => entry.frames[0]);
+  }
+
+  // What was driven, with the goals of every frame, for the page around.
+  drivenRun() {
+    const entries = this.history.range();
+    const frames = entries.map((entry) => entry.frames[0]);
+    return {
+      bvh: bvhText(this.asset.skeleton, frames, this.asset.frameRate),
+      positions: frames.map(({ root }) => root.position),
+      angles: frames.map(({ root }) => root.heading),
+      contacts: frames.map(({ contacts }) => Array.from(contacts)),
+      velocities: entries.map(({ goal }) => goal.velocity),
+      facings: entries.map(({ goal }) => goal.facing),
+      balls: frames[0].ball && frames.map(({ ball }) => [...ball.position, ...ball.velocity, ball.touch, Number(ball.lost), ball.gap]),
+    };
+  }
+
+  download(content, suffix, type) {
+    const address = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
+    const link = Object.assign(document.createElement("a"), { href: address, download: `${this.options.name || "driven"}${suffix}` });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(address), 10_000);
+    this.say(`saved ${link.download}`);
+  }
+
+  saveBvh() {
+    this.download(bvhText(this.asset.skeleton, this.driven(), this.asset.frameRate), ".bvh", "text/plain");
+  }
+
+  saveGlb() {
+    this.view.refine();
+    const { skeleton, frameRate, ball } = this.asset;
+    const frames = this.driven();
+    const beside = { ballRadius: ball?.radius_m, ground: this.view.map && patchAround(this.view.map, frames) };
+    const bytes = glbBytes(skeleton, frames, frameRate, this.view.mesh, this.view.tint(0)[0], beside);
+    this.download(bytes, ".glb", "model/gltf-binary");
+  }
+
+  // Play the history back from its beginning, or from the frame that is shown, and record it.
+  saveVideo() {
+    const from = this.shownIndex !== null && this.shownIndex < this.history.count - 1 ? this.shownIndex : 0;
+    this.recording = { end: record(this.el.stage, 60), at: from, pictures: 0 };
+    this.shownIndex = from;
+    this.el["save-video"].textContent = "Stop";
+    this.view.camera.jump(this.history.at(from).frames[0].root.position);
+  }
+
+  playBack(seconds) {
+    const { recording, history } = this;
+    recording.at += seconds * history.frameRate;
+    recording.pictures++;
+    this.shownIndex = Math.min(Math.floor(recording.at), history.count - 1);
+    this.el.status.textContent = `recording ${Math.round((100 * (this.shownIndex + 1)) / history.count)} %`;
+    // The recorder needs some pictures before it writes any, however short the motion is.
+    if (recording.at >= history.count - 1 && recording.pictures > LEAST_PICTURES) this.endVideo();
+  }
+
+  async endVideo() {
+    const { end } = this.recording;
+    this.recording = null;
+    this.goLive();
+    this.el["save-video"].textContent = "WebM";
+    const video = await end();
+    if (video.size) this.download(video, ".webm");
+    else this.say("this browser recorded nothing");
+  }
+
+  // State of the page, for tests and for the page around it.
+  state() {
+    const index = this.shownIndex ?? this.history.count - 1;
+    const frame = this.history.at(index).frames[0];
+    return {
+      index,
+      count: this.history.count,
+      pictures: this.pictures,
+      paused: this.paused,
+      label: this.driver.label,
+      position: frame.root.position,
+      heading: frame.root.heading,
+      characters: this.driver.characters.map((each) => each.frame.root.position),
+      obstacles: this.obstacles.all.length,
+      goal: this.history.at(index).goal,
+      ball: frame.ball,
+      height: frame.positions[1],
+    };
+  }
+}
+
+function complain(problem) {
+  const message = document.createElement("p");
+  message.className = "message";
+  message.textContent = `The character could not be shown: ${problem.message}`;
+  element("app").replaceChildren(message);
+}
+
+async function start() {
+  const options = JSON.parse(element("page-data").textContent);
+  const asset = await readAsset(bytesOf(element("asset").textContent).buffer);
+  const body = bytesOf(element("body-data").textContent);
+  const heights = new Float32Array(bytesOf(element("ground-data").textContent).buffer);
+  for (const id of ["asset", "body-data", "ground-data"]) element(id).remove();
+  const app = new App(asset, options, heights);
+  window.deepphaseLive = app;
+  if (body.length) await app.setBody(body, options.body);
+}
+
+start().catch((problem) => {
+  complain(problem);
+  throw problem;
+});

@@ -1,0 +1,257 @@
+"""Takes of the player: actors with phases, manifold, curves and song on one time axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from plotly.colors import sample_colorscale
+
+from deepphase.arrays import Array
+from deepphase.errors import ParameterError
+from deepphase.figures.colouring import Colouring
+from deepphase.figures.theme import CYCLIC, SEQUENTIAL, percentile_range
+from deepphase.phase.parameters import PhaseParameters
+from deepphase.terrain.heightmap import Heightmap
+from deepphase.viewer.actor import Actor
+from deepphase.viewer.costs import CostComparison
+from deepphase.viewer.song import PlayerSong
+
+# Colours of a scale, fine enough that steps are invisible.
+_SHADES = 64
+# Rate of a take without data, Hz.
+_DEFAULT_FPS = 60.0
+
+
+@dataclass(frozen=True, eq=False)
+class Channels:
+    """The phase channels of every frame.
+
+    Parameters
+    ----------
+    parameters
+        (frames, channels) each.
+    fps
+        Frames a second.
+    interior
+        (frames,) bool: frames whose whole window lies inside the clip; None for all frames.
+    start_s
+        Time of the take at the first frame, seconds.
+    """
+
+    parameters: PhaseParameters
+    fps: float
+    interior: Array | None = None
+    start_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        shape = self.parameters.phase.shape
+        if len(shape) != 2 or 0 in shape:
+            raise ParameterError(f"phases {shape}, expected (frames, channels)")
+        _check_rate("phase channels", self.fps, self.start_s)
+        if self.interior is not None and self.interior.shape != shape[:1]:
+            raise ParameterError(f"interior {self.interior.shape}, expected {shape[:1]}")
+
+
+@dataclass(frozen=True, eq=False)
+class ManifoldCloud:
+    """Points of a phase manifold, and the path of this take among them.
+
+    Parameters
+    ----------
+    points
+        (points, 2 or 3) the cloud; may be empty.
+    path
+        (frames, 2 or 3) position of each frame of the take.
+    fps
+        Frames a second of the path.
+    explained
+        (2 or 3,) share of the variance on each axis, for the labels of the axes.
+    colours
+        (points, 3) uint8, red, green and blue; None for grey. See `point_colours`.
+    colour_title
+        Quantity of the colours, as in "Frequency (Hz)".
+    start_s
+        Time of the take at the path's first frame, seconds.
+    """
+
+    points: Array
+    path: Array
+    fps: float
+    explained: Array
+    colours: Array | None = None
+    colour_title: str = ""
+    start_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        axes = self.path.shape[-1]
+        if self.path.ndim != 2 or axes not in (2, 3) or not len(self.path):
+            raise ParameterError(f"a manifold path {self.path.shape}, expected (frames, 2 or 3)")
+        if self.points.ndim != 2 or self.points.shape[1] != axes:
+            raise ParameterError(f"manifold points {self.points.shape}, expected (points, {axes})")
+        if len(self.explained) != axes:
+            raise ParameterError(f"{len(self.explained)} shares of variance of {axes} axes")
+        if self.colours is not None and self.colours.shape != (len(self.points), 3):
+            raise ParameterError(f"colours {self.colours.shape}, expected ({len(self.points)}, 3)")
+        for what, value in (("points", self.points), ("path", self.path)):
+            if not np.isfinite(value).all():
+                raise ParameterError(f"manifold {what} hold values that are not finite")
+        _check_rate("a manifold path", self.fps, self.start_s)
+
+
+@dataclass(frozen=True, eq=False)
+class Gating:
+    """The weights of a mixture of experts.
+
+    Parameters
+    ----------
+    weights
+        (frames, experts) from 0 to 1; they add up to 1.
+    """
+
+    weights: Array
+    fps: float
+    start_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.weights.ndim != 2 or 0 in self.weights.shape:
+            raise ParameterError(f"weights {self.weights.shape}, expected (frames, experts)")
+        if not np.isfinite(self.weights).all():
+            raise ParameterError("gating weights hold values that are not finite")
+        _check_rate("gating weights", self.fps, self.start_s)
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A quantity over time.
+
+    Parameters
+    ----------
+    name, unit
+        As in "speed" and "m/s"; the unit is empty for a quantity without one.
+    values
+        (frames,) or (frames, lines).
+    lines
+        (lines,) name of each line; empty for a single line.
+    """
+
+    name: str
+    unit: str
+    values: Array
+    fps: float
+    lines: tuple[str, ...] = ()
+    start_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        values = np.asarray(self.values)
+        values = values[:, None] if values.ndim == 1 else values
+        object.__setattr__(self, "values", values)
+        if values.ndim != 2 or 0 in values.shape:
+            raise ParameterError(f"{self.name}: values {values.shape}, expected (frames, lines)")
+        if not np.isfinite(values).all():
+            raise ParameterError(f"{self.name}: values that are not finite")
+        if self.lines and len(self.lines) != values.shape[1]:
+            raise ParameterError(f"{self.name}: {len(self.lines)} names of {values.shape[1]} lines")
+        _check_rate(self.name, self.fps, self.start_s)
+
+
+@dataclass(frozen=True)
+class Marker:
+    """A labelled time span, or a moment (as of a transition) if its start is its end."""
+
+    label: str
+    start_s: float
+    stop_s: float
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite([self.start_s, self.stop_s]).all() and self.stop_s >= self.start_s):
+            raise ParameterError(f"marker {self.label!r} from {self.start_s} to {self.stop_s} s")
+
+
+@dataclass(frozen=True, eq=False)
+class Take:
+    """Data that plays together. A page may hold several takes to choose from.
+
+    Parameters
+    ----------
+    name
+        Name in the list of clips.
+    actors
+        Bodies, all on one time axis.
+    channels, manifold, gating, curves, markers, song, costs
+        Further data on the same time axis.
+    note
+        A sentence below the name, for example on the origin of the clip.
+    terrain
+        The ground around the bodies; None for a flat floor.
+    """
+
+    name: str
+    actors: Sequence[Actor] = ()
+    channels: Channels | None = None
+    manifold: ManifoldCloud | None = None
+    gating: Gating | None = None
+    curves: Sequence[Curve] = ()
+    markers: Sequence[Marker] = ()
+    song: PlayerSong | None = None
+    note: str = ""
+    costs: CostComparison | None = None
+    terrain: Heightmap | None = None
+
+    @property
+    def fps(self) -> float:
+        """Highest rate of the actors, else of the other data, Hz: the step of the arrow keys."""
+        rates = [actor.fps for actor in self.actors] or [fps for fps, *_ in self._sampled()]
+        return max(rates, default=_DEFAULT_FPS)
+
+    @property
+    def duration_s(self) -> float:
+        """Seconds until the last part of the take ends."""
+        ends = [actor.end_s for actor in self.actors]
+        ends += [start + (length - 1) / fps for fps, start, length in self._sampled()]
+        ends += [marker.stop_s for marker in self.markers]
+        if self.song is not None:
+            ends.append(self.song.start_s + self.song.duration_s)
+        return max([0.0, *ends])
+
+    def _sampled(self) -> list[tuple[float, float, int]]:
+        """Rate, start and length of all data except the actors."""
+        lengths: list[tuple[Channels | ManifoldCloud | Gating | Curve, int]] = [
+            (curve, len(curve.values)) for curve in self.curves
+        ]
+        if self.channels is not None:
+            lengths.append((self.channels, len(self.channels.parameters.phase)))
+        if self.manifold is not None:
+            lengths.append((self.manifold, len(self.manifold.path)))
+        if self.gating is not None:
+            lengths.append((self.gating, len(self.gating.weights)))
+        return [(part.fps, part.start_s, length) for part, length in lengths]
+
+
+def point_colours(colouring: Colouring) -> Array:
+    """(points, 3) uint8: the colours of these values or categories in the figures."""
+    values = np.asarray(colouring.values)
+    if colouring.categorical:
+        colours = np.zeros((len(values), 3), np.uint8)
+        for chosen, style in colouring.categories():
+            colours[chosen] = _rgb(style["marker"]["color"])
+        return colours
+    low, high = (-0.5, 0.5) if colouring.cyclic else percentile_range(values)
+    scale = sample_colorscale(
+        CYCLIC if colouring.cyclic else SEQUENTIAL, np.linspace(0, 1, _SHADES).tolist()
+    )
+    table = np.array([_rgb(colour) for colour in scale])
+    place = np.clip((values - low) / (high - low), 0, 1) * (_SHADES - 1)
+    return table[place.round().astype(int)].astype(np.uint8)
+
+
+def _rgb(colour: str) -> tuple[float, ...]:
+    if colour.startswith("#"):
+        return tuple(int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    return tuple(float(part) for part in colour[colour.index("(") + 1 : -1].split(",")[:3])
+
+
+def _check_rate(what: str, fps: float, start_s: float) -> None:
+    if not (np.isfinite(fps) and fps > 0 and np.isfinite(start_s)):
+        raise ParameterError(f"{what}: {fps} frames a second from {start_s} s")

@@ -1,0 +1,196 @@
+// The time of the page. While a song plays, the time follows the position in the song.
+
+import { bytesOf, clamp } from "../tracks/take_data.js";
+
+const SPEEDS = [0.1, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 4];
+// Browsers report the position in a song in steps: smaller differences are smoothed, larger ones
+// are taken over at once.
+const SONG_SLACK_S = 0.12;
+
+export class Song {
+  constructor(song, onProblem, onDuration) {
+    this.start = song.start;
+    this.duration = song.duration;
+    this.failed = false;
+    this.waiting = false;
+    this.address = URL.createObjectURL(new Blob([bytesOf(song.data)], { type: song.mime }));
+    this.audio = new Audio(this.address);
+    this.audio.preload = "auto";
+    this.audio.addEventListener("loadedmetadata", () => {
+      // Unless another clip has been chosen meanwhile.
+      if (this.address && Number.isFinite(this.audio.duration)) {
+        this.duration = this.audio.duration;
+        onDuration(this.start + this.duration);
+      }
+    });
+    const fail = () => {
+      if (this.failed || !this.address) return;
+      this.failed = true;
+      this.waiting = false;
+      onProblem(`This browser cannot play the song “${song.name}”. It plays without sound; ` +
+        "make the page again with the song as .wav, .mp3 or .ogg.");
+    };
+    this.audio.addEventListener("error", fail);
+    this.fail = fail;
+  }
+
+  covers(time) {
+    return !this.failed && time >= this.start && time < this.start + this.duration - 0.02;
+  }
+
+  get time() {
+    return this.start + this.audio.currentTime;
+  }
+
+  get running() {
+    return !this.audio.paused && !this.audio.ended && !this.waiting;
+  }
+
+  playFrom(time, speed) {
+    this.audio.currentTime = Math.max(0, time - this.start);
+    this.audio.playbackRate = speed;
+    this.waiting = true;
+    this.audio.play().then(
+      () => { this.waiting = false; },
+      (problem) => {
+        this.waiting = false;
+        // A pause before playback started is no failure.
+        if (problem.name !== "AbortError") this.fail();
+      },
+    );
+  }
+
+  pause() {
+    this.waiting = false;
+    this.audio.pause();
+  }
+
+  // The sound as tracks for a film. Once they are made, the sound reaches the loudspeakers on the
+  // same way.
+  tracks() {
+    if (!window.AudioContext || this.failed) return [];
+    if (!this.recorded) {
+      this.context = new AudioContext();
+      const source = this.context.createMediaElementSource(this.audio);
+      this.recorded = this.context.createMediaStreamDestination();
+      source.connect(this.context.destination);
+      source.connect(this.recorded);
+    }
+    this.context.resume();
+    return this.recorded.stream.getAudioTracks();
+  }
+
+  release() {
+    this.pause();
+    const address = this.address;
+    this.address = "";
+    this.context?.close();
+    this.audio.removeAttribute("src");
+    URL.revokeObjectURL(address);
+  }
+}
+
+export class Clock {
+  constructor(onChange) {
+    this.onChange = onChange;
+    this.time = 0;
+    this.duration = 0;
+    this.fps = 60;
+    this.speed = 1;
+    this.loop = true;
+    this.playing = false;
+    this.song = null;
+    this.last = 0;
+    // Called where the reader has stopped at a moment.
+    this.onRest = () => {};
+  }
+
+  open(take, song) {
+    this.song?.release();
+    this.song = song;
+    this.fps = take.fps;
+    this.duration = take.duration;
+    this.time = 0;
+    this.last = 0;
+    this.onChange();
+  }
+
+  get frame() {
+    return Math.round(this.time * this.fps);
+  }
+
+  get frames() {
+    return Math.floor(this.duration * this.fps + 1e-6) + 1;
+  }
+
+  toggle() {
+    if (!this.playing) return this.play();
+    this.pause();
+    this.onRest();
+  }
+
+  play() {
+    if (this.duration <= 0) return;
+    if (this.time >= this.duration - 0.5 / this.fps) this.time = 0;
+    this.playing = true;
+    this.last = 0;
+    if (this.song?.covers(this.time)) this.song.playFrom(this.time, this.speed);
+    this.onChange();
+  }
+
+  pause() {
+    this.playing = false;
+    this.song?.pause();
+    this.onChange();
+  }
+
+  seek(time) {
+    this.time = clamp(time, 0, this.duration);
+    if (this.playing && this.song) {
+      this.song.covers(this.time) ? this.song.playFrom(this.time, this.speed) : this.song.pause();
+    }
+    this.onChange();
+    if (!this.playing) this.onRest();
+  }
+
+  step(frames) {
+    if (this.playing) this.pause();
+    this.seek(clamp(this.frame + frames, 0, this.frames - 1) / this.fps);
+  }
+
+  setSpeed(speed) {
+    this.speed = speed;
+    if (this.song) this.song.audio.playbackRate = speed;
+    this.onChange();
+  }
+
+  changeSpeed(direction) {
+    const nearest = SPEEDS.reduce((best, each, i) =>
+      Math.abs(each - this.speed) < Math.abs(SPEEDS[best] - this.speed) ? i : best, 0);
+    this.setSpeed(SPEEDS[clamp(nearest + direction, 0, SPEEDS.length - 1)]);
+  }
+
+  // Called once per animation frame; `now` in milliseconds.
+  tick(now) {
+    const passed = this.last ? Math.min((now - this.last) / 1000, 0.25) : 0;
+    this.last = now;
+    if (!this.playing) return;
+    const song = this.song;
+    if (song?.waiting) return;
+    if (song?.running) {
+      const expected = this.time + passed * this.speed;
+      const difference = song.time - expected;
+      this.time = Math.abs(difference) > SONG_SLACK_S ? song.time : expected + 0.1 * difference;
+    } else {
+      this.time += passed * this.speed;
+      if (song?.covers(this.time)) song.playFrom(this.time, this.speed);
+    }
+    if (this.time < this.duration) return;
+    if (this.loop) {
+      this.seek(0);
+    } else {
+      this.time = this.duration;
+      this.pause();
+    }
+  }
+}

@@ -1,0 +1,300 @@
+// Data of the page: its JSON, and typed arrays that are decoded at their first use.
+
+import { styleOf, look } from "../page_content.js";
+
+const decoded = new Map();
+
+export function bytesOf(id) {
+  if (!decoded.has(id)) {
+    const text = document.getElementById(`array-${id}`).textContent;
+    let bytes;
+    if (Uint8Array.fromBase64) {
+      bytes = Uint8Array.fromBase64(text);
+    } else {
+      const binary = atob(text);
+      bytes = new Uint8Array(binary.length);
+      for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
+    }
+    decoded.set(id, bytes);
+  }
+  return decoded.get(id);
+}
+
+const KINDS = { int16: Int16Array, float32: Float32Array, uint8: Uint8Array };
+
+export function arrayOf(described) {
+  if (!described) return null;
+  const bytes = bytesOf(described.id);
+  const Kind = KINDS[described.type];
+  const count = described.shape.reduce((a, b) => a * b, 1);
+  if (bytes.byteLength !== count * Kind.BYTES_PER_ELEMENT) {
+    throw new Error("the page's data are damaged");
+  }
+  return new Kind(bytes.buffer, bytes.byteOffset, count);
+}
+
+export const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
+const wrapped = (cycles) => cycles - Math.floor(cycles + 0.5);
+
+// Least and largest value of the flagged frames, or of all.
+export function rangeOf(values, counted) {
+  let [low, high] = [Infinity, -Infinity];
+  for (let i = 0; i < values.length; i++) {
+    if (counted && !counted[i]) continue;
+    if (values[i] < low) low = values[i];
+    if (values[i] > high) high = values[i];
+  }
+  return [low, high];
+}
+
+// Frames at a rate, on the take's time axis.
+export class Timed {
+  constructor(part, frames) {
+    this.fps = part.fps;
+    this.start = part.start;
+    this.frames = frames;
+    this.end = this.start + (frames - 1) / this.fps;
+  }
+
+  // Fractional frame at a time, clamped to the available frames.
+  place(seconds) {
+    return clamp((seconds - this.start) * this.fps, 0, this.frames - 1);
+  }
+
+  nearest(seconds) {
+    return Math.round(this.place(seconds));
+  }
+
+  covers(seconds) {
+    const slack = 0.5 / this.fps;
+    return seconds >= this.start - slack && seconds <= this.end + slack;
+  }
+}
+
+// Columns of numbers over time.
+export class Series extends Timed {
+  // `counted` flags the frames that set the range; without any, all do.
+  constructor(part, described, counted = null) {
+    super(part, described.shape[0]);
+    this.counted = counted?.includes(1) ? counted : null;
+    this.columns = described.shape[1];
+    this.described = described;
+    this.decodedColumns = [];
+    this.ranges = [];
+  }
+
+  column(index) {
+    if (!this.decodedColumns[index]) {
+      const whole = arrayOf(this.described);
+      const { middle, step } = this.described;
+      const values = new Float32Array(this.frames);
+      const from = index * this.frames;
+      for (let i = 0; i < this.frames; i++) values[i] = middle[index] + step[index] * whole[from + i];
+      this.decodedColumns[index] = values;
+    }
+    return this.decodedColumns[index];
+  }
+
+  range(index) {
+    const { middle, step } = this.described;
+    if (!this.ranges[index]) {
+      this.ranges[index] = step[index]
+        ? rangeOf(this.column(index), this.counted) : [middle[index], middle[index]];
+    }
+    return this.ranges[index];
+  }
+
+  at(index, seconds) {
+    const values = this.column(index);
+    const place = this.place(seconds);
+    const before = Math.floor(place);
+    const after = Math.min(before + 1, this.frames - 1);
+    return values[before] + (values[after] - values[before]) * (place - before);
+  }
+
+  // The same for cycles, interpolated along the shorter way around.
+  cyclesAt(index, seconds) {
+    const values = this.column(index);
+    const place = this.place(seconds);
+    const before = Math.floor(place);
+    const after = Math.min(before + 1, this.frames - 1);
+    return wrapped(values[before] + wrapped(values[after] - values[before]) * (place - before));
+  }
+}
+
+// Joints of a face, which do not say where the head ends.
+const FACE = /eye|brow|lid|ear|nose|cheek|lip|jaw|mouth|teeth|tongue/i;
+
+// Further points of a head, as of captured points without end sites.
+const HEAD_POINT = /head.?\d+$/i;
+
+// Joint positions of a body: each frame's mean, and offsets of the joints from it.
+export class Body extends Timed {
+  constructor(actor, index, alone) {
+    const [frames, joints] = actor.positions.around.shape;
+    super(actor, frames);
+    this.name = actor.name;
+    this.joints = joints;
+    this.jointNames = actor.jointNames;
+    this.links = actor.links;
+    this.feet = actor.feet;
+    this.feetLabels = actor.feetLabels;
+    this.floor = actor.floor;
+    this.givenColour = actor.colour;
+    this.index = index;
+    this.alone = alone;
+    this.shown = true;
+    this.centre = arrayOf(actor.positions.centre);
+    this.around = arrayOf(actor.positions.around);
+    this.step = actor.positions.around.step;
+    this.contacts = arrayOf(actor.contacts);
+    this.root = arrayOf(actor.rootPositions);
+    this.facing = arrayOf(actor.rootDirections);
+    this.desiredTrajectory = arrayOf(actor.desiredTrajectory);
+    this.trajectorySamples = actor.desiredTrajectory ? actor.desiredTrajectory.shape[1] : 0;
+    this.desiredPath = arrayOf(actor.desiredPath);
+    this.ball = arrayOf(actor.ball);
+    this.ballRadius = actor.ballRadius;
+    this.ghost = actor.ghost;
+    this.pose = new Float32Array(3 * joints);
+    const inner = new Set(this.links.filter((_, i) => i % 2 === 0));
+    const outer = [...new Set(this.links.filter((_, i) => i % 2 === 1))].filter((j) => !inner.has(j));
+    this.trailing = this.feet.length ? this.feet : outer.slice(0, 4);
+    // Pairs of joints whose second is a head without an end site; a head is drawn there, in place
+    // of the links from it to the face.
+    this.heads = [];
+    const faces = new Set();
+    for (let link = 0; link < this.links.length; link += 2) {
+      const [from, to] = [this.links[link], this.links[link + 1]];
+      if (!/head$/i.test(this.jointNames[to] || "")) continue;
+      const below = this.joinedBelow(to);
+      if (!below.every((joint) => FACE.test(this.jointNames[joint] || "") || this.isBeside(from, to, joint))) continue;
+      this.heads.push([from, to]);
+      below.forEach((joint) => faces.add(joint));
+    }
+    this.drawnLinks = this.links.flatMap((_, i) => (i % 2 || faces.has(this.links[i + 1]) ? [] : [i]));
+    this.height = this.measuredHeight();
+    this.reach = this.measuredReach();
+    this.radii = this.linkRadii();
+  }
+
+  get colour() {
+    if (this.givenColour) return this.givenColour;
+    if (this.alone) return look.dark ? "#aab4c2" : "#66758a";
+    return styleOf(this.index).colour;
+  }
+
+  joint(frame, joint, out) {
+    const at = 3 * (frame * this.joints + joint);
+    for (let axis = 0; axis < 3; axis++) {
+      out[axis] = this.centre[3 * frame + axis] + this.step * this.around[at + axis];
+    }
+    return out;
+  }
+
+  // (3 * joints) positions at a time, interpolated between frames.
+  poseAt(seconds) {
+    const place = this.place(seconds);
+    const before = Math.floor(place);
+    const after = Math.min(before + 1, this.frames - 1);
+    const part = place - before;
+    const { pose, centre, around, step } = this;
+    const one = before * this.joints * 3;
+    const two = after * this.joints * 3;
+    for (let axis = 0; axis < 3; axis++) {
+      const c = centre[3 * before + axis];
+      const middle = c + (centre[3 * after + axis] - c) * part;
+      for (let i = axis; i < pose.length; i += 3) {
+        const a = around[one + i];
+        pose[i] = middle + step * (a + (around[two + i] - a) * part);
+      }
+    }
+    return pose;
+  }
+
+  // Centre of the ball at a time, interpolated between frames.
+  ballAt(seconds) {
+    const place = this.place(seconds);
+    const before = Math.floor(place);
+    const after = Math.min(before + 1, this.frames - 1);
+    return [0, 1, 2].map((axis) => {
+      const a = this.ball[3 * before + axis];
+      return a + (this.ball[3 * after + axis] - a) * (place - before);
+    });
+  }
+
+  measuredHeight() {
+    let tallest = 0;
+    const stride = Math.max(1, Math.floor(this.frames / 50));
+    for (let frame = 0; frame < this.frames; frame += stride) {
+      let low = Infinity;
+      let high = -Infinity;
+      for (let joint = 0; joint < this.joints; joint++) {
+        const y = this.around[3 * (frame * this.joints + joint) + 1];
+        low = Math.min(low, y);
+        high = Math.max(high, y);
+      }
+      tallest = Math.max(tallest, (high - low) * this.step);
+    }
+    return tallest || 1;
+  }
+
+  // Largest distance of a joint from the root over the ground, as of a dog's nose.
+  measuredReach() {
+    let furthest = 0;
+    const stride = Math.max(1, Math.floor(this.frames / 50));
+    for (let frame = 0; frame < this.frames; frame += stride) {
+      const root = [0, 2].map((axis) => (this.root ? this.root[3 * frame + axis] - this.centre[3 * frame + axis] : 0));
+      for (let joint = 0; joint < this.joints; joint++) {
+        const at = 3 * (frame * this.joints + joint);
+        const [x, z] = [this.step * this.around[at] - root[0], this.step * this.around[at + 2] - root[1]];
+        furthest = Math.max(furthest, Math.hypot(x, z));
+      }
+    }
+    return furthest;
+  }
+
+  // Whether a joint is a further point of a head that does not lie where the neck leads.
+  isBeside(neck, head, joint) {
+    if (!HEAD_POINT.test(this.jointNames[joint] || "")) return false;
+    const [a, b, c] = [neck, head, joint].map((each) => this.joint(0, each, [0, 0, 0]));
+    const [up, on] = [b.map((value, axis) => value - a[axis]), c.map((value, axis) => value - b[axis])];
+    const along = up.reduce((sum, value, axis) => sum + value * on[axis], 0);
+    return along < 0.7 * Math.hypot(...up) * Math.hypot(...on);
+  }
+
+  // All joints below one.
+  joinedBelow(joint) {
+    const found = [joint];
+    for (const each of found) {
+      this.links.forEach((from, i) => { if (i % 2 === 0 && from === each) found.push(this.links[i + 1]); });
+    }
+    return found.slice(1);
+  }
+
+  // Radius of each limb in metres, which grows with the length of its descendants.
+  linkRadii() {
+    const lengths = [];
+    const below = new Float64Array(this.joints);
+    const [a, b] = [new Float32Array(3), new Float32Array(3)];
+    let total = 0;
+    for (let link = this.links.length - 2; link >= 0; link -= 2) {
+      const [from, to] = [this.links[link], this.links[link + 1]];
+      this.joint(0, from, a);
+      this.joint(0, to, b);
+      const length = Math.hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]);
+      lengths[link / 2] = length;
+      total += length;
+      below[from] += below[to] + length;
+    }
+    return lengths.map((length, link) => {
+      const [from, to] = [this.links[2 * link], this.links[2 * link + 1]];
+      const [above, end] = [this.jointNames[from] || "", this.jointNames[to] || ""];
+      if (/head/i.test(above) && /tip|end|top/i.test(end)) {
+        return clamp(0.42 * length, 0.02 * this.height, 0.06 * this.height);
+      }
+      const share = Math.min(1, (below[to] + length) / (total || 1));
+      return this.height * (0.006 + 0.027 * Math.sqrt(share));
+    });
+  }
+}

@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from deepphase.editing.config import EditorConfig as EditorConfig
     from deepphase.editing.constrain import ConstrainedMotion as ConstrainedMotion
     from deepphase.editing.constrain import constrained as constrained
+    from deepphase.editing.control_data import PathTraining as PathTraining
+    from deepphase.editing.control_training import train_path as train_path
     from deepphase.editing.damage import Damage as Damage
     from deepphase.editing.damage import find_damage as find_damage
     from deepphase.editing.editor import MotionEditor as MotionEditor
@@ -53,14 +55,11 @@ if TYPE_CHECKING:
     from deepphase.editing.effector_motion import EffectorPaths as EffectorPaths
     from deepphase.editing.effector_motion import motion_of_effectors as motion_of_effectors
     from deepphase.editing.effector_motion import read_effector_paths as read_effector_paths
-    from deepphase.editing.effector_training import train_effectors as train_effectors
     from deepphase.editing.inbetween import between_keys as between_keys
     from deepphase.editing.inbetween import in_between as in_between
     from deepphase.editing.path_motion import PathMotion as PathMotion
     from deepphase.editing.path_motion import motion_on_path as motion_on_path
     from deepphase.editing.path_motion import motions_on_paths as motions_on_paths
-    from deepphase.editing.path_training import PathTraining as PathTraining
-    from deepphase.editing.path_training import train_path as train_path
     from deepphase.editing.phase_timing import PhaseTiming as PhaseTiming
     from deepphase.editing.phase_timing import phase_key_times as phase_key_times
     from deepphase.editing.phase_timing import phase_timing as phase_timing
@@ -210,7 +209,7 @@ _MODULES = {
     "ParameterError": "deepphase.errors",
     "PathGoals": "deepphase.steering.goal_sources",
     "PathMotion": "deepphase.editing.path_motion",
-    "PathTraining": "deepphase.editing.path_training",
+    "PathTraining": "deepphase.editing.control_data",
     "PeriodicAutoencoder": "deepphase.phase.networks.autoencoder",
     "PhaseConfig": "deepphase.phase.config",
     "PhaseData": "deepphase.phase.training.data",
@@ -304,8 +303,7 @@ _MODULES = {
     "store_groups": "deepphase.corpus.store",
     "styled": "deepphase.editing.style",
     "train_editor": "deepphase.editing.train",
-    "train_effectors": "deepphase.editing.effector_training",
-    "train_path": "deepphase.editing.path_training",
+    "train_path": "deepphase.editing.control_training",
     "thinned_keys": "deepphase.rigs.key_thinning",
     "train_any_skeleton": "deepphase.phase.any_skeleton.training",
     "train_causal": "deepphase.phase.causal.training",

@@ -43,10 +43,10 @@ def command(
     seed
         Random seed of the initial weights and of the order of the windows.
     """
+    from deepphase.editing.control_data import PathTraining
+    from deepphase.editing.control_training import EFFECTOR_BATCH, train_path
     from deepphase.editing.effector_motion import effector_networks
-    from deepphase.editing.effector_training import EFFECTOR_BATCH, train_effectors
     from deepphase.editing.path_motion import path_networks
-    from deepphase.editing.path_training import PathTraining, train_path
 
     options = reading.corpus
     wanted = parse_labels(labels) if labels else {}
@@ -59,12 +59,12 @@ def command(
         work = world.first(lambda: work_folder(output, resume=run.resume, restart=run.restart))
         corpus = shared_corpus(world, store, work, progress=report_progress, **options)
         with resumable(world, work, restart=run.restart):
-            train = train_effectors if effectors else train_path
-            trained = train(
+            trained = train_path(
                 corpus,
                 given,
                 training,
                 folder=work,
+                effectors=effectors,
                 labels=wanted,
                 resume=run.resume,
                 progress=report_progress,

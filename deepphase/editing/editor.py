@@ -14,12 +14,16 @@ from torch import Tensor, nn
 from deepphase.arrays import Array
 from deepphase.editing.body_points import BodyPoints
 from deepphase.editing.config import EditorConfig
-from deepphase.editing.effector_networks import EffectorLimits, EffectorNetworks
+from deepphase.editing.control_networks import (
+    EffectorLimits,
+    EffectorNetworks,
+    PathLimits,
+    PathNetworks,
+)
 from deepphase.editing.joint_statistics import JointStatistics
 from deepphase.editing.missing import NOISY, filled, run_means
 from deepphase.editing.motion_rows import ROOT_VALUES, MotionRows, MotionSpace
 from deepphase.editing.networks import MotionAutoencoder, make_motion_autoencoder
-from deepphase.editing.path_networks import PathLimits, PathNetworks
 from deepphase.errors import CheckpointError, DeepPhaseError
 from deepphase.formats.array_file import read_arrays, write_arrays
 from deepphase.formats.header_values import checked_mapping, checked_rate
@@ -118,7 +122,8 @@ class MotionEditor:
     path
         Networks from paths to hidden units; None before `train_path`.
     effectors
-        Networks from hands and feet to motion; None before `train_effectors`.
+        Networks from hands and feet to motion; None before
+        `train_path` with `effectors`.
     report
         Measures on held-out clips.
     provenance

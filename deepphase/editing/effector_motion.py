@@ -11,12 +11,12 @@ import torch
 from scipy.interpolate import PchipInterpolator
 
 from deepphase.arrays import Array, true_runs
+from deepphase.editing.control_data import smoothed_root
+from deepphase.editing.control_networks import EffectorNetworks, effector_joints
 from deepphase.editing.editor import MotionEditor
-from deepphase.editing.effector_networks import EffectorNetworks, effector_joints
 from deepphase.editing.held_feet import with_held_feet
 from deepphase.editing.motion_rows import MotionRows, MotionSpace, root_velocities
 from deepphase.editing.path_motion import MARGIN_S, root_on
-from deepphase.editing.path_training import smoothed_root
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.csv_table import read_csv_table
 from deepphase.motion import quaternions
@@ -150,7 +150,7 @@ def motion_of_effectors(
     paths
         At the editor's rate.
     editor
-        An editor with networks for hands and feet (`train_effectors`).
+        An editor with networks for hands and feet (`train_path` with `effectors`).
     exact
         Move hands and feet onto their paths, as far as they reach, and hold feet.
 

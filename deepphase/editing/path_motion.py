@@ -10,12 +10,12 @@ import torch
 from scipy.ndimage import gaussian_filter1d
 
 from deepphase.arrays import Array
+from deepphase.editing.control_data import SMOOTHING_S, smoothed_root
+from deepphase.editing.control_networks import PathLimits, PathNetworks
 from deepphase.editing.editor import MotionEditor
 from deepphase.editing.footsteps import Footsteps
 from deepphase.editing.held_feet import with_held_feet
 from deepphase.editing.motion_rows import MotionRows, root_velocities
-from deepphase.editing.path_networks import PathLimits, PathNetworks
-from deepphase.editing.path_training import SMOOTHING_S, smoothed_root
 from deepphase.errors import ParameterError
 from deepphase.motion import quaternions
 from deepphase.motion.clip import Clip

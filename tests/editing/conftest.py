@@ -7,8 +7,9 @@ import pytest
 
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.editing.config import EditorConfig
+from deepphase.editing.control_data import PathTraining
+from deepphase.editing.control_training import train_path
 from deepphase.editing.editor import MotionEditor
-from deepphase.editing.path_training import PathTraining, train_path
 from deepphase.editing.train import train_editor
 from deepphase.synthetic.locomotion import locomotion
 from tests.formula_motion import swinging

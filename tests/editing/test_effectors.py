@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 from apps.cli import main
+from deepphase.editing.control_data import PathTraining
+from deepphase.editing.control_networks import effector_joints
+from deepphase.editing.control_training import random_known, train_path
 from deepphase.editing.editor import MotionEditor
 from deepphase.editing.effector_motion import (
     EffectorPaths,
     motion_of_effectors,
     read_effector_paths,
 )
-from deepphase.editing.effector_networks import effector_joints
-from deepphase.editing.effector_training import random_known, train_effectors
-from deepphase.editing.path_training import PathTraining
 from deepphase.errors import FormatError, ParameterError
 from deepphase.formats.load import load, save
 from deepphase.motion.kinematics import joint_positions
@@ -25,10 +25,11 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def reacher(tmp_path_factory, walks, walker) -> MotionEditor:
     """An editor with networks for hands and feet."""
-    return train_effectors(
+    return train_path(
         walks,
         walker,
         PathTraining(windows=320, batch_size=16),
+        effectors=True,
         folder=tmp_path_factory.mktemp("effectors"),
         accelerator="cpu",
     )

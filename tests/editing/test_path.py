@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from apps.cli import main
+from deepphase.editing.control_data import smoothed_root
 from deepphase.editing.editor import MotionEditor
 from deepphase.editing.footsteps import Footsteps
 from deepphase.editing.held_feet import with_held_feet
 from deepphase.editing.motion_rows import MotionSpace
 from deepphase.editing.path_motion import crowd_paths, motion_on_path, motions_on_paths
-from deepphase.editing.path_training import smoothed_root
 from deepphase.errors import ParameterError
 from deepphase.formats.load import load
 from deepphase.motion.contacts import foot_contacts, sliding_speed

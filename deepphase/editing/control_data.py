@@ -1,34 +1,29 @@
-"""Training of the networks that lead from paths to the hidden units of an editor."""
+"""Windows of clips for the networks that lead from paths, or hands and feet, to motion."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytorch_lightning as pl
 import torch
 from scipy.ndimage import gaussian_filter1d
-from torch import Tensor, nn
+from torch import Tensor
 
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.editing.control_networks import PathLimits, effector_joints
 from deepphase.editing.editor import MotionEditor
-from deepphase.editing.effector_networks import effector_joints
 from deepphase.editing.footsteps import Footsteps
 from deepphase.editing.motion_rows import root_velocities
-from deepphase.editing.path_networks import PathLimits, PathNetworks
 from deepphase.errors import ParameterError
 from deepphase.motion.clip import Clip
 from deepphase.motion.mirror import mirrored
 from deepphase.motion.resample import resample
 from deepphase.motion.root_trajectory import RootTrajectory, from_root_space, to_root_space
-from deepphase.phase.training.resumable import ResumableData, ResumableModule, cosine_rate, fit
-from deepphase.phase.training.trainer import check_trainer
-from deepphase.phase.training.world import joined
+from deepphase.phase.training.resumable import ResumableData
 from deepphase.phase.windows import WindowOrder, held_out_sources
 from deepphase.progress import Progress
 
@@ -39,9 +34,6 @@ SMOOTHING_S = 0.3
 _WINDOW_S, _TRAVELS, _TRAVEL_SHARE = 3.2, 0.3, 0.25
 # Share of the travelling frames that are within the limits of speed and turn.
 _LIMIT_PERCENTILE = 99.5
-_WARMUP, _FINAL_RATE, _LEARNING_RATE = 0.03, 0.01, 1e-3
-# Weight in the loss of the weights' mean magnitude (Holden et al. 2016), and of the footsteps.
-_SPARSITY, _STEPS = 0.01, 0.2
 _VALIDATION_WINDOWS = 256
 
 
@@ -310,211 +302,3 @@ def _travelling(rows: _ControlRows, window: int, share: float) -> Array:
     moving = np.linalg.norm(rows.velocities[:, :2], axis=1) > _TRAVELS
     counts = np.convolve(moving, np.ones(window), mode="valid")
     return np.flatnonzero(counts >= share * window) + window // 2
-
-
-class ControlModule(ResumableModule):
-    """Base class: motion from other values through a frozen editor.
-
-    Parameters
-    ----------
-    network
-        Networks that lead to the editor's hidden units.
-    editor
-        The editor; its network is not changed.
-    """
-
-    def __init__(self, network: nn.Module, editor: MotionEditor) -> None:
-        super().__init__(network, learning_rate=_LEARNING_RATE, weight_decay=0.0)
-        # Not registered: its weights are neither trained nor saved in resume points.
-        self._decoder = [editor.network.requires_grad_(False)]
-
-    def made(self, batch: PathWindows, seed: int, decode: Callable[[Tensor], Tensor]) -> Tensor:
-        """(batch, values, frames) rows that the networks make of windows.
-
-        Parameters
-        ----------
-        seed
-            Of what is random.
-        decode
-            The editor's decoder of hidden units.
-        """
-        raise NotImplementedError
-
-    def further_loss(self, batch: PathWindows) -> Tensor | float:
-        """What the loss has beside the error of the motion."""
-        return 0.0
-
-    def rate(self, step: int, total: float) -> float:
-        """Fraction of the highest learning rate at an optimizer step."""
-        return cosine_rate(step, total, _WARMUP, _FINAL_RATE)
-
-    def training_step(self, batch: PathWindows) -> Tensor:
-        trainer = self.trainer
-        position = trainer.global_step * trainer.world_size + trainer.global_rank
-        motion = self._error(batch, position).square().mean()
-        self.last_loss = motion.detach()
-        weights = [each.abs().mean() for each in self.network.parameters() if each.ndim > 1]
-        sparsity = _SPARSITY * torch.stack(weights).mean()
-        return motion + sparsity + self.further_loss(batch)
-
-    def validation_step(self, batch: PathWindows, index: int) -> None:
-        error = self._error(batch, index)
-        self.add_validated(error.square().sum(), batch.rows.square().sum())
-
-    def _error(self, batch: PathWindows, seed: int) -> Tensor:
-        decoder = self._decoder[0].to(batch.rows.device)
-        return self.made(batch, seed, decoder.decode) - batch.rows
-
-
-class PathModule(ControlModule):
-    """Footsteps from paths, and motion from paths and contacts through a frozen editor.
-
-    A LightningModule for any `pytorch_lightning.Trainer`, with batches of `PathData`.
-
-    Parameters
-    ----------
-    data
-        Training data, of which the scales of velocities and footsteps are.
-    editor
-        The editor; its network is not changed.
-    """
-
-    network: PathNetworks
-
-    def __init__(self, data: PathData, editor: MotionEditor) -> None:
-        networks = PathNetworks(
-            len(editor.feet),
-            hidden_units(editor),
-            editor.network.stride,
-            editor.config.network,
-            data.limits,
-        )
-        super().__init__(networks, editor)
-        velocities, steps = data.velocities, data.steps_known
-        networks.velocity_scale.copy_(torch.from_numpy(np.maximum(velocities.std(axis=0), 1e-3)))
-        if len(steps):
-            networks.step_mean.copy_(torch.from_numpy(steps.mean(axis=0)))
-            networks.step_scale.copy_(torch.from_numpy(np.maximum(steps.std(axis=0), 0.05)))
-
-    def made(self, batch: PathWindows, seed: int, decode: Callable[[Tensor], Tensor]) -> Tensor:
-        return decode(self.network.hidden(batch.velocities, batch.contacts))
-
-    def further_loss(self, batch: PathWindows) -> Tensor:
-        network = self.network
-        wanted = (batch.steps - network.step_mean[:, None]) / network.step_scale[:, None]
-        errors = (network.footsteps(batch.velocities) - wanted).square().mean(dim=1)
-        return _STEPS * (errors * batch.known).sum() / batch.known.sum().clamp(min=1)
-
-
-def hidden_units(editor: MotionEditor) -> int:
-    """Hidden units of an editor at each of its hidden frames."""
-    with torch.inference_mode():
-        frames = editor.network.stride
-        rows = torch.zeros(1, len(editor.layout.group), frames)
-        known = torch.ones(1, len(editor.layout.depends), frames)
-        return int(editor.network.encode(rows, known).shape[1])
-
-
-def train_path(
-    store: ClipStore,
-    editor: MotionEditor,
-    training: PathTraining | None = None,
-    *,
-    folder: str | Path,
-    labels: Mapping[str, Sequence[str]] | None = None,
-    resume: bool = False,
-    progress: Progress | None = None,
-    **trainer: Any,
-) -> MotionEditor | None:
-    """Train the networks that lead from paths to an editor's hidden units.
-
-    Parameters
-    ----------
-    store
-        Clips of the editor's skeleton; those that walk or run are taken.
-    editor
-        The editor; its autoencoder is not changed.
-    training
-        Length and seed of the training.
-    folder
-        Folder of the resume point while the training runs, and of `metrics.csv`.
-    labels
-        Take only clips with these labels: label -> values.
-    resume
-        Continue from the resume point in `folder`.
-    progress
-        Called regularly; see `Progress`.
-    trainer
-        Options of `pytorch_lightning.Trainer`.
-
-    Returns
-    -------
-    The editor with path networks; None in all processes but the first of a training on several
-    devices.
-
-    Raises
-    ------
-    ParameterError
-        If no clip has the labels or travels, or Lightning refuses an option.
-    SkeletonError
-        If the clips have another skeleton.
-    KeyboardInterrupt
-        If the training is interrupted; the resume point is kept.
-    CheckpointError
-        If `resume` finds no resume point, or that of another training.
-    """
-    training = training or PathTraining()
-    module = trained_control(
-        lambda: PathData(store, editor, training, labels=labels, progress=progress),
-        PathModule,
-        editor,
-        folder=folder,
-        resume=resume,
-        progress=progress,
-        trainer=trainer,
-    )
-    return None if module is None else replace(editor, path=module.network.to("cpu").eval())
-
-
-Module = TypeVar("Module", bound=ControlModule)
-
-
-def trained_control(
-    make_data: Callable[[], PathData],
-    make_module: Callable[[PathData, MotionEditor], Module],
-    editor: MotionEditor,
-    *,
-    folder: str | Path,
-    resume: bool,
-    progress: Progress | None,
-    trainer: dict[str, Any],
-) -> Module | None:
-    """Train networks that lead to an editor's hidden units; arguments as of `train_path`.
-
-    Returns
-    -------
-    The trained module; None in all processes but the first.
-    """
-    check_trainer(trainer)
-    with joined(trainer) as world:
-        data = world.together(make_data)
-        torch.manual_seed(data.training.seed)
-        module = make_module(data, editor)
-        fingerprint = {
-            "training": asdict(data.training),
-            "editor": editor.config.as_mapping(),
-            "limits": asdict(data.limits),
-        }
-        runner = fit(
-            module,
-            Path(folder),
-            fingerprint,
-            data=data,
-            resume=resume,
-            progress=progress,
-            trainer=trainer,
-        )
-    if runner is None:
-        return None
-    editor.network.to("cpu")
-    return module

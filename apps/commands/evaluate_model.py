@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from apps.options.groups import ParallelOptions, StoreOptions
 from apps.terminal import Outcome, next_step, note, progress
+
+if TYPE_CHECKING:
+    from apps.reports.evaluation_report import ReportedMeasure
 
 
 def command(
@@ -34,13 +38,10 @@ def command(
     seed
         Random seed for the choice of these frames.
     against
-        What to compare the phases with on the same clips, separated by commas: contact, pca and
-        pfnn for baselines, which are fitted to these clips; velocity, pose and full_pose (both)
-        for those of a frame; posture for the phases with the slow pose beside them; or files of
-        other models. The page then has DeepPhase's comparisons with a verdict.
+        Phases to measure on the same frames, separated by commas: the baselines contact, pca and
+        pfnn, which are fitted to these clips, or files of other models.
     """
     from apps.reports.evaluation_report import evaluation_report
-    from apps.reports.rival_features import checked_rivals
     from deepphase.atomic_write import check_writable
     from deepphase.corpus.prepare import corpus_of
     from deepphase.phase.any_skeleton.model import AnySkeletonModel
@@ -49,7 +50,7 @@ def command(
 
     spread = parallel.parallel
     loaded = load_model(model)
-    rivals = checked_rivals([name.strip() for name in (against or "").split(",") if name.strip()])
+    others = [name.strip() for name in (against or "").split(",") if name.strip()]
     check_writable(output / "index.html")
     with progress() as on_progress:
         clips = corpus_of(store, fps=loaded.fps, progress=on_progress, **reading.corpus, **spread)
@@ -65,7 +66,7 @@ def command(
             queries=queries,
             seed=seed,
             encoded=encoded,
-            against=rivals,
+            against=others,
             description=reading.description,
             progress=on_progress,
         )
@@ -73,9 +74,9 @@ def command(
         note(line)
     for measure in result.measures:
         note(f"{measure.name}: {measure.value:.4g} {measure.unit}".rstrip())
-    if result.comparison is not None:
-        for claim in result.comparison.claims:
-            note(f"{claim.words} {claim.verdict}: {claim.reason}")
+    for name, measures in result.others.items():
+        for measure in measures:
+            note(f"{measure.name}, {name}: {measure.value:.4g} {measure.unit}".rstrip())
     note(f"report: {result.page}")
     next_step("match", "build", store, "--model", model, "-o", "mocap.db")
     return Outcome(
@@ -84,10 +85,13 @@ def command(
             "store": str(store),
             "report": str(result.page),
             "health": result.health.as_mapping(),
-            "measures": [
-                {"name": each.name, "value": each.value, "unit": each.unit or None}
-                for each in result.measures
-            ],
-            **({} if result.comparison is None else {"comparison": result.comparison.as_mapping()}),
+            "measures": _plain(result.measures),
+            **({"against": {k: _plain(v) for k, v in result.others.items()}} if others else {}),
         }
     )
+
+
+def _plain(measures: list[ReportedMeasure]) -> list[dict[str, object]]:
+    return [
+        {"name": each.name, "value": each.value, "unit": each.unit or None} for each in measures
+    ]

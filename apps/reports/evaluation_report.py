@@ -11,22 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from apps.reports.comparison_sections import add_comparison_figures, add_verdicts
-from apps.reports.feature_comparison import MODEL, FeatureComparison, compare_features
 from apps.reports.health_section import add_health
 from apps.reports.page import Link, Page
 from apps.reports.player_takes import takes_of_store
-from apps.reports.rival_features import (
-    ComparedFrames,
-    checked_rivals,
-    gathered_parameters,
-    rival_features,
-)
 from deepphase.arrays import Array, release_pages
 from deepphase.atomic_write import atomic_write
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
-from deepphase.evaluation.frame_features import FrameFeatures
 from deepphase.evaluation.matches import (
     Frames,
     alignment_by_chance,
@@ -35,11 +26,18 @@ from deepphase.evaluation.matches import (
     interval_95,
     query_frames,
 )
-from deepphase.phase.extractor import PhaseExtractor
+from deepphase.phase.extractor import (
+    BASELINES,
+    PhaseExtractor,
+    fit_phases,
+    for_clips,
+    load_model,
+)
 from deepphase.phase.health import Health
 from deepphase.phase.health import measure as measure_phases
 from deepphase.phase.measuring import measured_health
 from deepphase.phase.model import ClipPhases, PhaseModel
+from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.progress import Progress
 from deepphase.temporary_files import mapped_array
@@ -77,14 +75,14 @@ class EvaluationResult:
         The model's measures.
     health
         Its health on these clips.
-    comparison
-        Its measures beside those of other features, if some were given.
+    others
+        Name -> measures of the other phases on the same frames.
     """
 
     page: Path
     measures: list[ReportedMeasure]
     health: Health
-    comparison: FeatureComparison | None = None
+    others: Mapping[str, list[ReportedMeasure]]
 
 
 def evaluation_report(
@@ -115,18 +113,24 @@ def evaluation_report(
         Phases of every clip, in their order, as other processes encode them; the model encodes the
         clips if not given.
     against
-        Names of other features to compare with, as of `checked_rivals`.
+        Phases to measure on the same frames: names of baselines, which are fitted to these clips,
+        or files of other models.
     description
-        A skeleton description (`load_description`), for the baselines among them.
+        A skeleton description (`load_description`), for the other phases.
 
     Raises
     ------
     ParameterError
-        If no clip is as long as the model's window, or a name is unknown.
+        If no clip is as long as the model's window, or a name in `against` is unknown.
     SkeletonError
         If the clips lack a joint that the model reads.
     """
-    rivals = checked_rivals(against)
+    for name in against:
+        if name not in BASELINES and not Path(name).is_file():
+            raise ParameterError(
+                f"there is no baseline and no model file called {name!r}",
+                hint=f"use one of {', '.join(BASELINES)}, or the file of a phase model",
+            )
     if not (store.lengths >= model.window).any():
         raise ParameterError(f"no clip is as long as the model's window of {model.window} frames")
     if encoded is None:
@@ -139,31 +143,21 @@ def evaluation_report(
     health = _health(model, store, phases)
     if progress is not None:
         progress("measuring", 1, 2, "")
-    frames, inside, poses = _interior(model, store, phases)
-    measures = [
-        *_health_measures(health),
-        *_match_measures(model, phases, frames, inside, poses, queries, seed),
-    ]
+    frames, inside, poses = frames_and_poses(model, store, phases)
+
+    def matched(encoded: list[ClipPhases]) -> list[ReportedMeasure]:
+        whole = gathered_parameters(encoded, inside)
+        return _match_measures(model, whole, frames, poses, queries, seed)
+
+    measures = [*_health_measures(health), *matched(phases)]
+    others = {
+        name: matched(other_phases(name, model, store, description))
+        for name in dict.fromkeys(against)
+    }
     if progress is not None:
         progress("measuring", 2, 2, "")
-    comparison = None
     folder = Path(folder)
-    page = _page(store, health, measures)
-    if rivals:
-        compared = ComparedFrames.of(model, store, frames, inside, poses)
-        own = compared.gathered(phases)
-        comparison = compare_features(
-            FrameFeatures.of_phases(MODEL, own),
-            rival_features(
-                rivals, model, own, store, compared, description=description, progress=progress
-            ),
-            compared,
-            queries=queries,
-            seed=seed,
-            progress=progress,
-        )
-        add_verdicts(page, comparison)
-        add_comparison_figures(page, comparison, compared, model, store)
+    page = _page(store, health, measures, others)
     add_health(page, health)
     content = {
         "format": FORMAT,
@@ -179,13 +173,15 @@ def evaluation_report(
         "measures": [asdict(measure) for measure in measures],
         "health": health.as_mapping(),
     }
-    if comparison is not None:
-        content["comparison"] = comparison.as_mapping()
+    if others:
+        content["against"] = {
+            name: [asdict(measure) for measure in found] for name, found in others.items()
+        }
     written = page.write(folder / "index.html")
     save_player(folder / _PLAYER, takes_of_store(model, store), title="Clips and their phases")
     with atomic_write(folder / "report.json") as file:
         file.write(json.dumps(content, indent=1).encode())
-    return EvaluationResult(written, measures, health, comparison)
+    return EvaluationResult(written, measures, health, others)
 
 
 def _health(model: PhaseExtractor, store: ClipStore, phases: list[ClipPhases]) -> Health:
@@ -221,7 +217,7 @@ def _health_measures(health: Health) -> list[ReportedMeasure]:
     ]
 
 
-def _interior(
+def frames_and_poses(
     model: PhaseExtractor, store: ClipStore, phases: list[ClipPhases]
 ) -> tuple[Frames, list[Array], Array]:
     """The interior frames of all clips, their indices in each clip, and their poses."""
@@ -231,16 +227,58 @@ def _interior(
     return frames, inside, _poses(model, store, inside)
 
 
+def gathered_parameters(phases: Sequence[ClipPhases], inside: Sequence[Array]) -> PhaseParameters:
+    """Phase parameters (frames, channels) of the frames `inside` of each clip, clip by clip."""
+    return PhaseParameters(
+        *(
+            np.concatenate(
+                [
+                    getattr(each.parameters, name)[kept]
+                    for each, kept in zip(phases, inside, strict=True)
+                ]
+            )
+            for name in ("phase", "frequency", "amplitude", "offset")
+        )
+    )
+
+
+def other_phases(
+    name: str,
+    model: PhaseExtractor,
+    store: ClipStore,
+    description: Mapping[str, Any] | None = None,
+) -> list[ClipPhases]:
+    """Phases of every clip by a baseline, fitted to these clips, or by another model's file.
+
+    Raises
+    ------
+    ParameterError
+        If the other model has another frame rate.
+    SkeletonError
+        If the body lacks the limbs that a baseline needs, or the joints that a model reads.
+    """
+    other: PhaseExtractor
+    if name in BASELINES:
+        seconds = model.window / model.fps
+        other = fit_phases(store, name, window_s=seconds, description=description)
+    else:
+        other = for_clips(load_model(name), store, description)
+    if other.fps != model.fps:
+        raise ParameterError(
+            f"{name} has {other.fps:g} frames per second, and the model {model.fps:g}",
+            hint="compare models of one frame rate",
+        )
+    return [other.encode(clip) for clip in store]
+
+
 def _match_measures(
     model: PhaseExtractor,
-    phases: list[ClipPhases],
+    whole: PhaseParameters,
     frames: Frames,
-    inside: list[Array],
     pose: Array,
     queries: int,
     seed: int,
 ) -> list[ReportedMeasure]:
-    whole = gathered_parameters(phases, inside)
     options: dict[str, Any] = {"queries": queries, "seed": seed}
     ahead = round(_AHEAD_S * model.fps)
     measures = []
@@ -304,7 +342,12 @@ def _poses(model: PhaseExtractor, store: ClipStore, inside: list[Array]) -> Arra
     return poses
 
 
-def _page(store: ClipStore, health: Health, measures: list[ReportedMeasure]) -> Page:
+def _page(
+    store: ClipStore,
+    health: Health,
+    measures: list[ReportedMeasure],
+    others: Mapping[str, list[ReportedMeasure]],
+) -> Page:
     page = Page(
         "Evaluation of the phase model",
         f"Measured on {len(store)} clips, {store.minutes:.1f} minutes at {store.fps:g} frames per "
@@ -326,6 +369,20 @@ def _page(store: ClipStore, health: Health, measures: list[ReportedMeasure]) -> 
         ],
         heading="Measures",
     )
+    if others:
+        names = [each.name for found in others.values() for each in found]
+        value = {
+            key: {each.name: f"{each.value:.4g} {each.unit}".strip() for each in found}
+            for key, found in {"this model": measures, **others}.items()
+        }
+        page.add_table(
+            ("Measure", *value),
+            [
+                (name, *(found.get(name, "") for found in value.values()))
+                for name in dict.fromkeys(names)
+            ],
+            heading="Other phases on the same frames",
+        )
     page.add_table(
         ("Page", "Content"),
         [(Link(_PLAYER, "Open the player"), "Some of these clips beside their phases.")],

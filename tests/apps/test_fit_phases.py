@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,7 +15,6 @@ from deepphase.phase.extractor import BASELINES, load_extractor
 from deepphase.phase.phase_file import load_phases
 from deepphase.synthetic.locomotion import locomotion
 from matching.database.database import MotionDatabase
-from tests.formula_motion import swinging
 
 pytestmark = pytest.mark.slow
 
@@ -120,55 +118,16 @@ def test_a_motion_database_is_built_with_it(files, store, method, tmp_path):
     assert database.made_with["model_sha256"] == load_extractor(files / method).sha256
 
 
-def test_evaluate_compares_it_with_other_features(files, store, tmp_path):
-    rivals = f"contact,velocity,pose,full_pose,posture,{files / 'pca'}"
+def test_evaluate_measures_other_phases_on_the_same_frames(files, store, tmp_path):
     words = ("evaluate", files / "pca", store, "-o", tmp_path, "--queries", 100)
-    assert run(*words, "--against", rivals) == 0
-    comparison = json.loads((tmp_path / "report.json").read_text())["comparison"]
-    values = {
-        name: {key: each["value"] for key, each in found["measures"].items()}
-        for name, found in comparison["features"].items()
-    }
-    # The model itself, read from its file, is level with itself in everything.
-    assert values["pca"] == values["this model"]
-    same = [each for each in comparison["differences"] if each["rival"] == "pca"]
-    assert {each["outcome"] for each in same} == {"level"}
-    assert {each["key"] for each in same} == values["pca"].keys()
-    # Poses match poses best.
-    errors = {name: each["alignment"] for name, each in values.items()}
-    assert min(errors, key=errors.__getitem__) == "pose"
-    # Posture has no phases of its own.
-    assert values["posture"]["strikes"] == values["this model"]["strikes"]
-    assert "strikes" not in values["velocity"]
-    # Phases of gaits go on, and velocities are stuck.
-    assert values["this model"]["distinct"] > 2 * values["velocity"]["distinct"]
-    verdicts = {each["source"]: each["verdict"] for each in comparison["claims"]}
-    assert verdicts["Fig. 17"] == "holds"
-    page = (tmp_path / "index.html").read_text()
-    assert "claims on these clips" in page
-    assert "Autoregressive search" in page
-
-
-def test_posture_tells_frames_of_equal_phase_apart(tmp_path):
-    for number in range(4):
-        clip, _ = swinging(1.0, 6.0, start=0.13 * number)
-        crouched = clip.translations.copy()
-        crouched[:, 0, 1] -= 0.4 * (number % 2)
-        save(replace(clip, translations=crouched), tmp_path / "clips" / f"{number}.bvh")
-    model, report = tmp_path / "pca.model", tmp_path / "report"
-    assert run("fit", "phases", tmp_path / "clips", "--method", "pca", "-o", model) == 0
-    words = ("evaluate", model, tmp_path / "clips", "-o", report, "--queries", 200)
-    assert run(*words, "--against", "posture") == 0
-    comparison = json.loads((report / "report.json").read_text())["comparison"]
-    by_phase, by_posture = (
-        {key: each["value"] for key, each in comparison["features"][name]["measures"].items()}
-        for name in ("this model", "posture")
-    )
-    # Half of the frames of equal phase are of a body that is 0.4 m higher or lower.
-    assert by_phase["alignment"] > 0.1
-    assert by_posture["alignment"] < 0.02
-    # Phases advance beside it as before.
-    assert by_posture["next_advanced"] <= by_phase["next_advanced"] < 3
+    assert run(*words, "--against", f"contact,{files / 'pca'}") == 0
+    report = json.loads((tmp_path / "report.json").read_text())
+    others = report["against"]
+    own = {each["name"]: each for each in report["measures"]}
+    # The model itself, read from its file, has the same measures.
+    assert others[str(files / "pca")] == [own[each["name"]] for each in others["contact"]]
+    assert others["contact"] != others[str(files / "pca")]
+    assert "Other phases on the same frames" in (tmp_path / "index.html").read_text()
 
 
 def test_evaluate_refuses_unknown_features(files, store, tmp_path, capsys):

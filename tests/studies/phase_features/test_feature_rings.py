@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from deepphase.evaluation.feature_rings import one_way_matches, unevenness, winding
 from deepphase.evaluation.matches import Frames, nearest_frames
+from tests.studies.phase_features.feature_rings import one_way_matches, unevenness, winding
 
 FPS = 60.0
 FRAMES = Frames(np.repeat([0, 1], 240), np.tile(np.arange(240), 2))

@@ -10,23 +10,29 @@ from typing import Any
 
 import numpy as np
 
-from apps.reports.feature_claims import Claim, Difference, Measured, claims_about, difference
-from apps.reports.feature_measures import KINDS, RANK_S, SEARCH_S
-from apps.reports.rival_features import ComparedFrames
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
-from deepphase.evaluation.autoregressive_search import SearchedPaths, searched_paths
 from deepphase.evaluation.channel_joints import followed_parts, joint_energy, joints_followed
-from deepphase.evaluation.feature_rings import one_way_matches, unevenness, winding
-from deepphase.evaluation.frame_features import FrameFeatures
 from deepphase.evaluation.matches import (
     match_distances_m,
     nearest_frames,
     query_frames,
     ranks_of_later,
 )
-from deepphase.evaluation.strike_agreement import strike_deviations
 from deepphase.progress import Progress
+from tests.studies.phase_features.autoregressive_search import SearchedPaths, searched_paths
+from tests.studies.phase_features.feature_claims import (
+    Claim,
+    Difference,
+    Measured,
+    claims_about,
+    difference,
+)
+from tests.studies.phase_features.feature_measures import KINDS, RANK_S, SEARCH_S
+from tests.studies.phase_features.feature_rings import one_way_matches, unevenness, winding
+from tests.studies.phase_features.frame_features import FrameFeatures
+from tests.studies.phase_features.rival_features import ComparedFrames
+from tests.studies.phase_features.strike_agreement import strike_deviations
 
 MODEL = "this model"
 """Name of the features of the evaluated model."""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from deepphase.cycles import wrapped
-from deepphase.evaluation.strike_agreement import strike_deviations
+from tests.studies.phase_features.strike_agreement import strike_deviations
 
 
 def walks(clips=6, seconds=8.0, fps=60.0):

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from deepphase.arrays import Array
-from deepphase.evaluation.frame_features import FrameFeatures
 from deepphase.evaluation.matches import Frames, nearest_to
+from tests.studies.phase_features.frame_features import FrameFeatures
 
 
 @dataclass(frozen=True, eq=False)

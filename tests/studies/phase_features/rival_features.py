@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from apps.reports.evaluation_report import gathered_parameters, other_phases
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import DeepPhaseError, ParameterError
-from deepphase.evaluation.frame_features import FrameFeatures
 from deepphase.evaluation.matches import Frames
 from deepphase.features.frame_rows import frame_rows
 from deepphase.features.layout import FeatureLayout
@@ -23,16 +23,11 @@ from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.resample import resample
 from deepphase.motion.roles import body_parts, find_roles
 from deepphase.phase.baselines.strikes import strikes
-from deepphase.phase.extractor import (
-    BASELINES,
-    PhaseExtractor,
-    fit_phases,
-    for_clips,
-    load_model,
-)
+from deepphase.phase.extractor import BASELINES, PhaseExtractor
 from deepphase.phase.model import ClipPhases
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.progress import Progress
+from tests.studies.phase_features.frame_features import FrameFeatures
 
 VELOCITY, POSE, FULL_POSE, POSTURE = "velocity", "pose", "full_pose", "posture"
 RIVALS = (*BASELINES, VELOCITY, POSE, FULL_POSE, POSTURE)
@@ -150,21 +145,6 @@ class ComparedFrames:
         return [values[own] for own in self.places]
 
 
-def gathered_parameters(phases: Sequence[ClipPhases], inside: Sequence[Array]) -> PhaseParameters:
-    """Phase parameters (frames, channels) of the frames `inside` of each clip, clip by clip."""
-    return PhaseParameters(
-        *(
-            np.concatenate(
-                [
-                    getattr(each.parameters, name)[kept]
-                    for each, kept in zip(phases, inside, strict=True)
-                ]
-            )
-            for name in ("phase", "frequency", "amplitude", "offset")
-        )
-    )
-
-
 def rival_features(
     names: Sequence[str],
     model: PhaseExtractor,
@@ -203,7 +183,7 @@ def rival_features(
             beside = _posture(model, own, store, compared)
             made.append(FrameFeatures.of_phases(name, own, beside))
         else:
-            parameters = _phases(name, model, store, compared, description)
+            parameters = compared.gathered(other_phases(name, model, store, description))
             made.append(FrameFeatures.of_phases(reported[name], parameters))
     return made
 
@@ -238,27 +218,6 @@ def _standardised(block: Array) -> Array:
     """A block divided by its root mean square deviation, so that blocks count alike."""
     deviation = float(np.sqrt(np.square(block - block.mean(0)).mean()))
     return block / max(deviation, _NO_DEVIATION)
-
-
-def _phases(
-    name: str,
-    model: PhaseExtractor,
-    store: ClipStore,
-    compared: ComparedFrames,
-    description: Mapping[str, Any] | None,
-) -> PhaseParameters:
-    other: PhaseExtractor
-    if name in BASELINES:
-        seconds = model.window / model.fps
-        other = fit_phases(store, name, window_s=seconds, description=description)
-    else:
-        other = for_clips(load_model(name), store, description)
-    if other.fps != model.fps:
-        raise ParameterError(
-            f"{name} has {other.fps:g} frames a second, and the model {model.fps:g}",
-            hint="compare models of one frame rate",
-        )
-    return compared.gathered([other.encode(clip) for clip in store])
 
 
 def _strikes(

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from apps.reports.feature_claims import Measured, claims_about, difference
-from apps.reports.rival_features import reported_names
+from tests.studies.phase_features.feature_claims import Measured, claims_about, difference
+from tests.studies.phase_features.rival_features import reported_names
 
 
 def measured(values, clips, numbers=None):

@@ -1,0 +1,1 @@
+"""Studies: each reproduces a table of docs/measurements with one command."""

@@ -1,0 +1,1 @@
+"""DeepPhase's comparison of learnt phases with other features of a frame."""

@@ -1,0 +1,66 @@
+"""The comparison of phases with other features, at a small size."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from deepphase.corpus.prepare import corpus_of
+from deepphase.formats.load import save
+from deepphase.phase.extractor import fit_phases
+from deepphase.synthetic.locomotion import locomotion
+from tests.formula_motion import swinging
+from tests.studies.phase_features.__main__ import compared, table
+
+pytestmark = pytest.mark.slow
+
+
+def test_a_model_is_compared_with_other_features(tmp_path):
+    for seed, gait in enumerate(("walk", "run", "skip")):
+        save(locomotion(seed, 4.0, gait=gait).clip, tmp_path / "clips" / f"{gait}.bvh")
+    model = tmp_path / "pca"
+    fit_phases(corpus_of(tmp_path / "clips"), "pca").save(model)
+    rivals = f"contact,velocity,pose,full_pose,posture,{model}"
+    found = compared(model, tmp_path / "clips", rivals, queries=100)
+    comparison = found.as_mapping()
+    values = {
+        name: {key: each["value"] for key, each in found["measures"].items()}
+        for name, found in comparison["features"].items()
+    }
+    # The model itself, read from its file, is level with itself in everything.
+    assert values["pca"] == values["this model"]
+    same = [each for each in comparison["differences"] if each["rival"] == "pca"]
+    assert {each["outcome"] for each in same} == {"level"}
+    assert {each["key"] for each in same} == values["pca"].keys()
+    # Poses match poses best.
+    errors = {name: each["alignment"] for name, each in values.items()}
+    assert min(errors, key=errors.__getitem__) == "pose"
+    # Posture has no phases of its own.
+    assert values["posture"]["strikes"] == values["this model"]["strikes"]
+    assert "strikes" not in values["velocity"]
+    # Phases of gaits go on, and velocities are stuck.
+    assert values["this model"]["distinct"] > 2 * values["velocity"]["distinct"]
+    verdicts = {each["source"]: each["verdict"] for each in comparison["claims"]}
+    assert verdicts["Fig. 17"] == "holds"
+    assert "| index of the next frame |" in table(found)
+
+
+def test_posture_tells_frames_of_equal_phase_apart(tmp_path):
+    for number in range(4):
+        clip, _ = swinging(1.0, 6.0, start=0.13 * number)
+        crouched = clip.translations.copy()
+        crouched[:, 0, 1] -= 0.4 * (number % 2)
+        save(replace(clip, translations=crouched), tmp_path / "clips" / f"{number}.bvh")
+    model = tmp_path / "pca.model"
+    fit_phases(corpus_of(tmp_path / "clips"), "pca").save(model)
+    comparison = compared(model, tmp_path / "clips", "posture", queries=200).as_mapping()
+    by_phase, by_posture = (
+        {key: each["value"] for key, each in comparison["features"][name]["measures"].items()}
+        for name in ("this model", "posture")
+    )
+    # Half of the frames of equal phase are of a body that is 0.4 m higher or lower.
+    assert by_phase["alignment"] > 0.1
+    assert by_posture["alignment"] < 0.02
+    # Phases advance beside it as before.
+    assert by_posture["next_advanced"] <= by_phase["next_advanced"] < 3

@@ -100,8 +100,8 @@ if TYPE_CHECKING:
     from deepphase.motion.skeleton_description import load_description as load_description
     from deepphase.music.cache import song_features as song_features
     from deepphase.music.features import SongFeatures as SongFeatures
-    from deepphase.music.song_summary import SongSummary as SongSummary
-    from deepphase.music.song_summary import song_summary as song_summary
+    from deepphase.music.song_styles import SongSummary as SongSummary
+    from deepphase.music.song_styles import song_summary as song_summary
     from deepphase.phase.any_skeleton.model import AnySkeletonModel as AnySkeletonModel
     from deepphase.phase.any_skeleton.shipped import shipped_model as shipped_model
     from deepphase.phase.any_skeleton.training import train_any_skeleton as train_any_skeleton
@@ -237,7 +237,7 @@ _MODULES = {
     "SkeletonError": "deepphase.errors",
     "Song": "deepphase.synthetic.song",
     "SongFeatures": "deepphase.music.features",
-    "SongSummary": "deepphase.music.song_summary",
+    "SongSummary": "deepphase.music.song_styles",
     "Source": "deepphase.motion.clip",
     "StoreWriter": "deepphase.corpus.store_writer",
     "StreamingEncoder": "deepphase.phase.streaming",
@@ -296,7 +296,7 @@ _MODULES = {
     "save_player": "deepphase.viewer.page",
     "similar_clips": "deepphase.editing.similarity",
     "song_features": "deepphase.music.cache",
-    "song_summary": "deepphase.music.song_summary",
+    "song_summary": "deepphase.music.song_styles",
     "start_on_path": "deepphase.steering.run",
     "shipped_model": "deepphase.phase.any_skeleton.shipped",
     "start_under_gamepad": "deepphase.steering.run",

@@ -72,7 +72,7 @@ class Characters:
     balls
         Settings of the balls, for controllers with a ball.
     network
-        Network that runs in place of the controller's own, such as `onnx_network.OnnxNetwork`;
+        Network that runs in place of the controller's own, for example one exported to ONNX;
         `seed` is then ignored.
 
     Raises

@@ -256,8 +256,10 @@ def train_path(
     if runner is None:
         return None
     editor.network.to("cpu")
-    name = "effectors" if effectors else "path"
-    return replace(editor, **{name: module.network.to("cpu").eval()})
+    network = module.network.to("cpu").eval()
+    if isinstance(network, EffectorNetworks):
+        return replace(editor, effectors=network)
+    return replace(editor, path=network)
 
 
 def _hidden_units(editor: MotionEditor) -> int:

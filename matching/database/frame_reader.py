@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deepphase.arrays import Array
+from deepphase.arrays import Array, release_pages
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError, SkeletonError
 from deepphase.features.frame_rows import frame_rows
@@ -20,12 +20,14 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.roles import find_roles
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.signals import JointVelocities
+from deepphase.temporary_files import mapped_array
 from matching.database.on_ground import GROUND_KINDS, GROUND_LEVEL
-from matching.database.row_columns import RowColumns
 
 if TYPE_CHECKING:
     from deepphase.phase.extractor import PhaseExtractor
 
+# Rows whose pages stay in memory while columns in files are filled.
+_ROWS_AT_ONCE = 1 << 17
 # Arrays of a database with one entry a row, beside the phases.
 ROW_ARRAYS = ("features", "root_positions", "root_angles", "interior", "offered")
 # Files of earlier versions do not have it.
@@ -152,3 +154,45 @@ def check_rate(store: ClipStore, fps: float, whose: str) -> None:
             f"the store has {store.fps:g} frames a second, {whose} {fps:g}",
             hint=f"prepare the store with --fps {fps:g}",
         )
+
+
+class RowColumns:
+    """Arrays with one entry a row, filled from the first row on.
+
+    Parameters
+    ----------
+    kinds
+        Name -> shape of a row's entry, and type.
+    rows
+        Number of rows.
+    folder
+        Folder of temporary files without a name, for rows that may exceed the memory.
+
+    Raises
+    ------
+    CheckpointError
+        Where the disk has no room for the rows.
+    """
+
+    def __init__(
+        self, kinds: Mapping[str, tuple[tuple[int, ...], type]], rows: int, folder: Path | None
+    ) -> None:
+        self.arrays: dict[str, Array] = {
+            name: np.empty((rows, *shape), kind)
+            if folder is None
+            else mapped_array((rows, *shape), kind, folder)
+            for name, (shape, kind) in kinds.items()
+        }
+        self._filled = self._released = 0
+
+    def append(self, values: Mapping[str, Array]) -> None:
+        """Add the rows of every column."""
+        stop = self._filled
+        for name, column in self.arrays.items():
+            stop = self._filled + len(values[name])
+            column[self._filled : stop] = values[name]
+        self._filled = stop
+        if stop - self._released >= _ROWS_AT_ONCE or stop == len(column):
+            for column in self.arrays.values():
+                release_pages(column)
+            self._released = stop

@@ -27,8 +27,7 @@ from controllers.runtime.characters import Characters
 from controllers.runtime.controller import Controller
 from controllers.runtime.grouped_network import grouped_network
 from controllers.runtime.int8_network import int8_network
-from controllers.runtime.network_state import RunningNetwork
-from controllers.runtime.phase_kernel import advance_phases
+from controllers.runtime.network_state import RunningNetwork, advance_phases
 from controllers.schema.rotations_6d import from_six_numbers
 from deepphase.steering.velocity_goals import VelocityGoals
 

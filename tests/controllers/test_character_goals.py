@@ -17,7 +17,6 @@ from controllers.runtime.characters import Characters
 from controllers.runtime.controller import Controller
 from controllers.runtime.frame import CharacterSettings
 from controllers.runtime.onnx_export import export_controller
-from controllers.runtime.onnx_network import OnnxNetwork
 from controllers.schema.config import SchemaConfig
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError, ParameterError, SkeletonError
@@ -29,6 +28,7 @@ from deepphase.steering.path import GroundPath
 from deepphase.steering.run import rollout
 from deepphase.synthetic.locomotion import locomotion
 from tests.controllers.made_controllers import FormulaPhases, samples_for, walking_store
+from tests.controllers.onnx_network import OnnxNetwork
 from tests.controllers.replaying import as_controller, replay_of, unchanged
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controllers.networks.phase_update import MIN_LENGTH, NEARLY_OPPOSITE, updated_phases
-from controllers.runtime.phase_kernel import advance_phases
+from controllers.runtime.network_state import advance_phases
 from deepphase.phase.parameters import PhaseParameters
 
 DT = 1 / 60

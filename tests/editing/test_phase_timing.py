@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from deepphase.cycles import wrapped
+from deepphase.editing.inbetween import phase_passage
 from deepphase.editing.motion_rows import MotionSpace
-from deepphase.editing.phase_passage import phase_passage
 from deepphase.editing.phase_timing import passed_cycles, phase_key_times, phase_timing
 from deepphase.errors import ParameterError
 from deepphase.motion.kinematics import joint_positions

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from deepphase.errors import FormatError
 from deepphase.formats.bvh import channels, frames, kernels
+from deepphase.formats.bvh.frames import scan_table
 from deepphase.formats.bvh.hierarchy import DECIMAL, LARGEST_NUMBER, LONGEST_NUMBER
 from deepphase.formats.bvh.kernels import load_kernels
-from deepphase.formats.bvh.number_scan import scan_table
 from deepphase.formats.bvh.reader import read_bvh
 from tests.formats.bvh_text import bvh_text, written
 from tests.hostile.bvh_cases import CASES
@@ -167,7 +167,7 @@ def test_compiled_code_is_loaded_after_so_much_text(monkeypatch):
 READ = """
 import sys
 from deepphase.formats.bvh.kernels import load_kernels
-from deepphase.formats.bvh.number_scan import scan_table
+from deepphase.formats.bvh.frames import scan_table
 kernels = load_kernels()
 print(None if kernels is None else scan_table(kernels, b"1.5 2\\n", 0, 1, 2).tolist())
 """

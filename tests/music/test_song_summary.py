@@ -5,7 +5,7 @@ import pytest
 
 from deepphase.music.cache import song_features
 from deepphase.music.features import MIN_CONFIDENCE, features_of
-from deepphase.music.song_summary import song_summary
+from deepphase.music.song_styles import song_summary
 from deepphase.synthetic.song import make_song
 from tests.music.made_sounds import file_bytes, white_noise
 

@@ -152,10 +152,6 @@ def _run(words: list[str]) -> int:
         _, _, shell = words[0].partition("=")
         print(completion_script(shell or " ".join(words[1:2]), COMMANDS))
         return DONE
-    if words[0] not in {name.split()[0] for name in COMMANDS}:
-        from apps.options.aliases import RENAMED_COMMANDS
-
-        words = [RENAMED_COMMANDS.get(words[0], words[0]), *words[1:]]
     for count in (2, 1):
         name = " ".join(words[:count])
         if name in COMMANDS:

@@ -13,9 +13,6 @@ from deepphase.errors import ParameterError
 
 ConfigValues = TypeVar("ConfigValues")
 
-RENAMED_KEYS = {"own_frames": "unroll_frames"}
-"""Former key of a config -> its key. Files written with the former key are still read."""
-
 _PACKAGE = Path(__file__).parent
 # A wheel carries configs/ inside the package; a checkout has it beside the package.
 _FOLDER = _PACKAGE / "configs" if (_PACKAGE / "configs").is_dir() else _PACKAGE.parent / "configs"
@@ -105,7 +102,7 @@ def section(
         Where a key is unknown, or a value is none of its field's type.
     """
     declared = {item.name: _type_name(item.type) for item in fields(kind)}
-    values = current_keys(as_mapping({} if values is None else values, where), declared)
+    values = as_mapping({} if values is None else values, where)
     check_known(values, declared, where)
     typed = {key: _typed(f"{where}.{key}", declared[key], each) for key, each in values.items()}
     return (kind if make is None else make)(**typed)
@@ -153,16 +150,6 @@ def require(holds: bool, otherwise: str) -> None:
     """Raise ParameterError with this text unless a condition on a config holds."""
     if not holds:
         raise ParameterError(otherwise)
-
-
-def current_keys(values: Mapping[str, Any], known: Iterable[str]) -> dict[str, Any]:
-    """The values with former keys (:data:`RENAMED_KEYS`) replaced where the new one is known."""
-    known = set(known)
-    names = {key: RENAMED_KEYS.get(key, key) for key in values}
-    return {
-        names[key] if key not in known and names[key] in known else key: each
-        for key, each in values.items()
-    }
 
 
 def as_mapping(values: Any, where: str) -> dict[str, Any]:

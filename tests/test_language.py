@@ -48,8 +48,7 @@ BANNED_PHRASES = {
     "it is told": "it is given",
     "better a": "say the fact",
 }
-# (file, word): where a banned word is right, as in a key of older files or in the hidden alias of
-# an option that had another name.
+# (file, word): where a banned word is right.
 ALLOWED: set[tuple[str, str]] = set()
 # Public names that several modules may have: every command and every page is called alike.
 SHARED_NAMES = {"command", "page", "main"}

@@ -1,1 +1,1 @@
-"""Command-line options: their declaration by typed functions, shared groups, former names."""
+"""Command-line options: their declaration by typed functions, and shared groups of them."""

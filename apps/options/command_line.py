@@ -17,7 +17,6 @@ from typing import Any, NoReturn
 import jsonargparse
 import yaml
 
-from apps.options.aliases import current_words
 from apps.options.groups import OptionGroup
 from apps.terminal import Outcome
 from deepphase.errors import ParameterError
@@ -160,8 +159,6 @@ def read_command_line(
         config = configs.load(_named_config(words, signature.parameters["config"].default))
     options = [*options_of(command, config), *common_options(command)]
     parser = _parser(f"deepphase {name}", command, options, required=not printing)
-    known = [flag for action in parser._actions for flag in action.option_strings]
-    words = current_words(name, words, known)
     if any(each.positional and each.type == list[Path] for each in options):
         words = _positionals_first(words, parser)
     values = parser.parse_args(words).as_dict()

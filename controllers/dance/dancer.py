@@ -39,7 +39,7 @@ class Dancer:
         versions.
     path_shares
         Style -> share of the network's path over the ground that its dances have, see
-        `controllers.dance.path_shares`; empty in files of earlier versions.
+        `controllers.dance.path_shares`.
     """
 
     controller: Controller

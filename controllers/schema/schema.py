@@ -44,7 +44,6 @@ from controllers.networks.network import NetworkDims
 from controllers.schema.blocks import SchemaBlocks
 from controllers.schema.config import GATES_OF_PHASES, POSE_BLOCKS, Gate, SchemaConfig
 from deepphase.arrays import Array
-from deepphase.config import current_keys
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError, SkeletonError
 from deepphase.features.layout import FeatureLayout
 from deepphase.formats.header_values import (
@@ -245,9 +244,8 @@ class ControllerSchema:
         """The schema of `as_mapping`; CheckpointError if the content is no schema."""
         try:
             gate = content["gate"]
-            names = [item.name for item in fields(SchemaConfig)]
             return cls(
-                config=SchemaConfig(**current_keys(content["config"], names)),
+                config=SchemaConfig(**content["config"]),
                 fps=checked_rate(content["fps"]),
                 joints=checked_joints(content["joints"]),
                 feet=checked_texts(content["feet"], "feet"),

@@ -34,10 +34,7 @@ from deepphase.short_repr import counted, short_repr, timed
 
 Signals = TypeVar("Signals", bound=JointVelocities | SongSignals)
 
-FORMAT, VERSION = "deepphase.phase_model", 3
-# Models that version 1 can hold are written as version 1, so that earlier programs read them.
-_VERSIONS: dict[type, int] = {JointVelocities: 1, SongSignals: 2}
-_WITH_CAUSAL_ENCODER = 3
+FORMAT, VERSION = "deepphase.phase_model", 1
 _SIGNALS: dict[str, Any] = {kind.KIND: kind for kind in (JointVelocities, SongSignals)}
 # Windows encoded at once: large enough for the matrix products, small enough for the cache.
 _BATCH = 256
@@ -220,11 +217,10 @@ class PhaseModel(Generic[Signals]):
             "health": None if self.health is None else self.health.as_mapping(),
             "provenance": dict(self.provenance),
         }
-        version = _VERSIONS[type(self.signals)]
         if self.causal is not None:
-            header["causal"], version = self.causal.as_mapping(), _WITH_CAUSAL_ENCODER
+            header["causal"] = self.causal.as_mapping()
             arrays |= _weights(self.causal.network, "causal.")
-        write_arrays(path, arrays, header, format=FORMAT, version=version)
+        write_arrays(path, arrays, header, format=FORMAT, version=VERSION)
 
     @classmethod
     def load(cls, path: str | Path) -> PhaseModel:

@@ -86,10 +86,7 @@ def load_phases(path: str | Path) -> tuple[ClipPhases, dict[str, Any]]:
         manifold = archive.array("manifold", (frames, 2 * channels))
         time = archive.array("time", (frames,))
         interior = archive.array("interior", (frames,), "bool")
-        # Files of earlier versions have none.
-        confidence = interior.astype(np.float32)
-        if "confidence" in archive:
-            confidence = archive.array("confidence", (frames,))
+        confidence = archive.array("confidence", (frames,))
         if not ((confidence >= 0) & (confidence <= 1)).all():
             raise ParameterError("confidence outside [0, 1]")
         _check_agreement(parameters, manifold, time, fps)

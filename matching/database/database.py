@@ -78,7 +78,7 @@ class MotionDatabase:
         (rows,) bool: rows that a search may return.
     kinds
         (rows,) uint8: kind of every moment, a number of `deepphase.features.moment_kinds.KINDS`;
-        None in files of earlier versions, see `with_kinds`.
+        None where they are not known, see `with_kinds`.
     links
         The stores that the clips come from.
     clip_links
@@ -189,16 +189,6 @@ class MotionDatabase:
         digest = hashlib.sha256(repr(self.features.shape).encode())
         for array in (self.features, self.offered):
             digest.update(self._hash_of(array).encode())
-        return digest.hexdigest()
-
-    @cached_property
-    def rows_sha256(self) -> str:
-        """The hash of features and offered rows in index files of earlier versions."""
-        digest = hashlib.sha256(np.array(self.features.shape, np.int64).tobytes())
-        for start in range(0, len(self), _ROWS_AT_ONCE):
-            block = np.ascontiguousarray(self.features[start : start + _ROWS_AT_ONCE])
-            digest.update(block.view(np.uint8).data)
-        digest.update(np.packbits(self.offered).data)
         return digest.hexdigest()
 
     def _hash_of(self, array: Array | JoinedRows) -> str:

@@ -13,8 +13,7 @@ root_positions         (rows, 3) float32        metres, y = 0; of clips on groun
                                                 the ground under the root
 root_angles            (rows,) float32          radians about Y from +Z, continuous in a clip
 interior, offered      (rows,) bool
-kinds                  (rows,) uint8            numbers of `deepphase.features.moment_kinds.KINDS`;
-                                                not in files of earlier versions
+kinds                  (rows,) uint8            numbers of `deepphase.features.moment_kinds.KINDS`
 phase, frequency,      (rows, channels) float32 where there are phases: cycles, Hz, -, -
 amplitude, offset
 =====================  =======================  ==================================================
@@ -116,8 +115,7 @@ def header_fields(
         ),
         "body": checked_labels(header["body"], "body"),
         "made_with": checked_mapping(header["made_with"], "made_with"),
-        # Files of earlier versions do not have it.
-        "index": checked_text(header.get("index", "auto"), "index"),
+        "index": checked_text(header["index"], "index"),
     }
 
 

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 _ROWS_AT_ONCE = 1 << 17
 # Arrays of a database with one entry a row, beside the phases.
 ROW_ARRAYS = ("features", "root_positions", "root_angles", "interior", "offered")
-# Files of earlier versions do not have it.
 KINDS_COLUMN = "kinds"
 PHASE_COLUMNS = tuple(item.name for item in fields(PhaseParameters))
 TrackReader = Callable[[Clip], Mapping[str, Array]]
@@ -41,7 +40,7 @@ TrackReader = Callable[[Clip], Mapping[str, Array]]
 class FrameReader:
     """Reader of clips as rows, the same for a database and for its later extensions.
 
-    Without `kinds` the kinds of moments are not read, which earlier databases do not have.
+    Without `kinds` the kinds of moments are not read.
     """
 
     layout: FeatureLayout

@@ -66,9 +66,7 @@ class IndexCache:
             arrays, header = map_arrays(self.path, format=FORMAT, version=VERSION, types=_TYPES)
             if header.get("index") != self.name:
                 raise CheckpointError(f"its index is of another kind, {header.get('index')!r}")
-            # Files of earlier versions have another hash of the same.
-            key = "arrays_sha256" if "arrays_sha256" in header else "rows_sha256"
-            if header.get(key) != getattr(self.database, key):
+            if header.get("arrays_sha256") != self.database.arrays_sha256:
                 raise CheckpointError("its index is of other rows")
             return restore(arrays, header)
         except (DeepPhaseError, KeyError, TypeError, ValueError, RuntimeError) as error:

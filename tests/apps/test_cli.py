@@ -248,13 +248,6 @@ def test_a_config_is_printed_without_a_store():
     assert layout.startswith("features:\n- name: phase_manifold")
 
 
-def test_former_names_of_commands(tmp_path):
-    """Both end in the same error."""
-    errors = {run(name, tmp_path / "none", "-o", tmp_path / "x").err for name in ("rig", "solve")}
-    assert len(errors) == 1
-    assert "no such file or folder" in errors.pop()
-
-
 def test_hyphens_and_underscores_are_the_same(swings, tmp_path):
     for option in ("--min-seconds", "--min_seconds"):
         run("prepare", swings, "-o", tmp_path / "s", option, "100").refused(
@@ -699,18 +692,6 @@ def test_what_is_no_corpus(swings, model, tmp_path):
     run("train", "phase", model, *words).refused("deepphase.phase_model", "deepphase.store")
     assert run("prepare", swings, "-o", tmp_path / "s").status == 0
     run("train", "phase", tmp_path / "s", *words, "--unit", "cm").refused("a store is in metres")
-
-
-# export
-
-
-@pytest.mark.slow
-def test_the_former_option_of_export_says_the_same(model, tmp_path):
-    """The command without it runs with the pages, in tests/test_docs.py."""
-    pytest.importorskip("onnxruntime")
-    ran = run("export", model, "--onnx", "-o", tmp_path / "walk.onnx")
-    assert (ran.status, ran.err) == (0, "")
-    assert (tmp_path / "walk.onnx").is_file()
 
 
 # evaluate

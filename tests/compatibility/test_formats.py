@@ -1,4 +1,4 @@
-"""Files that earlier versions of the program wrote are read, and give what they gave then."""
+"""A file of each format is read, and gives what it gave when it was written."""
 
 import shutil
 from pathlib import Path
@@ -16,7 +16,6 @@ from deepphase.motion.kinematics import joint_positions
 from deepphase.music import cache
 from deepphase.music.dance_request import DanceRequest
 from deepphase.phase.extractor import load_extractor
-from deepphase.phase.model import PhaseModel
 from deepphase.phase.phase_file import load_phases
 from deepphase.synthetic.truth_file import Truth
 from matching.database.database import MotionDatabase
@@ -57,12 +56,11 @@ def _searched(name, index, folder):
 
 
 def _song(folder, monkeypatch):
-    """The features of a song as a cache of version 2 holds them: they are not computed again."""
+    """The features of a song as a cache holds them: they are not computed again."""
     (folder / "songs").mkdir()
     for kept in _FILES.glob("*.song"):
         shutil.copy(kept, folder / "songs")
     monkeypatch.setenv(cache.CACHE_VARIABLE, str(folder))
-    monkeypatch.setattr(cache, "VERSION", 2)
     monkeypatch.delattr(cache, "features_of")
     return cache.song_features(_FILES / "song.ogg")
 
@@ -70,9 +68,6 @@ def _song(folder, monkeypatch):
 def _contents(name, folder, monkeypatch):
     """Some numbers out of a file."""
     kind = name.split(".")[-1]
-    if name == "songs.model":
-        song = _song(folder, monkeypatch)
-        return _manifold(PhaseModel.load(_FILES / name).encode(song), 10)
     if kind in ("model", "phases"):
         return _manifold(load_extractor(_FILES / name).encode(_clip()), 20)
     if kind == "controller":

@@ -80,10 +80,6 @@ COMMANDS = {
     ),
     "stream": ("stream_phases", "print the phases of frames as they happen, from the past alone"),
     "evaluate": ("evaluate_model", "measure a phase model on clips, as a page and as JSON"),
-    "evaluate dances": (
-        "evaluate_dances",
-        "measure sets of dances against their songs",
-    ),
     "match build": (
         "match_build",
         "build a motion database: features and a search index",

@@ -186,32 +186,6 @@ def rhythm(
     return Rhythm(*np.array(rows, np.float64).reshape(-1, 4).T)
 
 
-def tempo_profile(
-    speed: Array,
-    fps: float,
-    beats: Array,
-    factors: Array,
-    *,
-    beats_per_cycle: float,
-    window_s: float = RHYTHM_WINDOW_S,
-) -> Array:
-    """(factors,) mean vector strength of the speed against the song at other tempi.
-
-    Over the same windows as :func:`rhythm`; a dance that follows the song has its peak at 1. NaN
-    never: 0 where the song has too few beats.
-    """
-    cycles = beat_count(beats, np.arange(len(speed)) / fps) / beats_per_cycle
-    windows = cycle_windows(cycles, fps, window_s)
-    if not windows:
-        return np.zeros(len(factors))
-    return np.array(
-        [
-            np.mean([vector_strength(speed[some], cycles[some] * factor) for some in windows])
-            for factor in factors
-        ]
-    )
-
-
 def cycle_windows(cycles: Array, fps: float, window_s: float = RHYTHM_WINDOW_S) -> list[Array]:
     """Frames (indices) of each window of so many seconds in which at least three cycles pass.
 

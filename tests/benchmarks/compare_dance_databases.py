@@ -1,7 +1,7 @@
 """Dances out of motion databases, to songs that the databases do not hold.
 
 python -m tests.benchmarks.compare_dance_databases DANCES.store dance.model -o OUT --songs FOLDER
-deepphase evaluate dances OUT/recorded OUT/music OUT/unlocked OUT/deaf -o OUT/report
+python -m tests.studies.dances OUT/recorded OUT/music OUT/unlocked OUT/deaf
 
 python -m tests.benchmarks.compare_dance_databases --made -o OUT
 

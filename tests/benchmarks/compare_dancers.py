@@ -1,8 +1,8 @@
 """Dances of trained dancers to songs that they were not trained on.
 
 python -m tests.benchmarks.compare_dancers DANCER DANCES -o OUT [--still NO_PHASES] [--songs FOLDER]
-deepphase evaluate dances OUT/recorded OUT/phases OUT/still -o OUT/report
-deepphase evaluate dances OUT/other_phases OUT/other_still -o OUT/other_report
+python -m tests.studies.dances OUT/recorded OUT/phases OUT/still
+python -m tests.studies.dances OUT/other_phases OUT/other_still
 
 DANCES is the folder that the dancer was trained on: the songs that `deepphase train dance` kept
 out of it are danced to again, beside the recorded dances to them; all songs with `--all`, and of a

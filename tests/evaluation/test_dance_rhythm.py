@@ -9,7 +9,6 @@ from deepphase.evaluation.dance_rhythm import (
     counted_beats,
     explained_by_cycle,
     rhythm,
-    tempo_profile,
     vector_strength,
 )
 
@@ -85,14 +84,6 @@ def test_a_song_that_slows_down_is_followed():
     speed = 1 + np.cos(2 * np.pi * np.nan_to_num(bar))
     found = rhythm(speed, speed, FPS, beats, beats_per_cycle=3)
     np.testing.assert_allclose(found.strength, 0.5, atol=0.02)
-
-
-def test_the_profile_peaks_at_the_songs_own_tempo():
-    factors = np.round(np.arange(0.7, 1.31, 0.05), 2)
-    profile = tempo_profile(1 + np.cos(2 * np.pi * BAR), FPS, BEATS, factors, beats_per_cycle=3)
-    assert factors[profile.argmax()] == 1.0
-    nothing = tempo_profile(np.ones(60), FPS, BEATS[:1], factors, beats_per_cycle=3)
-    assert nothing.tolist() == [0.0] * len(factors)
 
 
 def test_too_few_beats_have_no_rhythm():

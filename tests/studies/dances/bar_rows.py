@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from apps.dances.dance_set import DanceSet
-from apps.dances.rows import DanceMeasure, mean_of
 from deepphase.arrays import Array
 from deepphase.evaluation.dance_bars import BarDirection, BarPhases, bar_phases
 from deepphase.evaluation.dance_measures import DanceMeasures
 from deepphase.evaluation.dance_rhythm import TEMPO_FACTORS
+from tests.studies.dances.dance_set import DanceSet
+from tests.studies.dances.rows import DanceMeasure, mean_of
 
 # Songs that are cut to begin with a bar agree by their cut; a random later start removes that.
 # Number of draws for each song, and maximum of the delay.

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from apps.dances.dance_set import DanceSet
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.evaluation.dance_measures import DanceMeasures, DanceScale
 from deepphase.evaluation.dance_pieces import distinct_pieces, nearest_pieces, nearest_repeats
 from deepphase.evaluation.dance_repeats import shared_share
-from deepphase.evaluation.frechet import Spread, diversity, halves_distance, smallest_half
 from deepphase.evaluation.matches import interval_95
+from tests.studies.dances.dance_set import DanceSet
+from tests.studies.dances.frechet import Spread, diversity, halves_distance, smallest_half
 
 _PERIODS = {1: "beat"}
 

@@ -1,24 +1,20 @@
-"""`deepphase evaluate dances` from the command line, on made dances to made songs."""
+"""Measures of synthetic dances to synthetic songs, and trials of what makes dances."""
 
 import json
 
 import numpy as np
 import pytest
 
-from apps.cli import main
-from apps.dances.evaluation import dances_report
 from apps.dances.makers import DanceResult
-from apps.dances.response_rows import TriedMaker
+from deepphase.errors import DeepPhaseError
 from deepphase.formats.load import load, save
 from deepphase.music.cache import CACHE_VARIABLE
 from deepphase.synthetic.dance import dance
 from deepphase.synthetic.song import make_song
+from tests.studies.dances.dances_report import dances_report
+from tests.studies.dances.response_rows import TriedMaker
 
 pytestmark = pytest.mark.slow
-
-
-def run(*words):
-    return main([str(word) for word in words])
 
 
 def write_song(path, song):
@@ -53,9 +49,10 @@ def folders(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def report(folders):
-    words = ["evaluate", "dances", folders / "recorded", folders / "wrong", "-o", folders / "out"]
-    assert run(*words, "--beats-per-bar", 3, "--labels", "{pace}_{_number}", "--by", "pace") == 0
-    return json.loads((folders / "out" / "report.json").read_text())
+    sets = [folders / "recorded", folders / "wrong"]
+    labels = {"labels": "{pace}_{_number}", "by": "pace"}
+    dances_report(sets, folders / "out.json", beats_per_bar=3, warn=print, **labels)
+    return json.loads((folders / "out.json").read_text())
 
 
 def value(report, name, **by):
@@ -102,16 +99,13 @@ def test_the_same_dances_are_as_far_as_halves_are(report):
         assert one["value"] == pytest.approx(other["value"])
 
 
-def test_a_label_gets_columns_of_its_own(report, folders):
+def test_a_label_gets_columns_of_its_own(report):
     slow = value(report, "speed", dances="recorded", pace="slow")
     fast = value(report, "speed", dances="recorded", pace="fast")
     both = value(report, "speed", dances="recorded")
     assert slow["n"] == fast["n"] == 2
     assert (slow["value"] + fast["value"]) / 2 == pytest.approx(both["value"])
     assert report["data"]["recorded"]["with_a_song"] == 4
-    page = (folders / "out" / "index.html").read_text()
-    assert "recorded, pace slow" in page
-    assert "bar of 3" in page
     assert "bar of 4" not in report["measures"][0]["name"]
 
 
@@ -131,7 +125,7 @@ def test_trials_of_a_maker_that_is_deaf(folders):
     said = []
     report = dances_report(
         [folders / "recorded"],
-        folders / "trials",
+        folders / "trials.json",
         beats_per_bar=3,
         labels="{pace}_{_number}",
         by="pace",
@@ -140,7 +134,7 @@ def test_trials_of_a_maker_that_is_deaf(folders):
         seconds=16.0,
         warn=said.append,
     )
-    found = json.loads((folders / "trials" / "report.json").read_text())
+    found = json.loads((folders / "trials.json").read_text())
     assert any("slower or faster are followed in" in each for each in report.findings)
     assert found["findings"] == report.findings
     assert value(found, "trials: place in the bar", dances="deaf")["n"] == 3
@@ -155,7 +149,7 @@ def test_trials_of_a_maker_that_is_deaf(folders):
     assert not said
 
 
-def test_points_and_missing_songs(folders, capsys):
+def test_points_and_missing_songs(folders):
     """Point tracks with one song among three; the others are measured without."""
     from deepphase.motion.kinematics import joint_positions
 
@@ -173,11 +167,11 @@ def test_points_and_missing_songs(folders, capsys):
         )
     write_song(folder / "d0.wav", make_song(0, 12.0, tempo_bpm=100.0, beats_per_bar=3))
     (folder / "d1.wav").write_bytes(b"no sound at all")
-    assert run("evaluate", "dances", folder, "-o", folders / "out2") == 0
-    said = capsys.readouterr()
-    assert "no song beside d2" in said.err
-    assert "d1 is measured without its song" in said.err
-    measures = json.loads((folders / "out2" / "report.json").read_text())["measures"]
+    said = []
+    dances_report([folder], folders / "out2.json", warn=said.append)
+    assert any("no song beside d2" in each for each in said)
+    assert any("d1 is measured without its song" in each for each in said)
+    measures = json.loads((folders / "out2.json").read_text())["measures"]
     names = {each["name"] for each in measures}
     assert {"physical foot contact", "beat alignment over music beats", "bar of 4, speed"} <= names
     assert "turning" not in names
@@ -185,15 +179,14 @@ def test_points_and_missing_songs(folders, capsys):
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("sets", "options", "says"),
     [
-        (["nowhere"], "not a folder of dances"),
-        (["recorded", "recorded"], "twice"),
-        (["recorded", "--by", "pace"], "no labels are read"),
-        (["recorded", "--beats-per-bar", "0"], "beats_per_bar must lie in"),
+        (["nowhere"], {}, "not a folder of dances"),
+        (["recorded", "recorded"], {}, "twice"),
+        (["recorded"], {"by": "pace"}, "no dance has a label"),
+        (["recorded"], {"beats_per_bar": 0}, "beats_per_bar must lie in"),
     ],
 )
-def test_mistakes(folders, capsys, words, says):
-    words = [folders / word if word in ("nowhere", "recorded") else word for word in words]
-    assert run("evaluate", "dances", *words, "-o", folders / "none") == 2
-    assert says in capsys.readouterr().err
+def test_mistakes(folders, sets, options, says):
+    with pytest.raises(DeepPhaseError, match=says):
+        dances_report([folders / name for name in sets], warn=print, **options)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from deepphase.errors import ParameterError
-from deepphase.evaluation.frechet import (
+from tests.studies.dances.frechet import (
     diversity,
     frechet_distance,
     halves_distance,

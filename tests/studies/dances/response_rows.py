@@ -8,9 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from apps.dances.dance_set import DanceSet
 from apps.dances.makers import DanceMaker
-from apps.dances.rows import DanceMeasure
 from controllers.dance.health import response_findings, variety_findings
 from deepphase.arrays import Array
 from deepphase.evaluation.dance_measures import DanceMeasures
@@ -26,6 +24,8 @@ from deepphase.motion.clip import Clip
 from deepphase.music.dance_request import DanceRequest
 from deepphase.music.features import SongFeatures
 from deepphase.progress import Progress
+from tests.studies.dances.dance_set import DanceSet
+from tests.studies.dances.rows import DanceMeasure
 
 # Number of songs at most, those with the surest bars.
 _SONGS = 8

@@ -1,0 +1,1 @@
+"""Dances measured against their songs, and trials of what makes dances."""

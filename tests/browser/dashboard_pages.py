@@ -173,11 +173,6 @@ def colours(locator) -> int:
     return len(np.unique(pixels.reshape(-1, 3) // 32, axis=0))
 
 
-def chart(page):
-    page.wait_for_selector(".js-plotly-plot .main-svg")
-    return page.locator(".js-plotly-plot").first
-
-
 def chosen(page) -> list[str]:
     """What the sidebar's choosers show."""
     return page.evaluate(

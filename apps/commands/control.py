@@ -27,7 +27,6 @@ def command(
     ball_radius: float | None = None,
     ball_rolling: float | None = None,
     ball_slope: str | None = None,
-    measure: bool = False,
     steering: SteeringOptions = SteeringOptions(),  # noqa: B008 (frozen)
 ) -> None:
     """Move characters along a path or by a gamepad recording, with a trained controller.
@@ -75,9 +74,6 @@ def command(
         given.
     ball_slope
         Rise of the ground in metres for each metre along x and z, as in 0:0.05; flat if not given.
-    measure
-        Also measure path errors at three blends, ten minutes of motion, variation and sensitivity
-        to phase, which takes some minutes.
     """
     from apps.runs.controller import (
         ball_settings,
@@ -126,7 +122,6 @@ def command(
             goals,
             request,
             output,
-            trials=measure,
             file=controller.name,
             progress=report_progress,
         )

@@ -1,1 +1,1 @@
-"""Evaluation of trained controllers: trials in closed loop, and sensitivity to the phase."""
+"""Evaluation of trained controllers along a course, and with a ball."""

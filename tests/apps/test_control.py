@@ -134,25 +134,6 @@ def test_a_label_is_wished_and_a_stick_leads(files, tmp_path):
     assert "a joint above the hips" in (tmp_path / "out" / "index.html").read_text()
 
 
-def test_the_trials_are_in_the_page(files, tmp_path, monkeypatch):
-    from apps.runs import controller as runs
-
-    monkeypatch.setattr(runs, "_MINUTES", 0.05)
-    words = ["-o", tmp_path, "--seconds", "0.5", "--measure"]
-    trial_paths = runs.path_errors
-    monkeypatch.setattr(runs, "path_errors", lambda *a, **k: trial_paths(*a, **k, seconds=0.5))
-    assert control(files, "pfnn.controller", *words) == 0
-    names = {
-        each["name"] for each in json.loads((tmp_path / "report.json").read_text())["measures"]
-    }
-    assert {"path_error_cm", "long_run_frozen", "variation_smooth"} <= names
-    # A network that draws nothing has no variation between runs, rather than one of 0.
-    assert "variation_inter_pose" not in names
-    assert "not measured" in (tmp_path / "index.html").read_text()
-    assert "phase_sensitivity" in names
-    assert "Sensitivity to phase" in (tmp_path / "index.html").read_text()
-
-
 def test_a_controller_is_exported_with_its_parity(files, tmp_path, capsys):
     pytest.importorskip("onnxruntime")
     made = tmp_path / "pfnn.onnx"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from deepphase.errors import ParameterError
-from deepphase.evaluation.variation import (
+from tests.studies.controllers.variation import (
     Steps,
     inter_pose,
     inter_step,

@@ -10,18 +10,19 @@ import torch
 
 from controllers.config import ControllerConfig
 from controllers.data.initial_states import InitialStates
-from controllers.evaluation.phase_sensitivity import phase_sensitivity
-from controllers.evaluation.trials import path_errors, run_variation, survival
 from controllers.networks.network import ControllerNetwork
 from controllers.runtime.controller import Controller
 from controllers.runtime.start import CharacterSource
 from deepphase.errors import ParameterError
 from deepphase.evaluation.motion_measures import measured_data
 from deepphase.steering.gamepad import Gamepad
+from deepphase.steering.made_paths import MADE_PATHS
 from deepphase.steering.path import GroundPath
 from deepphase.steering.run import start_on_path, start_under_gamepad
 from tests.controllers.made_controllers import samples_for, small_controller, walking_store
 from tests.controllers.replaying import as_controller
+from tests.studies.controllers.phase_sensitivity import phase_sensitivity
+from tests.studies.controllers.trials import path_errors, run_variation, survival, trials
 
 SIZES = {
     "pfnn": {"hidden": 16},
@@ -133,3 +134,14 @@ def test_characters_begin_with_the_moment_that_goes_as_the_path_does(pfnn):
         start_on_path(source, way, characters=0)
     with pytest.raises(ParameterError, match="2 initial states"):
         start_on_path(CharacterSource(pfnn, pfnn.starts.select([0, 1])), way, characters=3)
+
+
+@pytest.mark.slow
+def test_the_study_has_every_trial(pfnn):
+    found = trials(pfnn, minutes=0.05, seconds=0.5, runs=2)
+    assert {each["path"] for each in found["paths"]} == set(MADE_PATHS)
+    assert found["long_run"]["survived"] == 1.0
+    # A network that draws nothing has no variation between runs, rather than one of 0.
+    assert found["variation"]["inter_pose"] is None
+    assert found["variation"]["smooth"] > 0.0
+    assert found["sensitivity"]["states"] == len(pfnn.starts)

@@ -1,9 +1,17 @@
-"""Trials of controllers: made paths, a long run, and the variation of runs from one state."""
+"""Trials of controllers: paths, a long run, variation from one state, and sensitivity to phase.
+
+python -m tests.studies.controllers.trials walk.controller --minutes 10 > trials.json
+"""
 
 from __future__ import annotations
 
+import argparse
+import contextlib
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -12,15 +20,17 @@ from controllers.runtime.characters import Characters
 from controllers.runtime.controller import Controller
 from controllers.runtime.frame import CharacterSettings
 from controllers.runtime.start import CharacterSource
+from deepphase.errors import ParameterError
 from deepphase.evaluation.motion_measures import MIN_FRAMES, MeasuredMotion
 from deepphase.evaluation.run_measures import RunMeasures, run_measures, travelling_speed
-from deepphase.evaluation.variation import Steps, Variation, variation
 from deepphase.phase.baselines.strikes import paced, strikes
 from deepphase.progress import Progress
 from deepphase.steering.goal_sources import PathGoals
 from deepphase.steering.made_paths import MADE_PATHS, made_path
 from deepphase.steering.path import GroundPath
 from deepphase.steering.run import rollout, start_on_path
+from tests.studies.controllers.phase_sensitivity import phase_sensitivity
+from tests.studies.controllers.variation import Steps, Variation, variation
 
 BLENDINGS = ((0.5, 2.0), (2.0, 5.0), (5.0, 10.0))
 """Biases of positions and directions towards the goal (Holden et al. 2017, table 2)."""
@@ -208,3 +218,40 @@ def _bare(position_bias: float = 0.5, direction_bias: float = 2.0) -> CharacterS
     return CharacterSettings(
         position_bias=position_bias, direction_bias=direction_bias, foot_ik=False, gating=False
     )
+
+
+def trials(
+    controller: Controller,
+    *,
+    minutes: float = 10.0,
+    seconds: float = 20.0,
+    runs: int = 100,
+    seed: int = 0,
+) -> dict[str, Any]:
+    """Measures of all trials; without `sensitivity` for networks that have no phase input."""
+    whole, parts = survival(controller, minutes=minutes, seed=seed)
+    found: dict[str, Any] = {
+        "paths": [asdict(each) for each in path_errors(controller, seconds=seconds, seed=seed)],
+        "long_run": asdict(whole),
+        "minutes": [asdict(each) for each in parts],
+        "variation": asdict(run_variation(controller, runs=runs, seed=seed)),
+    }
+    with contextlib.suppress(ParameterError):
+        found["sensitivity"] = asdict(phase_sensitivity(controller))
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("controller", type=Path)
+    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    controller = Controller.load(options.controller)
+    print(json.dumps(trials(controller, minutes=options.minutes, seed=options.seed), indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,7 +1,7 @@
 """Controllers against each other on real clips: one budget for all, row by row, resumable.
 
-    python -m tests.benchmarks.compare_controllers FOLDER [--rows ROW ...] [--train-only]
-        [--own-frames N]
+    python -m tests.studies.controllers FOLDER [--rows ROW ...] [--train-only]
+        [--unroll-frames N]
 
 FOLDER holds, for each data set (human, dog), `<data>.store` and the phase models
 `<data>.model` (learned), `<data>.contact.model` and `<data>.pfnn.model`, made by `deepphase
@@ -26,8 +26,6 @@ from controllers.config import ControllerConfig
 from controllers.data.controller_data import ControllerData
 from controllers.data.sample_split import SampleSplit
 from controllers.data.samples import ControllerSamples
-from controllers.evaluation.phase_sensitivity import phase_sensitivity
-from controllers.evaluation.trials import path_errors, run_variation, survival
 from controllers.networks.registry import network_kind
 from controllers.runtime.controller import Controller
 from controllers.runtime.frame import CharacterSettings
@@ -38,9 +36,11 @@ from deepphase.corpus.store import open_store
 from deepphase.errors import ParameterError
 from deepphase.evaluation.motion_measures import MeasuredMotion
 from deepphase.evaluation.run_measures import data_values
-from deepphase.evaluation.variation import Variation
 from deepphase.phase.extractor import load_extractor
-from tests.benchmarks.controller_tables import tables
+from tests.studies.controllers.controller_tables import tables
+from tests.studies.controllers.phase_sensitivity import phase_sensitivity
+from tests.studies.controllers.trials import path_errors, run_variation, survival
+from tests.studies.controllers.variation import Variation
 
 # One budget: pairs shown, batch, rates and widths are the same for all that are trained.
 BUDGET = {

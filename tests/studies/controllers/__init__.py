@@ -1,0 +1,1 @@
+"""Controllers against each other, and their trials in closed loop."""

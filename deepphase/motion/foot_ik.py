@@ -10,7 +10,7 @@ import numpy as np
 
 from deepphase.arrays import Array
 from deepphase.motion.kinematics import joint_depths
-from deepphase.motion.limb_kernel import limb_transforms, limb_turns, turn_limbs
+from deepphase.motion.limb_kernel import limb_transforms, turn_limbs
 from deepphase.motion.limbs import ancestors
 from deepphase.motion.roles import Roles
 from deepphase.motion.skeleton import Skeleton
@@ -70,35 +70,6 @@ class LegChains:
         return LegChains(
             *(getattr(self, name)[chosen] for name in ("upper", "middle", "last", "tips", "bends"))
         )
-
-
-def two_joint_turns(
-    upper: Array, middle: Array, last: Array, target: Array, hinge: Array
-) -> tuple[Array, Array]:
-    """Rotations of the upper and the middle joint that bring the last joint to its target.
-
-    The middle joint bends until the limb is as long as the distance to the target; then the whole
-    limb swings there by the smallest rotation. A limb that is at its target does not change.
-
-    Parameters
-    ----------
-    upper, middle, last, target : (..., 3)
-        Metres, in the world.
-    hinge : (..., 3)
-        Unit axis about which a straight limb bends, from its upper part to its lower one. A limb
-        bent by more than 30 degrees stays in its plane.
-
-    Returns
-    -------
-    turn_upper, turn_middle : (..., 4)
-        Rotations in the world: `turn_upper` rotates the upper part of the limb, and `turn_upper`
-        times `turn_middle` the part below the middle joint. Lengths do not change; a limb points
-        at a target out of reach, straight except for the damping of nearly straight limbs.
-    """
-    rows = np.stack(np.broadcast_arrays(upper, middle, last, target, hinge)).astype(np.float64)
-    turns = np.empty((2, *rows.shape[1:-1], 4))
-    limb_turns(rows.reshape(5, -1, 3), turns.reshape(2, -1, 4))
-    return turns[0], turns[1]
 
 
 @dataclass(frozen=True, eq=False)

@@ -98,8 +98,25 @@ def limb_transforms(rotations, places, parents, chain, above, matrices, position
 
 
 @njit(error_model="numpy")
-def _turns(upper, middle, last, target, hinge, turn_upper, turn_middle):
-    """Fill the turns (4,) of one limb; see `foot_ik.two_joint_turns`."""
+def limb_turn(upper, middle, last, target, hinge, turn_upper, turn_middle):
+    """Fill the rotations of a limb's upper and middle joint that bring the last one to its target.
+
+    The middle joint bends until the limb is as long as the distance to the target; then the whole
+    limb swings there by the smallest rotation. A limb that is at its target does not change.
+    Lengths do not change; a limb points at a target out of reach, straight except for the damping
+    of nearly straight limbs.
+
+    Parameters
+    ----------
+    upper, middle, last, target
+        (3,) metres, in the world.
+    hinge
+        (3,) unit axis about which a straight limb bends, from its upper part to its lower one. A
+        limb bent by more than 30 degrees stays in its plane.
+    turn_upper, turn_middle
+        (4,) rotations in the world: `turn_upper` rotates the upper part of the limb, and
+        `turn_upper` times `turn_middle` the part below the middle joint.
+    """
     tx, ty, tz = middle[0] - upper[0], middle[1] - upper[1], middle[2] - upper[2]
     sx, sy, sz = last[0] - middle[0], last[1] - middle[1], last[2] - middle[2]
     wx, wy, wz = target[0] - upper[0], target[1] - upper[1], target[2] - upper[2]
@@ -171,22 +188,6 @@ def _multiply(a, b, product):
     product[3] = aw * bw - ax * bx - ay * by - az * bz
 
 
-@compiled(void(float64[:, :, ::1], float64[:, :, ::1]), error_model="numpy")
-def limb_turns(limbs, turns):
-    """Fill the turns of limbs' upper and middle joints; see `foot_ik.two_joint_turns`.
-
-    Parameters
-    ----------
-    limbs
-        (5, rows, 3) upper, middle and last joints and targets, metres, and hinges.
-    turns
-        (2, rows, 4) of the upper and of the middle joints.
-    """
-    for row in range(limbs.shape[1]):
-        upper, middle, last = limbs[0, row], limbs[1, row], limbs[2, row]
-        _turns(upper, middle, last, limbs[3, row], limbs[4, row], turns[0, row], turns[1, row])
-
-
 @compiled(
     void(
         *(float64[:, :, ::1], float64[:, :, :, ::1], float64[:, ::1], float64[:, ::1]),
@@ -221,7 +222,7 @@ def turn_limbs(positions, above, targets, left, bends, tilts, local):
             for c in range(3):
                 hinge[c] = bends[limb] * left[n, c]
             upper, middle, last = positions[0, row], positions[1, row], positions[2, row]
-            _turns(upper, middle, last, targets[row], hinge, turns[0], turns[1])
+            limb_turn(upper, middle, last, targets[row], hinge, turns[0], turns[1])
             _multiply(turns[0], turns[1], turns[2])
             for c in range(3):
                 turns[2, c] = -turns[2, c]

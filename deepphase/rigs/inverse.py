@@ -142,7 +142,7 @@ class RigInverse:
 
     @property
     def methods(self) -> tuple[Method, ...]:
-        """Methods that it has, from the quickest of each kind to the most exact."""
+        """Available methods, for each kind from the fastest to the most accurate."""
         has = {
             "process": self.process is not None,
             "process-learned": self.jacobians is not None,
@@ -155,18 +155,18 @@ class RigInverse:
 
     @property
     def best(self) -> Method:
-        """The method with the smallest error of joints, as the thesis found.
+        """The default method, with the smallest error of joints in Holden 2017.
 
-        Of a rig in Blender, whose derivatives take seconds a frame, the one with learned ones.
+        Blender rigs use "process-learned": their Jacobian takes seconds per frame.
         """
         if isinstance(self.rig, BlenderRig) and self.jacobians is not None:
             return "process-learned"
         return "network-computed" if self.network is not None else "process-computed"
 
     def reach(self, method: Method) -> float:
-        """Root mean square error of a pose's joints beyond which it is out of reach, metres.
+        """Root mean square error of joints above which a pose counts as out of reach, metres.
 
-        It is far beyond that of held-out clips, whose poses the rig can take.
+        The limit is well above the errors of held-out clips, whose poses the rig can take.
         """
         measured = self.report.get("methods", {}).get(method, {})
         return max(_MIN_REACH_M, _REACH_RATIO * float(measured.get("usual_m", 0.0)))
@@ -285,7 +285,10 @@ class RigInverse:
         if not isinstance(rig, BodyRig | BlenderRig):
             raise ParameterError("only rigs made from skeletons, and rigs in Blender, are saved")
         if self.joints is not None:
-            raise ParameterError("an inverse of some joints is not saved; save that of all")
+            raise ParameterError(
+                "this inverse follows only some joints and cannot be saved",
+                hint="save the inverse of all joints that it was made from",
+            )
         arrays: dict[str, Array] = {"used": self.used}
         arrays |= {f"scale.{name}": value for name, value in vars(self.scale).items()}
         for name in ("process", "jacobians"):

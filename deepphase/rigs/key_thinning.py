@@ -8,24 +8,25 @@ import numpy as np
 
 from deepphase.arrays import Array, true_runs
 from deepphase.errors import ParameterError
-from deepphase.rigs.hermite import hermite, key_slopes
-from deepphase.rigs.keys import RigKeys, key_groups
+from deepphase.rigs.keys import RigKeys, hermite, key_groups, key_slopes
 from deepphase.rigs.rig_function import RigFunction
 
-# Poses at which derivatives of the rig are looked at, and rounds in which keys are added.
-_POSES, _STEPS = 5, 40
-# Tolerance of each control at first, as a share of the error of joints; groups get a key in a frame
-# that miss this share of what the worst one does.
-_FIRST, _BLAMED = 2.0, 0.3
-# Metres that a control moves joints at least, in its unit: others keep few keys in any case.
+# Poses at which the Jacobian of the rig is computed, and rounds in which keys are added.
+_JACOBIAN_POSES, _ROUNDS = 5, 40
+# Tolerance of each control in the first pass, as a multiple of the allowed error of joints.
+_INITIAL_TOLERANCE = 2.0
+# In a frame with too large an error, every group gets a key whose deviation is at least this share
+# of the largest one.
+_KEYED_SHARE = 0.3
+# Lower bound in metres of how far a unit of a control moves joints; the others keep few keys.
 _LEAST_M = 0.01
 
 
 def thinned_rows(values: Array, tolerances: Array) -> Array:
     """Frames of the keys between which cubic curves keep to values within tolerances.
 
-    A stretch is divided where the curve misses it most (Douglas and Peucker 1973). All columns get
-    the same keys.
+    A segment is split at the frame with the largest deviation (Douglas and Peucker 1973). All
+    columns have the same key frames.
 
     Parameters
     ----------
@@ -45,10 +46,10 @@ def thinned_rows(values: Array, tolerances: Array) -> Array:
         if end - first < 2:
             continue
         ends = np.array([first, end])
-        made = hermite(ends - first, values[ends], slopes[ends], end - first + 1)
-        missed = (np.abs(made - values[first : end + 1]) / tolerances).max(axis=1)
-        worst = int(np.argmax(missed[1:-1])) + 1
-        if missed[worst] > 1.0:
+        curve = hermite(ends - first, values[ends], slopes[ends], end - first + 1)
+        deviation = (np.abs(curve - values[first : end + 1]) / tolerances).max(axis=1)
+        worst = int(np.argmax(deviation[1:-1])) + 1
+        if deviation[worst] > 1.0:
             kept.add(first + worst)
             waiting += [(first, first + worst), (first + worst, end)]
     return np.array(sorted(kept), np.int64)
@@ -57,14 +58,14 @@ def thinned_rows(values: Array, tolerances: Array) -> Array:
 def thinned_keys(keys: RigKeys, rig: RigFunction, error_m: float) -> RigKeys:
     """Keys at few frames, whose curves move no joint of the rig by more than an error.
 
-    Controls of one bone or handle have keys at the same frames. Keys are left out first where each
-    control alone moves joints little, by the derivatives of the rig, and are then added to those
-    that move them most in frames in which a joint is too far off.
+    Controls of one bone or handle have keys at the same frames. Each group is first thinned on its
+    own, with a tolerance from the Jacobian of the rig. Then, in every run of frames in which a
+    joint is farther off than `error_m`, the groups that deviate most get another key.
 
     Parameters
     ----------
     error_m
-        Metres.
+        Largest distance of a joint from its place with all keys, metres.
 
     Raises
     ------
@@ -72,33 +73,37 @@ def thinned_keys(keys: RigKeys, rig: RigFunction, error_m: float) -> RigKeys:
         If the error is not positive, or the rig lacks a control.
     """
     if not (np.isfinite(error_m) and error_m > 0):
-        raise ParameterError(f"an error of keys of {error_m} m", hint="give a positive length")
+        raise ParameterError(
+            f"an error of keys must be positive, not {error_m} m",
+            hint="give a positive length in metres",
+        )
     values = keys.values_of(rig)
     joints = rig.evaluate(values)
-    some = np.unique(np.linspace(0, len(values) - 1, _POSES).astype(np.int64))
-    derivatives = rig.jacobian(values[some], positions=joints[some])
+    poses = np.unique(np.linspace(0, len(values) - 1, _JACOBIAN_POSES).astype(np.int64))
+    jacobians = rig.jacobian(values[poses], positions=joints[poses])
     reach = np.linalg.norm(
-        derivatives.reshape(len(some), len(rig.joints), 3, len(rig.controls)), axis=2
+        jacobians.reshape(len(poses), len(rig.joints), 3, len(rig.controls)), axis=2
     ).max(axis=(0, 1))
     columns = np.array([rig.index(name) for name in keys.names])
     reach = np.maximum(reach[columns], _LEAST_M)
     groups = key_groups(keys.names)
     rows = {
-        name: thinned_rows(keys.values[:, own], _FIRST * error_m / reach[own])
+        name: thinned_rows(keys.values[:, own], _INITIAL_TOLERANCE * error_m / reach[own])
         for name, own in groups
     }
     ground_rows = thinned_rows(keys.ground, np.full(4, error_m))
-    for _ in range(_STEPS):
-        made = replace(keys, rows=rows, placement_rows=ground_rows)
-        off = np.linalg.norm(rig.evaluate(made.values_of(rig)) - joints, axis=-1).max(axis=1)
-        if off.max() <= error_m:
+    for _ in range(_ROUNDS):
+        thinned = replace(keys, rows=rows, placement_rows=ground_rows)
+        positions = rig.evaluate(thinned.values_of(rig))
+        errors = np.linalg.norm(positions - joints, axis=-1).max(axis=1)
+        if errors.max() <= error_m:
             break
-        missed = np.abs(made.drawn - keys.values) * reach
-        of_group = np.stack([missed[:, own].max(axis=1) for _, own in groups], axis=1)
-        for first, end in true_runs(off > error_m):
-            frame = first + int(np.argmax(off[first:end]))
-            blamed = of_group[frame] >= _BLAMED * of_group[frame].max()
-            for (name, _), guilty in zip(groups, blamed, strict=True):
-                if guilty:
+        deviations = np.abs(thinned.drawn - keys.values) * reach
+        of_group = np.stack([deviations[:, own].max(axis=1) for _, own in groups], axis=1)
+        for first, end in true_runs(errors > error_m):
+            frame = first + int(np.argmax(errors[first:end]))
+            needs_key = of_group[frame] >= _KEYED_SHARE * of_group[frame].max()
+            for (name, _), needed in zip(groups, needs_key, strict=True):
+                if needed:
                     rows[name] = np.union1d(rows[name], frame)
-    return made
+    return thinned

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.interpolate import CubicHermiteSpline
 
 from deepphase.arrays import Array
 from deepphase.atomic_write import atomic_write
 from deepphase.errors import DeepPhaseError, FormatError, ParameterError
 from deepphase.formats.header_values import checked_rate
 from deepphase.motion.root_trajectory import RootTrajectory
-from deepphase.rigs.hermite import hermite, key_slopes
 from deepphase.rigs.rig_function import RigFunction
 
 FORMAT, VERSION = "deepphase.keys", 1
@@ -234,3 +234,24 @@ def _curve(values: Any, frames: int, name: str) -> Array:
     if curve.ndim != 1 or len(curve) not in (1, frames) or not np.isfinite(curve).all():
         raise ParameterError(f"{name}: {curve.size} values for {frames} frames, or not finite")
     return np.broadcast_to(curve, frames)
+
+
+def key_slopes(values: Array) -> Array:
+    """(frames, columns) slopes of values (frames, columns), per frame."""
+    return np.gradient(values, axis=0) if len(values) > 1 else np.zeros_like(values)
+
+
+def hermite(rows: Array, values: Array, slopes: Array, frames: int) -> Array:
+    """(frames, columns) of cubic curves through keys, level before the first and after the last.
+
+    Parameters
+    ----------
+    rows : (keys,)
+        Their frames, ascending.
+    values, slopes : (keys, columns)
+        Slopes are per frame.
+    """
+    if len(rows) == 1:
+        return np.repeat(values, frames, axis=0)
+    times = np.clip(np.arange(frames), rows[0], rows[-1])
+    return np.asarray(CubicHermiteSpline(rows, values, slopes, axis=0)(times))

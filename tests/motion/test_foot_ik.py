@@ -8,12 +8,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
-from deepphase.motion.foot_ik import LegChains, LimbSolver, two_joint_turns
+from deepphase.motion.foot_ik import LegChains, LimbSolver
 from deepphase.motion.kinematics import joint_positions
+from deepphase.motion.limb_kernel import limb_turn
 from deepphase.motion.roles import find_roles
 from tests.motion.bodies import DOG, HUMAN, body, random_clip
 
 LEFT = np.array([1.0, 0.0, 0.0])
+
+
+def two_joint_turns(*points):
+    """Turns (rows, 4) of upper and middle joints by points (rows, 3), as of `limb_turn`."""
+    rows = np.stack(np.broadcast_arrays(*points)).astype(np.float64)
+    turns = np.empty((2, rows.shape[1], 4))
+    for row in range(rows.shape[1]):
+        limb_turn(*rows[:, row], *turns[:, row])
+    return turns
 
 
 def turned(upper, middle, last, turns):

@@ -220,7 +220,7 @@ def test_a_few_joints_are_followed_and_the_others_go_as_learned(inverse, poses, 
     np.testing.assert_array_equal(
         some.solve(moved, "process").values, some.regressed(targets, "process")
     )
-    with pytest.raises(ParameterError, match="not saved"):
+    with pytest.raises(ParameterError, match="follows only some joints and cannot be saved"):
         some.save(tmp_path / "some.rig")
     with pytest.raises(ParameterError, match="no joint 'wing'"):
         named_effectors(rig, ["wing"])

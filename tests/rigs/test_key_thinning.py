@@ -7,10 +7,9 @@ import pytest
 
 from deepphase.errors import FormatError, ParameterError
 from deepphase.rigs.examples import motion_on_rig
-from deepphase.rigs.hermite import hermite, key_slopes
 from deepphase.rigs.key_thinning import thinned_keys, thinned_rows
 from deepphase.rigs.keying import keyed
-from deepphase.rigs.keys import RigKeys, key_groups
+from deepphase.rigs.keys import RigKeys, hermite, key_groups, key_slopes
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import difflib
 import importlib
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from apps.interruption import INTERRUPTED, MESSAGE, interrupts_after_imports
 from apps.printable import printable
@@ -108,6 +108,26 @@ COMMANDS = {
     "doctor": ("doctor", "check the installation: versions, devices, missing packages"),
 }
 
+JOBS = {
+    "Clips": ("inspect", "prepare", "convert", "retarget", "solve", "play"),
+    "Phases": (
+        "train phase",
+        "train causal",
+        "fit phases",
+        "encode",
+        "stream",
+        "evaluate",
+        "figures",
+    ),
+    "Characters": ("train controller", "control", "live", "fit ground", "fit ball"),
+    "Motion matching": ("match",),
+    "Dance": ("train dance", "dance", "evaluate dances"),
+    "Editing": ("train editor", "train path", "edit"),
+    "Rigs": ("make rig", "train rig", "rig-controls"),
+    "deepphase": ("demo", "app", "export", "doctor"),
+}
+"""Job -> its commands, in the order of the overview; `edit` stands for all that begin so."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program.
@@ -193,19 +213,33 @@ def _run_command(name: str, words: list[str]) -> int:
     return outcome.status
 
 
+def _by_job(names: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
+    """The jobs of some commands, with the commands of each."""
+    for job, words in JOBS.items():
+        of_job = [
+            name
+            for word in words
+            for name in names
+            if name == word or (name.split()[0] == word and word not in COMMANDS)
+        ]
+        if of_job:
+            yield job, of_job
+
+
 def _second_words(names: Iterable[str]) -> str:
     return ", ".join(name.partition(" ")[2] for name in names)
 
 
 def _overview(names: Iterable[str] = COMMANDS) -> str:
     width = max(map(len, names))
-    lines = [f"  {name:<{width}}  {COMMANDS[name][1]}" for name in names]
+    lines: list[str] = []
+    for job, of_job in _by_job(list(names)):
+        lines += ["", f"{job}:", *(f"  {name:<{width}}  {COMMANDS[name][1]}" for name in of_job)]
     return "\n".join(
         [
             "deepphase: phase manifolds from unlabelled motion capture",
             "",
             "usage: deepphase COMMAND ...",
-            "",
             *lines,
             "",
             "deepphase COMMAND --help lists the options of a command.",

@@ -46,6 +46,16 @@ def command(
         or the biases of positions and directions as in 0.5,2.
     obstacles
         Walls and pits to avoid: a JSON file, or a CSV file with one shape per line.
+    ball
+        Events of the ball, for controllers that dribble: kick@SECONDS:SPEED kicks it ahead with
+        the next touch, pass@SECONDS:X:Z to a place, and place@SECONDS:X:Z puts it there, as in
+        kick@5:8,pass@12:0:6. A ball that is lost is fetched.
+    measure
+        Also measure path errors at three blends, ten minutes of motion, variation and sensitivity
+        to phase, which takes some minutes.
+
+    Other Parameters
+    ----------------
     start
         Motion file to start from; a frame of the training clips if not given.
     frame
@@ -63,10 +73,6 @@ def command(
         one; for mixtures of experts and PFNN.
     foot_ik
         Leave feet where the network has them, without holding them during contacts.
-    ball
-        Events of the ball, for controllers that dribble: kick@SECONDS:SPEED kicks it ahead with
-        the next touch, pass@SECONDS:X:Z to a place, and place@SECONDS:X:Z puts it there, as in
-        kick@5:8,pass@12:0:6. A ball that is lost is fetched.
     ball_radius
         Radius of the ball in metres; that of the training data if not given.
     ball_rolling

@@ -25,7 +25,6 @@ def command(
     clips: list[Path],
     output: Path,
     radius: float = 0.11,
-    mass: float = 0.43,
     restitution: float = 0.6,
     rolling: float = 0.07,
     reading: StoreOptions = StoreOptions(),  # noqa: B008 (frozen)
@@ -43,8 +42,6 @@ def command(
         again.
     radius
         Radius of the ball in metres.
-    mass
-        Mass of the ball in kilograms.
     restitution
         Speed of the ball after a bounce as a share of that before.
     rolling
@@ -58,7 +55,7 @@ def command(
     from deepphase.motion.ball import Ball
     from deepphase.viewer.page import save_player
 
-    ball = Ball(radius, mass, restitution, rolling)
+    ball = Ball(radius, restitution=restitution, rolling=rolling)
     entries = clips_in(
         clips, skeleton=reading.skeleton, description=reading.description, **reading.reader
     )

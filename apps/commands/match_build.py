@@ -52,9 +52,6 @@ def command(
         Name of the skeleton group to use, if the stores hold several.
     extend
         Existing database to extend with the clips of the stores.
-    end_margin_s
-        Exclude frames from searches that are closer than this to the end of their clip, in
-        seconds.
     songs
         Folder with the songs of the clips, if the features include music; the folder of the
         first store if not given.
@@ -67,6 +64,12 @@ def command(
         Build one of several shards only, such as 2/8: successive clips with about the same number
         of frames. The output is the file of that shard. Give the shards one folder of their own,
         which `match query` and `match run` open as one database and `match merge` makes one file.
+
+    Other Parameters
+    ----------------
+    end_margin_s
+        Exclude frames from searches that are closer than this to the end of their clip, in
+        seconds.
     """
     from apps.dances.databases import with_songs
     from apps.runs.database import database_report

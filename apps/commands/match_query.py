@@ -9,6 +9,9 @@ from apps.options.groups import parse_labels
 from apps.terminal import Outcome, next_step, note, progress, table, warn
 from deepphase.errors import ParameterError
 
+# Matches within this many seconds of the query in its own clip are left out.
+_EXCLUDED_S = 1.0
+
 
 def command(
     database: Path,
@@ -22,7 +25,6 @@ def command(
     why: bool = False,
     advance_s: float = 0.0,
     apart_s: float = 0.5,
-    exclude_s: float = 1.0,
     seconds: float = 2.0,
     format: Literal["bvh", "glb"] = "bvh",
     store: Path | None = None,
@@ -59,8 +61,6 @@ def command(
     apart_s
         Smallest distance in seconds between two matches in one clip; 0 allows neighbouring
         frames.
-    exclude_s
-        Exclude matches within this many seconds of the query in its own clip.
     seconds
         Length of each match in the motion files and the page.
     format
@@ -85,14 +85,12 @@ def command(
     with progress() as shown:
         searcher = open_searcher(opened, index, progress=shown, note=warn)
     allowed = None if labels is None else opened.rows_with(parse_labels(labels))
-    own = None if query.row is None else opened.neighbourhood(query.row, exclude_s)
+    own = None if query.row is None else opened.neighbourhood(query.row, _EXCLUDED_S)
     found = nearest_moments(
         opened, searcher, query.query, k, apart_s=apart_s, allowed=allowed, excluded=own
     )
     if not found:
-        raise ParameterError(
-            "no frame matches all conditions", hint="relax --labels, --exclude-s or --apart-s"
-        )
+        raise ParameterError("no frame matches all conditions", hint="relax --labels or --apart-s")
     if len(found) < k:
         warn(f"{len(found)} matches instead of {k}: no more are --apart-s {apart_s:g} s apart")
     page = save_matches(opened, query, found, output, seconds=seconds, format=format)

@@ -37,6 +37,9 @@ def command(
         as in action=bow+kick.
     compare
         Also run with pose features in place of the phases, and list both in one table.
+
+    Other Parameters
+    ----------------
     index
         Kind of search index. exact is an exact tree; flat, ivf, hnsw and ivfpq are FAISS indices;
         auto takes the index of the database.

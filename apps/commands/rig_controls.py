@@ -55,9 +55,6 @@ def command(
         in network-computed, process-learned (learned derivatives), or optimisation from the rest
         pose. By default the most exact that the rig has; of a rig in Blender process-learned, since
         others take seconds a frame.
-    smoothing
-        Standard deviation of the Gaussian that smooths the curves before they are refined, seconds.
-        0 for none.
     keys_error
         Centimetres by which joints may move where keys are left out, so that curves have few keys
         to be edited. By default every frame has a key.
@@ -67,6 +64,12 @@ def command(
         as in the poses that the rig was trained on. By default all joints are followed.
     player
         Page to write (.html) that plays the clip and the rig.
+
+    Other Parameters
+    ----------------
+    smoothing
+        Standard deviation of the Gaussian that smooths the curves before they are refined, seconds.
+        0 for none.
     """
     from deepphase.atomic_write import check_writable
     from deepphase.formats.load import MOTION_FORMATS, load, save

@@ -25,8 +25,6 @@ def command(
     own_lengths: bool = False,
     skeleton_of: Path | None = None,
     smoothing_hz: float = 6.0,
-    keep_feet: bool = False,
-    keep_floor: bool = False,
     format: Literal["bvh", "glb", "npz"] = "bvh",
     songs: Literal["link", "copy", "leave"] = "link",
     reading: FileOptions = FileOptions(),  # noqa: B008 (frozen)
@@ -51,10 +49,6 @@ def command(
         Point track whose bone lengths all files take.
     smoothing_hz
         Cutoff frequency of the low-pass filter in Hz; 0 for no filter.
-    keep_feet
-        Leave feet where the points have them, without holding them during contacts.
-    keep_floor
-        Leave the floor as it is, without levelling its drift.
     format
         File format of the clips in an output folder.
     songs
@@ -69,7 +63,7 @@ def command(
         raise ParameterError(
             "--own-lengths and --skeleton-of exclude each other", hint="give one of them"
         )
-    settings = SolveSettings(smoothing_hz, hold_feet=not keep_feet, level_floor=not keep_floor)
+    settings = SolveSettings(smoothing_hz)
     check_file_options(reading.unit, reading.up, reading.file_fps)
     spread, shard = parallel.parallel, parallel.chosen_shard
     files = find_motion_files(points)

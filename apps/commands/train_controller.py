@@ -49,13 +49,16 @@ def command(
     ball
         Folders and files of balls of the clips, from `deepphase fit ball` on the same store. The
         controller then dribbles.
-    memory
-        Memory for the training frames, such as 2GB or 500MB. Larger ones are kept in a temporary
-        file, from which batches are read. 1 GiB if not given.
     config
         Config of the network, its inputs and its training: a YAML file, or one of pfnn, experts,
         mann, lmp, no_phase, vinn, nn, nn_phase, erd, erd_phase, gp, pfgp, experts_paper,
         pfnn_paper, vinn_paper, ball and ball_no_phase.
+
+    Other Parameters
+    ----------------
+    memory
+        Memory for the training frames, such as 2GB or 500MB. Larger ones are kept in a temporary
+        file, from which batches are read. 1 GiB if not given.
     """
     from controllers.ball.ball_file import ClipBalls
     from controllers.data.controller_data import ControllerData

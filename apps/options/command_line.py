@@ -25,12 +25,17 @@ from deepphase.phase.config import PhaseConfig
 REQUIRED = inspect.Parameter.empty
 """Default of an option that has none."""
 
+PARAMETERS, OTHER = "Parameters", "Other Parameters"
+"""Sections of docstrings: of the options in --help, and of those that only --help-all lists."""
+
 # Parameter -> its short flag.
 _SHORT = {"output": "-o", "k": "-k"}
 # Parameters with a default that are positional all the same.
 _OPTIONAL_POSITIONALS = ("folder",)
 # Values that look like flags: the up axes -x, -y and -z.
 _AXIS = re.compile(r"-[xyz]")
+# The hyphens before a key of a config, which --set changes.
+_KEY = re.compile(r"--(?=\w+\.\w)")
 # Patterns of jsonargparse's and argparse's messages -> their replacements.
 _MESSAGES = (
     (r"^the following arguments are required: (.*)\boutput\b", r"missing: \1-o"),
@@ -62,6 +67,8 @@ class Option:
         One or more sentences.
     heading
         Heading that it is listed under in the help; empty for the command's own options.
+    rare
+        Whether --help leaves it out, and only --help-all lists it.
     """
 
     name: str
@@ -69,6 +76,7 @@ class Option:
     default: Any
     help: str
     heading: str = ""
+    rare: bool = False
 
     @property
     def positional(self) -> bool:
@@ -128,15 +136,17 @@ def read_command_line(
     Parameters of the command without a default are positional (a list takes one word or more), and
     so is an optional `folder`. `output` is -o, all others are options. A parameter that is an
     :class:`apps.options.groups.OptionGroup` gives one option per field. A parameter that is any
-    other dataclass is a section of the config named by --config, and gives one dotted option per
-    field.
+    other dataclass is a section of the config named by --config, whose fields are set by
+    ``--set SECTION.FIELD=VALUE``. Options in the docstring's section "Other Parameters" and the
+    keys of configs are listed by --help-all only.
 
     Parameters
     ----------
     name
         Name of the command, such as "train phase".
     command
-        A function whose docstring has a NumPy "Parameters" section, which gives the help texts.
+        A function whose docstring has the NumPy sections "Parameters" and, for options that few
+        need, "Other Parameters", which give the help texts.
     words
         The command line after the command. Flags may have underscores instead of hyphens.
     configs
@@ -145,11 +155,13 @@ def read_command_line(
     Raises
     ------
     SystemExit
-        For --help.
+        For --help and --help-all.
     ParameterError
         If an option is unknown, a value is invalid, or the config is.
     """
     words = _spelled_as_declared(words)
+    words = _without_set(words) if _section_names(command) else words
+    everything = _is_switched_on("--help-all", words)
     signature = inspect.signature(command)
     printing = "--print-config" in words and "config" in signature.parameters
     sections = _section_names(command)
@@ -158,11 +170,17 @@ def read_command_line(
     if printing or sections:
         config = configs.load(_named_config(words, signature.parameters["config"].default))
     options = [*options_of(command, config), *common_options(command)]
-    parser = _parser(f"deepphase {name}", command, options, required=not printing)
+    parser = _parser(
+        f"deepphase {name}", command, options, required=not printing, everything=everything
+    )
+    if everything:
+        parser.print_help()
+        raise SystemExit(0)
     if any(each.positional and each.type == list[Path] for each in options):
         words = _positionals_first(words, parser)
     values = parser.parse_args(words).as_dict()
-    common = {each.name: values.pop(each.name) for each in common_options(command)}
+    # --set has become the fields that it sets.
+    common = {each.name: values.pop(each.name, None) for each in common_options(command)}
     types = typing.get_type_hints(command)
     for parameter in signature.parameters:
         if parameter in sections:
@@ -216,7 +234,9 @@ def options_of(command: Callable[..., Any], config: Any = None) -> list[Option]:
     config
         Config whose values are the defaults of its sections. If None, sections give no options.
     """
-    types, texts = typing.get_type_hints(command), parameter_texts(inspect.getdoc(command) or "")
+    document = inspect.getdoc(command) or ""
+    types, texts = typing.get_type_hints(command), parameter_texts(document)
+    rare = parameter_texts(document, OTHER)
     sections = _section_names(command)
     options: list[Option] = []
     grouped: list[Option] = []
@@ -228,17 +248,17 @@ def options_of(command: Callable[..., Any], config: Any = None) -> list[Option]:
         elif _is_group(types[name]):
             grouped += _field_options(types[name], parameter.default)
         else:
-            text = texts.get(name, "")
-            options.append(Option(name, types[name], parameter.default, text))
+            text = texts.get(name, "") or rare.get(name, "")
+            options.append(Option(name, types[name], parameter.default, text, rare=name in rare))
     return [*options, *grouped]
 
 
-def parameter_texts(docstring: str) -> dict[str, str]:
-    """Description of each parameter in the NumPy "Parameters" section of a docstring."""
-    _, _, section = docstring.partition("\nParameters\n")
+def parameter_texts(docstring: str, section: str = PARAMETERS) -> dict[str, str]:
+    """Description of each parameter in a NumPy section of a docstring."""
+    _, _, content = docstring.partition(f"\n{section}\n")
     texts: dict[str, list[str]] = {}
     name = ""
-    for line in section.splitlines()[1:]:
+    for line in content.partition("\n\n")[0].splitlines()[1:]:
         if line and not line.startswith(" "):
             name = line.strip()
         elif name:
@@ -256,28 +276,40 @@ def all_options(command: Callable[..., Any], configs: Any = None) -> list[Option
 
 
 def common_options(command: Callable[..., Any]) -> list[Option]:
-    """Options that the program adds to a command: --quiet, --json and --print-config."""
-    quiet = Option("quiet", bool, False, "Print warnings and errors only.")
-    options = [quiet]
+    """Options that the program adds to a command, such as --quiet, --json and --set."""
+    options = [Option("quiet", bool, False, "Print warnings and errors only.")]
     if typing.get_type_hints(command).get("return") is Outcome:
         text = "Print one JSON document to standard output; progress and tables go to stderr."
         options.append(Option("json", bool, False, text))
     if "config" in inspect.signature(command).parameters:
         text = "Print the config with all options applied as YAML, for --config FILE, and exit."
         options.append(Option("print_config", bool, False, text))
+    if _section_names(command):
+        text = (
+            "Set a key of the config, as in --set training.seed=1; several keys by several --set."
+        )
+        options.append(Option("set", str | None, None, text))
+    text = "Show all options and all keys of the config, and exit."
+    options.append(Option("help_all", bool, False, text))
     return options
 
 
 def _field_options(kind: Any, values: Any, prefix: str = "") -> Iterator[Option]:
     """One option per field of a dataclass; the first line of its docstring is their heading."""
     heading = (inspect.getdoc(kind) or "").partition("\n")[0].rstrip(".")
-    types, texts = typing.get_type_hints(kind), {}
+    types = typing.get_type_hints(kind)
+    texts: dict[str, str] = {}
+    rare: set[str] = set()
     for base in reversed(kind.__mro__):
-        texts.update(parameter_texts(inspect.cleandoc(base.__doc__ or "")))
+        document = inspect.cleandoc(base.__doc__ or "")
+        common, other = parameter_texts(document), parameter_texts(document, OTHER)
+        texts |= common | other
+        rare = (rare - set(common)) | set(other)
     for field in _fields(kind):
         default = getattr(values, field.name)
         text = texts.get(field.name, "")
-        yield Option(f"{prefix}{field.name}", types[field.name], default, text, heading)
+        hidden = bool(prefix) or field.name in rare
+        yield Option(f"{prefix}{field.name}", types[field.name], default, text, heading, hidden)
 
 
 def _fields(kind: Any) -> tuple[dataclasses.Field[Any], ...]:
@@ -300,7 +332,12 @@ def _section_names(command: Callable[..., Any]) -> list[str]:
 
 
 def _parser(
-    program: str, command: Callable[..., Any], options: Sequence[Option], *, required: bool
+    program: str,
+    command: Callable[..., Any],
+    options: Sequence[Option],
+    *,
+    required: bool,
+    everything: bool,
 ) -> _Parser:
     text = inspect.getdoc(command) or ""
     positionals = [
@@ -312,7 +349,7 @@ def _parser(
     parser = _Parser(
         prog=program,
         usage=" ".join([program, *positionals, *output, "[options]"]),
-        description=text.split("\nParameters\n")[0].strip(),
+        description=re.split(f"\n(?:{PARAMETERS}|{OTHER})\n", text)[0].strip(),
         default_env=False,
         allow_abbrev=False,
         formatter_class=_HelpFormatter,
@@ -321,12 +358,13 @@ def _parser(
     for option in options:
         if option.heading not in headings:
             headings[option.heading] = parser.add_argument_group(option.heading)
-        _add(headings[option.heading], option, required=required)
+        shown = everything or not option.rare
+        _add(headings[option.heading], option, required=required, shown=shown)
     return parser
 
 
-def _add(group: Any, option: Option, *, required: bool) -> None:
-    settings: dict[str, Any] = {"help": option.help}
+def _add(group: Any, option: Option, *, required: bool, shown: bool) -> None:
+    settings: dict[str, Any] = {"help": option.help if shown else argparse.SUPPRESS}
     if option.default is not REQUIRED:
         settings["default"] = option.default
     if option.positional:
@@ -354,6 +392,11 @@ def _add(group: Any, option: Option, *, required: bool) -> None:
 
 class _HelpFormatter(jsonargparse.DefaultHelpFormatter):
     """Help without the names of Python's types, and with defaults as they are typed."""
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        if "." in action.dest:
+            return f"--set {action.dest}=..."
+        return super()._format_action_invocation(action)
 
     def _get_help_string(self, action: argparse.Action) -> str:
         text = action.help or ""
@@ -390,10 +433,12 @@ class _Parser(jsonargparse.ArgumentParser):
             known = [text for action in self._actions for text in action.option_strings]
             near = difflib.get_close_matches(unknown[1], known, n=1)
             hint = f"did you mean {near[0]}? {hint}" if near else hint
-        raise ParameterError(fact, hint=hint) from None
+        raise ParameterError(_KEY.sub("--set ", fact), hint=_KEY.sub("--set ", hint)) from None
 
     def _flag(self, name: str) -> str:
         """The flag of an option, or its name if it is positional."""
+        if "." in name:
+            return f"--{name}"
         for action in self._actions:
             if action.dest == name:
                 return action.option_strings[-1] if action.option_strings else name
@@ -415,6 +460,36 @@ def _spelled_as_declared(words: Sequence[str]) -> list[str]:
         else:
             spelled.append(word)
     return spelled
+
+
+def _without_set(words: Sequence[str]) -> list[str]:
+    """The words with ``--set KEY=VALUE`` replaced by the option of the key.
+
+    Raises ParameterError where --set has no key with a section, or no value.
+    """
+    replaced: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if word == "--":
+            return [*replaced, word, *rest]
+        flag, given, change = word.partition("=")
+        if flag != "--set":
+            replaced.append(word)
+            continue
+        change = change if given else next(rest, "")
+        key, equals, value = change.partition("=")
+        if not equals or "." not in key:
+            raise ParameterError(
+                f"--set: expected SECTION.KEY=VALUE, not {change!r}",
+                hint="write it as in --set training.seed=1; --help-all lists the keys",
+            )
+        replaced.append(f"--{key.strip().replace('-', '_')}={value}")
+    return replaced
+
+
+def _is_switched_on(flag: str, words: Sequence[str]) -> bool:
+    """Whether a flag is among the words before a `--`."""
+    return flag in words and flag in words[: words.index("--") if "--" in words else None]
 
 
 def _named_config(words: Sequence[str], default: str) -> str:

@@ -35,6 +35,9 @@ class ClipOptions(OptionGroup):
         not given.
     up
         Up axis of the files: x, y, z, -x, -y or -z. Inferred if not given.
+
+    Other Parameters
+    ----------------
     file_fps
         Frame rate of the files in frames per second, where the stored rate is missing or wrong.
     """
@@ -168,6 +171,9 @@ class TrainingOptions(OptionGroup):
     devices
         Number of devices to train on, on each node, a list of their indices such as 0,2, or auto.
         Under torchrun and SLURM, auto is the number of processes on each node.
+
+    Other Parameters
+    ----------------
     num_nodes
         Number of nodes (machines); that of torchrun or SLURM if not given, otherwise 1.
     precision
@@ -244,22 +250,25 @@ class SteeringOptions(OptionGroup):
     speed
         Speed in m/s along the path, or at full deflection of the gamepad. If not given, a path file
         is followed by its times, and otherwise the median travelling speed of the data is taken.
-    size
-        Size in metres of wave (crest to crest), square (side) or circle (diameter). If not given,
-        it is chosen to suit the speed.
     characters
         Number of characters, side by side.
     seed
         Random seed for the start poses of characters 2 to N and for stochastic networks.
-    root_motion
-        Joint of the written files that carries the travel: root (a joint above the hips, on the
-        ground, which is added where there is none), hips, or in_place for none. auto is the topmost
-        joint of the skeleton.
     terrain
         Ground: noise, hills, steps, stairs, ramps, boxes, platforms, beam, pits or rocks, or a file
         with heights (.npz, .npy or a greyscale image) around the origin. Controllers that were
         trained with heights walk on it. The motion of others is made on a flat floor and laid on
         the ground.
+
+    Other Parameters
+    ----------------
+    size
+        Size in metres of wave (crest to crest), square (side) or circle (diameter). If not given,
+        it is chosen to suit the speed.
+    root_motion
+        Joint of the written files that carries the travel: root (a joint above the hips, on the
+        ground, which is added where there is none), hips, or in_place for none. auto is the topmost
+        joint of the skeleton.
     terrain_spacing
         Metres between the points of a file with heights; 0.05 if not given, and .npz has its own.
     terrain_scale
@@ -289,6 +298,9 @@ class LaidGroundOptions(OptionGroup):
     terrain
         Ground: noise, hills, steps, stairs, ramps, boxes, platforms, beam, pits or rocks, or a file
         with heights (.npz, .npy or a greyscale image) around the origin.
+
+    Other Parameters
+    ----------------
     terrain_spacing
         Metres between the points of a file with heights; 0.05 if not given, and .npz has its own.
     terrain_scale

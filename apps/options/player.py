@@ -26,50 +26,41 @@ class PlayerOptions(OptionGroup):
         Factors of the weights of features, as in trajectory_direction=0.5,phase_manifold=2;
         trajectory_position and trajectory_velocity weigh the travel, trajectory_direction the
         facing. The features and their weights are printed by match build.
-    search_seconds
-        Time between two searches in seconds. Abrupt changes of the goals start a search at once.
+    keep
+        Labels whose values are kept, separated by commas, or none. style where the database has
+        it, if not given. They are a cost, not a wall: see keep_improvement.
+
+    Other Parameters
+    ----------------
     min_improvement
         Share by which a transition must reduce the cost of continuing the clip.
     change_seconds
         Time in seconds after an abrupt change of the goals in which change_improvement holds.
     change_improvement
         Share by which a transition must reduce the cost after an abrupt change of the goals.
-    keep
-        Labels whose values are kept, separated by commas, or none. style where the database has
-        it, if not given. They are a cost, not a wall: see keep_improvement.
     keep_improvement
         Share by which a moment with other values of these labels must cost less than the best one
         that keeps them.
     neighbourhood
         Time in seconds around the current moment of the clip within which there are no transitions.
-    transition_halflife
-        Half-life of inertialization after a transition, in seconds.
-    adjust_halflife
-        Half-life of the root's correction towards the desired place and facing, in seconds.
     adjust_share
         Maximum root correction towards the desired path, as a fraction of the clip's speed.
     adjust_turn
         Maximum correction of the facing in radians per metre travelled.
     foot_lock
         Leave feet where the clips have them, without holding them during contacts.
-    foot_halflife
-        Half-life of a released foot's return to the clip's motion, in seconds.
     """
 
     weight: str | None = None
-    search_seconds: float = 0.1
     min_improvement: float = 0.3
     change_seconds: float = 0.6
     change_improvement: float = 0.1
     keep: str | None = None
     keep_improvement: float = 0.5
     neighbourhood: float = 0.3
-    transition_halflife: float = 0.12
-    adjust_halflife: float = 0.12
     adjust_share: float = 0.4
     adjust_turn: float = 2.0
     foot_lock: bool = True
-    foot_halflife: float = 0.1
 
     def settings(self, moments: MomentFilter | None = None) -> PlayerSettings:
         """The settings of a player of some moments.
@@ -82,19 +73,15 @@ class PlayerOptions(OptionGroup):
         if self.keep is not None:
             keep = () if self.keep == _NONE else self._kept
         return PlayerSettings(
-            search_interval_s=self.search_seconds,
             min_improvement=self.min_improvement,
             change_s=self.change_seconds,
             change_improvement=self.change_improvement,
             keep=keep,
             keep_improvement=self.keep_improvement,
             neighbourhood_s=self.neighbourhood,
-            transition_halflife_s=self.transition_halflife,
-            adjust_halflife_s=self.adjust_halflife,
             adjust_share=self.adjust_share,
             adjust_turn=self.adjust_turn,
             foot_lock=self.foot_lock,
-            foot_halflife_s=self.foot_halflife,
             moments=moments,
         )
 

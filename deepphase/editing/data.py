@@ -103,7 +103,7 @@ class EditorData(ResumableData, pl.LightningDataModule):
             raise ParameterError(
                 f"{len(self.split.train)} training windows, fewer than one batch of "
                 f"{options.batch_size}",
-                hint="choose a smaller --training.batch_size or add clips",
+                hint="choose a smaller training.batch_size or add clips",
             )
         rows = np.concatenate([*parts, *images])
         held_out = np.zeros(self.stops[-1], bool)

@@ -228,7 +228,7 @@ def _findings(health: Health) -> list[str]:
         )
     if health.explained_variance is not None and health.explained_variance < 0.4:
         found.append(
-            "little of the motion is explained: train longer (--training.windows), with more "
+            "little of the motion is explained: train longer (training.windows), with more "
             "channels, or check whether the motion is periodic at all"
         )
     if health.forward_strongest < 0.9:
@@ -245,6 +245,6 @@ def _findings(health: Health) -> list[str]:
     if used < len(health.channels) / 2:
         found.append(
             f"only {used} of {len(health.channels)} channels are in use: fewer would suffice "
-            "(--network.channels)"
+            "(network.channels)"
         )
     return found

@@ -254,7 +254,7 @@ class _BandedProduct:
         if layer.form != "fourier":
             raise ParameterError(
                 "this phase model cannot be streamed: its convolutions have no band",
-                hint="train it with --network.band_hz 10",
+                hint="train it with --set network.band_hz=10",
             )
         ins, outs = layer.weight.shape[1:]
         kernel = (layer.kernel_transform @ layer.weight.reshape(layer.kernel, -1)).detach().numpy()

@@ -131,7 +131,7 @@ def split_by_source(
         longest = int(lengths.max(initial=0))
         raise ParameterError(
             f"no clip is as long as a window: the longest has {longest} frames of {window}",
-            hint="choose a smaller --network.window_s, or longer clips",
+            hint="choose a smaller network.window_s, or longer clips",
         )
     frames: dict[str, int] = {}
     for source, length, ok in zip(sources, lengths, usable, strict=True):

@@ -175,8 +175,8 @@ def test_help_of_a_command(name):
 
 
 def test_help_of_a_training_shows_the_values_of_the_config():
-    ran = run("train", "phase", "--config", "paper", "--help")
-    assert "(default: 32)" in ran.out.split("--training.batch_size")[-1]
+    ran = run("train", "phase", "--config", "paper", "--help-all")
+    assert "(default: 32)" in ran.out.split("--set training.batch_size")[-1]
 
 
 @pytest.mark.parametrize("words", [["train", "--help"], ["train", "-h"]])
@@ -210,12 +210,18 @@ def test_an_unknown_command():
         (["prepare", "x", "-o", "y", "--workers", "1.5"], "--workers: expected a whole number"),
         (["train", "controller", "x", "y", "-o", "z"], "unrecognized arguments: y"),
         (
-            ["train", "phase", "x", "-o", "y", "--network.channels", "five"],
+            ["train", "phase", "x", "-o", "y", "--set", "network.channels=five"],
             "whole number, not five",
         ),
-        (["train", "phase", "x", "-o", "y", "--network.channel", "5"], "--network.channels?"),
+        (
+            ["train", "phase", "x", "-o", "y", "--set", "network.channel=5"],
+            "--set network.channels?",
+        ),
         (["train", "phase", "x", "-o", "y", "--conf", "paper"], "did you mean --config"),
-        (["train", "phase", "x", "-o", "y", "--training.schedule", "x"], "'constant', 'cosine'"),
+        (
+            ["train", "phase", "x", "-o", "y", "--set", "training.schedule=x"],
+            "'constant', 'cosine'",
+        ),
         (["train", "phase", "x", "-o", "y", "--config"], "expected one argument"),
     ],
 )
@@ -241,7 +247,7 @@ def test_completion_is_printed():
 
 
 def test_a_config_is_printed_without_a_store():
-    ran = run("train", "phase", "--training.windows", "1000", "--print-config")
+    ran = run("train", "phase", "--set", "training.windows=1000", "--print-config")
     assert (ran.status, ran.err) == (0, "")
     assert "  windows: 1000\n" in ran.out
     layout = run("match", "build", "--config", "dance", "--print-config").out

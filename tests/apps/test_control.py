@@ -137,7 +137,7 @@ def test_a_label_is_wished_and_a_stick_leads(files, tmp_path):
 def test_a_controller_is_exported_with_its_parity(files, tmp_path, capsys):
     pytest.importorskip("onnxruntime")
     made = tmp_path / "pfnn.onnx"
-    assert main(["export", str(files / "pfnn.controller"), "--onnx", "-o", str(made)]) == 0
+    assert main(["export", str(files / "pfnn.controller"), "-o", str(made)]) == 0
     printed = capsys.readouterr().out
     assert {"1", "7", "32"} <= {line.split()[0] for line in printed.splitlines() if line.strip()}
     assert made.stat().st_size > 1000
@@ -149,7 +149,7 @@ def test_a_controller_is_exported_with_its_parity(files, tmp_path, capsys):
         (["--path", "spiral"], "no path 'spiral'"),
         (["--path", "one.csv"], "1 row of values"),
         (["--path", "nan.csv"], "not a finite number"),
-        (["--path", "wave", "--stick", "s.csv"], "exclude each other"),
+        (["--path", "wave", "--gamepad", "s.csv"], "exclude each other"),
         (["--characters", "0"], "characters must be at least 1, not 0"),
         (["--label", "mood=sad"], "is not among the controller"),
         (["--label", "style=old"], "no label 'style'"),

@@ -12,7 +12,7 @@ from typing import Literal, get_args, get_type_hints
 import pytest
 import yaml
 
-from apps.cli import COMMANDS
+from apps.cli import COMMANDS, main
 from apps.options.command_line import Option, all_options, options_of, read_command_line
 from apps.options.completion import completion_script
 from apps.options.groups import FileOptions, OptionGroup
@@ -58,6 +58,42 @@ def test_every_command_names_options_with_hyphens(name):
         for flag in option.flags:
             assert "_" not in flag or "." in flag
     assert not BANNED.search(COMMANDS[name][1])
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_every_command_fits_60_lines(name, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit):
+        main([*name.split(), "--help"])
+    shown = capsys.readouterr().out
+    assert len(shown.splitlines()) <= 60
+    with pytest.raises(SystemExit):
+        main([*name.split(), "--help-all"])
+    everything = capsys.readouterr().out
+    for option in _options(name):
+        words = [option.name] if option.positional or "." in option.name else option.flags
+        for word in words:
+            assert re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", everything), option
+            assert option.rare or re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", shown), option
+
+
+def test_every_command_is_of_one_job(capsys):
+    assert main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    for name in COMMANDS:
+        assert len(re.findall(rf"^  {name}  ", shown, re.MULTILINE)) == 1, name
+
+
+def test_keys_of_the_config_are_set(capsys):
+    words = ["--config", "paper", "--set", "network.channels=3", "--set=training.seed=2"]
+    call = read_command_line(
+        "train phase", _module("train phase").command, ["x", "-o", "y", *words]
+    )
+    assert call.arguments["network"].channels == 3
+    assert call.arguments["training"].seed == 2
+    for wrong in (["--set", "seed=1"], ["--set", "training.seed"], ["--set"]):
+        with pytest.raises(ParameterError, match=r"expected SECTION\.KEY=VALUE"):
+            read_command_line("train phase", _module("train phase").command, ["x", *wrong])
 
 
 @pytest.mark.parametrize("name", NETWORKS)

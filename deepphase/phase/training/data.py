@@ -97,7 +97,7 @@ class PhaseData(ResumableData, pl.LightningDataModule):
             raise ParameterError(
                 f"{len(split.train)} training windows, fewer than one batch of "
                 f"{options.batch_size}",
-                hint="choose a smaller --training.batch_size or add clips",
+                hint="choose a smaller training.batch_size or add clips",
             )
         choice = np.linspace(0, len(split.held_out) - 1, _VALIDATION_WINDOWS).astype(np.int64)
         self.held_out = torch.from_numpy(split.held_out[np.unique(choice)])

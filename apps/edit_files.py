@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 
 Made = TypeVar("Made")
+# Metres: a joint farther from its target or path has not reached it.
+_NEAR_M = 0.01
 
 
 def edited(
@@ -59,6 +61,11 @@ def write_edited(before: Clip, after: Clip, output: Path, player: Path | None) -
     if player is not None:
         save_before_and_after(before, after, player)
     next_step("play", output)
+
+
+def report_reached(distance: float, reached: str, missed: str) -> None:
+    """Print a note for a joint that is within 1 cm of where it should be, else a warning."""
+    (warn if distance > _NEAR_M else note)(missed if distance > _NEAR_M else reached)
 
 
 def check_output(clip: Path | None, output: Path, player: Path | None) -> None:

@@ -3,19 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from apps.options.groups import ClipOptions
-from apps.terminal import note, warn
 from deepphase.errors import ParameterError
-
-if TYPE_CHECKING:
-    from deepphase.editing.constrain import ConstrainedMotion
-    from deepphase.editing.editor import MotionEditor
-    from deepphase.motion.clip import Clip
-
-# Farther from its target, a joint has not reached it.
-_NEAR_M = 0.01
 
 
 def command(
@@ -51,7 +41,7 @@ def command(
     player
         Page to write (.html) that plays the clip before and after.
     """
-    from apps.edit_files import edited, write_edited
+    from apps.edit_files import edited, report_reached, write_edited
     from deepphase.editing.constrain import constrained
     from deepphase.editing.targets import read_targets
     from deepphase.steering.path import read_path
@@ -63,16 +53,17 @@ def command(
     wanted = [] if targets is None else read_targets(targets)
     way = None if path is None else read_path(path)
 
-    def make(given: list[Clip], trained: MotionEditor) -> ConstrainedMotion:
-        return constrained(given[0], trained, wanted, path=way, feet=feet)
-
-    (given,), made = edited([clip], output, editor, player, reading, "searching", make)
+    (given,), made = edited(
+        [clip], output, editor, player, reading, "searching",
+        lambda clips, trained: constrained(clips[0], trained, wanted, path=way, feet=feet),
+    )  # fmt: skip
     for target, distance in zip(wanted, made.distances, strict=True):
         frames = f"frames {target.first}-{target.last}"
         if target.first == target.last:
             frames = f"frame {target.first}"
-        if distance > _NEAR_M:
-            warn(f"{target.joint} is {100 * distance:.1f} cm from its target at {frames}")
-        else:
-            note(f"{target.joint} is at its target at {frames}")
+        report_reached(
+            distance,
+            f"{target.joint} is at its target at {frames}",
+            f"{target.joint} is {100 * distance:.1f} cm from its target at {frames}",
+        )
     write_edited(given, made.clip, output, player)

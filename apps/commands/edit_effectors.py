@@ -5,10 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from apps.options.groups import ClipOptions
-from apps.terminal import next_step, note, progress, warn
-
-# Farther from its path, a joint has not reached it.
-_NEAR_M = 0.01
+from apps.terminal import next_step, progress, warn
 
 
 def command(
@@ -47,6 +44,7 @@ def command(
         check_output,
         load_editor,
         read_clip,
+        report_reached,
         save_before_and_after,
         save_edited,
         save_page,
@@ -87,10 +85,11 @@ def command(
     for finding in made.findings:
         warn(finding)
     for name, distance in zip(given.joints, made.distances, strict=True):
-        if distance > _NEAR_M:
-            warn(f"{name} is up to {100 * distance:.1f} cm from its path")
-        else:
-            note(f"{name} is on its path")
+        report_reached(
+            distance,
+            f"{name} is on its path",
+            f"{name} is up to {100 * distance:.1f} cm from its path",
+        )
     save_edited(made.clip, output)
     if player is not None and clip is None:
         save_page([made.clip], player, title="From hands and feet")

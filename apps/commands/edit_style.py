@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from apps.options.groups import ClipOptions
 from apps.terminal import note
 from deepphase.errors import ParameterError
-
-if TYPE_CHECKING:
-    from deepphase.editing.editor import MotionEditor
-    from deepphase.editing.style import StyledMotion
-    from deepphase.motion.clip import Clip
 
 
 def command(
@@ -49,10 +43,10 @@ def command(
     if not styles:
         raise ParameterError("no style is given", hint="give --style: one motion file or several")
 
-    def make(given: list[Clip], trained: MotionEditor) -> StyledMotion:
-        return styled(given[0], given[1:], trained, amount=amount)
-
-    given, made = edited([clip, *styles], output, editor, player, reading, "styling", make)
+    given, made = edited(
+        [clip, *styles], output, editor, player, reading, "styling",
+        lambda clips, trained: styled(clips[0], clips[1:], trained, amount=amount),
+    )  # fmt: skip
     note(
         f"distance from the style (Gram matrix): {made.distance_before:.2f} before, "
         f"{made.distance_after:.2f} after"

@@ -121,7 +121,7 @@ JOBS = {
     ),
     "Characters": ("train controller", "control", "live", "fit ground", "fit ball"),
     "Motion matching": ("match",),
-    "Dance": ("train dance", "dance", "evaluate dances"),
+    "Dance": ("train dance", "dance"),
     "Editing": ("train editor", "train path", "edit"),
     "Rigs": ("make rig", "train rig", "rig-controls"),
     "deepphase": ("demo", "app", "export", "doctor"),

@@ -12,7 +12,7 @@ from typing import Literal, get_args, get_type_hints
 import pytest
 import yaml
 
-from apps.cli import COMMANDS, main
+from apps.cli import COMMANDS, JOBS, main
 from apps.options.command_line import Option, all_options, options_of, read_command_line
 from apps.options.completion import completion_script
 from apps.options.groups import FileOptions, OptionGroup
@@ -82,6 +82,8 @@ def test_every_command_is_of_one_job(capsys):
     shown = capsys.readouterr().out
     for name in COMMANDS:
         assert len(re.findall(rf"^  {name}  ", shown, re.MULTILINE)) == 1, name
+    known = {name.split()[0] for name in COMMANDS} | set(COMMANDS)
+    assert {word for words in JOBS.values() for word in words} <= known
 
 
 def test_keys_of_the_config_are_set(capsys):
@@ -276,7 +278,6 @@ def bash_completion(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ),
         (["deepphase", "match", "build", "x", "--index", ""], set(INDEX_NAMES)),
         (["deepphase", "train", "phase", "--file"], {"--file-fps"}),
-        (["deepphase", "evaluate", "dances", "--beats"], {"--beats-per-bar"}),
     ],
 )
 def test_bash_completes(bash_completion, words, expected):

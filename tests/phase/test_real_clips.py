@@ -23,7 +23,7 @@ def test_walking_and_running_people(tmp_path):
         "walk-turn-left",
         "walk-turn-right",
     }
-    config = PhaseConfig.load("biped", **{"training.windows": 25_600})
+    config = PhaseConfig.load("default", **{"training.windows": 25_600})
     model = train_phase(store, config, folder=tmp_path / "work", accelerator="cpu")
     # joint_Root stays at the origin in these files: it is no part of the body.
     assert model.signals.joints[0] == "Hips"

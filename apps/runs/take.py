@@ -14,6 +14,7 @@ from deepphase.motion.roles import find_roles
 from deepphase.steering.run import Run
 from deepphase.viewer.actor import Actor, feet_labels, joints_and_tips
 from deepphase.viewer.costs import CostComparison
+from deepphase.viewer.skin import Skin
 from deepphase.viewer.take import Channels, Curve, Gating, Marker, Take
 
 _IN_CONTACT = 0.5
@@ -73,6 +74,7 @@ def _actor(measured: MeasuredRun, character: int) -> Actor:
         times = np.linspace(path.times[0], path.times[0] + len(run) / run.fps, _ROUTE_POINTS)
         route = path.positions_at(times) + measured.origins[character]
     lowest = positions[:, [joint for _, joint in links], 1].min(axis=1)
+    roles = find_roles(skeleton, clip=clip)
     return Actor(
         name=f"character {character + 1}" if run.characters > 1 else "run",
         positions=positions,
@@ -81,12 +83,13 @@ def _actor(measured: MeasuredRun, character: int) -> Actor:
         joint_names=names,
         contacts=run.contacts[character] > _IN_CONTACT,
         feet=feet,
-        feet_labels=feet_labels(skeleton, find_roles(skeleton, clip=clip), feet),
+        feet_labels=feet_labels(skeleton, roles, feet),
         root_positions=np.insert(run.positions[character], 1, 0.0, axis=1),
         root_directions=np.stack([np.sin(angles), np.zeros_like(angles), np.cos(angles)], axis=1),
         desired_trajectory=_ahead(run, character),
         desired_path=route,
         floor=float(np.percentile(lowest, _FLOOR_PERCENTILE)),
+        skin=Skin.of_joints(skeleton.parents, transforms[0], roles),
         **_ball_of(run, character),
     )
 

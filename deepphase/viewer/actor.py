@@ -18,6 +18,7 @@ from deepphase.motion.point_track import PointTrack
 from deepphase.motion.roles import Roles, find_roles
 from deepphase.motion.root_trajectory import root_trajectory
 from deepphase.motion.skeleton import Skeleton
+from deepphase.viewer.skin import Skin
 
 # Percentile of the lowest joint's height over time, which ignores single frames below the floor.
 _FLOOR_PERCENTILE = 5
@@ -102,6 +103,8 @@ class Actor:
         Its radius.
     ghost
         Draw the body faint, as one that another is compared with.
+    skin
+        What the surface of a mannequin or an animal follows; without it, limbs are capsules.
 
     Raises
     ------
@@ -127,6 +130,7 @@ class Actor:
     ball: Array | None = None
     ball_radius_m: float = 0.11
     ghost: bool = False
+    skin: Skin | None = None
 
     def __post_init__(self) -> None:
         links = np.asarray(self.links, np.int64).reshape(-1, 2)
@@ -160,6 +164,14 @@ class Actor:
             value = getattr(self, what)
             if value is not None and value.shape != shape:
                 raise ParameterError(f"{self.name}: {what} {value.shape}, expected {shape}")
+        if self.skin is not None and (
+            len(self.skin.rotations) != frames or len(self.skin.parents) > joints
+        ):
+            raise ParameterError(
+                f"{self.name}: rotations {self.skin.rotations.shape} for positions "
+                f"{self.positions.shape}",
+                hint="give a skin of the same frames, whose joints come first",
+            )
         for what, axes in (("desired_trajectory", 3), ("desired_path", 2)):
             value = getattr(self, what)
             fits = value is None or (value.ndim == axes and value.shape[-1] == 2 and value.size)
@@ -210,6 +222,9 @@ class Actor:
             "root_positions": root.positions,
             "root_directions": root.directions,
             "floor": _lowest(positions),
+            "skin": Skin.of_joints(
+                skeleton.parents, transforms[0], roles, body[body < len(skeleton.parents)].tolist()
+            ),
         }
         try:
             contacts = foot_contacts(clip, roles, transforms=transforms)

@@ -19,6 +19,7 @@ from deepphase.viewer.bundle import VIEWER, bundled_script
 from deepphase.viewer.costs import CostComparison
 from deepphase.viewer.packing import PackedArrays
 from deepphase.viewer.page_data import json_in_page
+from deepphase.viewer.skin import Skin
 from deepphase.viewer.song import PlayerSong
 from deepphase.viewer.take import Channels, ManifoldCloud, Take
 
@@ -111,7 +112,18 @@ def _actor(actor: Actor, packed: PackedArrays) -> dict[str, Any]:
         ball=added(actor.ball),
         ballRadius=actor.ball_radius_m,
         ghost=actor.ghost,
+        skin=None if actor.skin is None else _skin(actor.skin, packed),
     )
+
+
+def _skin(skin: Skin, packed: PackedArrays) -> dict[str, Any]:
+    return {
+        "parents": skin.parents.tolist(),
+        "kind": skin.kind,
+        "roles": dict(skin.roles),
+        "tail": list(skin.tail),
+        "rotations": packed.add_rotations(skin.rotations),
+    }
 
 
 def _channels(channels: Channels, packed: PackedArrays) -> dict[str, Any]:
@@ -264,13 +276,15 @@ def player_html(
         f'<script type="text/plain" id="array-{index}">{packed.text(index)}</script>'
         for index in range(len(packed))
     )
+    bodies = any(actor.skin is not None for take in takes for actor in take.actors)
+    entry = "play_bodies.js" if bodies else "play_lines.js"
     parts = {
         "policy": _POLICY,
         "title": html.escape(title).encode("utf-8", "replace").decode("utf-8"),
         "style": _asset("play.css"),
         "scene": scene,
         "arrays": arrays,
-        "script": bundled_script(VIEWER, "play.js"),
+        "script": bundled_script(VIEWER, entry),
     }
     # One pass over the template, so that inserted text is never expanded.
     segments = _asset("play.html").split("%%")

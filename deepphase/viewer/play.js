@@ -27,7 +27,7 @@ function showMessage(text) {
   element("message").hidden = !text;
 }
 
-function startPlayer() {
+function startPlayer(Mannequins) {
   const stats = { drawn: [], between: [] };
   let requested = false;
   let last = 0;
@@ -40,7 +40,7 @@ function startPlayer() {
     requestAnimationFrame(frame);
   };
   const clock = new Clock(invalidate);
-  const stage = new Stage(element("stage"), invalidate);
+  const stage = new Stage(element("stage"), invalidate, Mannequins && new Mannequins(invalidate));
   const wheels = new Wheels(element("wheels"), invalidate);
   const manifold = new Manifold(element("manifold"), [element("manifold-2d"), element("manifold-3d")], invalidate);
   const gating = new GatingBars(element("gating"), invalidate);
@@ -112,6 +112,7 @@ function startPlayer() {
       each.classList.toggle("playing", clock.playing);
     });
     write("loop", String(clock.loop), (each) => pressed(each, clock.loop));
+    write("plain", stage.mannequins?.missing ?? "", (each, text) => { [each.textContent, each.hidden] = [text, !text]; });
     write("grid-size", stage.gridStep ? `grid ${shortNumber(stage.gridStep)} m` : "", put);
     if (!clock.playing || Math.round(clock.time * 2) !== written.get("slider")) {
       written.set("slider", Math.round(clock.time * 2));
@@ -338,10 +339,13 @@ function startPlayer() {
   };
 }
 
-try {
-  startPlayer();
-} catch (problem) {
-  element("app").hidden = false;
-  showMessage(`The player cannot start: ${problem.message}. Make the page again, or open it in a newer browser.`);
-  console.error(problem);
+// Start the page; with `Mannequins`, which pages without bodies leave out.
+export function play(Mannequins = null) {
+  try {
+    startPlayer(Mannequins);
+  } catch (problem) {
+    element("app").hidden = false;
+    showMessage(`The player cannot start: ${problem.message}. Make the page again, or open it in a newer browser.`);
+    console.error(problem);
+  }
 }

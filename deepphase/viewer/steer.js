@@ -34,7 +34,7 @@ const IDS = [
   "stage", "overlay", "title", "note", "labels", "chooser", "look", "help", "manifold", "gating", "cost", "manifold-card", "gating-card",
   "cost-card", "row", "stick", "hint", "status", "pause", "back", "forward", "speed", "time", "clock", "live", "save-bvh", "save-glb",
   "save-video", "keep", "count", "wall", "pit", "clear", "behind", "reset", "views", "side", "bar", "keys", "close", "body", "body-file",
-  "ground", "ground-kind", "ball", "ball-keys", "kick", "pass", "fetch", "new-ball",
+  "plain", "ground", "ground-kind", "ball", "ball-keys", "kick", "pass", "fetch", "new-ball",
 ];
 
 function bytesOf(text) {

@@ -12,6 +12,7 @@ from deepphase.formats.load import load
 from deepphase.motion.kinematics import joint_positions
 from deepphase.terrain.heightmap import Heightmap
 from tests.browser.dashboard_pages import until
+from tests.browser.test_player import WITHOUT_WEBGL
 from tests.formats.glb_nodes import node_mesh, node_tracks
 from tests.live.made_ball import sliding_asset
 
@@ -313,3 +314,15 @@ def test_a_character_walks_up_the_stairs_of_the_list_and_saves_them(live, tmp_pa
     pictures_after(page, 1)
     page.get_by_label("Ground", exact=True).select_option("")
     assert page.evaluate("deepphaseLive.view.map") is None
+
+
+def test_without_webgl_a_sentence_says_so_and_the_character_is_drawn(open_page, content):
+    page = open_page(content.replace("<head>", WITHOUT_WEBGL, 1), viewport=_SMALL)
+    until(lambda: page.evaluate("window.deepphaseLive?.pictures > 1"))
+    assert page.inner_text("#plain").startswith("This browser has no WebGL 2")
+    colours = page.evaluate(
+        "() => { const stage = document.getElementById('stage');"
+        "const { data } = stage.getContext('2d').getImageData(0, 0, stage.width, stage.height);"
+        "return new Set(new Uint32Array(data.buffer)).size; }"
+    )
+    assert colours > 20

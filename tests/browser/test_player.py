@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from deepphase.synthetic.locomotion import locomotion
 from deepphase.viewer.actor import Actor, links_of
 from deepphase.viewer.page import player_html
 from deepphase.viewer.song import PlayerSong
@@ -33,6 +34,23 @@ OPAQUE = f"""([x, y]) => {{ {COPY}
   const ratio = stage.width / stage.clientWidth;
   const data = copied("stage", x * ratio - 3, y * ratio - 3, 7, 7);
   return data.filter((value, i) => i % 4 === 3 && value > 200).length;
+}}"""
+
+
+# A browser without WebGL 2.
+WITHOUT_WEBGL = """<head><script>{
+  const { getContext } = HTMLCanvasElement.prototype;
+  HTMLCanvasElement.prototype.getContext = function (kind, ...rest) {
+    return kind === "webgl2" ? null : getContext.call(this, kind, ...rest);
+  };
+}</script>"""
+
+
+PICTURE = "() => document.getElementById('stage').toDataURL()"
+# Share of the stage's pixels that are not transparent.
+SHARE_DRAWN = f"""() => {{ {COPY}
+  const data = copied("stage", 0, 0);
+  return data.filter((value, i) => i % 4 === 3 && value > 0).length / (data.length / 4);
 }}"""
 
 
@@ -665,3 +683,37 @@ def test_names_of_bodies_that_stand_close_do_not_cover_each_other(open_page):
     for i, (x, y, width) in enumerate(names):
         for other_x, other_y, other_width in names[:i]:
             assert abs(x - other_x) >= (width + other_width) / 2 or abs(y - other_y) >= 12
+
+
+@pytest.mark.parametrize("body", ["biped", "quadruped"])
+def test_a_clip_is_drawn_as_a_body_and_where_it_is_chosen_as_a_skeleton(open_page, body):
+    gait = {"biped": "walk", "quadruped": "trot"}[body]
+    page = open_page(player_html([made_body(body, gait)]))
+    wait_until_drawn(page)
+    pictures = [page.evaluate(PICTURE)]
+    for _ in range(2):
+        page.get_by_role("button", name="Skeleton").click()
+        settle(page)
+        pictures.append(page.evaluate(PICTURE))
+    assert not state(page)["shows"]["skeleton"]
+    assert pictures[0] != pictures[1]
+    # The ground of the lit picture is everywhere; that of the skeleton is lines.
+    shares = [page.evaluate(SHARE_DRAWN)]
+    page.get_by_role("button", name="Skeleton").click()
+    settle(page)
+    shares.append(page.evaluate(SHARE_DRAWN))
+    assert shares[0] == 1
+    assert shares[1] < 0.5
+    assert page.is_hidden("#plain")
+
+
+def test_without_webgl_a_sentence_says_so_and_bodies_are_skeletons(open_page):
+    content = player_html([made_body("biped", "walk")]).replace("<head>", WITHOUT_WEBGL, 1)
+    page = open_page(content)
+    wait_until_drawn(page)
+    assert page.inner_text("#plain").startswith("This browser has no WebGL 2")
+    assert 0 < page.evaluate(SHARE_DRAWN) < 0.5
+
+
+def made_body(body: str, gait: str) -> Take:
+    return Take(body, [Actor.of_clip(locomotion(0, 1.0, body=body, gait=gait).clip)])

@@ -9,6 +9,8 @@ import { meshAround, normalsOf, opennessOf } from "./surface.js";
 // Influences of a vertex, and the number of joints above and below one that may share its surface.
 const INFLUENCES = 4;
 const KIN = 2;
+// Cells of the first mannequin, in those of the final one: a picture is shown at once.
+export const COARSE = 2.5;
 
 // A pose that meshes are built in: positions and rotations of all joints in the world, facing +Z.
 export class BindPose {

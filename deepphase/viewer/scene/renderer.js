@@ -6,12 +6,20 @@ import * as glsl from "./shaders.js";
 import { lookAt, orthographic, product, unit } from "./vectors.js";
 
 export const MOST_CHARACTERS = 12;
+// (body, accent) of each character.
+export const TINTS = [
+  ["#e9e4da", "#1f5fa8"], ["#e7a24a", "#4a3420"], ["#6fb7d6", "#173a4d"], ["#8fc48a", "#23452a"],
+  ["#e08b85", "#56221f"], ["#b7a3dc", "#35265c"], ["#f0d36b", "#574613"], ["#7fc9bd", "#1d4842"],
+  ["#d89cc3", "#542145"], ["#b9bfc7", "#333a42"], ["#c9a27c", "#472f18"], ["#9db4e8", "#23355f"],
+];
 // Texels of the shadows' picture along each side, and places in it that shade a pixel; the second ones
 // are those of software.
 const SHADOW_SIZES = [2048, 1024], SHADE_SAMPLES = [12, 5];
 // Share of pixels along each side that software begins with.
 const SOFTWARE_QUALITY = 0.7;
 const TO_LIGHT = unit([0.5, 1.0, 0.28]);
+
+export const NO_WEBGL = "This browser has no WebGL 2: bodies are drawn as plain skeletons.";
 
 const linear = (hex) => [16, 8, 0].map((shift) => (((parseInt(hex.slice(1), 16) >> shift) & 255) / 255) ** 2.2);
 
@@ -27,23 +35,38 @@ export const LOOKS = {
 };
 
 // Whether the browser draws without a graphics card, by the name of what it draws with.
+let software = null;
 function drawsBySoftware() {
+  software ??= askForSoftware();
+  return software;
+}
+
+function askForSoftware() {
   const gl = document.createElement("canvas").getContext("webgl2");
   if (!gl) return false;
   const masked = gl.getParameter(gl.RENDERER);
   // Firefox has one name only, and warns of the other.
   const info = masked === "WebKit WebGL" ? gl.getExtension("WEBGL_debug_renderer_info") : null;
   const name = info ? gl.getParameter(info.UNMASKED_RENDERER_WEBGL) : masked;
+  gl.getExtension("WEBGL_lose_context")?.loseContext();
   return /swiftshader|llvmpipe|softpipe|software|basic render/i.test(name);
 }
 
+// Give a canvas the pixels of its size on the screen, or a share of them along each side.
+export function fitCanvas(canvas, wide, tall, quality) {
+  const ratio = Math.min(window.devicePixelRatio || 1, 2) * quality;
+  const [width, height] = [wide, tall].map((length) => Math.max(1, Math.round(length * ratio)));
+  if (canvas.width !== width || canvas.height !== height) [canvas.width, canvas.height] = [width, height];
+}
+
 export class Renderer {
-  constructor(canvas) {
+  // `layered`: pictures of bodies alone are transparent beside them.
+  constructor(canvas, layered = false) {
     this.canvas = canvas;
     // Without a graphics card, pictures have fewer pixels and simpler shadows.
     const bySoftware = Number(drawsBySoftware());
-    const gl = canvas.getContext("webgl2", { antialias: !bySoftware, alpha: false, powerPreference: "high-performance" });
-    if (!gl) throw new Error("This browser has no WebGL2, which the page draws with.");
+    const gl = canvas.getContext("webgl2", { antialias: !bySoftware, alpha: layered, powerPreference: "high-performance" });
+    if (!gl) throw new Error(NO_WEBGL);
     this.gl = gl;
     this.shadowSize = SHADOW_SIZES[bySoftware];
     this.shadeSamples = SHADE_SAMPLES[bySoftware];
@@ -142,23 +165,28 @@ export class Renderer {
     return { array, buffer };
   }
 
-  // Take over the mesh of a mannequin or a user's body; `pose` is its bind pose.
-  setBody(mesh) {
+  // Give the context back.
+  release() {
+    this.gl.getExtension("WEBGL_lose_context")?.loseContext();
+  }
+
+  // The mesh of a mannequin or a user's body on the graphics card; `pose` is its bind pose.
+  addBody(mesh) {
     const { gl } = this;
     const surface = new Float32Array(2 * mesh.accent.length);
     mesh.accent.forEach((value, v) => surface.set([value, mesh.openness[v]], 2 * v));
     const attributes = [[0, 3, mesh.positions], [1, 3, mesh.normals], [2, 4, mesh.joints], [3, 4, mesh.weights], [4, 2, surface]];
     if (mesh.colours) attributes.push([5, 4, mesh.colours]);
-    this.body = this.vertices(attributes, mesh.indices);
-    this.doubleSided = Boolean(mesh.doubleSided);
-    this.bind = mesh.pose;
-    this.jointCount = mesh.pose.positions.length;
-    this.matrices = new Float32Array(12 * this.jointCount * MOST_CHARACTERS);
-    this.poses ??= gl.createTexture();
-    gl.bindTexture(gl.TEXTURE_2D, this.poses);
+    const jointCount = mesh.pose.positions.length;
+    const poses = gl.createTexture();
+    gl.bindTexture(gl.TEXTURE_2D, poses);
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, gl.NEAREST);
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, gl.NEAREST);
-    gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA32F, 3 * this.jointCount, MOST_CHARACTERS, 0, gl.RGBA, gl.FLOAT, null);
+    gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA32F, 3 * jointCount, MOST_CHARACTERS, 0, gl.RGBA, gl.FLOAT, null);
+    return {
+      ...this.vertices(attributes, mesh.indices), poses, jointCount, bind: mesh.pose, doubleSided: Boolean(mesh.doubleSided),
+      matrices: new Float32Array(12 * jointCount * MOST_CHARACTERS),
+    };
   }
 
   // Walls as boxes, pits as wells: {positions, normals} and their circles (x, z, radius).
@@ -173,11 +201,10 @@ export class Renderer {
   }
 
   // Joint matrices of each character: pose of the joint times the inverse of its bind pose.
-  pose(characters) {
-    const { positions, rotations } = this.bind;
-    const out = this.matrices;
+  pose({ bind, matrices: out, jointCount, poses }, characters) {
+    const { positions, rotations } = bind;
     characters.forEach((character, row) => {
-      for (let j = 0; j < this.jointCount; j++) {
+      for (let j = 0; j < jointCount; j++) {
         const [bw, bx, by, bz] = rotations[j];
         const [w, x, y, z] = character.rotations.subarray(4 * j, 4 * j + 4);
         // q = pose * inverse(bind)
@@ -185,7 +212,7 @@ export class Renderer {
         const qx = -w * bx + x * bw - y * bz + z * by;
         const qy = -w * by + y * bw - z * bx + x * bz;
         const qz = -w * bz + z * bw - x * by + y * bx;
-        const at = 12 * (row * this.jointCount + j);
+        const at = 12 * (row * jointCount + j);
         const m = [
           1 - 2 * (qy * qy + qz * qz), 2 * (qx * qy - qw * qz), 2 * (qx * qz + qw * qy),
           2 * (qx * qy + qw * qz), 1 - 2 * (qx * qx + qz * qz), 2 * (qy * qz - qw * qx),
@@ -201,27 +228,26 @@ export class Renderer {
       }
     });
     const { gl } = this;
-    gl.bindTexture(gl.TEXTURE_2D, this.poses);
-    gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, 3 * this.jointCount, characters.length, gl.RGBA, gl.FLOAT, out, 0);
+    gl.bindTexture(gl.TEXTURE_2D, poses);
+    gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, 3 * jointCount, characters.length, gl.RGBA, gl.FLOAT, out, 0);
   }
 
-  // Fit the canvas to its place; true where its size has changed.
-  resize() {
-    const ratio = Math.min(window.devicePixelRatio || 1, 2) * this.quality;
-    const width = Math.max(1, Math.round(this.canvas.clientWidth * ratio));
-    const height = Math.max(1, Math.round(this.canvas.clientHeight * ratio));
-    if (this.canvas.width === width && this.canvas.height === height) return;
-    [this.canvas.width, this.canvas.height] = [width, height];
+  // Fit the canvas to its place, or to a size in CSS pixels.
+  resize(wide = this.canvas.clientWidth, tall = this.canvas.clientHeight) {
+    fitCanvas(this.canvas, wide, tall, this.quality);
   }
 
-  // Draw a picture. Characters: {positions, rotations, tint, accent}; balls: {model}; marks: vertices by
-  // program.
-  draw({ camera, characters, balls, marks, reach, gridStep }) {
+  // Draw a picture. Groups: {body, characters} with characters of {positions, rotations, tint, accent};
+  // balls: {model}; marks: vertices by program.
+  draw({ marks, ...scene }) {
+    const shared = this.begin(scene);
+    this.drawGround(shared, marks);
+    this.drawBodies(shared, scene.groups, scene.balls);
+  }
+
+  // Draw the shadows, and give what all programs of the picture share.
+  begin({ camera, groups, balls, reach, gridStep }) {
     const { gl, look } = this;
-    this.resize();
-    camera.aspect = this.canvas.width / this.canvas.height;
-    camera.update();
-    this.pose(characters);
     const middle = camera.target;
     const light = product(
       orthographic(reach, reach, 0.1, 6 * reach),
@@ -235,21 +261,31 @@ export class Renderer {
     gl.clear(gl.DEPTH_BUFFER_BIT);
     gl.enable(gl.POLYGON_OFFSET_FILL);
     gl.polygonOffset(1.5, 3);
-    this.bodies("bodyShadow", { camera: light }, characters);
+    this.bodies("bodyShadow", { camera: light }, groups);
     this.solid("solidShadow", { camera: light });
     this.balls("ballShadow", { camera: light }, balls);
     gl.disable(gl.POLYGON_OFFSET_FILL);
     gl.bindFramebuffer(gl.FRAMEBUFFER, null);
     gl.viewport(0, 0, this.canvas.width, this.canvas.height);
     const fog = linear(look.fog);
-    gl.clearColor(...fog.map((v) => v ** (1 / 2.2)), 1);
-    gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
     const far = 90 * gridStep;
-    const shared = {
+    return {
       camera: camera.matrix, eye: camera.eye, toLight: TO_LIGHT, keyColour: look.key, skyColour: look.sky, floorColour: look.floor,
       fogColour: fog, fogRange: [Math.max(0.25 * far, camera.distance), Math.max(far, 2.2 * camera.distance)], lightMatrix: light,
-      shadowTexel: 1 / this.shadowSize, shadowMap: 1, poses: 0,
+      shadowTexel: 1 / this.shadowSize, shadowMap: 1, poses: 0, middle, gridStep,
+      reach: 1.2 * Math.max(far, 2.2 * camera.distance) + camera.distance,
     };
+  }
+
+  clear(colour = [0, 0, 0, 0]) {
+    const { gl } = this;
+    gl.clearColor(...colour);
+    gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
+  }
+
+  drawGround(shared, marks) {
+    const { gl, look } = this;
+    this.clear([...linear(look.fog).map((v) => v ** (1 / 2.2)), 1]);
     gl.activeTexture(gl.TEXTURE1);
     gl.bindTexture(gl.TEXTURE_2D, this.shadow.texture);
     gl.activeTexture(gl.TEXTURE0);
@@ -257,7 +293,7 @@ export class Renderer {
     const pits = new Float32Array(3 * MOST_PITS);
     this.pits.forEach((pit, at) => pits.set(pit, 3 * at));
     this.use(this.terrain ? "terrain" : "ground", {
-      ...shared, middle, reach: 1.2 * shared.fogRange[1] + camera.distance, groundColour: linear(look.ground), lineColour: linear(look.line), gridStep,
+      ...shared, groundColour: linear(look.ground), lineColour: linear(look.line),
       pits, pitCount: this.pits.length,
     });
     gl.bindVertexArray((this.terrain ?? this.ground).array);
@@ -267,8 +303,11 @@ export class Renderer {
     this.blended("disc", marks.disc, shared);
     this.blended("mark", marks.mark, shared);
     this.blended("ring", marks.ring, shared);
-    gl.enable(gl.CULL_FACE);
-    this.bodies("body", shared, characters);
+  }
+
+  drawBodies(shared, groups, balls) {
+    this.gl.enable(this.gl.CULL_FACE);
+    this.bodies("body", shared, groups);
     this.balls("ball", shared, balls);
   }
 
@@ -280,16 +319,19 @@ export class Renderer {
     }
   }
 
-  bodies(name, uniforms, characters) {
-    if (!characters.length) return;
+  bodies(name, uniforms, groups) {
+    for (const { body, characters } of groups) if (characters.length) this.alike(name, uniforms, body, characters);
+  }
+
+  alike(name, uniforms, body, characters) {
     const { gl } = this;
+    this.pose(body, characters);
     const colours = (key) => Float32Array.from(characters.flatMap((c) => linear(c[key])));
     const tints = name === "body" ? { tints: colours("tint"), accents: colours("accent") } : {};
     this.use(name, { poses: 0, ...uniforms, ...tints });
-    gl.bindTexture(gl.TEXTURE_2D, this.poses);
-    if (this.doubleSided) gl.disable(gl.CULL_FACE);
-    gl.bindVertexArray(this.body.array);
-    gl.drawElementsInstanced(gl.TRIANGLES, this.body.count, gl.UNSIGNED_INT, 0, characters.length);
+    if (body.doubleSided) gl.disable(gl.CULL_FACE);
+    gl.bindVertexArray(body.array);
+    gl.drawElementsInstanced(gl.TRIANGLES, body.count, gl.UNSIGNED_INT, 0, characters.length);
     gl.enable(gl.CULL_FACE);
   }
 

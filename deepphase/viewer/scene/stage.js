@@ -1,5 +1,6 @@
 // Bodies in space, on a ground with a grid.
 
+import { drawCapsules, shadesOf } from "./capsules.js";
 import { look } from "../page_content.js";
 import { clamp } from "../tracks/take_data.js";
 import { fontOf, mixed, fitted, Surface, onDrag } from "./surface2d.js";
@@ -24,9 +25,12 @@ export const SHOWS = [
   ["trails", "Trails", ""],
   ["path", "Root path", ""],
   ["names", "Joint names", ""],
+  ["skeleton", "Skeleton", ""],
 ];
 
 const NAME_SIZE = 12;
+// Height of names over the highest joint, in heights of the body: of lines, and of a head around it.
+const ABOVE = 0.06, SURFACE_ABOVE = 0.15;
 
 // Names of bodies, with those that would cover a nearer body's name moved up.
 function apart(names) {
@@ -41,13 +45,15 @@ function apart(names) {
 }
 
 export class Stage extends Ground {
-  constructor(canvas, onChange) {
+  constructor(canvas, onChange, mannequins) {
     super();
     this.surface = new Surface(canvas, onChange);
-    this.shows = { follow: true, contacts: true, trails: true, path: true, names: false };
+    this.shows = { follow: true, contacts: true, trails: true, path: true, names: false, skeleton: false };
     this.bodies = [];
     this.moved = [0, 0, 0];
     this.camera = new Camera();
+    this.mannequins = mannequins;
+    this.surface.onHide = () => mannequins?.release();
     this.onChange = onChange;
     onDrag(canvas, {
       move: (event, dx, dy) => {
@@ -82,6 +88,7 @@ export class Stage extends Ground {
   open(bodies, terrain) {
     this.bodies = bodies;
     this.terrain = terrain ? new Terrain(terrain) : null;
+    this.mannequins?.open(bodies, this.terrain);
     this.floor = bodies.length ? Math.min(...bodies.map((body) => body.floor)) : 0;
     this.height = Math.max(0.1, ...bodies.map((body) => body.height));
     this.grid = 10 ** Math.round(Math.log10(this.height / 1.5));
@@ -173,33 +180,34 @@ export class Stage extends Ground {
     this.camera.frame(width, height);
     if (!this.bodies.length) return false;
     context.lineCap = context.lineJoin = "round";
-    this.drawGround(context);
+    const solid = !this.shows.skeleton && this.mannequins?.prepare(this.floor);
     const poses = this.visibleBodies.map((body) => [body, body.poseAt(time)]);
-    for (const [body, pose] of poses) {
+    const plain = solid ? poses.filter(([body]) => !body.posed) : poses;
+    if (solid) {
+      this.mannequins.drawGround(context, this, poses, time);
+      this.gridStep = this.terrain ? 0 : this.grid;
+    } else {
+      this.drawGround(context);
+    }
+    for (const [body, pose] of plain) {
       this.drawShadow(context, body, pose);
-      if (body.ball) this.drawBallShadow(context, body, time);
+      if (body.ball && !solid) this.drawBallShadow(context, body, time);
     }
     for (const [body] of poses) if (this.shows.path) this.drawPath(context, body, time);
     for (const [body] of poses) if (this.shows.path) this.drawDesired(context, body, time);
     for (const [body] of poses) if (this.shows.trails) this.drawTrails(context, body, time);
     for (const [body, pose] of poses) if (this.shows.contacts) this.drawContacts(context, body, pose, time);
-    this.drawBodies(context, poses, time);
-    this.drawNames(context, poses);
+    if (solid) this.mannequins.drawBodies(context, this.surface);
+    this.drawBodies(context, plain, time, !solid);
+    this.drawNames(context, poses, solid ? SURFACE_ABOVE : ABOVE);
     return moving;
   }
 
-  drawBodies(context, poses, time) {
+  drawBodies(context, poses, time, balls) {
     const { camera } = this;
     const pieces = [];
     for (const [body, pose] of poses) {
-      const base = body.colour;
-      const colours = {
-        rim: look.page,
-        dark: mixed(base, "#000000", look.dark ? 0.42 : 0.28),
-        base,
-        bright: mixed(base, "#ffffff", 0.42),
-        opacity: body.covers(time) && !body.ghost ? 1 : 0.3,
-      };
+      const colours = { ...shadesOf(body.colour, look.page, look.dark), opacity: body.covers(time) && !body.ghost ? 1 : 0.3 };
       for (const link of body.drawnLinks) {
         const [i, j] = [3 * body.links[link], 3 * body.links[link + 1]];
         const a = camera.project(pose[i], pose[i + 1], pose[i + 2]);
@@ -211,29 +219,10 @@ export class Stage extends Ground {
         pieces.push({ ax, ay, bx: b[0], by: b[1], depth, width, colours });
       }
       for (const [from, to] of body.heads) this.addHead(pieces, body, pose, from, to, colours);
-      if (body.ball) this.addBall(pieces, body, time, colours);
+      if (body.ball && balls) this.addBall(pieces, body, time, colours);
       if (!body.links.length) this.drawPoints(context, body, pose, colours);
     }
-    pieces.sort((one, other) => other.depth - one.depth);
-    const stroke = (piece, colour, width, dx, dy) => {
-      context.strokeStyle = colour;
-      context.lineWidth = width;
-      context.beginPath();
-      context.moveTo(piece.ax + dx, piece.ay + dy);
-      context.lineTo(piece.bx + dx, piece.by + dy);
-      context.stroke();
-    };
-    for (const piece of pieces) {
-      const { width, colours } = piece;
-      context.globalAlpha = colours.opacity;
-      stroke(piece, colours.rim, width + Math.min(2, 0.4 * width), 0, 0);
-      stroke(piece, colours.dark, width, 0, 0);
-      if (width > 2.5) {
-        stroke(piece, colours.base, 0.74 * width, -0.1 * width, -0.1 * width);
-        stroke(piece, colours.bright, 0.2 * width, -0.2 * width, -0.2 * width);
-      }
-    }
-    context.globalAlpha = 1;
+    drawCapsules(context, pieces);
   }
 
   addHead(pieces, body, pose, from, to, colours) {
@@ -273,7 +262,7 @@ export class Stage extends Ground {
     context.globalAlpha = 1;
   }
 
-  drawNames(context, poses) {
+  drawNames(context, poses, above) {
     context.textAlign = "center";
     context.textBaseline = "bottom";
     const write = (text, x, y, size, colour) => {
@@ -291,7 +280,7 @@ export class Stage extends Ground {
       for (const [body, pose] of poses) {
         let top = 0;
         for (let i = 3; i < pose.length; i += 3) if (pose[i + 1] > pose[top + 1]) top = i;
-        const p = this.camera.project(pose[top], pose[top + 1] + 0.06 * body.height, pose[top + 2]);
+        const p = this.camera.project(pose[top], pose[top + 1] + above * body.height, pose[top + 2]);
         const half = Math.min(180, context.measureText(body.name).width) / 2 + 2;
         if (p[2] > this.camera.near) names.push({ name: body.name, x: p[0], y: p[1], half });
       }

@@ -60,6 +60,7 @@ export class Surface {
     this.intersecting = new IntersectionObserver((entries) => {
       this.visible = entries[entries.length - 1].isIntersecting;
       if (this.visible) this.onResize();
+      else this.onHide?.();
     }, { rootMargin: "200px" });
     this.intersecting.observe(canvas);
   }

@@ -1,6 +1,7 @@
 // Ground with heights on a grid, drawn as shaded cells around the camera's target.
 
 import { look } from "../page_content.js";
+import { Heightmap } from "../runtime/ground/heightmap.js";
 import { arrayOf, clamp } from "../tracks/take_data.js";
 import { mixed } from "./surface2d.js";
 
@@ -11,24 +12,9 @@ const GROUND_SHADES = 24;
 // Cells that face away from the light by more than this cosine are equally dark.
 const DARKEST = 0.3;
 
-export class Terrain {
+export class Terrain extends Heightmap {
   constructor({ heights, spacing, origin }) {
-    this.heights = arrayOf(heights);
-    [this.rows, this.columns] = heights.shape;
-    this.spacing = spacing;
-    this.origin = origin;
-  }
-
-  // Height at a place by bilinear interpolation; beyond the edges that of the nearest edge.
-  at(x, z) {
-    const u = clamp((x - this.origin[0]) / this.spacing, 0, this.columns - 1);
-    const v = clamp((z - this.origin[1]) / this.spacing, 0, this.rows - 1);
-    const [i, j] = [Math.min(Math.floor(u), Math.max(this.columns - 2, 0)), Math.min(Math.floor(v), Math.max(this.rows - 2, 0))];
-    const [right, next] = [Math.min(i + 1, this.columns - 1), Math.min(j + 1, this.rows - 1)];
-    const value = (row, column) => this.heights[row * this.columns + column];
-    const low = value(j, i) + (value(j, right) - value(j, i)) * (u - i);
-    const high = value(next, i) + (value(next, right) - value(next, i)) * (u - i);
-    return low + (high - low) * (v - j);
+    super(arrayOf(heights), heights.shape[1], spacing, origin);
   }
 
   // Cells from far to near, fading at the edge; `size` is that of a body in metres.

@@ -4,17 +4,12 @@ import { ballBetween } from "../body/ball_shape.js";
 import { Camera } from "./camera.js";
 import { groundMesh } from "./ground_shape.js";
 import { Marks } from "./marks.js";
-import { buildMannequin } from "../body/mannequin.js";
+import { buildMannequin, COARSE } from "../body/mannequin.js";
 import { Canvas, Panels } from "../tracks/panels.js";
-import { Renderer, LOOKS, MOST_CHARACTERS } from "./renderer.js";
+import { PlainRenderer } from "./plain_renderer.js";
+import { Renderer, LOOKS, MOST_CHARACTERS, NO_WEBGL, TINTS } from "./renderer.js";
 import { mix } from "./vectors.js";
 
-// (body, accent) of each character.
-const TINTS = [
-  ["#e9e4da", "#1f5fa8"], ["#e7a24a", "#4a3420"], ["#6fb7d6", "#173a4d"], ["#8fc48a", "#23452a"],
-  ["#e08b85", "#56221f"], ["#b7a3dc", "#35265c"], ["#f0d36b", "#574613"], ["#7fc9bd", "#1d4842"],
-  ["#d89cc3", "#542145"], ["#b9bfc7", "#333a42"], ["#c9a27c", "#472f18"], ["#9db4e8", "#23355f"],
-];
 // A picture that takes longer than this (s) is drawn with fewer pixels.
 const SLOW_S = 0.028;
 // Seconds of slow pictures after which there are fewer pixels, and the least share of them.
@@ -23,13 +18,18 @@ const SLOW_FOR_S = 1, LEAST_QUALITY = 0.55;
 const FIT_S = 0.8, AHEAD_S = 0.5;
 // Share of the picture's width from which on panels push its middle aside.
 const LEAST_BESIDE = 0.2;
-// Cells of the first mannequin, in those of the final one: a picture is shown at once.
-const COARSE = 2.5;
 
 export class View {
   constructor(elements) {
     this.elements = elements;
-    this.renderer = new Renderer(elements.stage);
+    try {
+      this.renderer = new Renderer(elements.stage);
+    } catch (problem) {
+      if (problem.message !== NO_WEBGL) throw problem;
+      this.renderer = new PlainRenderer(elements.stage);
+      elements.plain.textContent = problem.message;
+      elements.plain.hidden = false;
+    }
     this.overlay = new Canvas(elements.overlay);
     this.canvases = Object.fromEntries(["manifold", "gating", "cost"].map((name) => [name, new Canvas(elements[name])]));
     this.marks = new Marks();
@@ -59,7 +59,7 @@ export class View {
   setBody(mesh) {
     if (this.mesh) this.frames = null;
     this.mesh = mesh;
-    this.renderer.setBody(mesh);
+    this.body = this.renderer.addBody(mesh, this.asset.skeleton.parents);
   }
 
   // Height of the ground at a place.
@@ -100,7 +100,7 @@ export class View {
     const started = performance.now();
     const { camera, size } = this;
     const blend = before.length === now.length ? part : 1;
-    const characters = now.map((frame, i) => this.body(blend < 1 ? before[i] : frame, frame, blend, i));
+    const characters = now.map((frame, i) => this.between(blend < 1 ? before[i] : frame, frame, blend, i));
     const lead = characters[0];
     const { heading } = now[0].root;
     const { length, ahead, height } = extentOf({ positions: lead.positions, root: { position: lead.place, heading } }, this.level(...lead.place));
@@ -114,9 +114,12 @@ export class View {
     this.mark(now, characters, lead, placing);
     for (const ball of balls) this.marks.ball(ball, radius);
     const spread = Math.max(...characters.map((c) => Math.hypot(c.place[0] - lead.place[0], c.place[1] - lead.place[1])));
+    this.renderer.resize();
+    camera.aspect = this.elements.stage.width / this.elements.stage.height;
+    camera.update();
     this.renderer.draw({
       camera,
-      characters,
+      groups: [{ body: this.body, characters }],
       balls,
       marks: this.marks.vertices,
       reach: Math.min(Math.max(2.2 * size.height, spread + 1.5 * size.height), 9 * size.height),
@@ -142,7 +145,7 @@ export class View {
     }
   }
 
-  body(before, now, part, index) {
+  between(before, now, part, index) {
     const [tint, accent] = this.tint(index);
     const positions = new Float32Array(now.positions.length);
     for (let i = 0; i < positions.length; i++) positions[i] = mix(before.positions[i], now.positions[i], part);

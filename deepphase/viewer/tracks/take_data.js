@@ -20,7 +20,7 @@ export function bytesOf(id) {
   return decoded.get(id);
 }
 
-const KINDS = { int16: Int16Array, float32: Float32Array, uint8: Uint8Array };
+const KINDS = { int16: Int16Array, float32: Float32Array, uint8: Uint8Array, uint32: Uint32Array };
 
 export function arrayOf(described) {
   if (!described) return null;
@@ -176,6 +176,7 @@ export class Body extends Timed {
     this.height = this.measuredHeight();
     this.reach = this.measuredReach();
     this.radii = this.linkRadii();
+    this.skin = actor.skin;
   }
 
   get colour() {

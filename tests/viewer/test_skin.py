@@ -1,0 +1,87 @@
+"""What a mannequin in the player follows: joints, roles and packed rotations."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deepphase.errors import ParameterError
+from deepphase.motion.kinematics import global_transforms
+from deepphase.motion.roles import find_roles
+from deepphase.synthetic.locomotion import locomotion
+from deepphase.viewer.actor import Actor
+from deepphase.viewer.packing import PackedArrays
+from deepphase.viewer.page import describe_take
+from deepphase.viewer.skin import Skin
+from deepphase.viewer.take import Take
+from tests.viewer.player_pages import made_actor
+
+# Radians. Three parts are wrong by up to half a step e of 1 / (511 sqrt(2)); of equal parts, the
+# fourth, which follows from them, by 3 e; an angle is twice the length of the difference.
+TURN_BOUND = 2 * np.sqrt(12) * 0.5 / (511 * np.sqrt(2)) * 1.01
+
+
+def unpacked(content: bytes, shape: list[int]) -> np.ndarray:
+    """(..., 4) quaternions, written down from the description of the format."""
+    bits = np.frombuffer(content, "<u4").reshape(shape)
+    parts = np.stack([bits >> shift & 1023 for shift in (20, 10, 0)], -1).astype(float)
+    parts = (parts - 511) / (511 * np.sqrt(2))
+    rest = np.sqrt(np.maximum(0, 1 - (parts**2).sum(-1)))
+    turns = np.empty((*shape, 4))
+    for index in np.ndindex(*shape):
+        turns[index] = np.insert(parts[index], bits[index] >> 30, rest[index])
+    return turns
+
+
+def angles_between(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Radians; of the same rotation, signs of quaternions may differ."""
+    return 2 * np.arccos(np.minimum(1, np.abs((one * other).sum(-1))))
+
+
+@given(st.integers(0, 2**31))
+def test_rotations_are_exact_to_less_than_a_third_of_a_degree(seed):
+    turns = np.random.default_rng(seed).normal(size=(3, 5, 4))
+    turns /= np.linalg.norm(turns, axis=-1, keepdims=True)
+    packed = PackedArrays()
+    stated = packed.add_rotations(turns)
+    again = unpacked(packed.contents[stated["id"]], stated["shape"])
+    assert angles_between(again, turns).max() < TURN_BOUND
+
+
+def test_the_skin_of_a_clip_has_the_joints_of_the_actor():
+    clip = locomotion(0, 1.0).clip
+    actor = Actor.of_clip(clip)
+    skin = actor.skin
+    rotations, _ = global_transforms(clip)
+    roles = find_roles(clip.skeleton, clip=clip)
+    for role in ("hips", "left_knee", "right_hand", "head"):
+        name = clip.skeleton.names[getattr(roles, role)]
+        assert actor.joint_names[skin.roles[role]] == name
+        expected = rotations[:, clip.skeleton.index(name)]
+        np.testing.assert_array_equal(skin.rotations[:, skin.roles[role]], expected)
+    assert skin.kind == "biped"
+    assert skin.parents[0] == -1
+    above = {joint: parent for parent, joint in actor.links.tolist()}
+    assert all(above[joint] == parent for joint, parent in enumerate(skin.parents) if parent >= 0)
+    packed = PackedArrays()
+    stated = describe_take(Take("walk", [actor]), packed)["actors"][0]["skin"]
+    again = unpacked(packed.contents[stated["rotations"]["id"]], stated["rotations"]["shape"])
+    assert angles_between(again, skin.rotations).max() < TURN_BOUND
+    assert stated["roles"] == dict(skin.roles)
+
+
+def test_wrong_skins_are_refused():
+    turns = np.tile([0.0, 0, 0, 1], (120, 6, 1))
+    parents = np.array([-1, 0, 1, 0, 3, 0])
+    with pytest.raises(ParameterError, match=re.escape("rotations (120, 5, 4), expected")):
+        Skin(parents, turns[:, :5], "biped", {})
+    with pytest.raises(ParameterError, match="not finite"):
+        Skin(parents, np.full_like(turns, np.nan), "biped", {})
+    with pytest.raises(ParameterError, match="not one of 6"):
+        Skin(parents, turns, "biped", {"hips": 6})
+    with pytest.raises(ParameterError, match=re.escape("rotations (120, 6, 4) for positions (60,")):
+        made_actor(60, skin=Skin(parents, turns, "biped", {"hips": 0}))

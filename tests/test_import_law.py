@@ -35,6 +35,7 @@ LAYERS = [
     {"deepphase.music", "deepphase.synthetic"},
     {"deepphase.corpus"},
     {"deepphase.features", "deepphase.terrain"},
+    {"deepphase.training"},
     {"deepphase.phase"},
     {"deepphase.steering"},
     {

@@ -209,9 +209,9 @@ def _config(store: ClipStore, size: DemoSize, seed: int) -> PhaseConfig:
 
 def _train(store: ClipStore, config: PhaseConfig, output: Path, *, pictures: bool) -> PhaseModel:
     from apps.reports.training_report import training_report
-    from deepphase.phase.training.metrics import move_metrics
-    from deepphase.phase.training.resume import discard
     from deepphase.phase.training.train import train_phase
+    from deepphase.training.metrics import move_metrics
+    from deepphase.training.resume import discard
 
     work = output / f"{MODEL}.unfinished"
     with progress() as on_progress:

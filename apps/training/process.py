@@ -92,8 +92,8 @@ def train(folder: Path) -> None:
     if model is not None:
         model.save(folder / MODEL_FILE)
         (folder / LATEST_FILE).unlink(missing_ok=True)
-        from deepphase.phase.training.metrics import move_metrics
-        from deepphase.phase.training.resume import discard
+        from deepphase.training.metrics import move_metrics
+        from deepphase.training.resume import discard
 
         move_metrics(folder / "work", folder / MODEL_FILE)
         discard(folder / "work")

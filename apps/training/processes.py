@@ -17,7 +17,7 @@ from deepphase.formats.array_file import is_array_file
 from deepphase.temporary_files import temporary_folder
 
 if TYPE_CHECKING:
-    from deepphase.phase.training.world import World
+    from deepphase.training.world import World
 
 # Seconds after which a file that another machine has written is visible in a shared folder.
 _VISIBLE_S = 3.0
@@ -32,7 +32,7 @@ def processes(trainer: Mapping[str, Any]) -> Iterator[World]:
     trainer
         Options of `pytorch_lightning.Trainer`.
     """
-    from deepphase.phase.training.world import joined
+    from deepphase.training.world import joined
 
     with joined(trainer) as world, silence(world.rank != 0):
         yield world

@@ -12,7 +12,7 @@ from apps.terminal import warn
 from deepphase.errors import ParameterError
 
 if TYPE_CHECKING:
-    from deepphase.phase.training.world import World
+    from deepphase.training.world import World
 
 
 def work_folder(output: Path, *, resume: bool, restart: bool) -> Path:
@@ -27,8 +27,8 @@ def work_folder(output: Path, *, resume: bool, restart: bool) -> Path:
         the file cannot be written.
     """
     from deepphase.atomic_write import check_writable
-    from deepphase.phase.training.metrics import metrics_file
-    from deepphase.phase.training.resume import refuse_running, refuse_unfinished
+    from deepphase.training.metrics import metrics_file
+    from deepphase.training.resume import refuse_running, refuse_unfinished
 
     if resume and restart:
         raise ParameterError(
@@ -65,7 +65,7 @@ def resumable(world: World, work: Path, *, restart: bool) -> Iterator[None]:
     CheckpointError
         With `restart`, if a training is running there by now.
     """
-    from deepphase.phase.training.resume import discard, refuse_running, unfinished
+    from deepphase.training.resume import discard, refuse_running, unfinished
 
     if restart:
         # Reading the clips took a while, in which another training may have been started.
@@ -88,8 +88,8 @@ def finish(work: Path, output: Path, part: str = "") -> Path | None:
     -------
     The CSV file of metrics; None if the training wrote none.
     """
-    from deepphase.phase.training.metrics import move_metrics
-    from deepphase.phase.training.resume import discard
+    from deepphase.training.metrics import move_metrics
+    from deepphase.training.resume import discard
 
     metrics = move_metrics(work, output, part)
     discard(work)

@@ -14,8 +14,8 @@ from controllers.config import ControllerConfig
 from controllers.data.controller_data import ControllerData
 from controllers.networks.registry import network_kind
 from deepphase.errors import ParameterError
-from deepphase.phase.training.resumable import ResumableData
 from deepphase.phase.windows import WindowOrder
+from deepphase.training.resumable import ResumableData
 
 _VALIDATION_SAMPLES = 2048
 # Samples are kept on the device if its free memory is this many times their size.

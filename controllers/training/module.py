@@ -23,7 +23,7 @@ from controllers.training.path_noise import PathNoise
 from deepphase.arrays import Array
 from deepphase.errors import ParameterError
 from deepphase.features.layout import FeatureLayout
-from deepphase.phase.training.resumable import ResumableModule, cosine_rate
+from deepphase.training.resumable import ResumableModule, cosine_rate
 
 # Entry of checkpoints.
 _CHECKS = "course_checks"

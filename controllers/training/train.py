@@ -20,10 +20,10 @@ from controllers.training.assembled import assembled_controller
 from controllers.training.health import training_health
 from controllers.training.module import ControllerModule, new_network
 from deepphase.arrays import Array
-from deepphase.phase.training.resumable import fit
-from deepphase.phase.training.trainer import check_trainer, versions
-from deepphase.phase.training.world import joined
 from deepphase.progress import Progress
+from deepphase.training.resumable import fit
+from deepphase.training.trainer import check_trainer, versions
+from deepphase.training.world import joined
 
 # Maximum number of samples that a network is fitted to.
 _MAX_FITTED = 40_000

@@ -23,9 +23,9 @@ from deepphase.motion.clip import Clip
 from deepphase.motion.mirror import mirrored
 from deepphase.motion.resample import resample
 from deepphase.motion.root_trajectory import RootTrajectory, from_root_space, to_root_space
-from deepphase.phase.training.resumable import ResumableData
 from deepphase.phase.windows import WindowOrder, held_out_sources
 from deepphase.progress import Progress
+from deepphase.training.resumable import ResumableData
 
 # Standard deviation in seconds of the Gaussian that smooths the root's way: paths have no sway.
 SMOOTHING_S = 0.3

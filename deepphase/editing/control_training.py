@@ -16,10 +16,10 @@ from deepphase.corpus.clip_store import ClipStore
 from deepphase.editing.control_data import PathData, PathTraining, PathWindows
 from deepphase.editing.control_networks import EffectorLimits, EffectorNetworks, PathNetworks
 from deepphase.editing.editor import MotionEditor
-from deepphase.phase.training.resumable import ResumableModule, cosine_rate, fit
-from deepphase.phase.training.trainer import check_trainer
-from deepphase.phase.training.world import joined
 from deepphase.progress import Progress
+from deepphase.training.resumable import ResumableModule, cosine_rate, fit
+from deepphase.training.trainer import check_trainer
+from deepphase.training.world import joined
 
 _WARMUP, _FINAL_RATE, _LEARNING_RATE = 0.03, 0.01, 1e-3
 # Weight in the loss of the weights' mean magnitude (Holden et al. 2016), and of the footsteps.

@@ -22,9 +22,9 @@ from deepphase.motion.contacts import foot_contacts
 from deepphase.motion.mirror import mirrored
 from deepphase.motion.resample import resample
 from deepphase.motion.roles import find_roles
-from deepphase.phase.training.resumable import ResumableData
 from deepphase.phase.windows import WindowOrder, split_by_source
 from deepphase.progress import Progress
+from deepphase.training.resumable import ResumableData
 
 _VALIDATION_WINDOWS = 256
 

@@ -12,8 +12,8 @@ from deepphase.editing.data import EditorData
 from deepphase.editing.editor import MotionEditor, network_inputs
 from deepphase.editing.missing import made_damage
 from deepphase.editing.networks import MotionAutoencoder, make_motion_autoencoder
-from deepphase.phase.training.resumable import ResumableModule, cosine_rate
-from deepphase.phase.training.trainer import versions
+from deepphase.training.resumable import ResumableModule, cosine_rate
+from deepphase.training.trainer import versions
 
 
 class EditorModule(ResumableModule):

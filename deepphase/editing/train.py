@@ -16,10 +16,10 @@ from deepphase.editing.data import EditorData
 from deepphase.editing.editor import MotionEditor
 from deepphase.editing.module import EditorModule
 from deepphase.editing.report import editor_report
-from deepphase.phase.training.resumable import fit
-from deepphase.phase.training.trainer import check_trainer
-from deepphase.phase.training.world import joined
 from deepphase.progress import Progress
+from deepphase.training.resumable import fit
+from deepphase.training.trainer import check_trainer
+from deepphase.training.world import joined
 
 
 def train_editor(

@@ -17,14 +17,6 @@ from torch import Tensor
 from deepphase.arrays import Array
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import ParameterError
-from deepphase.phase.training.resumable import (
-    ResumableData,
-    ResumableModule,
-    cosine_rate,
-    fit,
-)
-from deepphase.phase.training.trainer import check_trainer, versions
-from deepphase.phase.training.world import joined
 from deepphase.phase.windows import WindowOrder
 from deepphase.progress import Progress
 from deepphase.rigs.blender_rig import BlenderRig
@@ -40,6 +32,14 @@ from deepphase.rigs.gaussian_process import (
 from deepphase.rigs.inverse import Method, ReluNetwork, RigInverse, RigScale
 from deepphase.rigs.rig_function import RigFunction
 from deepphase.rigs.sampling import sampled_controls
+from deepphase.training.resumable import (
+    ResumableData,
+    ResumableModule,
+    cosine_rate,
+    fit,
+)
+from deepphase.training.trainer import check_trainer, versions
+from deepphase.training.world import joined
 
 # A control that moves by less, in its unit, is not used.
 _MOVES = 1e-3

@@ -11,8 +11,8 @@ import pytest
 from apps.cli import main
 from apps.training.resumable import resumable
 from deepphase.errors import CheckpointError
-from deepphase.phase.training.resume import resume_point, sole_training
-from deepphase.phase.training.world import World
+from deepphase.training.resume import resume_point, sole_training
+from deepphase.training.world import World
 
 pytestmark = pytest.mark.slow
 

@@ -21,8 +21,8 @@ from controllers.training import course_checks, health
 from controllers.training.course_checks import CourseChecks
 from controllers.training.train import measured_controller, train_controller
 from deepphase.errors import ParameterError
-from deepphase.phase.training.metrics import read_metrics
 from deepphase.steering.made_paths import MADE_PATHS
+from deepphase.training.metrics import read_metrics
 from tests.controllers.made_controllers import FormulaPhases, small_controller, walking_store
 
 _SMALL = {

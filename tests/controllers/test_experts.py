@@ -7,7 +7,7 @@ from controllers.networks.blended_linear import BlendedLinear
 from controllers.networks.experts import Experts, ExpertsConfig
 from controllers.networks.network import NetworkDims
 from deepphase.errors import ParameterError
-from deepphase.phase.training.muon import Muon
+from deepphase.training.muon import Muon
 from tests.controllers.naive_blend import naive_body
 
 

@@ -25,10 +25,10 @@ from controllers.training.train import measured_controller, train_controller
 from deepphase.corpus.clip_store import ClipStore
 from deepphase.errors import CheckpointError, ParameterError
 from deepphase.motion.kinematics import joint_positions
-from deepphase.phase.training.metrics import read_metrics
 from deepphase.steering.root_states import RootStates
 from deepphase.steering.run import rollout
 from deepphase.synthetic.locomotion import locomotion
+from deepphase.training.metrics import read_metrics
 from tests.controllers.made_controllers import (
     FormulaPhases,
     TruePhases,

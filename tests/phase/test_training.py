@@ -17,10 +17,10 @@ from deepphase.motion.clip import Clip
 from deepphase.phase.config import PhaseConfig
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.training.data import PhaseData
-from deepphase.phase.training.metrics import metrics_file, read_metrics
 from deepphase.phase.training.module import PhaseModule
-from deepphase.phase.training.resume import resume_point, sole_training
 from deepphase.phase.training.train import train_phase
+from deepphase.training.metrics import metrics_file, read_metrics
+from deepphase.training.resume import resume_point, sole_training
 from tests.formula_motion import body, swinging
 
 pytestmark = pytest.mark.slow

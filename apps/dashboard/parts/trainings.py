@@ -27,7 +27,7 @@ from deepphase.errors import ParameterError
 from deepphase.figures.colouring import Colouring
 from deepphase.figures.learning_curves import LearningCurve
 from deepphase.phase.model import PhaseModel
-from deepphase.phase.training.metrics import metrics_beside
+from deepphase.training.metrics import metrics_beside
 
 _KEY = "trainings"
 # Folder of models in the folder that the program was started on.

@@ -21,10 +21,10 @@ from deepphase.phase.any_skeleton.body_points import FPS, POINTS, BodyPlan, mirr
 from deepphase.phase.config import PhaseConfig
 from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.phase.signals import JointVelocities
-from deepphase.phase.training.resumable import ResumableData
 from deepphase.phase.training.variation import Stretches, VariedWindows, WindowVariation
 from deepphase.phase.windows import Split, gather, split_by_source
 from deepphase.progress import Progress
+from deepphase.training.resumable import ResumableData
 
 _VALIDATION_WINDOWS = 2048
 # A mirror image goes to the other side.

@@ -23,10 +23,10 @@ from deepphase.phase.measuring import measured_health
 from deepphase.phase.model import encode_windows
 from deepphase.phase.networks.autoencoder import PeriodicAutoencoder
 from deepphase.phase.networks.presets import make_autoencoder
-from deepphase.phase.training.resumable import ResumableModule, cosine_rate, fit
-from deepphase.phase.training.trainer import check_trainer, versions
-from deepphase.phase.training.world import joined
 from deepphase.progress import Progress
+from deepphase.training.resumable import ResumableModule, cosine_rate, fit
+from deepphase.training.trainer import check_trainer, versions
+from deepphase.training.world import joined
 
 # A batch of windows that barely move is not divided by less than this share of the mean square.
 _LEAST_POWER = 0.3

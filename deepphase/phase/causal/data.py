@@ -17,9 +17,9 @@ from deepphase.phase.causal.network import CausalNetwork
 from deepphase.phase.model import PhaseModel
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.signals import JointVelocities
-from deepphase.phase.training.resumable import ResumableData
 from deepphase.phase.windows import WindowOrder, split_by_source
 from deepphase.progress import Progress
+from deepphase.training.resumable import ResumableData
 
 _VALIDATION_FRAMES = 4096
 # Shorter pieces of motion are not varied.

@@ -18,10 +18,10 @@ from deepphase.phase.parameter_errors import PhaseErrors, parameter_errors
 from deepphase.phase.parameters import PhaseParameters
 from deepphase.phase.signals import JointVelocities
 from deepphase.phase.streaming import streamable
-from deepphase.phase.training.resumable import ResumableModule, cosine_rate, fit
-from deepphase.phase.training.trainer import check_trainer, versions
-from deepphase.phase.training.world import joined
 from deepphase.progress import Progress
+from deepphase.training.resumable import ResumableModule, cosine_rate, fit
+from deepphase.training.trainer import check_trainer, versions
+from deepphase.training.world import joined
 
 _LEARNING_RATE, _WEIGHT_DECAY, _WARMUP, _FINAL_RATE = 2e-3, 1e-2, 0.05, 0.01
 _DROPOUT = 0.03

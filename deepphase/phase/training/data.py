@@ -19,10 +19,10 @@ from deepphase.phase.config import PhaseConfig
 from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.phase.signals import JointVelocities
 from deepphase.phase.song_signals import SongSignals
-from deepphase.phase.training.resumable import ResumableData
 from deepphase.phase.training.variation import Stretches, VariedWindows, WindowVariation
 from deepphase.phase.windows import BlockOrder, WindowOrder, gather, split_by_source
 from deepphase.progress import Progress
+from deepphase.training.resumable import ResumableData
 
 _VALIDATION_WINDOWS = 2048
 # Windows of a shard at most: about 17 seconds of motion.

@@ -18,9 +18,9 @@ from deepphase.phase.networks.presets import make_autoencoder
 from deepphase.phase.signals import JointVelocities
 from deepphase.phase.song_signals import SongSignals
 from deepphase.phase.training.data import PhaseData
-from deepphase.phase.training.resumable import ResumableModule, cosine_rate
-from deepphase.phase.training.trainer import versions
 from deepphase.progress import Progress
+from deepphase.training.resumable import ResumableModule, cosine_rate
+from deepphase.training.trainer import versions
 
 # Frames that the projection is fitted to, at most.
 _PROJECTED_FRAMES = 40_000

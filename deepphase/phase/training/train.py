@@ -18,11 +18,11 @@ from deepphase.phase.model import PhaseModel
 from deepphase.phase.signal_corpus import SignalCorpus
 from deepphase.phase.training.data import PhaseData
 from deepphase.phase.training.module import PhaseModule
-from deepphase.phase.training.resumable import fit
-from deepphase.phase.training.trainer import check_trainer
 from deepphase.phase.training.watching import Watch, Watcher
-from deepphase.phase.training.world import joined
 from deepphase.progress import Progress
+from deepphase.training.resumable import fit
+from deepphase.training.trainer import check_trainer
+from deepphase.training.world import joined
 
 # Frames that are summed at once.
 _BLOCK = 65_536

@@ -15,14 +15,14 @@ import pytorch_lightning as pl
 import torch
 from torch import Tensor
 
-from deepphase.phase.training.metrics import STEP, MetricsCsv, metrics_file
-from deepphase.phase.training.muon import Muon
-from deepphase.phase.training.resume import WholeCheckpoints, resume_point, sole_training
-from deepphase.phase.training.trainer import quiet_lightning, trainer_options
-from deepphase.phase.training.world import World, joined
 from deepphase.progress import Progress
 from deepphase.temporary_files import temporary_folder
 from deepphase.threads import warn_of_spinning
+from deepphase.training.metrics import STEP, MetricsCsv, metrics_file
+from deepphase.training.muon import Muon
+from deepphase.training.resume import WholeCheckpoints, resume_point, sole_training
+from deepphase.training.trainer import quiet_lightning, trainer_options
+from deepphase.training.world import World, joined
 
 # Number of segments of a training; a resume point is written after each.
 _SEGMENTS = 100

@@ -23,7 +23,7 @@ import torch.distributed as dist
 from pytorch_lightning.strategies.launchers import _SubprocessScriptLauncher
 
 from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
-from deepphase.phase.training.trainer import (
+from deepphase.training.trainer import (
     HARDWARE,
     check_trainer,
     launched,

@@ -16,7 +16,7 @@ import torch
 
 from deepphase.atomic_write import atomic_write
 from deepphase.errors import CheckpointError
-from deepphase.phase.training.metrics import metrics_file
+from deepphase.training.metrics import metrics_file
 
 try:
     import fcntl

@@ -1,0 +1,1 @@
+"""The frame of every training: segments with resume points, devices, processes and metrics."""

@@ -4,22 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from apps.demo.folder import OutputFolder
-from apps.demo.motion import (
-    HELD_OUT,
-    LIVE,
-    MODEL,
-    PHASES,
-    PLAYER,
-    REPORT,
-    STORE,
-    TRAINING,
-    TRUTH,
-)
-from apps.options.groups import StoreOptions
+from apps.demo.motion import HELD_OUT, LIVE, MODEL, PHASES, REPORT, STORE, TRAINING, TRUTH
 from apps.terminal import next_step, note, progress
 from deepphase.errors import ParameterError
 from deepphase.phase.config import PhaseConfig
@@ -34,7 +24,6 @@ if TYPE_CHECKING:
 
 # For a small corpus the batch size is reduced until a pass has this many optimizer steps.
 _MIN_STEPS, _MIN_BATCH_SIZE = 8, 8
-_PLAYER_CLIPS = 12
 
 
 def command(
@@ -45,10 +34,11 @@ def command(
 ) -> None:
     """Run the whole chain on synthetic motion with known phases, offline.
 
-    Generates motion by formula (or takes your own), prepares it, trains a phase model, encodes
-    held-out clips, compares their phases with the true ones, and explains the result in
-    OUTPUT/index.html. OUTPUT/live.html is a page in which you steer a character. A second run
-    replaces the files of the first, and no others.
+    Generates motion by formula (or takes your own) and runs the commands of the program on it:
+    prepare, train, encode, evaluate, figures, match, control, dance and export. OUTPUT/index.html
+    compares the phases with the true ones and shows every command with its report.
+    OUTPUT/live.html is a page in which you steer a character. A second run replaces the files of
+    the first, and no others.
 
     Parameters
     ----------
@@ -58,7 +48,7 @@ def command(
         Folder of your own motion files to use instead. Their true phases are unknown, and nothing
         is compared with them.
     smallest
-        Run in half a minute on very little data, without writing figures as PNG: a check that
+        Run in a minute on very little data, without writing figures as PNG: a check that
         everything works, whose errors are larger than those of the method.
     seed
         Random seed for the synthetic motion and the training.
@@ -88,54 +78,79 @@ def command(
 
 
 def _demo(output: Path, data: Path | None, smallest: bool, seed: int) -> Path:
-    from apps.commands import encode_clips, prepare_store
     from apps.demo.motion import FULL, SMALLEST
     from apps.demo.page import Demo, demo_page
+    from apps.demo.steps import (
+        encode_step,
+        prepare_step,
+        shown_path,
+        steps_after_encoding,
+        train_step,
+        write_inputs,
+    )
     from deepphase.corpus.store import open_store
     from deepphase.phase.phase_file import load_phases
 
     size = SMALLEST if smallest else FULL
     truths: dict[str, Truth] = {}
     if data is None:
-        truths, training, held_out = _make_motion(output, size, seed)
-        prepare_store.command(training, output / STORE)
-        group = None
+        truths = _make_motion(output, size, seed)
+        source, held_out = Path(TRAINING), Path(HELD_OUT)
     else:
-        held_out = [output / STORE]
-        prepare_store.command([data], output / STORE)
-        group = _largest_group(output / STORE)
+        source, held_out = shown_path(data, output), Path(STORE)
+    steps = [prepare_step(source)]
+    steps[0].run(output)
+    group = None if data is None else _largest_group(output / STORE)
+    chosen = () if group is None else ("--skeleton", group)
     store = open_store(output / STORE, group)
     config = _config(store, size, seed)
     model = _train(store, config, output, pictures=size.pictures)
-    reading = StoreOptions(skeleton=group)
-    encode_clips.command([output / MODEL, *held_out], output / PHASES, reading=reading)
-    names = _held_out_names(store, config) if data else [path.stem for path in held_out]
+    steps += [train_step(_training_words(config), chosen), encode_step(held_out, chosen)]
+    steps[-1].run(output)
     read = [load_phases(path) for path in sorted((output / PHASES).glob("*.phases.npz"))]
     # The folder may contain phases of other models.
-    of_model = {each.name: each for each, meta in read if meta["model_sha256"] == model.sha256}
-    phases = [of_model[name] for name in names if name in of_model]
-    clips = _play(held_out, group, phases, model, output)
-    _steer(output)
+    phases = [each for each, meta in read if meta["model_sha256"] == model.sha256]
+    if data is not None:
+        names = _held_out_names(store, config)
+        phases = [each for each in phases if each.name in names]
+    with progress() as on_progress:
+        write_inputs(output, on_progress, toy=smallest)
+    query = phases[0] if phases else None
+    name, frame = store.names[0], int(store.lengths[0]) // 2
+    for step in steps_after_encoding(held_out, name, frame, chosen, toy=smallest):
+        step.run(output)
+        steps.append(step)
     demo = Demo(
         model=model,
-        store=store,
-        phases=phases,
-        clips=clips,
-        truths=[truths[each.name] for each in phases] if truths else [],
+        steps=steps,
+        clip=None if query is None else _clip(output / held_out, group, query.name),
+        phases=query,
         errors=_errors(model, store, phases, truths) if truths else [],
         toy=smallest,
-        pictures=size.pictures,
-        data=data,
-        group=group,
     )
-    with progress() as on_progress:
-        return demo_page(demo, output, on_progress)
+    return demo_page(demo, output)
 
 
-def _make_motion(
-    output: Path, size: DemoSize, seed: int
-) -> tuple[dict[str, Truth], list[Path], list[Path]]:
-    """Write clips and their truth; returns the truths by clip, and the files of both sets."""
+def _training_words(config: PhaseConfig) -> tuple[str, ...]:
+    """Options of `train phase` that differ from the default config."""
+    default = PhaseConfig.load("default").training
+    return tuple(
+        word
+        for item in fields(default)
+        if (value := getattr(config.training, item.name)) != getattr(default, item.name)
+        for word in (f"--training.{item.name}", str(value))
+    )
+
+
+def _clip(files: Path, group: str | None, name: str) -> Clip:
+    from deepphase.corpus.clips import clips_in
+
+    (entry,) = [each for each in clips_in([files], skeleton=group) if each.name == name]
+    return entry.load()
+
+
+def _make_motion(output: Path, size: DemoSize, seed: int) -> dict[str, Truth]:
+    """Write clips and their truth; returns the truths by clip."""
     from apps.demo.motion import held_out_motions, training_motions
     from deepphase.formats.bvh.writer import save_bvh
     from deepphase.synthetic.truth_file import Truth
@@ -146,46 +161,15 @@ def _make_motion(
     }
     total = sum(len(motions) for motions in sets.values())
     truths: dict[str, Truth] = {}
-    files: dict[str, list[Path]] = {name: [] for name in sets}
     with progress() as on_progress:
         for name, motions in sets.items():
             for motion in motions:
                 clip = motion.clip
-                files[name].append(output / name / f"{clip.name}.bvh")
-                save_bvh(clip, files[name][-1])
+                save_bvh(clip, output / name / f"{clip.name}.bvh")
                 truths[clip.name] = Truth.of(motion)
                 truths[clip.name].save(output / TRUTH / f"{clip.name}.truth.npz")
                 on_progress("generating motion", len(truths), total, clip.name)
-    return truths, files[TRAINING], files[HELD_OUT]
-
-
-def _play(
-    files: list[Path],
-    group: str | None,
-    phases: Sequence[ClipPhases],
-    model: PhaseModel,
-    output: Path,
-) -> dict[str, Clip]:
-    """Write a player of encoded clips, and return these by name."""
-    from apps.reports.player_takes import takes_of_clips
-    from deepphase.corpus.clips import clips_in
-    from deepphase.viewer.page import save_player
-
-    entries = {entry.name: entry for entry in clips_in(files, skeleton=group)}
-    shown = [each for each in phases if each.name in entries][:_PLAYER_CLIPS]
-    clips = [entries[each.name].load() for each in shown]
-    takes = takes_of_clips(clips, shown, model)
-    save_player(output / PLAYER, takes, title="Held-out clips")
-    return {each.name: clip for each, clip in zip(shown, clips, strict=True)}
-
-
-def _steer(output: Path) -> None:
-    """Write the page in which the shipped controller is steered."""
-    from apps.demo.controller import CONTROLLER
-    from apps.live.page import save_live_page
-    from apps.live.sources import asset_of
-
-    save_live_page(output / LIVE, asset_of(CONTROLLER), name=CONTROLLER.stem)
+    return truths
 
 
 def _largest_group(store: Path) -> str:

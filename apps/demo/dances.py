@@ -1,12 +1,14 @@
-"""Synthetic dances to synthetic songs, as a motion database in memory."""
+"""Synthetic dances to synthetic songs, as a motion database."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from apps.dances.databases import with_songs
 from deepphase.corpus.clip_store import ClipStore
+from deepphase.corpus.store import open_store
 from deepphase.features.layout import FeatureLayout
 from deepphase.music.features import features_of
 from deepphase.phase.extractor import PhaseExtractor
@@ -23,7 +25,11 @@ _SONG_S = 20.0
 
 
 def made_dances(
-    model: PhaseExtractor, progress: Progress, songs: Sequence[tuple[int, int]] = SONGS
+    model: PhaseExtractor,
+    progress: Progress,
+    songs: Sequence[tuple[int, int]] = SONGS,
+    *,
+    file: Path | None = None,
 ) -> MotionDatabase:
     """A motion database of synthetic dances, each to a song of another tempo.
 
@@ -33,6 +39,8 @@ def made_dances(
         A phase model of the synthetic body.
     songs
         Beats a minute, and beats in a bar, of each song.
+    file
+        Store to save the dances in, for commands that read the database from a file.
     """
     clips, features = [], {}
     for number, (bpm, beats_per_bar) in enumerate(songs):
@@ -42,8 +50,10 @@ def made_dances(
         features[name] = features_of(song.samples, name=name)
         progress("making dances, analysing songs", number + 1, len(songs), name)
     layout = FeatureLayout.load(_LAYOUT)
-    tracks = ClipSongTracks(
-        ClipStore.from_clips(clips), features, (), tuple(track_features(layout))
-    )
+    store = ClipStore.from_clips(clips)
+    if file is not None:
+        store.save(file)
+        store = open_store(file)
+    tracks = ClipSongTracks(store, features, (), tuple(track_features(layout)))
     database = MotionDatabase.build(tracks.store, layout, model, tracks=tracks, progress=progress)
     return with_songs(database, tracks, progress)

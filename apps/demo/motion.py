@@ -13,7 +13,8 @@ from deepphase.synthetic.training_set import corpus
 
 TRAINING, HELD_OUT, TRUTH = "clips/training", "clips/held_out", "truth"
 STORE, MODEL, PHASES, REPORT = "clips.store", "phases.model", "phases", "report"
-PAGE, PLAYER, LIVE, PICTURES = "index.html", "player.html", "live.html", "pictures"
+EVALUATION = "evaluation"
+PAGE, LIVE = "index.html", "live.html"
 
 _BODY = "biped"
 # Second part of the seed of held-out motion, which separates it from the seeds of training motion.

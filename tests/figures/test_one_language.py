@@ -8,7 +8,6 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from deepphase.figures.channel_frequencies import channel_frequencies
 from deepphase.figures.channel_joints import channel_joints, followed_body, followed_parts_bars
 from deepphase.figures.colouring import Colouring
 from deepphase.figures.explained_by_joint import explained_by_joint
@@ -18,7 +17,6 @@ from deepphase.figures.manifold_change import manifold_change
 from deepphase.figures.match_distances import MatchSet, match_distances
 from deepphase.figures.parameter_distributions import parameter_distributions
 from deepphase.figures.parameters_over_time import parameters_over_time
-from deepphase.figures.phase_and_truth import phase_and_truth
 from deepphase.figures.phase_strips import phase_strips
 from deepphase.figures.similarity_map import similarity_map
 from deepphase.figures.theme import DARK, LIGHT, channel_colour, themed
@@ -51,7 +49,6 @@ def _figures() -> dict[str, go.Figure]:
     )
     cloud = (projection(manifold), projection.explained)
     colour = Colouring("time", np.arange(240) / FPS, unit="s")
-    learnt = phases.phase[:, 2]
     shares, joints = np.array([[0.9, 0.1], [0.0, 0.6]]), ("A", "B")
     body = np.array([[0.1, 1.0, 0.0], [-0.1, 0.2, 0.0]])
     rising = np.arange(1.0, 5.0)
@@ -75,10 +72,6 @@ def _figures() -> dict[str, go.Figure]:
         "window": window_fit(window),
         "similarity": similarity_map({"phase": (manifold, manifold)}, FPS, names=("a", "a")),
         "joints": explained_by_joint({"A": 0.9, "B": 0.2}),
-        "truth": phase_and_truth(np.arange(240) / FPS, learnt, learnt, channel=2),
-        "frequencies": channel_frequencies(
-            ["clip"], phases.frequency.mean(0)[None], phases.amplitude.mean(0)[None]
-        ),
     }
 
 
@@ -128,7 +121,7 @@ def test_channels_are_in_the_figures():
         for name, chart in FIGURES.items()
         if sum((t.name or "").startswith("channel") for t in chart.data) >= CHANNELS
     }
-    assert seen >= {"strips", "distributions", "window", "frequencies"}
+    assert seen >= {"strips", "distributions", "window"}
 
 
 @pytest.mark.parametrize("name", FIGURES)

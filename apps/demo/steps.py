@@ -1,0 +1,238 @@
+"""Commands that `deepphase demo` runs one after the other, as one types them in its folder."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shlex
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from apps.demo.motion import EVALUATION, LIVE, MODEL, PHASES, REPORT, STORE
+from deepphase.progress import Progress
+
+DATABASE, MATCHES, RUN, FIGURES = "clips.db", "matches", "run", "figures"
+CONTROLLER, SONG, DANCES, DANCE = "gaits.controller", "song.wav", "dances.db", "dance"
+DANCES_STORE = "dances.store"
+# Tempo and metre of the song that is danced to; no dance of the database has that tempo.
+_TEMPO_BPM, _BEATS_PER_BAR, _SONG_SEED, _SONG_S = 110.0, 4, 77, 14.0
+
+
+@dataclass(frozen=True)
+class DemoStep:
+    """A command of the demo.
+
+    Parameters
+    ----------
+    heading, words
+        What it does, and what its report shows.
+    command
+        Its words; files are paths relative to the folder of the demo.
+    report
+        Page that it writes, relative to the folder; empty without one.
+    player
+        Page whose players the page of the demo shows.
+    """
+
+    heading: str
+    words: str
+    command: tuple[str | Path, ...]
+    report: str = ""
+    player: str = ""
+
+    @property
+    def line(self) -> str:
+        """The command as one types it in the folder."""
+        return shlex.join(["deepphase", *map(str, self.command)])
+
+    def run(self, folder: Path) -> None:
+        """Call the command's function with files of a folder."""
+        from apps.cli import COMMANDS
+        from apps.options.command_line import read_command_line
+
+        words = [str(folder / word) if isinstance(word, Path) else word for word in self.command]
+        count = 2 if " ".join(words[:2]) in COMMANDS else 1
+        name = " ".join(words[:count])
+        module = importlib.import_module(f"apps.commands.{COMMANDS[name][0]}")
+        module.command(**read_command_line(name, module.command, words[count:]).arguments)
+
+
+def prepare_step(source: Path) -> DemoStep:
+    """Reading of the clips."""
+    return DemoStep(
+        "Read the clips",
+        "The files are checked, resampled to 60 frames per second and written into one store.",
+        ("prepare", source, "-o", Path(STORE)),
+    )
+
+
+def train_step(training: tuple[str, ...], group: tuple[str, ...]) -> DemoStep:
+    """Training, whose options are those of the demo's size."""
+    return DemoStep(
+        "Learn phases",
+        "From joint velocities alone, without labels, a periodic autoencoder learns to describe "
+        "the movement around every frame by a few sinusoids, its phase channels. The report says "
+        "whether the training worked.",
+        (
+            "train",
+            "phase",
+            Path(STORE),
+            "-o",
+            Path(MODEL),
+            "--report",
+            Path(REPORT),
+            *group,
+            *training,
+        ),
+        f"{REPORT}/index.html",
+    )
+
+
+def encode_step(clips: Path, group: tuple[str, ...]) -> DemoStep:
+    """Encoding of the held-out clips."""
+    return DemoStep(
+        "Compute phases",
+        "Phase, frequency, amplitude and offset of every frame and channel, one file per clip.",
+        ("encode", Path(MODEL), clips, "-o", Path(PHASES), *group),
+    )
+
+
+def steps_after_encoding(
+    clips: Path, query: str, frame: int, group: tuple[str, ...], *, toy: bool
+) -> list[DemoStep]:
+    """Everything that follows: measures, figures, matches, a controller, a dance, a live page.
+
+    Parameters
+    ----------
+    clips
+        The held-out clips.
+    query, frame
+        Name of a clip of the store and index of its frame, whose matches are searched for.
+    group
+        Option of the skeleton group, if there are several.
+    toy
+        Compute less of everything.
+    """
+    model, seconds = Path(MODEL), "6" if toy else "12"
+    return [
+        DemoStep(
+            "Measure the model",
+            "The wheels are the phase channels: the angle of a hand is the phase, its length the "
+            "amplitude. Click anywhere in the strips, and body, wheels and ring go to that moment. "
+            "The report measures how well the phases describe clips outside the training.",
+            ("evaluate", model, clips, "-o", Path(EVALUATION), "--queries", "1000", *group),
+            f"{EVALUATION}/index.html",
+            f"{EVALUATION}/player.html",
+        ),
+        DemoStep(
+            "Draw figures",
+            "The phase manifold in 2D and 3D, the parameters over time, and their distributions. "
+            "Periodic movement forms rings, with one turn per cycle.",
+            ("figures", model, clips, "-o", Path(FIGURES), *group, *(() if toy else ("--png",))),
+            f"{FIGURES}/index.html",
+        ),
+        DemoStep(
+            "Build a motion database",
+            "The features of every frame, and an index for the search.",
+            (
+                "match",
+                "build",
+                Path(STORE),
+                "--model",
+                model,
+                "--config",
+                "phase",
+                "-o",
+                Path(DATABASE),
+                *group,
+            ),
+        ),
+        DemoStep(
+            "Find similar moments",
+            "A moment of one clip, and the moments of other clips that are nearest in phase. Equal "
+            "phases are equal places in the cycle; no label says what a step is.",
+            (
+                "match",
+                "query",
+                Path(DATABASE),
+                query,
+                "--frame",
+                str(frame),
+                "-k",
+                "4",
+                "--apart-s",
+                "1",
+                "-o",
+                Path(MATCHES),
+            ),
+            f"{MATCHES}/index.html",
+            f"{MATCHES}/index.html",
+        ),
+        DemoStep(
+            "Steer a controller",
+            "A network that reads its own phases moves this character frame by frame, along the "
+            "path on the ground. It comes with the program and learnt from synthetic gaits.",
+            (
+                "control",
+                Path(CONTROLLER),
+                "--path",
+                "circle",
+                "--seconds",
+                seconds,
+                "-o",
+                Path(RUN),
+            ),
+            f"{RUN}/index.html",
+            f"{RUN}/player.html",
+        ),
+        DemoStep(
+            "Dance to a song",
+            "Motion matching with music: passages of recorded dances follow each other, chosen and "
+            "timed so that steps fall on the beats of a song that they do not belong to.",
+            (
+                "dance",
+                Path(SONG),
+                "--database",
+                Path(DANCES),
+                "--seconds",
+                seconds,
+                "-o",
+                Path(DANCE),
+            ),
+            f"{DANCE}/index.html",
+            f"{DANCE}/player.html",
+        ),
+        DemoStep(
+            "Steer it yourself",
+            "A page in which the character obeys keys, mouse, gamepad or touch.",
+            ("export", Path(CONTROLLER), "--web", "-o", Path(LIVE)),
+            LIVE,
+        ),
+    ]
+
+
+def write_inputs(folder: Path, progress: Progress, *, toy: bool) -> None:
+    """Write the files that the steps read beside the clips: a controller, dances and a song."""
+    import soundfile
+
+    from apps.demo import controller
+    from apps.demo.dances import SONGS, made_dances
+    from apps.demo.model import PHASES as SHIPPED_MODEL
+    from deepphase.phase.model import PhaseModel
+    from deepphase.synthetic.song import make_song
+
+    shutil.copyfile(controller.CONTROLLER, folder / CONTROLLER)
+    shipped = PhaseModel.load(SHIPPED_MODEL)
+    songs = SONGS[:2] if toy else SONGS[:5]
+    dances = made_dances(shipped, progress, songs, file=folder / DANCES_STORE)
+    dances.save(folder / DANCES)
+    song = make_song(_SONG_SEED, _SONG_S, tempo_bpm=_TEMPO_BPM, beats_per_bar=_BEATS_PER_BAR)
+    soundfile.write(folder / SONG, song.samples, song.sample_rate)
+
+
+def shown_path(path: Path, folder: Path) -> Path:
+    """A path as the commands have it: relative inside the folder, else absolute."""
+    real = Path(os.path.abspath(path))
+    inside = Path(os.path.abspath(folder))
+    return real.relative_to(inside) if real.is_relative_to(inside) else real

@@ -29,6 +29,7 @@ def work_folder(output: Path, *, resume: bool, restart: bool) -> Path:
     from deepphase.atomic_write import check_writable
     from deepphase.training.metrics import metrics_file
     from deepphase.training.resume import refuse_running, refuse_unfinished
+    from deepphase.training.trainer import restarted
 
     if resume and restart:
         raise ParameterError(
@@ -40,7 +41,7 @@ def work_folder(output: Path, *, resume: bool, restart: bool) -> Path:
     check_writable(metrics_file(work) if os.path.isdir(work) else work)
     # First of all: --resume and --restart are no way out while it runs.
     refuse_running(work)
-    if not resume and not restart:
+    if not resume and not restart and not restarted():
         refuse_unfinished(work)
     return work
 
@@ -58,7 +59,7 @@ def resumable(world: World, work: Path, *, restart: bool) -> Iterator[None]:
     work
         Folder of :func:`work_folder`.
     restart
-        Whether to discard an unfinished training first.
+        Whether to discard an unfinished training first, unless torchrun has started again.
 
     Raises
     ------
@@ -66,8 +67,9 @@ def resumable(world: World, work: Path, *, restart: bool) -> Iterator[None]:
         With `restart`, if a training is running there by now.
     """
     from deepphase.training.resume import discard, refuse_running, unfinished
+    from deepphase.training.trainer import restarted
 
-    if restart:
+    if restart and not restarted():
         # Reading the clips took a while, in which another training may have been started.
         world.first(lambda: refuse_running(work))
         world.first(lambda: discard(work))

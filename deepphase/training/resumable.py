@@ -20,8 +20,8 @@ from deepphase.temporary_files import temporary_folder
 from deepphase.threads import warn_of_spinning
 from deepphase.training.metrics import STEP, MetricsCsv, metrics_file
 from deepphase.training.muon import Muon
-from deepphase.training.resume import WholeCheckpoints, resume_point, sole_training
-from deepphase.training.trainer import quiet_lightning, trainer_options
+from deepphase.training.resume import WholeCheckpoints, resume_point, sole_training, unfinished
+from deepphase.training.trainer import quiet_lightning, restarted, trainer_options
 from deepphase.training.world import World, joined
 
 # Number of segments of a training; a resume point is written after each.
@@ -264,7 +264,7 @@ def fit(
     data
         A LightningDataModule; None for a module with its own data.
     resume
-        Whether to continue from the resume point.
+        Whether to continue from the resume point; done without it where torchrun starts again.
     trainer
         Options of `pytorch_lightning.Trainer`, checked by `check_trainer`.
     callbacks
@@ -285,6 +285,8 @@ def fit(
     source: Any = module if data is None else data
     source.in_segments = True
     with joined(trainer) as world, ExitStack() as stack:
+        # torchrun repeats the first command, which did not resume.
+        resume = resume or world.first(lambda: restarted() and unfinished(folder))
         several = {"processes": world.size} if world.size > 1 else {}
         world.first(lambda: _enter(stack, sole_training(folder)))
         point = world.first(lambda: resume_point(folder, {**fingerprint, **several}, resume=resume))
@@ -312,7 +314,7 @@ def fit(
             if runner.strategy.root_device.type == "cpu":
                 warn_of_spinning(torch.get_num_threads())
             if world.size > 1:
-                # Lightning's handler of SIGTERM waits for the other processes, which wait for it.
+                # Lightning's handler of SIGTERM broadcasts it, while the others do something else.
                 runner._signal_connector.register_signal_handlers = lambda: None  # type: ignore[method-assign]
             with world.ending_together():
                 try:

@@ -147,6 +147,11 @@ def launched() -> tuple[str, int, int] | None:
     return None
 
 
+def restarted() -> bool:
+    """Whether torchrun has started the processes again after the end of one (`--max-restarts`)."""
+    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
+
+
 def versions() -> dict[str, str]:
     """Of what a training ran on, for a model file's provenance."""
     return {

@@ -1,47 +1,46 @@
-"""The processes that train one model together: their ranks, shared results and common end."""
+"""The processes that train one model together: what torchrun's agent and Lightning leave to do."""
 
 from __future__ import annotations
 
-import _thread
-import json
+import logging
 import os
-import pickle
 import re
 import signal
-import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from types import FrameType
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import pytorch_lightning as pl
 import torch.distributed as dist
-from pytorch_lightning.strategies.launchers import _SubprocessScriptLauncher
+from torch.distributed.elastic.multiprocessing.api import SignalException
+from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
-from deepphase.errors import CheckpointError, DeepPhaseError, ParameterError
+from deepphase.corpus.parallel import usable_cores
+from deepphase.errors import CheckpointError, ParameterError
 from deepphase.training.trainer import (
     HARDWARE,
     check_trainer,
-    launched,
     quiet_lightning,
+    restarted,
     trainer_options,
 )
 
 Value = TypeVar("Value")
 
-# Seconds between two looks at the other processes, and after which a silent one is lost.
-_LOOK_S, _SILENT_S = 0.25, 20.0
-# Seconds that a process has to end in order after another one has ended, before it is ended.
-_GRACE_S = 5.0
-# Seconds that a process waits for the others to notice its end.
-_NOTICE_S = 2.0
+# Seconds in which the agent of the processes ends them all after one has ended.
+_NOTICE_S = 3.0
 _MISTAKE, _INTERRUPTED = 2, 130
 # Errors of collective operations after the end of another process.
 _CONNECTION = re.compile("clos|reset|refused|broken|timed out|gloo|nccl|peer", re.IGNORECASE)
+# Name of the processes that are started here, not by a torchrun of the user.
+_RUN = "deepphase"
 
 
 @dataclass
@@ -60,15 +59,13 @@ class World:
     size: int = 1
     local_rank: int = 0
     node: int = 0
-    _watch: _Watch | None = None
+    _group: Any = None
 
     def together(self, call: Callable[[], Value]) -> Value:
         """Call a function in every process; if it fails in one, all end.
 
         The first process in which it failed raises its error, and the others SystemExit.
         """
-        if self.size == 1:
-            return call()
         values: list[Value] = []
         error: Exception | None = None
         try:
@@ -78,74 +75,63 @@ class World:
         failed = self.gather(error is not None)
         if not any(failed):
             return values[0]
-        if self._watch is not None:
-            self._watch.all_know()
         if failed.index(True) == self.rank and error is not None:
             raise error
         raise SystemExit(_MISTAKE)
 
     def first(self, call: Callable[[], Value]) -> Value:
         """Call a function in the first process alone; its result in all."""
-        if self.size == 1:
-            return call()
         value: Any = self.together(call if self.rank == 0 else _nothing)
         return self.gather(value)[0]
 
     def first_then_others(self, call: Callable[[], Value]) -> Value:
         """Call a function in the first process, then in the others: it may leave a cache."""
-        if self.size == 1:
-            return call()
-        value: Any = None
-        for mine in (self.rank == 0, self.rank != 0):
-            result: Any = self.together(call if mine else _nothing)
-            value = result if mine else value
-        return value
+        value: Any = self.together(call if self.rank == 0 else _nothing)
+        others: Any = self.together(call if self.rank else _nothing)
+        return others if self.rank else value
 
     def gather(self, value: Value) -> list[Value]:
         """The values of all processes, by rank; waits for all of them, however long."""
-        if self._watch is None:
+        if self._group is None:
             return [value]
         with self.ending_together():
-            return self._watch.gather(value)
+            # A collective operation takes no notice of signals until it ends.
+            waiting = dist.barrier(self._group, async_op=True)
+            while not waiting.is_completed():
+                time.sleep(0.02)
+            waiting.wait()
+            values: list[Any] = [None] * self.size
+            dist.all_gather_object(values, value, group=self._group)
+        return values
 
     @contextmanager
     def ending_together(self) -> Iterator[None]:
-        """Context whose end by an error ends the other processes, as their end ends it.
+        """Context in which the end of another process ends this one in order.
 
         Raises
         ------
         KeyboardInterrupt
-            In every process, if one was interrupted.
+            If the agent of the processes ends this one, as torchrun does.
         CheckpointError
-            In one process, if another was killed or failed.
-        SystemExit
-            In the remaining processes.
+            In the first process of a node without an agent; SystemExit in its others.
         """
-        if self._watch is None:
-            yield
-            return
         try:
             yield
-        except BaseException as error:
-            self._watch.end(error)
-            raise
+        except RuntimeError as error:
+            if self.size == 1 or not _CONNECTION.search(str(error)):
+                raise
+            time.sleep(_NOTICE_S)
+            if self.local_rank:
+                raise SystemExit(_MISTAKE) from None
+            raise _lost("another process", self.size) from None
 
     def leave(self) -> None:
         """End the connection of the processes; each of them is alone from here on."""
-        if self._watch is not None:
-            self.gather(None)
-            self._close(ended=False)
-
-    def _close(self, *, ended: bool) -> None:
         global _active
-        _active = None
-        if self._watch is None:
-            return
-        self._watch.close(ended=ended)
-        self._watch = None
-        if not ended:
-            # After another process has ended, this would wait for it.
+        if self._group is not None:
+            self.gather(None)
             dist.destroy_process_group()
+        self._group = _active = None
 
 
 def _nothing() -> None:
@@ -159,8 +145,8 @@ _active: World | None = None
 def joined(options: Mapping[str, Any]) -> Iterator[World]:
     """Context of the processes that the hardware options of a trainer ask for.
 
-    With several devices and without torchrun or SLURM, the other processes of this node are
-    started here: they run the same command.
+    With several devices and without torchrun or SLURM, this process becomes torchrun's agent: it
+    runs its own command once for each device, and ends as these end.
 
     Parameters
     ----------
@@ -170,7 +156,8 @@ def joined(options: Mapping[str, Any]) -> Iterator[World]:
     Raises
     ------
     ParameterError
-        If Lightning refuses them, or the strategy copies the running process.
+        If Lightning refuses them, the strategy copies the running process, or other machines are
+        asked for without a launcher.
     """
     global _active
     if _active is not None:
@@ -184,207 +171,116 @@ def joined(options: Mapping[str, Any]) -> Iterator[World]:
         yield World()
         return
     strategy: Any = probe.strategy
-    launcher = strategy.launcher
-    if launcher is not None and not isinstance(launcher, _SubprocessScriptLauncher):
+    if getattr(strategy, "_start_method", "popen") != "popen":
         raise ParameterError(
             f"--strategy {options.get('strategy')} copies the running process",
             hint="choose ddp or another strategy that starts processes",
         )
-    started: list[subprocess.Popen] = []
-    if launcher is not None and not strategy.cluster_environment.creates_processes_externally:
-        # Not `launch`: it kills this process where another has ended, before it can say why.
-        launcher._call_children_scripts()
-        started = launcher.procs
-    with _joining(started), quiet_lightning():
-        strategy.setup_environment()
-    world = World(probe.global_rank, probe.world_size, probe.local_rank, probe.node_rank)
-    world._watch = _Watch(world.rank, world.size)
-    _active = world
+    if not strategy.cluster_environment.creates_processes_externally:
+        if probe.num_nodes > 1:
+            raise ParameterError(
+                f"{probe.num_nodes} nodes are asked for, and only this one can be started here",
+                hint="start the command on each node with torchrun or SLURM",
+            )
+        _run_all(probe.num_devices)
+    own = os.environ.get("TORCHELASTIC_RUN_ID") == _RUN
     try:
-        with world.ending_together():
+        with _terminated_as_interrupted():
+            if restarted():
+                _connect_again(strategy.root_device.type)
+            with quiet_lightning():
+                strategy.setup_environment()
+            # On CPUs, and without the half an hour after which others give up waiting.
+            group = dist.new_group(backend="gloo", timeout=timedelta(days=30))
+            world = World(
+                probe.global_rank, probe.world_size, probe.local_rank, probe.node_rank, group
+            )
+            _active = world
             yield world
             world.leave()
     except KeyboardInterrupt:
-        if world.rank:
-            # The first one says it.
+        if own or probe.global_rank:
+            # The agent, or the first process, says it.
             raise SystemExit(_INTERRUPTED) from None
         raise
     finally:
-        world._close(ended=True)
+        _active = None
+
+
+def _connect_again(device: str) -> None:
+    """Connect processes that torchrun has started again.
+
+    Its store still holds the addresses of those that have ended, which others may read in vain.
+    """
+    address = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+    attempt = os.environ["TORCHELASTIC_RESTART_COUNT"]
+    dist.init_process_group(
+        "nccl" if device == "cuda" else "gloo",
+        store=dist.PrefixStore(f"attempt {attempt}", dist.TCPStore(*address, is_master=False)),
+        rank=int(os.environ["RANK"]),
+        world_size=int(os.environ["WORLD_SIZE"]),
+    )
+
+
+def _run_all(devices: int) -> NoReturn:
+    """Run this command as several processes, and end with the meaning of their end.
+
+    Raises
+    ------
+    SystemExit
+        With their status, 0 if they have trained; a process that failed has printed its error.
+    KeyboardInterrupt
+        If this process or one of them was interrupted.
+    CheckpointError
+        If one of them was killed.
+    """
+    logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(usable_cores() // devices, 1)))
+    config = LaunchConfig(
+        min_nodes=1,
+        max_nodes=1,
+        nproc_per_node=devices,
+        run_id=_RUN,
+        rdzv_backend="c10d",
+        rdzv_endpoint="localhost:0",
+        max_restarts=0,
+    )
+    try:
+        elastic_launch(config, sys.executable)(*sys.orig_argv[1:])
+    except SignalException:
+        raise KeyboardInterrupt from None
+    except ChildFailedError as error:
+        rank, failure = error.get_first_failure()
+        if failure.exitcode in (_INTERRUPTED, -signal.SIGTERM, -signal.SIGINT):
+            raise KeyboardInterrupt from None
+        if failure.exitcode < 0:
+            raise _lost(f"process {rank}", devices) from None
+        raise SystemExit(failure.exitcode) from None
+    raise SystemExit(0)
 
 
 @contextmanager
-def _joining(started: list[subprocess.Popen]) -> Iterator[None]:
-    """Context of the connection; the process ends if one that it needs has ended before.
+def _terminated_as_interrupted() -> Iterator[None]:
+    """Context in which the first SIGTERM does what Ctrl-C does, and others nothing."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handler = signal.getsignal(signal.SIGINT)
 
-    Connecting takes no notice of signals and waits for half an hour.
-    """
-    parent, done = os.getppid(), threading.Event()
-    is_started = launched() is None and os.environ.get("LOCAL_RANK", "0") != "0"
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        # The program's own handler of Ctrl-C knows where it may not interrupt.
+        (handler if callable(handler) else signal.default_int_handler)(number, frame)
 
-    def watch() -> None:
-        while not done.wait(_LOOK_S):
-            ended = [each.args for each in started if each.poll() is not None]
-            if ended:
-                print(
-                    "deepphase: error: a process that trains on another device has ended",
-                    file=sys.stderr,
-                )
-            if ended or (is_started and os.getppid() != parent):
-                for each in started:
-                    each.kill()
-                os._exit(_MISTAKE)
-
-    threading.Thread(target=watch, daemon=True).start()
+    before = signal.signal(signal.SIGTERM, interrupt)
     try:
         yield
     finally:
-        done.set()
+        signal.signal(signal.SIGTERM, before)
 
 
-class _Watch:
-    """Thread that publishes the end of this process, and ends it after that of another."""
-
-    def __init__(self, rank: int, size: int) -> None:
-        self._rank, self._size = rank, size
-        self._others = [other for other in range(size) if other != rank]
-        store: Any = dist.distributed_c10d._get_default_store()
-        # A connection for each thread: one that waits blocks its connection.
-        self._store, self._threads_store = store.clone(), store.clone()
-        self._gathered = 0
-        self._reason: dict[str, Any] | None = None
-        self._own: dict[str, Any] | None = None
-        self._ended = False
-        self._closing, self._published = threading.Event(), threading.Event()
-        self._handlers: dict[int, Any] = {}
-        if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGTERM, signal.SIGINT):
-                self._handlers[number] = signal.signal(number, self._interrupted)
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def gather(self, value: Any) -> list[Any]:
-        """The values of all processes, by rank."""
-        self._gathered += 1
-        keys = [_key(f"gathered/{self._gathered}", rank) for rank in range(self._size)]
-        self._store.set(keys[self._rank], pickle.dumps(value))
-        # Not `wait`: it takes no notice of signals.
-        while not self._store.check(keys):
-            time.sleep(_LOOK_S / 10)
-        return [pickle.loads(self._store.get(key)) for key in keys]
-
-    def all_know(self) -> None:
-        """An error of this process is known to the others, which end by themselves."""
-        self._ended = True
-
-    def end(self, error: BaseException) -> None:
-        """Publish an error, or raise what their end means for this process."""
-        if self._ended:
-            return
-        self._ended = True
-        if self._reason is None and isinstance(error, RuntimeError):
-            # The connection broke; the reason follows, if there was time to give one.
-            broken = _CONNECTION.search(str(error))
-            deadline = time.monotonic() + (_NOTICE_S if broken else 0.0)
-            while self._reason is None and time.monotonic() < deadline:
-                time.sleep(_LOOK_S / 5)
-            if self._reason is None and broken:
-                self._reason = {"what": "lost", "rank": None}
-        if self._reason is not None:
-            raise self._meaning(self._reason) from None
-        what = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
-        self._own = {"what": what, "rank": self._rank}
-        self._published.wait(_NOTICE_S + 1.0)
-
-    def close(self, *, ended: bool) -> None:
-        """Stop watching; after a training that has not `ended`, once the others do."""
-        self._closing.set()
-        self._thread.join(_NOTICE_S)
-        for number, handler in self._handlers.items():
-            signal.signal(number, handler)
-        if not ended:
-            with suppress(RuntimeError):
-                self._store.set(_key("left", self._rank), b"")
-                self._wait_for("left", self._store)
-
-    def _meaning(self, reason: dict[str, Any]) -> BaseException:
-        """What the end of another process raises in this one."""
-        if reason["what"] == "interrupted":
-            return KeyboardInterrupt()
-        other = reason["rank"]
-        # One error for all of them: where the failed process has printed its own, none.
-        if reason["what"] == "failed" or self._rank != min({*range(self._size)} - {other}):
-            return SystemExit(_MISTAKE)
-        who = "another process" if other is None else f"process {other}"
-        return CheckpointError(
-            f"{who} of the {self._size} that train together has ended",
-            hint="--resume continues the training from its last resume point, if it has one",
-        )
-
-    def _interrupted(self, number: int, frame: FrameType | None) -> None:
-        if not self._ended:
-            # The program's own handler of Ctrl-C, which knows where it may not interrupt.
-            handler = self._handlers.get(signal.SIGINT)
-            (handler if callable(handler) else signal.default_int_handler)(number, frame)
-
-    def _run(self) -> None:
-        """Look after the others until `close`."""
-        store = self._threads_store
-        seen = {rank: (b"", time.monotonic()) for rank in self._others}
-        beat = 0
-        while not self._closing.wait(_LOOK_S / 2 if self._own is None else 0.0):
-            try:
-                if self._own is not None:
-                    self._publish(self._own)
-                    return
-                beat += 1
-                store.set(_key("beat", self._rank), str(beat))
-                if store.check(["deepphase/end"]):
-                    store.set(_key("noticed", self._rank), b"")
-                    self._stop(json.loads(store.get("deepphase/end")))
-                    return
-                for rank, (last, moment) in seen.items():
-                    key = _key("beat", rank)
-                    now = store.get(key) if store.check([key]) else last
-                    if now != last:
-                        seen[rank] = now, time.monotonic()
-                    elif time.monotonic() - moment > _SILENT_S:
-                        self._stop({"what": "lost", "rank": rank})
-                        return
-            except RuntimeError:
-                # The process that holds the store has ended: the first one, or torchrun's.
-                self._published.set()
-                if self._own is None and not self._closing.is_set():
-                    self._stop({"what": "lost", "rank": 0})
-                return
-
-    def _publish(self, reason: dict[str, Any]) -> None:
-        store = self._threads_store
-        if not store.check(["deepphase/end"]):
-            store.set("deepphase/end", json.dumps(reason))
-        store.set(_key("noticed", self._rank), b"")
-        self._wait_for("noticed", store)
-        self._published.set()
-
-    def _wait_for(self, name: str, store: Any) -> None:
-        """Wait for a key of all others: the store may end with this process."""
-        deadline = time.monotonic() + _NOTICE_S
-        keys = [_key(name, rank) for rank in self._others]
-        while time.monotonic() < deadline and not store.check(keys):
-            time.sleep(_LOOK_S / 10)
-
-    def _stop(self, reason: dict[str, Any]) -> None:
-        """End this process: in order if it can, else at once."""
-        self._reason = reason
-        if not self._ended:
-            _thread.interrupt_main(signal.SIGINT)
-        if self._closing.wait(_GRACE_S):
-            return
-        error = self._meaning(reason)
-        if isinstance(error, DeepPhaseError):
-            print(f"deepphase: error: {error}", file=sys.stderr, flush=True)
-        os._exit(_INTERRUPTED if isinstance(error, KeyboardInterrupt) else _MISTAKE)
-
-
-def _key(name: str, rank: int) -> str:
-    return f"deepphase/{name}/{rank}"
+def _lost(who: str, size: int) -> CheckpointError:
+    return CheckpointError(
+        f"{who} of the {size} that train together has ended",
+        hint="--resume continues the training from its last resume point, if it has one",
+    )

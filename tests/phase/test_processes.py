@@ -195,14 +195,14 @@ def test_two_processes_end_in_the_weights_of_one_although_one_was_terminated(fol
     words = ["--devices", "2", "--training.windows", "4000"]
     process = _start(_command(output, folder, *words), log)
     _wait_for(work / "resume.ckpt", process)
-    (other,) = _children(process)
+    other, _ = ranks = sorted(_children(process))
     os.kill(other, signal.SIGTERM)
     began = time.monotonic()
     # A busy machine takes longer than the ten seconds of an idle one.
     assert process.wait(600) == cli.INTERRUPTED, log.read_text()
     assert "--resume continues this training" in log.read_text()
     assert log.read_text().count("deepphase: interrupted") == 1
-    while _is_running(other):
+    while any(map(_is_running, ranks)):
         assert time.monotonic() - began < 600
         time.sleep(0.1)
     assert not list(work.glob("*.store"))
@@ -219,6 +219,27 @@ def test_two_processes_end_in_the_weights_of_one_although_one_was_terminated(fol
         one.network.state_dict().items(), two.network.state_dict().values(), strict=True
     ):
         torch.testing.assert_close(other_value, value, rtol=0, atol=1e-4, msg=name)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks for processes in /proc")
+def test_torchrun_starts_again_after_a_kill_and_the_weights_are_the_same(folder, tmp_path):
+    words, log = ["--training.windows", "4000"], tmp_path / "log"
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    launcher += ["--nproc-per-node", "2", "--max-restarts", "1"]
+
+    def train(output: Path) -> subprocess.Popen:
+        return _start([*launcher, *_command(output, folder, *words)[1:]], log)
+
+    cut, whole = tmp_path / "cut.model", tmp_path / "whole.model"
+    process = train(cut)
+    _wait_for(tmp_path / "cut.model.unfinished" / "resume.ckpt", process)
+    os.kill(_children(process)[0], signal.SIGKILL)
+    assert process.wait(1200) == 0, log.read_text()
+    assert not (tmp_path / "cut.model.unfinished").exists()
+    assert train(whole).wait(1200) == 0, log.read_text()
+    one, two = (PhaseModel.load(path).network.state_dict() for path in (whole, cut))
+    assert all(torch.equal(value, two[name]) for name, value in one.items())
 
 
 @pytest.mark.slow

@@ -197,15 +197,17 @@ def _run_command(name: str, words: list[str]) -> int:
     # Imported here, since jsonargparse takes longer to import than `deepphase --help` may take.
     from apps.options.command_line import read_command_line
     from apps.terminal import output
+    from deepphase.extras import named_extras
 
-    module = importlib.import_module(f"apps.commands.{COMMANDS[name][0]}")
-    configs = {"configs": module.CONFIGS} if hasattr(module, "CONFIGS") else {}
-    call = read_command_line(name, module.command, words, **configs)
-    if call.config:
-        print(call.config, end="")
-        return DONE
-    with output(quiet=call.quiet, to_stderr=call.json):
-        outcome = module.command(**call.arguments)
+    with named_extras(f"deepphase {name}"):
+        module = importlib.import_module(f"apps.commands.{COMMANDS[name][0]}")
+        configs = {"configs": module.CONFIGS} if hasattr(module, "CONFIGS") else {}
+        call = read_command_line(name, module.command, words, **configs)
+        if call.config:
+            print(call.config, end="")
+            return DONE
+        with output(quiet=call.quiet, to_stderr=call.json):
+            outcome = module.command(**call.arguments)
     if outcome is None:
         return DONE
     if call.json:

@@ -17,7 +17,7 @@ OLDEST_PYTHON = "3.11"
 # List -> what `uv pip compile` resolves for it. The first one sets the releases of the others.
 SOURCES = {
     "all": ["pyproject.toml", "--all-extras"],
-    "run": ["pyproject.toml", "--constraint", "requirements/all.txt"],
+    "run": ["pyproject.toml", "--extra", "app", "--constraint", "requirements/all.txt"],
     "dev": ["pyproject.toml", "--extra", "dev", "--constraint", "requirements/all.txt"],
     "build": ["requirements/build.in"],
 }

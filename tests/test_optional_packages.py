@@ -1,11 +1,15 @@
 """A package that is missing is a sentence that says how to install it."""
 
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
+from apps.cli import MISTAKE, main
 from deepphase.errors import ParameterError
-from deepphase.extras import packages_for
+from deepphase.extras import EXTRAS, named_extras, packages_for
 
 
 def test_a_missing_package_is_named_with_the_way_to_install_it(monkeypatch):
@@ -16,6 +20,34 @@ def test_a_missing_package_is_named_with_the_way_to_install_it(monkeypatch):
     ):
         import onnxruntime  # noqa: F401
     assert said.value.hint == "install it with pip install 'deepphase[onnx]'"
+
+
+def test_a_command_without_the_package_of_an_extra_names_the_extra(monkeypatch, tmp_path, capsys):
+    monkeypatch.setitem(sys.modules, "streamlit.web", None)
+    assert main(["app", str(tmp_path)]) == MISTAKE
+    said = capsys.readouterr().err
+    assert "deepphase app needs a package that is not installed: streamlit" in said
+    assert "pip install 'deepphase[app]'" in said
+
+
+def test_packages_of_no_extra_are_not_for_the_user_to_install():
+    with pytest.raises(ModuleNotFoundError), named_extras("deepphase inspect"):
+        import no_package_of_this_name  # noqa: F401
+
+
+def test_every_extra_lists_its_packages():
+    project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())[
+        "project"
+    ]
+    extras = project["optional-dependencies"]
+    distributions = {"faiss": "faiss-cpu", "sklearn": "scikit-learn", "PIL": "pillow"}
+    for package, extra in EXTRAS.items():
+        names = [Requirement(each).name for each in extras[extra]]
+        assert distributions.get(package, package) in names
+        assert not any(
+            Requirement(each).name == distributions.get(package, package)
+            for each in project["dependencies"]
+        )
 
 
 def test_what_is_there_and_other_errors_pass():

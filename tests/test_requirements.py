@@ -12,6 +12,7 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parent.parent
 LISTS = sorted((ROOT / "requirements").glob("*.txt"))
+_APP = ("app", "control", "dance", "match")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 # Systems and Pythons of README, as markers see them.
 PLATFORMS = [
@@ -87,7 +88,7 @@ def test_all_lists_have_the_same_releases(platform):
 def test_the_ranges_of_the_project_have_a_release_on_every_platform(name, platform):
     extras = PROJECT["project"]["optional-dependencies"]
     wanted = list(PROJECT["project"]["dependencies"])
-    for extra in {"run": (), "dev": ("dev", "onnx"), "all": extras}[name]:
+    for extra in {"run": _APP, "dev": (*_APP, "dev", "onnx"), "all": extras}[name]:
         wanted += extras[extra]
     found = on(platform, *(ROOT / "requirements" / f"{part}.txt" for part in (name, "torch")))
     for each in map(Requirement, wanted):

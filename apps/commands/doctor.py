@@ -17,14 +17,12 @@ _REQUIRED = (
     "pytorch-lightning",
     "numpy",
     "scipy",
-    "librosa",
-    "faiss-cpu",
-    "streamlit",
     "plotly",
-    "kaleido",
     "jsonargparse",
     "rich",
 )
+# Package -> the extra that installs it.
+_OPTIONAL = {"faiss-cpu": "match", "librosa": "dance", "streamlit": "app", "kaleido": "app"}
 _IMPORT_NAMES = ("deepphase", "controllers", "matching", "apps")
 # Releases that were withdrawn from PyPI.
 _WITHDRAWN = {"pytorch-lightning": ("2.6.2", "2.6.3")}
@@ -44,7 +42,11 @@ def command() -> Outcome:
             problems.append(f"{name} is missing: pip install {name}")
         if version in _WITHDRAWN.get(name, ()):
             problems.append(f"{name} {version} was withdrawn: pip install -U {name}")
+    rows += [(name, _version(name)) for name in _OPTIONAL]
     table(("package", "version"), rows)
+    for name, extra in _OPTIONAL.items():
+        if _version(name) == "missing":
+            note(f"{name} is not installed: pip install 'deepphase[{extra}]' brings it")
     devices = _devices()
     note("")
     table(("device", "what"), devices)

@@ -138,7 +138,7 @@ def _training_words(config: PhaseConfig) -> tuple[str, ...]:
         word
         for item in fields(default)
         if (value := getattr(config.training, item.name)) != getattr(default, item.name)
-        for word in (f"--training.{item.name}", str(value))
+        for word in ("--set", f"training.{item.name}={value}")
     )
 
 

@@ -1,4 +1,4 @@
-"""A short form of `tests.benchmarks.soak`: finite, alive, at the data's speeds, no memory kept."""
+"""A short form of `tests.studies.soak`: finite, alive, at the data's speeds, no memory kept."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from controllers.runtime.controller import Controller
 from controllers.runtime.start import CharacterSource
 from deepphase.steering.made_paths import made_path
 from deepphase.steering.run import start_on_path
-from tests.benchmarks.soak import soak
+from tests.studies.soak import soak
 
 
 @pytest.mark.slow

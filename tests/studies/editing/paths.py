@@ -1,6 +1,6 @@
 """Motion along paths: distances, footsteps, sliding, and times beside those of the thesis.
 
-python -m tests.benchmarks.measure_paths EDITOR TEST_STORE [--crowd 200]
+python -m tests.studies.editing.paths EDITOR TEST_STORE [--crowd 200]
 """
 
 from __future__ import annotations

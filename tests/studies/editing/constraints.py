@@ -1,6 +1,6 @@
 """Constraints on clips of other styles: hands at places, bent paths, held feet.
 
-python -m tests.benchmarks.measure_constraints EDITOR TEST_STORE [--clips 8]
+python -m tests.studies.editing.constraints EDITOR TEST_STORE [--clips 8]
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Repair and in-betweening of clips of other styles, beside interpolation, PCA and smoothing.
 
-    python -m tests.benchmarks.measure_editing EDITOR TRAINING_STORE TEST_STORE [--clips 30]
+    python -m tests.studies.editing.repair EDITOR TRAINING_STORE TEST_STORE [--clips 30]
 
 TRAINING_STORE gives the principal components, TEST_STORE the clips that are damaged.
 """

@@ -1,6 +1,6 @@
 """Compare phase networks on the same clips, windows seen and channels.
 
-python -m tests.benchmarks.compare_presets TRAIN.store HELD_OUT.store --channels 10 \
+python -m tests.studies.phase_presets TRAIN.store HELD_OUT.store --channels 10 \
     --windows 153600 --runs sine_fit:1e-3 paper:1e-3 paper:1e-4 --seeds 0 1 2
 
 A run is PRESET:LEARNING_RATE. Prints one row a run and seed; every preset keeps its own kernel,

@@ -1,6 +1,6 @@
 """Ground fitted to feet: time and distance at contacts, and against ground that is known.
 
-python -m tests.benchmarks.fit_ground CLIPS [--every 80] [--climbs FOLDER]
+python -m tests.studies.fitted_ground CLIPS [--every 80] [--climbs FOLDER]
 
 The climbs are .npz files with `positions` (frames, points, 3), metres, Z up, `names` and `fps`,
 each beside an .obj of the boxes that were climbed, eight corners a box. Fits are compared with the

@@ -1,6 +1,6 @@
 """Feet of clips that are laid on made ground: depth, float, sliding, and the time it takes.
 
-python -m tests.benchmarks.lay_on_ground CLIPS [--seed 7] [--every 20]
+python -m tests.studies.laid_on_ground CLIPS [--seed 7] [--every 20]
 
 Compares with the simplest method: the whole body is lifted by the height of the ground under its
 hips. Every ground is made with the seed given; settings were chosen on seed 2.

@@ -1,6 +1,6 @@
 """Inverse rig functions against each other: tables 3.1 and 3.2 of Holden 2017, on clips.
 
-python -m tests.benchmarks.compare_rigs CLIPS [--test WORD,WORD] [--every N] [--sampling]
+python -m tests.studies.inverse_rigs CLIPS [--test WORD,WORD] [--every N] [--sampling]
     [--noise N ...] [--output RIG] [--seed 0]
 
 Trains on the clips whose names lack a word and measures on those that have it. Joints are off by

@@ -1,6 +1,6 @@
 """Styles of clips on others: Gram distance, contacts, phases, and a classifier of styles.
 
-python -m tests.benchmarks.measure_style EDITOR STORE PHASE_MODEL [--clips 12] [--held-out]
+python -m tests.studies.editing.styles EDITOR STORE PHASE_MODEL [--clips 12] [--held-out]
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Controllers and databases on grounds that they were not made on: feet, paths, survival.
 
-python -m tests.benchmarks.walk_on_ground run FILE.. [--grounds flat,rocks] [--seconds 15]
-python -m tests.benchmarks.walk_on_ground train STORE GROUND OUT [--model MODEL] [--seed N]
+python -m tests.studies.walking_on_ground run FILE.. [--grounds flat,rocks] [--seconds 15]
+python -m tests.studies.walking_on_ground train STORE GROUND OUT [--model MODEL] [--seed N]
 
 `run` walks controllers with heights on the grounds, and lays the runs of others on them. `train`
 trains the paper's baseline: the heights are those of planes through the contacts of each gait

@@ -1,7 +1,7 @@
 """Long runs of a controller, and a long dance: whether all stays finite, alive and in memory.
 
-python -m tests.benchmarks.soak controller FILE [--steps 36000] [--characters 2] [--path square]
-python -m tests.benchmarks.soak dance [FILE] [--seconds 600]
+python -m tests.studies.soak controller FILE [--steps 36000] [--characters 2] [--path square]
+python -m tests.studies.soak dance [FILE] [--seconds 600]
 
 Frames are not recorded. Without a file, a small dancer is trained on made dances first.
 """

@@ -1,6 +1,6 @@
 """Full-body motion from the paths of hands and feet, on clips that were not trained on.
 
-    python -m tests.benchmarks.measure_effectors EDITOR TRAINING_STORE TEST_STORE
+    python -m tests.studies.editing.effectors EDITOR TRAINING_STORE TEST_STORE
 
 TRAINING_STORE gives the frames of the nearest neighbours.
 """

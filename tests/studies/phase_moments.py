@@ -1,6 +1,6 @@
 """Measure phases of frames without a whole window against those of whole windows, and the truth.
 
-    python -m tests.benchmarks.measure_moments MODEL [STORE] [--stream CLIPS | --hour]
+    python -m tests.studies.phase_moments MODEL [STORE] [--stream CLIPS | --hour]
 
 STORE is that of the model's training, of which the held-out files are measured: each clip is cut,
 and phases at 0, .1, .25, .5 and 1 s from the cut are compared with those of the clip that goes

@@ -1,6 +1,6 @@
 """Balls fitted to clips: touches, reach, overlap with the legs, plausibility and time.
 
-python -m tests.benchmarks.fit_ball STORE [--every 10] [--prefix dataset-2_]
+python -m tests.studies.fitted_balls STORE [--every 10] [--prefix dataset-2_]
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Motion matching by different features: answers to sticks, and runs along twelve paths.
 
-python -m tests.benchmarks.compare_features people.phases.db people.pose.db:0.6 [--seed 1]
+python -m tests.studies.matching_features people.phases.db people.pose.db:0.6 [--seed 1]
 
 A number after a database is a factor of the weights of its features other than the trajectory's.
 Every database is driven by 20 made recordings of a stick, which starts, stops, and turns by 90 and

@@ -1,6 +1,6 @@
 """Durations and steps that phases give for gaps cut out of walks, beside the recorded ones.
 
-    python -m tests.benchmarks.measure_phase_timing EDITOR PHASE_MODEL TEST_STORE [--clips 30]
+    python -m tests.studies.editing.phase_timing EDITOR PHASE_MODEL TEST_STORE [--clips 30]
 
 The motion in the gap is made by the editor with the duration by phases, with the recorded one and
 with that of the way at the speed of both ends.

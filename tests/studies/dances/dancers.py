@@ -1,6 +1,6 @@
 """Dances of trained dancers to songs that they were not trained on.
 
-python -m tests.benchmarks.compare_dancers DANCER DANCES -o OUT [--still NO_PHASES] [--songs FOLDER]
+python -m tests.studies.dances.dancers DANCER DANCES -o OUT [--still NO_PHASES] [--songs FOLDER]
 python -m tests.studies.dances OUT/recorded OUT/phases OUT/still
 python -m tests.studies.dances OUT/other_phases OUT/other_still
 

@@ -1,9 +1,9 @@
 """Dances out of motion databases, to songs that the databases do not hold.
 
-python -m tests.benchmarks.compare_dance_databases DANCES.store dance.model -o OUT --songs FOLDER
+python -m tests.studies.dances.databases DANCES.store dance.model -o OUT --songs FOLDER
 python -m tests.studies.dances OUT/recorded OUT/music OUT/unlocked OUT/deaf
 
-python -m tests.benchmarks.compare_dance_databases --made -o OUT
+python -m tests.studies.dances.databases --made -o OUT
 
 Splits the songs of a store into folds; of every fold's songs dances are made out of a database of
 the other folds' clips: as shipped ("music"), without the lock to the beat ("unlocked"), and of
@@ -12,7 +12,7 @@ beside it, and the recorded clip, resampled as the store has it, too. Prints wha
 knows: jumps, how much is danced as it was captured in one piece, speed of playback, time.
 
 With --made dances and songs are made by formula, so that the beats are true: see
-`tests.benchmarks.made_dance_databases`.
+`tests.studies.dances.synthetic_databases`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from deepphase.corpus.store import open_store
 from deepphase.phase.extractor import load_extractor
 from matching.music.dancing import DatabaseDance
 from matching.music.song_tracks import ClipSongTracks
-from tests.benchmarks.dance_databases import (
+from tests.studies.dances.dance_databases import (
     KINDS,
     LAYOUT,
     Databases,
@@ -36,7 +36,7 @@ from tests.benchmarks.dance_databases import (
     pieces,
     write_dance,
 )
-from tests.benchmarks.made_dance_databases import MadeSettings, compare_made
+from tests.studies.dances.synthetic_databases import MadeSettings, compare_made
 
 
 def main() -> None:

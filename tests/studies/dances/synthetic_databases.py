@@ -34,7 +34,7 @@ from deepphase.phase.training.train import train_phase
 from deepphase.synthetic.dance import dance
 from deepphase.synthetic.song import make_song
 from matching.music.song_tracks import ClipSongTracks, track_features
-from tests.benchmarks.dance_databases import LAYOUT, Databases, Kind, pieces, write_dance
+from tests.studies.dances.dance_databases import LAYOUT, Databases, Kind, pieces, write_dance
 
 TRUTH = "truth"
 _TEMPI_BPM, _SECONDS = (85.0, 140.0), 30.0

@@ -1,7 +1,7 @@
 """Do the phases of a model of songs go with the beat?
 
 deepphase train phase SONGS -o song.model
-python -m tests.benchmarks.compare_song_phases song.model SONGS [--made 12]
+python -m tests.studies.song_phases song.model SONGS [--made 12]
 
 Chooses on songs that the model was trained on which channel goes with the beat, and how many of
 its cycles are one beat (one, two or four). Prints, of the songs that its training held out, how

@@ -1,6 +1,6 @@
 """Controllers with a ball along random steering: reach, touches, energy, losses, path errors.
 
-python -m tests.benchmarks.dribble CONTROLLER.. [--minutes 10] [--characters 4] [--seeds 3]
+python -m tests.studies.dribbling CONTROLLER.. [--minutes 10] [--characters 4] [--seeds 3]
 
 Steering turns by up to 120 degrees every 2 to 5 s, at 0 to 1.2 times the data's travelling speed.
 Controllers without a ball run along the same steering, to compare path errors and sliding.

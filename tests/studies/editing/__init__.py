@@ -1,0 +1,1 @@
+"""The editor on clips of other styles: repair, paths, constraints, styles."""

@@ -7,19 +7,26 @@ import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from deepphase.corpus.process_pool import ProcessPool
+from loky import ProcessPoolExecutor
+
 from deepphase.corpus.ray_pool import RayPool, ray_address
-from deepphase.corpus.task_pool import TaskPool, WorkerDied
 from deepphase.errors import ParameterError
 
 Task = TypeVar("Task")
 TaskResult = TypeVar("TaskResult")
 
+# Tasks handed in ahead of the result that is waited for: no worker waits, and memory suffices.
+_PENDING_PER_WORKER = 4
 # Where the first tasks all lose their workers, no worker can start, and the others are spared.
 _DEATHS_WITHOUT_A_RESULT = 4
+# Read by the numerical libraries when a worker imports them. One thread per worker avoids
+# oversubscription of the cores.
+_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 def usable_cores() -> int:
@@ -107,15 +114,15 @@ def map_in_order(
         while True:
             for task in rest:
                 pending.append((task, pool.submit(task)))
-                if len(pending) >= pool.pending:
+                if len(pending) >= pool.workers * _PENDING_PER_WORKER:
                     break
             if not pending:
                 return
             task, submitted = pending.popleft()
             try:
-                result = pool.result(submitted)
+                result = pool.result(task, submitted)
                 survived = True
-            except WorkerDied:
+            except BrokenProcessPool:
                 error = ParameterError(
                     "the worker process died twice, as when memory runs out",
                     hint="try fewer workers",
@@ -130,10 +137,10 @@ def map_in_order(
 @contextmanager
 def _pool(
     function: Callable[[Any], Any], workers: int, cluster: str | None, pending: deque
-) -> Iterator[TaskPool]:
-    pool: TaskPool
+) -> Iterator[_ProcessPool | RayPool]:
+    pool: _ProcessPool | RayPool
     if cluster is None:
-        pool = ProcessPool(function, workers)
+        pool = _ProcessPool(function, workers)
     else:
         pool = RayPool(function, ray_address(cluster), workers)
     try:
@@ -142,6 +149,65 @@ def _pool(
         for _, submitted in pending:
             pool.cancel(submitted)
         pool.close()
+
+
+class _ProcessPool:
+    """Processes of this machine.
+
+    Where a process dies, the operating system does not say with which task, and all unfinished
+    tasks lose their pool. Each of them is run once more, alone in a process of its own, which shows
+    the one at fault and leaves it the whole memory. Other tasks go on in new processes.
+    """
+
+    def __init__(self, function: Callable[[Any], Any], workers: int) -> None:
+        self.workers = workers
+        self._function = function
+        self._pool = _processes(workers)
+        self._single: ProcessPoolExecutor | None = None
+
+    def submit(self, task: Any) -> Future[Any]:
+        """Begin a task."""
+        try:
+            return self._pool.submit(self._function, task)
+        except BrokenProcessPool:
+            self._pool.shutdown()
+            self._pool = _processes(self.workers)
+            return self._pool.submit(self._function, task)
+
+    def result(self, task: Any, future: Future[Any]) -> Any:
+        """Result of a task. Raises BrokenProcessPool where its second process died as well."""
+        try:
+            return future.result()
+        except BrokenProcessPool:
+            self._single = self._single or _processes(1)
+        try:
+            return self._single.submit(self._function, task).result()
+        except BrokenProcessPool:
+            self._single.shutdown()
+            self._single = None
+            raise
+
+    def cancel(self, future: Future[Any]) -> None:
+        """Drop a task that has not begun."""
+        future.cancel()
+
+    def close(self) -> None:
+        """Wait for tasks that have begun, and end the processes."""
+        for pool in (self._pool, self._single):
+            if pool is not None:
+                pool.shutdown()
+
+
+def _processes(workers: int) -> ProcessPoolExecutor:
+    # Loky's processes begin with a clean interpreter: forked ones would inherit locked locks of
+    # BLAS and torch threads, and the standard library's spawned ones run the user's script again,
+    # which is an endless recursion where it has no `if __name__ == "__main__"`.
+    return ProcessPoolExecutor(workers, initializer=_ignore_interrupt, env=_ONE_THREAD)
+
+
+def _ignore_interrupt() -> None:
+    # Ctrl-C reaches every process of a terminal; the parent ends the workers.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 @contextmanager

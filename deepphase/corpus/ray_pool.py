@@ -6,11 +6,11 @@ import logging
 import os
 import socket
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from deepphase.corpus.task_pool import WorkerDied
 from deepphase.errors import ParameterError
 from deepphase.extras import packages_for
 from deepphase.temporary_files import temporary_folder
@@ -27,7 +27,6 @@ _SETTINGS = {
 # Without this, a Ray started here listens at the machine's outer address as well. Read when Ray is
 # imported; other machines cannot be connected with it.
 _LOOPBACK_ONLY = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
-_PENDING_PER_WORKER = 4
 _CONNECT_S = 5.0
 _START = "ray start --head --port=6379"
 
@@ -50,7 +49,7 @@ def ray_address(cluster: str) -> str | None:
 
 
 class RayPool:
-    """Ray tasks; a :class:`deepphase.corpus.task_pool.TaskPool`.
+    """Ray tasks, on as many workers as the machine or the cluster has CPUs.
 
     Ray schedules them, runs a task again whose worker dies, and keeps results within its object
     store, which spills to disk.
@@ -81,7 +80,7 @@ class RayPool:
             self._start(workers)
         else:
             self._connect(address)
-        self.pending = int(ray.cluster_resources().get("CPU", 1)) * _PENDING_PER_WORKER
+        self.workers = int(ray.cluster_resources().get("CPU", 1))
         self._run = ray.remote(max_retries=1, num_cpus=1)(_run)
         self._function = ray.put(function)
 
@@ -89,8 +88,8 @@ class RayPool:
         """Begin a task."""
         return self._run.remote(self._function, task)
 
-    def result(self, submitted: Any) -> Any:
-        """Result of a task. Raises WorkerDied where its second process died as well."""
+    def result(self, task: Any, submitted: Any) -> Any:
+        """Result of a task. Raises BrokenProcessPool where its second process died as well."""
         errors = self._ray.exceptions
         try:
             return self._ray.get(submitted)
@@ -102,7 +101,7 @@ class RayPool:
             errors.NodeDiedError,
             errors.ObjectLostError,
         ):
-            raise WorkerDied from None
+            raise BrokenProcessPool from None
 
     def cancel(self, submitted: Any) -> None:
         """Drop a task that has not begun."""

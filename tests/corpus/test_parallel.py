@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from deepphase.corpus import process_pool
+from deepphase.corpus import parallel
 from deepphase.corpus.parallel import check_parallel, map_in_order
 from deepphase.errors import ParameterError
 
@@ -70,14 +70,14 @@ def test_only_a_few_results_are_held(monkeypatch):
 
         def submit(self, function, task):
             started.append(task)
-            future = process_pool.Future()
+            future = parallel.Future()
             future.set_result(function(task))
             return future
 
         def shutdown(self, **_):
             pass
 
-    monkeypatch.setattr(process_pool, "ProcessPoolExecutor", Pool)
+    monkeypatch.setattr(parallel, "ProcessPoolExecutor", Pool)
     for place, result in enumerate(map_in_order(abs, range(100), 2)):
         assert result == place
         assert len(started) - place <= 9

@@ -18,9 +18,9 @@ from deepphase.errors import CheckpointError, ParameterError
 from deepphase.formats.load import save
 from deepphase.phase.config import PhaseConfig
 from deepphase.phase.model import PhaseModel
-from deepphase.phase.training import trainer as trainer_module
 from deepphase.phase.training.data import PhaseData
 from deepphase.phase.training.train import train_phase
+from deepphase.training import trainer as trainer_module
 from deepphase.training.resume import sole_training
 from tests.formula_motion import swinging
 

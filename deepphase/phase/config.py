@@ -20,6 +20,8 @@ SHIPPED = (
 )
 ANY_SKELETON = "any_skeleton"
 """Preset whose network reads body points of any skeleton instead of the joints of one."""
+# Fraction of the windows that are played backwards, except for quadrupeds.
+_REVERSAL = 0.3
 _MOST_CHANNELS, _MOST_HIDDEN = 128, 4096
 # Names that `register_autoencoder` adds. They stand here for the sake of programs that read
 # configurations without torch.
@@ -146,7 +148,8 @@ class TrainingConfig:
     heading_deg
         Standard deviation of the body's heading in training, in degrees.
     reversal
-        Fraction of the windows that are played backwards. Songs are not.
+        Fraction of the windows that are played backwards; None chooses by the body: 0 for
+        quadrupeds, 0.3 for others. Songs are not.
     """
 
     windows: int = 614_400
@@ -165,7 +168,7 @@ class TrainingConfig:
     joint_dropout: float = 0.0
     tempo: float = 0.0
     heading_deg: float = 0.0
-    reversal: float = 0.0
+    reversal: float | None = 0.0
 
     def __post_init__(self) -> None:
         require(self.windows >= 0, f"windows must not be negative, not {self.windows}")
@@ -203,7 +206,10 @@ class TrainingConfig:
             0 <= self.heading_deg <= 180,
             f"heading_deg must lie in 0 to 180, not {self.heading_deg}",
         )
-        require(0 <= self.reversal <= 1, f"reversal must lie in 0 to 1, not {self.reversal}")
+        require(
+            self.reversal is None or 0 <= self.reversal <= 1,
+            f"reversal must lie in 0 to 1, not {self.reversal}",
+        )
 
     def of_one_skeleton(self) -> TrainingConfig:
         """The same without the options that apply to the preset "any_skeleton" only."""
@@ -232,3 +238,16 @@ class PhaseConfig(SectionedConfig):
     def any_skeleton(self) -> bool:
         """Whether the model reads any skeleton, and is trained on several."""
         return self.network.preset == ANY_SKELETON
+
+    def for_body(self, body: str | None) -> PhaseConfig:
+        """The config with what the body chooses.
+
+        Parameters
+        ----------
+        body
+            Kind of the body, such as "biped" or "quadruped"; None for songs.
+        """
+        if self.training.reversal is not None:
+            return self
+        reversal = 0.0 if body == "quadruped" else _REVERSAL
+        return replace(self, training=replace(self.training, reversal=reversal))

@@ -30,7 +30,7 @@ class StreamingEncoder:
     ----------
     model
         A phase model of motion with the preset sine_fit and a band (`network.band_hz`), as the
-        shipped configs `default`, `quadruped`, `styles` and `dance` make it.
+        shipped configs `default`, `styles` and `dance` make it.
     names
         Names of the joints of the frames, in their order; joints that the model does not read are
         left out.

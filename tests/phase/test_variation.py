@@ -15,6 +15,7 @@ from deepphase.phase.song_signals import SongSignals
 from deepphase.phase.training.data import PhaseData
 from deepphase.phase.training.variation import VariedWindows, WindowVariation, with_headings
 from deepphase.phase.windows import gather, gather_at_rates
+from deepphase.synthetic.locomotion import locomotion
 from tests.formula_motion import swinging
 
 
@@ -182,3 +183,15 @@ def test_impossible_variations_are_refused():
         TrainingConfig(optimizer="sgd")
     with pytest.raises(ParameterError, match="weight_decay must be at least 0"):
         TrainingConfig(weight_decay=1_000.0)
+
+
+def test_the_default_config_plays_quadrupeds_forwards_only():
+    config = PhaseConfig.load("default")
+    assert config.training.reversal is None
+    for body, reversal in (("biped", 0.3), ("other", 0.3), (None, 0.3), ("quadruped", 0.0)):
+        assert config.for_body(body).training.reversal == reversal
+    given = PhaseConfig.load("default", **{"training.reversal": 0.2})
+    assert given.for_body("quadruped") == given
+    dogs = ClipStore.from_clips([locomotion(seed, 2.0, body="quadruped").clip for seed in (1, 2)])
+    tiny = {"training.batch_size": 8, "network.window_s": 1.0}
+    assert PhaseData(dogs, PhaseConfig.load("default", **tiny)).config.training.reversal == 0.0

@@ -82,6 +82,7 @@ class PhaseData(ResumableData, pl.LightningDataModule):
             if isinstance(clips, SignalCorpus)
             else SignalCorpus.read(clips, progress, description=description, memory=memory)
         )
+        config = config.for_body(getattr(corpus.signals, "body", {}).get("kind"))
         options = config.training
         self.corpus, self.config, self.batch_size = corpus, config, options.batch_size
         self.window = config.network.window(corpus.signals.fps)

@@ -99,6 +99,7 @@ def train_phase(
                 clips, config, description=description, progress=progress, memory=memory
             )
         )
+        config = data.config
         torch.manual_seed(config.training.seed)
         module = PhaseModule(config, data.signals)
         if start is not None:

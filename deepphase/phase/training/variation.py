@@ -90,7 +90,7 @@ class WindowVariation:
     def __init__(self, options: TrainingConfig) -> None:
         self._fastest = math.log1p(options.tempo)
         self._heading = math.radians(options.heading_deg)
-        self._reversal = options.reversal
+        self._reversal = options.reversal or 0.0
         self._seed = options.seed
 
     def __bool__(self) -> bool:
